@@ -1,0 +1,1 @@
+//! The only limits: requests and bytes in flight.

@@ -1,0 +1,312 @@
+//! One error: what was done, on what, why it failed, whether to retry and what to do about it.
+//!
+//! Callers branch on [`ErrorKind`], never on text. The hint lives in the error, so that the
+//! command, the JSON lines and Python all give the same advice.
+
+use std::fmt;
+use std::time::Duration;
+
+/// The result of every fallible call in the engine.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The class of a failure. Each has a stable code and belongs to one exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The request itself makes no sense: a bad option, a bad URL.
+    Usage,
+    /// The service or the file system refused access.
+    Permission,
+    /// No such file, blob, container or host.
+    NotFound,
+    /// The target exists already and must not be replaced.
+    Exists,
+    /// Bytes differ from their checksum.
+    Integrity,
+    /// The source changed while it was read.
+    SourceChanged,
+    /// The service is overloaded or has failed for now.
+    Busy,
+    /// The connection broke or could not be made.
+    Connection,
+    /// No progress within the stall timeout.
+    Stalled,
+    /// The service answered with something else that it will answer again.
+    Service,
+    /// No room left on the destination.
+    NoSpace,
+    /// The local file system failed.
+    Io,
+    /// This store cannot do that.
+    Unsupported,
+    /// The job was cancelled.
+    Cancelled,
+}
+
+impl ErrorKind {
+    /// Every kind, for tables and tests.
+    pub const ALL: [ErrorKind; 14] = [
+        Self::Usage,
+        Self::Permission,
+        Self::NotFound,
+        Self::Exists,
+        Self::Integrity,
+        Self::SourceChanged,
+        Self::Busy,
+        Self::Connection,
+        Self::Stalled,
+        Self::Service,
+        Self::NoSpace,
+        Self::Io,
+        Self::Unsupported,
+        Self::Cancelled,
+    ];
+
+    /// The stable code, as in JSON, Parquet and Python.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Permission => "permission",
+            Self::NotFound => "not_found",
+            Self::Exists => "exists",
+            Self::Integrity => "integrity",
+            Self::SourceChanged => "source_changed",
+            Self::Busy => "busy",
+            Self::Connection => "connection",
+            Self::Stalled => "stalled",
+            Self::Service => "service",
+            Self::NoSpace => "no_space",
+            Self::Io => "io",
+            Self::Unsupported => "unsupported",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The exit code of the command when this is the failure of the whole job.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Usage | Self::Unsupported => 2,
+            Self::Permission => 3,
+            Self::NotFound => 4,
+            Self::Integrity => 5,
+            Self::SourceChanged => 6,
+            Self::Cancelled => 130,
+            Self::Exists
+            | Self::Busy
+            | Self::Connection
+            | Self::Stalled
+            | Self::Service
+            | Self::NoSpace
+            | Self::Io => 1,
+        }
+    }
+}
+
+/// Whether and when the same request may be sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retry {
+    /// The same request would fail the same way.
+    #[default]
+    Never,
+    /// Worth another attempt after the usual backoff.
+    Backoff,
+    /// The service said how long to wait.
+    After(Duration),
+}
+
+/// A failure with all that a person or a program needs to act on it.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    operation: &'static str,
+    object: String,
+    cause: String,
+    hint: Option<String>,
+    retry: Retry,
+    /// HTTP status and the service's own name for the failure, where there was an answer.
+    status: Option<u16>,
+    service_code: Option<String>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// A failure of `operation` on `object` because of `cause`; not retried unless said.
+    pub fn new(
+        kind: ErrorKind,
+        operation: &'static str,
+        object: impl Into<String>,
+        cause: impl Into<String>,
+    ) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            operation,
+            object: object.into(),
+            cause: cause.into(),
+            hint: None,
+            retry: Retry::Never,
+            status: None,
+            service_code: None,
+            source: None,
+        }))
+    }
+
+    /// A failure of the local file system, classed by its `io::ErrorKind`.
+    pub fn from_io(operation: &'static str, object: impl Into<String>, source: std::io::Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let (kind, hint) = match source.kind() {
+            Io::NotFound => (ErrorKind::NotFound, Some("check the path")),
+            Io::PermissionDenied | Io::ReadOnlyFilesystem => {
+                (ErrorKind::Permission, Some("check the permissions of the file and its folder"))
+            }
+            Io::StorageFull | Io::QuotaExceeded => {
+                (ErrorKind::NoSpace, Some("free some room, then run the same command again"))
+            }
+            Io::AlreadyExists => (ErrorKind::Exists, None),
+            _ => (ErrorKind::Io, None),
+        };
+        let mut error = Self::new(kind, operation, object, io_cause(&source));
+        error.0.hint = hint.map(str::to_owned);
+        error.0.source = Some(Box::new(source));
+        error
+    }
+
+    /// Adds what the user can do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Says whether another attempt is worth it.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.0.retry = retry;
+        self
+    }
+
+    /// Keeps the service's status and its own word for the failure.
+    #[must_use]
+    pub fn service(mut self, status: u16, code: Option<String>) -> Self {
+        self.0.status = Some(status);
+        self.0.service_code = code;
+        self
+    }
+
+    /// Keeps the error beneath this one.
+    #[must_use]
+    pub fn source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// Replaces the object, where a caller knows its name better than the layer below.
+    #[must_use]
+    pub fn object(mut self, object: impl Into<String>) -> Self {
+        self.0.object = object.into();
+        self
+    }
+
+    /// The class of the failure.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What was being done.
+    pub fn operation(&self) -> &'static str {
+        self.0.operation
+    }
+
+    /// What it was done to.
+    pub fn object_name(&self) -> &str {
+        &self.0.object
+    }
+
+    /// Why it failed.
+    pub fn cause(&self) -> &str {
+        &self.0.cause
+    }
+
+    /// What the user can do about it.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// Whether and when to send the request again.
+    pub fn retry_advice(&self) -> Retry {
+        self.0.retry
+    }
+
+    /// The HTTP status, where the service answered.
+    pub fn status(&self) -> Option<u16> {
+        self.0.status
+    }
+
+    /// The service's own name for the failure, such as `BlobNotFound`.
+    pub fn service_code(&self) -> Option<&str> {
+        self.0.service_code.as_deref()
+    }
+}
+
+/// The system's words without the error number that Rust appends.
+fn io_cause(source: &std::io::Error) -> String {
+    let text = source.to_string();
+    match text.find(" (os error ") {
+        Some(end) => text[..end].to_lowercase(),
+        None => text,
+    }
+}
+
+/// One line: `operation object: cause`.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.0.operation, self.0.object, self.0.cause)?;
+        if let Some(hint) = &self.0.hint {
+            write!(f, " (hint: {hint})")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_on_what_why_and_what_to_do() {
+        let error = Error::new(ErrorKind::NotFound, "read", "az://data/a.nc", "no such blob")
+            .hint("list what is there with: haul ls az://data");
+        assert_eq!(
+            error.to_string(),
+            "read az://data/a.nc: no such blob (hint: list what is there with: haul ls az://data)"
+        );
+    }
+
+    #[test]
+    fn codes_are_unique_and_match_their_serialised_name() {
+        let mut codes: Vec<_> = ErrorKind::ALL.iter().map(|kind| kind.code()).collect();
+        for kind in ErrorKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.code());
+        }
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), ErrorKind::ALL.len());
+    }
+
+    #[test]
+    fn io_errors_keep_their_class() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        assert_eq!(Error::from_io("write", "a", full).kind(), ErrorKind::NoSpace);
+        let gone = std::io::Error::from_raw_os_error(2);
+        let error = Error::from_io("read", "a", gone);
+        assert_eq!((error.kind(), error.cause()), (ErrorKind::NotFound, "no such file or directory"));
+    }
+}

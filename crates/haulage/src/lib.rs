@@ -1,0 +1,24 @@
+//! The engine of Haulage: moves collections of objects between stores, proves that every byte
+//! arrived, and records what every request went through.
+//!
+//! A job is one flow of six stages, in [`stage`]: **list** the names, **plan** what to do with each,
+//! **schedule** the requests, **transfer** them, **verify** what arrived, **record** all of it.
+//! [`job`] runs that flow; [`store`] is the seam to whatever holds objects; [`control`] decides
+//! how much to do at once; [`budget`] sees that no more is in flight; [`event`] is all the engine says.
+//!
+//! The engine knows no Python, no command line and no terminal. It never prints and never exits.
+
+pub mod budget;
+pub mod buffer;
+pub mod checksum;
+pub mod control;
+pub mod error;
+pub mod event;
+pub mod http;
+pub mod job;
+pub mod stage;
+pub mod store;
+pub mod units;
+
+pub use error::{Error, ErrorKind, Result};
+pub use job::{CopyOptions, Job, JobHandle};

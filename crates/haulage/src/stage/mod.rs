@@ -1,0 +1,1 @@
+//! The six stages of a job, in the order of the flow.

@@ -1,0 +1,88 @@
+//! Block ids that say what the block holds.
+//!
+//! An id carries offset, length and CRC64 of its block at a fixed width, so that the service's own
+//! list of uncommitted blocks tells which bytes are already there, whichever machine or block
+//! size comes next (ADR-0002).
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::checksum::Crc64;
+
+const MARK: &str = "h1";
+/// Mark, offset (16), length (8) and CRC64 (16) as hexadecimal digits. A multiple of three, so that
+/// Base64 needs no padding; and hexadecimal text never encodes to `+` or `/`.
+const RAW_LEN: usize = MARK.len() + 16 + 8 + 16;
+
+/// A stretch of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockRange {
+    /// First byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub len: u64,
+}
+
+impl BlockRange {
+    /// The byte after the last.
+    pub fn end(&self) -> u64 {
+        self.offset + self.len
+    }
+}
+
+/// What a staged block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockId {
+    /// Where it belongs.
+    pub range: BlockRange,
+    /// Its checksum.
+    pub crc64: Crc64,
+}
+
+impl BlockId {
+    /// The id as the service stores it: Base64 of 42 bytes, always 56 characters.
+    pub fn encode(&self) -> String {
+        let BlockRange { offset, len } = self.range;
+        BASE64_STANDARD.encode(format!("{MARK}{offset:016x}{len:08x}{}", self.crc64))
+    }
+
+    /// Reads an id back; `None` where somebody else made it.
+    pub fn decode(text: &str) -> Option<Self> {
+        let raw = String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok()?;
+        let digits = raw.strip_prefix(MARK)?;
+        if raw.len() != RAW_LEN || !digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            return None;
+        }
+        Some(Self {
+            range: BlockRange {
+                offset: u64::from_str_radix(&digits[..16], 16).ok()?,
+                len: u64::from_str_radix(&digits[16..24], 16).ok()?,
+            },
+            crc64: Crc64::from_hex(&digits[24..])?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ids_keep_their_width_and_survive_a_round_trip(offset in any::<u64>(), len in 0u64..1 << 32, crc in any::<u64>()) {
+            let id = BlockId { range: BlockRange { offset, len }, crc64: Crc64::from_u64(crc) };
+            let text = id.encode();
+            prop_assert_eq!(text.len(), 56);
+            prop_assert!(text.bytes().all(|b| b.is_ascii_alphanumeric()));
+            prop_assert_eq!(BlockId::decode(&text), Some(id));
+        }
+
+        #[test]
+        fn foreign_ids_are_not_ours(text in ".{0,80}") {
+            if let Some(id) = BlockId::decode(&text) {
+                prop_assert_eq!(id.encode(), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The seam between the mover and everything that holds objects.
+//!
+//! A [`Store`] is one container (or folder) with a flat space of names. Every request method takes
+//! a [`Trace`] and marks on it the phases it passes; none retries by itself, that is the business of
+//! `stage::transfer`. Dropping a future cancels its request.
+
+pub mod azure;
+mod block;
+mod local;
+mod location;
+mod memory;
+mod payload;
+mod trace;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub use block::{BlockId, BlockRange};
+pub use local::LocalStore;
+pub use location::{Address, Location, StoreOpener, StoreOptions};
+pub use memory::MemoryStore;
+pub use payload::Payload;
+pub use trace::{Phase, Trace};
+
+use crate::checksum::{ChecksumMode, Crc64, Md5};
+use crate::error::{Error, Result};
+
+/// What a store can do; the planner decides by these.
+#[derive(Clone, Copy, Debug)]
+pub struct Capabilities {
+    /// Largest object that one put may carry, in bytes.
+    pub put_max: u64,
+    /// Largest block, in bytes.
+    pub block_max: u64,
+    /// Smallest block but the last, in bytes.
+    pub block_min: u64,
+    /// Largest number of blocks in an object.
+    pub blocks_max: u64,
+    /// Largest range for which a get returns a checksum of exactly these bytes; 0 for never.
+    pub range_checksum_max: u64,
+    /// Whether puts take their bytes as they arrive, so that none need be gathered first.
+    pub streams: bool,
+    /// Whether the bytes are at hand on this machine: reading costs no request.
+    pub local: bool,
+}
+
+/// What is known of an object without reading it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectMeta {
+    /// Name within the container, `/` between folders.
+    pub key: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Changes whenever the content does: an ETag, or what stands for one on a file system.
+    pub etag: String,
+    /// Last change at this store, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// Last change of the file this object was copied from, in nanoseconds since 1970.
+    pub source_modified_ns: Option<i64>,
+    /// CRC64 of the whole, as stored with the object.
+    pub crc64: Option<Crc64>,
+    /// MD5 of the whole, as stored with the object.
+    pub md5: Option<Md5>,
+    /// Media type.
+    pub content_type: Option<String>,
+}
+
+/// What to list.
+#[derive(Clone, Debug, Default)]
+pub struct ListRequest {
+    /// Only names that begin so.
+    pub prefix: String,
+    /// Fold names at the next `/` into prefixes.
+    pub hierarchical: bool,
+}
+
+/// Some of the names, in byte order of the whole key.
+#[derive(Debug, Default)]
+pub struct ListPage {
+    /// The objects.
+    pub objects: Vec<ObjectMeta>,
+    /// The folded prefixes of a hierarchical list, each ending in `/`.
+    pub prefixes: Vec<String>,
+    /// Names that are there but cannot be moved, each with its reason.
+    pub problems: Vec<Error>,
+}
+
+/// Gives the pages of a list, one after another.
+#[async_trait]
+pub trait Lister: Send {
+    /// The next page; `None` after the last. After an error the same page may be asked for again.
+    async fn next_page(&mut self, trace: &Trace) -> Result<Option<ListPage>>;
+}
+
+/// What to read.
+#[derive(Clone, Debug, Default)]
+pub struct GetOptions {
+    /// A stretch of it, or all.
+    pub range: Option<BlockRange>,
+    /// Fail with `SourceChanged` unless the object still has this ETag.
+    pub if_match: Option<String>,
+    /// Ask for a checksum of exactly the bytes returned.
+    pub range_checksum: bool,
+}
+
+/// An object, or part of it, being read.
+#[derive(Debug)]
+pub struct GetResult {
+    /// What the store says of the object.
+    pub meta: ObjectMeta,
+    /// The bytes asked for.
+    pub payload: Payload,
+    /// The store's own CRC64 of exactly these bytes, to be compared with what arrived.
+    pub crc64: Option<Crc64>,
+    /// The same as MD5.
+    pub md5: Option<Md5>,
+}
+
+/// When a write may replace what is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Precondition {
+    /// Whatever is there.
+    #[default]
+    None,
+    /// Only if nothing is there; `Exists` otherwise.
+    IfAbsent,
+    /// Only if the object there has this ETag.
+    IfMatch(String),
+}
+
+/// What is stored with an object.
+#[derive(Clone, Debug, Default)]
+pub struct Attributes {
+    /// CRC64 of the whole.
+    pub crc64: Option<Crc64>,
+    /// MD5 of the whole.
+    pub md5: Option<Md5>,
+    /// Last change of the source, in nanoseconds since 1970.
+    pub source_modified_ns: Option<i64>,
+    /// Media type; by the name's ending where `None`.
+    pub content_type: Option<String>,
+}
+
+/// How to write.
+#[derive(Clone, Debug, Default)]
+pub struct PutOptions {
+    /// What to store with the object. A put checks its bytes against `crc64` and `md5` before
+    /// they get the final name, and fails with `Integrity` where they differ.
+    pub attributes: Attributes,
+    /// When to replace.
+    pub precondition: Precondition,
+    /// Which checksum goes with the bytes on the wire.
+    pub checksum: ChecksumMode,
+}
+
+/// A committed write.
+#[derive(Clone, Debug, Default)]
+pub struct PutResult {
+    /// ETag of what was written.
+    pub etag: String,
+    /// CRC64 of the bytes as they were taken, where the store computed it.
+    pub crc64: Option<Crc64>,
+}
+
+/// One container of objects, or one folder of files.
+#[async_trait]
+pub trait Store: Send + Sync + std::fmt::Debug {
+    /// What this store can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// The object's name for people and records: never with a secret in it.
+    fn name(&self, key: &str) -> String;
+
+    /// Lists names in byte order.
+    fn list(&self, request: ListRequest) -> Box<dyn Lister>;
+
+    /// Asks for an object's metadata.
+    async fn head(&self, key: &str, trace: &Trace) -> Result<ObjectMeta>;
+
+    /// Reads an object or a range of it.
+    async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult>;
+
+    /// Writes an object in one request.
+    async fn put(
+        &self,
+        key: &str,
+        payload: Payload,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<PutResult>;
+
+    /// Begins to write an object of `size` bytes block by block.
+    async fn begin(&self, key: &str, size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>>;
+
+    /// Deletes an object.
+    async fn delete(&self, key: &str, trace: &Trace) -> Result<()>;
+
+    /// Creates the container; `Exists` if it is there.
+    async fn create_container(&self, trace: &Trace) -> Result<()>;
+
+    /// Deletes the container with all that is in it.
+    async fn delete_container(&self, trace: &Trace) -> Result<()>;
+}
+
+/// An object being written block by block; nobody sees it before the commit.
+#[async_trait]
+pub trait BlockWriter: Send + Sync {
+    /// Stages one block. Staging the same block again is harmless; several at once is the point.
+    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId>;
+
+    /// The blocks that are staged already, whoever did it.
+    async fn staged(&self, trace: &Trace) -> Result<Vec<BlockId>>;
+
+    /// Makes these blocks, in this order, the object.
+    async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult>;
+
+    /// Gives up: removes what is staged where the store does not do so by itself.
+    async fn abandon(&self);
+}
