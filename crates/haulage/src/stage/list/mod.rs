@@ -112,15 +112,15 @@ impl Listing {
         }
         match with_retries!(trace => store.head(key, trace).await) {
             Ok(meta) => Ok(Shape::One(meta)),
-            Err(error) if error.kind() == ErrorKind::NotFound && !store.capabilities().local => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 let request = ListRequest { prefix: format!("{key}/"), hierarchical: true };
                 let mut below = store.list(request);
                 let page = with_retries!(trace => below.next_page(trace).await);
                 match page {
                     Ok(Some(page)) if !page.objects.is_empty() || !page.prefixes.is_empty() => Ok(Shape::Tree),
+                    Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
                     // The answer to the first question says it best.
-                    Ok(_) => Err(error),
-                    Err(worse) => Err(worse),
+                    _ => Err(error),
                 }
             }
             Err(error) => Err(error),
