@@ -105,9 +105,8 @@ pub struct TransferArgs {
     #[arg(long, value_name = "KIND", default_value = "crc64", value_parser = value::checksum())]
     #[arg(hide_possible_values = true)]
     pub checksum: ChecksumMode,
-    /// Bound on the bytes in flight in this process
-    #[arg(long, value_name = "SIZE", value_parser = value::size)]
-    #[arg(default_value_t = CopyOptions::default().max_memory)]
+    /// Bound on the bytes in flight; the default keeps the whole process below 128 MiB
+    #[arg(long, value_name = "SIZE", default_value = "96MiB", value_parser = value::size)]
     pub max_memory: ByteSize,
 }
 
@@ -151,7 +150,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_help_states_the_engines_own_default() {
+    fn the_help_states_the_engines_own_defaults() {
         assert_eq!(StoreOptions::default().stall_timeout, Duration::from_secs(30));
+        let cli = crate::cli::parse(&["haul", "plan", "a", "b"].map(Into::into)).unwrap();
+        let crate::command::Command::Plan(plan) = cli.command else { panic!("parsed as {:?}", cli.command) };
+        assert_eq!(format!("{:?}", plan.options()), format!("{:?}", CopyOptions::default()));
     }
 }

@@ -68,7 +68,9 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
         Mistake::MissingRequiredArgument => {
             let missing: Vec<String> =
                 texts(mistake, ContextKind::InvalidArg).iter().map(|name| bare(name)).collect();
-            error(missing.join(" "), "missing".to_owned()).hint(see_help)
+            // clap fills the last place first; a person who writes one path means the first.
+            let missing = if missing == ["SRC"] { "DST".to_owned() } else { missing.join(" ") };
+            error(missing, "missing".to_owned()).hint(see_help)
         }
         Mistake::ArgumentConflict => {
             error(option(mistake), "given twice, or not with the rest".to_owned()).hint(see_help)

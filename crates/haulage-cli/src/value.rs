@@ -1,5 +1,6 @@
 //! Parsers of option values: the engine's own, so that the command, Python and plan files agree.
 
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -41,6 +42,15 @@ pub fn duration(text: &str) -> Result<Duration, Error> {
             .hint("write a duration such as 30s"));
     }
     Ok(duration)
+}
+
+/// An address to listen on.
+pub fn listen(text: &str) -> Result<SocketAddr, Error> {
+    let numbers = text.replacen("localhost:", "127.0.0.1:", 1);
+    numbers.parse().map_err(|_| {
+        Error::new(ErrorKind::Usage, "parse", text, "not an address and a port")
+            .hint("write 127.0.0.1:10000, or port 0 for any free one")
+    })
 }
 
 /// How large objects travel.

@@ -122,6 +122,6 @@ fn completion_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let output = haul(&["completion", shell]);
         assert_eq!(output.status.code(), Some(0), "{shell}");
-        assert!(text(&output.stdout).contains("--block-size"), "{shell}");
+        assert!(text(&output.stdout).contains("block-size"), "{shell}");
     }
 }

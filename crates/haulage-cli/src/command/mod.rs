@@ -4,6 +4,7 @@ mod cat;
 mod completion;
 mod cp;
 mod du;
+mod emulate;
 mod ls;
 mod mb;
 mod plan;
@@ -24,10 +25,10 @@ macro_rules! help {
             "Examples:\n",
             $examples,
             "\n\nExit codes:
-  0  all done               4    not found
-  1  some objects failed    5    bytes differ from their checksum
-  2  wrong usage            6    the source changed while it was read
-  3  no permission          130  interrupted; run the same command again to resume"
+  0  all done                   4    not found
+  1  some objects failed        5    bytes differ from their checksum
+  2  wrong usage                6    the source changed while it was read
+  3  credentials or permission  130  interrupted; run the same command again to resume"
         )
     };
 }
@@ -57,6 +58,8 @@ pub enum Command {
     #[allow(missing_docs)]
     Plan(plan::Plan),
     #[allow(missing_docs)]
+    Emulate(emulate::Emulate),
+    #[allow(missing_docs)]
     Completion(completion::Completion),
 }
 
@@ -73,6 +76,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Rb(command) => command.run(output),
         Command::Verify(command) => command.run(output),
         Command::Plan(command) => command.run(output),
+        Command::Emulate(command) => command.run(output),
         Command::Completion(command) => command.run(),
     }
 }

@@ -1,7 +1,7 @@
 //! `haul plan`: what a copy would do.
 
 use clap::Args;
-use haulage::job;
+use haulage::job::{self, CopyOptions};
 
 use super::help;
 use crate::args::{OutputArgs, OverwriteArgs, SelectArgs, StoreArgs, TransferArgs, copy_options};
@@ -38,9 +38,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub(super) fn run(self, output: OutputArgs) -> Ending {
-        let mut options = copy_options(&self.transfer, self.select, &self.store);
+    /// What the engine is told.
+    pub(crate) fn options(&self) -> CopyOptions {
+        let mut options = copy_options(&self.transfer, self.select.clone(), &self.store);
         options.overwrite = self.overwrite.overwrite;
+        options
+    }
+
+    pub(super) fn run(self, output: OutputArgs) -> Ending {
+        let options = self.options();
         block_on_interruptible("plan", async {
             let plan = job::plan(&self.sources, &self.destination, &options);
             let report = while_waiting("listing", output, plan).await?;

@@ -1,10 +1,12 @@
 //! What the engine says, as text: pure functions from values to lines.
 
+mod emulator;
 mod object;
 mod plan;
 mod progress;
 mod summary;
 
+pub use emulator::{Served, emulator_lines, served_line};
 pub use object::{ObjectLine, list_line, prefix_line, stat_lines, verify_line};
 pub use plan::plan_lines;
 pub use progress::{bar_lines, plain_line, slow_line};
