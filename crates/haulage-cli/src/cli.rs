@@ -44,3 +44,22 @@ pub struct Cli {
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(args)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn global_options_stand_before_or_after_the_command() {
+        for line in ["haul --json -q ls az://c", "haul ls az://c --json --quiet"] {
+            let cli = parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap();
+            assert!(cli.output.json && cli.output.quiet, "{line}");
+        }
+    }
+}

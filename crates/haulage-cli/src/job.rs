@@ -18,8 +18,10 @@ const INTERRUPTED: u8 = ErrorKind::Cancelled.exit_code();
 /// What a job writes to standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// Nothing: the work itself may.
+    /// Nothing.
     None,
+    /// The copied object itself.
+    Object,
     /// Each event as a line of JSON.
     Events,
     /// A line for each object that is not equal.
@@ -57,6 +59,9 @@ async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrup
         return Ok(INTERRUPTED);
     }
     let summary = summary.unwrap_or_default();
+    if data == Data::Object && summary.exit_code != 0 && output::stdout_is_closed() {
+        return Err(Stop::ClosedPipe);
+    }
     if data != Data::Differences {
         report_failures(&summary);
     }
@@ -142,7 +147,7 @@ impl Sink {
     }
 
     fn written(&mut self, write: impl FnOnce(&mut Lines<Stdout>) -> Result<(), Stop>) {
-        if self.data == Data::None {
+        if matches!(self.data, Data::None | Data::Object) {
             return;
         }
         self.pending = true;
@@ -166,6 +171,7 @@ pub fn data_for(output: OutputArgs, destination: &str) -> Result<Data, Error> {
         )
         .hint("use --record FILE.parquet, or copy to a file")),
         (true, _) => Ok(Data::Events),
+        (false, "-") => Ok(Data::Object),
         (false, _) => Ok(Data::None),
     }
 }

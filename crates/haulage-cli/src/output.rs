@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 
 use haulage::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use crate::render::printable;
@@ -71,6 +72,15 @@ pub fn error_line(error: &Error, colours: bool) -> String {
     // A failure of the command itself has no object.
     let text = error.to_string().replacen(" :", ":", usize::from(error.object_name().is_empty()));
     format!("{name} {}", printable(&text))
+}
+
+/// Whether standard output is a pipe that nobody reads any more.
+pub fn stdout_is_closed() -> bool {
+    let stdout = io::stdout();
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    // A poll that asks for nothing and does not wait still reports a pipe without a reader.
+    poll(&mut watched, Some(&Timespec::default())).is_ok()
+        && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// Whether standard error shows colours.

@@ -1,6 +1,6 @@
 //! The real binary on command lines that need no store, each test named by what it covers.
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 const COMMANDS: [&str; 12] =
     ["cp", "ls", "stat", "du", "rm", "cat", "mb", "rb", "verify", "plan", "emulate", "completion"];
@@ -124,4 +124,30 @@ fn completion_for_every_shell() {
         assert_eq!(output.status.code(), Some(0), "{shell}");
         assert!(text(&output.stdout).contains("block-size"), "{shell}");
     }
+}
+
+#[test]
+fn completion_into_a_closed_pipe() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_haul"))
+        .args(["completion", "bash"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn emulate_beyond_this_machine() {
+    assert_eq!(
+        mistake(&["emulate", "--listen", "0.0.0.0:0"]),
+        "haul: listen 0.0.0.0:0: other machines could reach it, and its key is public knowledge \
+         (hint: add --allow-remote if that is meant)"
+    );
+    assert_eq!(
+        mistake(&["emulate", "--listen", "10000"]),
+        "haul: parse --listen 10000: not an address and a port (hint: write 127.0.0.1:10000, or port 0 for any free one)"
+    );
 }

@@ -35,31 +35,21 @@ macro_rules! help {
 pub(crate) use help;
 
 /// What `haul` can do.
+// A comment on a variant would replace the command's own help.
+#[allow(missing_docs)]
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    #[allow(missing_docs)]
     Cp(cp::Cp),
-    #[allow(missing_docs)]
     Ls(ls::Ls),
-    #[allow(missing_docs)]
     Stat(stat::Stat),
-    #[allow(missing_docs)]
     Du(du::Du),
-    #[allow(missing_docs)]
     Rm(rm::Rm),
-    #[allow(missing_docs)]
     Cat(cat::Cat),
-    #[allow(missing_docs)]
     Mb(mb::Mb),
-    #[allow(missing_docs)]
     Rb(rb::Rb),
-    #[allow(missing_docs)]
     Verify(verify::Verify),
-    #[allow(missing_docs)]
     Plan(plan::Plan),
-    #[allow(missing_docs)]
     Emulate(emulate::Emulate),
-    #[allow(missing_docs)]
     Completion(completion::Completion),
 }
 

@@ -9,6 +9,8 @@ use super::{duration_ns, printable, thousands};
 const SLOW_NS: u64 = 10_000_000_000;
 const BAR_WIDTH: std::ops::RangeInclusive<usize> = 10..=30;
 const GAP: &str = "  ";
+/// The weight of the rate in MiB/s, the least of all.
+const SECOND_UNIT: u8 = 1;
 
 /// A piece of the line; the lowest weights are left out first where room is short.
 struct Piece {
@@ -19,8 +21,14 @@ struct Piece {
 /// The line with the bar and, where something is slow, a second one; none wider than `width`.
 pub fn bar_lines(progress: &Progress, width: usize) -> Vec<String> {
     let mut pieces = pieces(progress);
-    while pieces.len() > 1 && joined_width(&pieces) > width {
+    let wanted = if fraction(progress).is_some() { BAR_WIDTH.start() + GAP.len() + 2 } else { 0 };
+    while pieces.len() > 1 {
         let least = (0..pieces.len()).min_by_key(|&at| pieces[at].weight).unwrap_or(0);
+        // The rate in its second unit is worth less than a bar; everything else is worth more.
+        let bar = if pieces[least].weight == SECOND_UNIT { wanted } else { 0 };
+        if joined_width(&pieces) + bar <= width {
+            break;
+        }
         pieces.remove(least);
     }
     let room = width.saturating_sub(joined_width(&pieces) + GAP.len() + 2);
@@ -61,7 +69,7 @@ fn pieces(progress: &Progress) -> Vec<Piece> {
     add(8, format!("{done} of {total}{plus}"));
     let rate = ByteRate::bits_per_second(progress.rate_bits_per_second);
     add(7, rate.to_string());
-    add(1, format!("{:.1} MiB/s", rate.bytes_per_second() / f64::from(1 << 20)));
+    add(SECOND_UNIT, format!("{:.1} MiB/s", rate.bytes_per_second() / f64::from(1 << 20)));
     if let Some(eta) = progress.eta_ns.filter(|_| progress.listed) {
         add(6, format!("ETA {}", duration_ns(eta)));
     }

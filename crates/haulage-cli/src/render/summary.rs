@@ -81,7 +81,8 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
             let proof = match (objects_unproven, checksum) {
                 (1.., _) => "",
                 (0, ChecksumMode::Md5) => "; every byte checked by MD5 and CRC64",
-                (0, _) => "; every byte checked by CRC64",
+                (0, ChecksumMode::Crc64) => "; every byte checked by CRC64",
+                (0, ChecksumMode::None) => "; no checksum on the wire, as asked",
             };
             format!("copied {objects}, {}{proof}", pace(summary))
         }
