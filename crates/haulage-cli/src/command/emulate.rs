@@ -5,13 +5,13 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use haulage::{Error, ErrorKind};
-use haulage_emulator::{Emulator, EmulatorConfig, EmulatorStats, FaultSpec, LinkSpec, StoreKind, start};
+use haulage_emulator::{Emulator, EmulatorConfig, FaultSpec, LinkSpec, StoreKind, start};
 use serde_json::json;
 
 use super::help;
 use crate::args::OutputArgs;
 use crate::output::{self, Lines};
-use crate::render::{Served, emulator_lines, served_line};
+use crate::render::{emulator_lines, served_lines};
 use crate::runtime::block_on;
 use crate::signal::Interrupt;
 use crate::stop::{Ending, Stop};
@@ -71,13 +71,13 @@ impl Emulate {
         let mut lines = Lines::stdout();
         announce(&emulator, &terms, output.json, &mut lines)?;
         interrupt.wait().await;
-        let served = served(&emulator.stats());
+        let stats = emulator.stats();
         emulator.shutdown().await;
         if output.json {
-            lines.json(&served)?;
+            lines.json(&json!({ "event": "served", "stats": stats }))?;
             lines.flush()?;
         } else if !output.quiet {
-            output::say(served_line(&served));
+            served_lines(&stats).iter().for_each(output::say);
         }
         Ok(0)
     }
@@ -96,8 +96,4 @@ fn announce(emulator: &Emulator, terms: &str, json: bool, lines: &mut Lines) -> 
         text.iter().try_for_each(|line| lines.line(line))?;
     }
     lines.flush()
-}
-
-fn served(stats: &EmulatorStats) -> Served {
-    Served::new(stats.requests, stats.bytes_in, stats.bytes_out, stats.faults)
 }

@@ -1,26 +1,9 @@
 //! What a person needs to talk to the local endpoint, and what it did.
 
 use haulage::units::ByteSize;
-use serde::Serialize;
+use haulage_emulator::EmulatorStats;
 
-use super::count;
-
-/// What the endpoint did until it was stopped.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Served {
-    event: &'static str,
-    requests: u64,
-    received_bytes: u64,
-    sent_bytes: u64,
-    faults: u64,
-}
-
-impl Served {
-    /// Requests answered, payload either way, faults injected.
-    pub fn new(requests: u64, received_bytes: u64, sent_bytes: u64, faults: u64) -> Self {
-        Self { event: "served", requests, received_bytes, sent_bytes, faults }
-    }
-}
+use super::{count, thousands};
 
 /// Lines that a shell may evaluate as a whole: all but the export are comments.
 pub fn emulator_lines(endpoint: &str, connection: &str, sas: &str, terms: &str) -> Vec<String> {
@@ -33,16 +16,32 @@ pub fn emulator_lines(endpoint: &str, connection: &str, sas: &str, terms: &str) 
     ]
 }
 
-/// The last word.
-pub fn served_line(served: &Served) -> String {
-    let Served { requests, received_bytes, sent_bytes, faults, .. } = *served;
-    format!(
-        "served {}: {} in, {} out; {} injected",
+/// The last words: what was served, and what went wrong on purpose.
+pub fn served_lines(stats: &EmulatorStats) -> Vec<String> {
+    let requests = stats.requests.values().sum();
+    let (received, sent) = (ByteSize::new(stats.bytes_in), ByteSize::new(stats.bytes_out));
+    let mut lines = vec![format!(
+        "served {} over {}: {received} in, {sent} out",
         count(requests, "request"),
-        ByteSize::new(received_bytes),
-        ByteSize::new(sent_bytes),
-        count(faults, "fault")
-    )
+        count(stats.connections, "connection")
+    )];
+    let operations = stats.requests.iter().map(|(name, number)| (*name, *number));
+    let faults = [
+        ("busy", stats.faults.busy),
+        ("cut", stats.faults.cut),
+        ("stall", stats.faults.stall),
+        ("flip", stats.faults.flip),
+    ];
+    lines.extend(counts("requests", operations));
+    lines.extend(counts("faults injected", faults));
+    lines
+}
+
+/// `faults injected: busy 3, cut 4`; `None` where all are zero.
+fn counts<'a>(title: &str, numbers: impl IntoIterator<Item = (&'a str, u64)>) -> Option<String> {
+    let numbers = numbers.into_iter().filter(|(_, number)| *number > 0);
+    let texts: Vec<String> = numbers.map(|(name, number)| format!("{name} {}", thousands(number))).collect();
+    (!texts.is_empty()).then(|| format!("{title}: {}", texts.join(", ")))
 }
 
 #[cfg(test)]
@@ -58,10 +57,18 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_counts() {
+    fn the_last_words_count() {
+        let mut stats = EmulatorStats { bytes_in: 3 << 30, connections: 8, ..EmulatorStats::default() };
+        assert_eq!(served_lines(&stats), ["served 0 requests over 8 connections: 3 GiB in, 0 B out"]);
+        stats.requests = [("PutBlock", 1200), ("ListBlobs", 1)].into();
+        stats.faults.cut = 7;
         assert_eq!(
-            served_line(&Served::new(1201, 3 << 30, 0, 7)),
-            "served 1,201 requests: 3 GiB in, 0 B out; 7 faults injected"
+            served_lines(&stats),
+            [
+                "served 1,201 requests over 8 connections: 3 GiB in, 0 B out",
+                "requests: ListBlobs 1, PutBlock 1,200",
+                "faults injected: cut 7",
+            ]
         );
     }
 }
