@@ -34,7 +34,13 @@ struct Arriving {
 
 impl ResponseBody {
     /// Takes over the connection until the body has ended, which may be at once.
-    pub(super) fn new(incoming: Incoming, connection: Connection, pool: &Pool, call: Call<'_>, trace: &Trace) -> Self {
+    pub(super) fn new(
+        incoming: Incoming,
+        connection: Connection,
+        pool: &Pool,
+        call: Call<'_>,
+        trace: &Trace,
+    ) -> Self {
         if incoming.is_end_stream() {
             finish(connection, pool, trace);
             return Self { arriving: None };
@@ -70,6 +76,18 @@ impl ResponseBody {
         whole.extend_from_slice(&first);
         while let Some(piece) = self.next().await.transpose()? {
             whole.extend_from_slice(&piece);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// The first `limit` bytes of the body, or all of it; the connection of a longer one is closed.
+    pub async fn collect_up_to(mut self, limit: usize) -> Result<Bytes> {
+        let mut whole = BytesMut::new();
+        while let Some(piece) = self.next().await.transpose()? {
+            whole.extend_from_slice(&piece[..piece.len().min(limit - whole.len())]);
+            if whole.len() == limit {
+                break;
+            }
         }
         Ok(whole.freeze())
     }

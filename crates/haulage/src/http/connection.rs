@@ -95,9 +95,10 @@ impl Connection {
             // Only the driver can bring the answer and we poll it ourselves: no waker needed.
             match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(result) => Poll::Ready(result.map_err(|error| failure::exchange(call, error))),
-                Poll::Pending => {
-                    self.watch.poll(cx, &self.traffic).map(|()| Err(failure::stalled(call, self.watch.timeout)))
-                }
+                Poll::Pending => self
+                    .watch
+                    .poll(cx, &self.traffic)
+                    .map(|()| Err(failure::stalled(call, self.watch.timeout))),
             }
         })
         .await

@@ -28,7 +28,8 @@ impl Call<'_> {
 
 /// No byte moved for too long.
 pub(super) fn stalled(call: Call<'_>, timeout: Duration) -> Error {
-    call.error(ErrorKind::Stalled, format!("no byte moved for {}", format_duration(timeout))).retry(Retry::Backoff)
+    call.error(ErrorKind::Stalled, format!("no byte moved for {}", format_duration(timeout)))
+        .retry(Retry::Backoff)
 }
 
 /// A host that has no address.
@@ -59,7 +60,9 @@ pub(super) fn handshake(call: Call<'_>, origin: &Origin, source: io::Error) -> E
             .source(source);
     }
     if source.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
-        return call.error(ErrorKind::Connection, format!("TLS with {origin} failed: {source}")).source(source);
+        return call
+            .error(ErrorKind::Connection, format!("TLS with {origin} failed: {source}"))
+            .source(source);
     }
     call.lost(format!("{} while TLS was agreed on: {origin}", words(&source))).source(source)
 }
@@ -69,7 +72,9 @@ pub(super) fn exchange(call: Call<'_>, source: hyper::Error) -> Error {
     let io = find_io(&source).map(words);
     let cause = match io {
         Some(words) => words,
-        None if source.is_incomplete_message() => "connection closed before the answer was complete".to_owned(),
+        None if source.is_incomplete_message() => {
+            "connection closed before the answer was complete".to_owned()
+        }
         None if source.is_parse() => {
             return call
                 .error(ErrorKind::Connection, format!("not an HTTP answer: {source}"))

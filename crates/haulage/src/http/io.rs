@@ -167,7 +167,11 @@ impl MeteredIo {
 }
 
 impl AsyncRead for MeteredIo {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         ready!(this.read_pause.poll(cx));
         let before = buf.filled().len();

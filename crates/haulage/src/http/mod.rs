@@ -122,7 +122,8 @@ impl HttpClient {
                 Ok(answer) => return Ok(self.answer(answer, connection, call, trace)),
                 // The server closed an idle connection just as we took it: it saw no request, or none of
                 // its answer reached us. All our requests may be sent twice.
-                Err(error) if !connection.traffic.answered() && error.kind() == crate::ErrorKind::Connection => {}
+                Err(error)
+                    if !connection.traffic.answered() && error.kind() == crate::ErrorKind::Connection => {}
                 Err(error) => return Err(error),
             }
         }

@@ -35,13 +35,19 @@ impl Origin {
         };
         if authority.contains('@') {
             // The text may hold a password, so it stays out of the message.
-            return Err(Error::new(ErrorKind::Usage, "open", scheme, "a user name in the URL is not understood")
-                .hint("give credentials by AZURE_STORAGE_KEY, a SAS or Entra"));
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "open",
+                scheme,
+                "a user name in the URL is not understood",
+            )
+            .hint("give credentials by AZURE_STORAGE_KEY, a SAS or Entra"));
         }
         let default_port = if secure { 443 } else { 80 };
         let split = match authority.strip_prefix('[') {
             Some(rest) => {
-                let (host, port) = rest.split_once(']').ok_or_else(|| wrong("an open bracket is not closed"))?;
+                let (host, port) =
+                    rest.split_once(']').ok_or_else(|| wrong("an open bracket is not closed"))?;
                 host.parse::<Ipv6Addr>().map_err(|_| wrong("not an IPv6 address"))?;
                 (host, port.strip_prefix(':'))
             }
@@ -136,7 +142,9 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_and_passwords_are_not_repeated() {
-        for (scheme, authority) in [("ftp", "a"), ("http", ""), ("http", "a:b"), ("http", "[::1"), ("http", "a b")] {
+        for (scheme, authority) in
+            [("ftp", "a"), ("http", ""), ("http", "a:b"), ("http", "[::1"), ("http", "a b")]
+        {
             assert_eq!(Origin::parse(scheme, authority).unwrap_err().kind(), ErrorKind::Usage, "{authority}");
         }
         let error = Origin::parse("https", "me:hunter2@host").unwrap_err();
@@ -145,9 +153,13 @@ mod tests {
 
     #[test]
     fn loopback_is_known_by_name_and_address() {
-        for (authority, loopback) in
-            [("localhost:1", true), ("127.0.0.9", true), ("[::1]", true), ("10.0.0.1", false), ("host", false)]
-        {
+        for (authority, loopback) in [
+            ("localhost:1", true),
+            ("127.0.0.9", true),
+            ("[::1]", true),
+            ("10.0.0.1", false),
+            ("host", false),
+        ] {
             assert_eq!(Origin::parse("http", authority).unwrap().is_loopback(), loopback, "{authority}");
         }
     }

@@ -26,7 +26,12 @@ impl Tls {
         Self { extra_roots, config: OnceLock::new() }
     }
 
-    pub(super) async fn handshake(&self, tcp: TcpStream, origin: &Origin, call: Call<'_>) -> Result<TlsStream<TcpStream>> {
+    pub(super) async fn handshake(
+        &self,
+        tcp: TcpStream,
+        origin: &Origin,
+        call: Call<'_>,
+    ) -> Result<TlsStream<TcpStream>> {
         let config = match self.config.get() {
             Some(config) => config,
             None => {
@@ -80,4 +85,3 @@ pub(super) fn is_certificate_error(error: &std::io::Error) -> bool {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     matches!(inner, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented))
 }
-
