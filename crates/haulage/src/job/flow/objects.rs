@@ -69,7 +69,13 @@ impl Objects {
     }
 
     /// The first steps of a new object.
-    pub(super) async fn start(&mut self, id: u64, schedule: &mut Schedule, recorder: &mut Recorder, clock: Clock) {
+    pub(super) async fn start(
+        &mut self,
+        id: u64,
+        schedule: &mut Schedule,
+        recorder: &mut Recorder,
+        clock: Clock,
+    ) {
         let Some(it) = self.by_id.get_mut(&id) else { return };
         let then = it.object.start();
         self.follow(id, then, schedule, recorder, clock).await;
@@ -81,7 +87,12 @@ impl Objects {
     }
 
     /// What a step needs to run, and the memory it will hold. `None` where the object has ended.
-    pub(super) fn task(&self, unit: &Unit, purpose: Purpose, options: &Arc<CopyOptions>) -> Option<(Task, u64)> {
+    pub(super) fn task(
+        &self,
+        unit: &Unit,
+        purpose: Purpose,
+        options: &Arc<CopyOptions>,
+    ) -> Option<(Task, u64)> {
         let object = &self.by_id.get(&unit.object)?.object;
         let commit = unit.step == Step::Commit;
         let task = Task {
@@ -156,7 +167,14 @@ impl Objects {
         self.follow(unit.object, then, schedule, recorder, clock).await;
     }
 
-    async fn follow(&mut self, id: u64, then: Then, schedule: &mut Schedule, recorder: &mut Recorder, clock: Clock) {
+    async fn follow(
+        &mut self,
+        id: u64,
+        then: Then,
+        schedule: &mut Schedule,
+        recorder: &mut Recorder,
+        clock: Clock,
+    ) {
         let Some(it) = self.by_id.get(&id) else { return };
         let now = clock.now_ns();
         match then {

@@ -58,7 +58,10 @@ impl Cursor {
         match merge.fill().await {
             Ok(_) => Ok(Self { store, way: Way::Listing(merge) }),
             // A token may allow writing and not listing. One that is wrong altogether is no such case.
-            Err(error) if error.kind() == ErrorKind::Permission && error.service_code() != Some("AuthenticationFailed") => {
+            Err(error)
+                if error.kind() == ErrorKind::Permission
+                    && error.service_code() != Some("AuthenticationFailed") =>
+            {
                 Ok(Self { store, way: Way::Unknown })
             }
             // A folder that is not there is empty; a container that is not there is an error.

@@ -56,7 +56,12 @@ impl From<Gone> for Error {
 }
 
 impl Listing {
-    pub(crate) fn new(opener: StoreOpener, filter: Filter, overwrite: Overwrite, found: mpsc::Sender<Listed>) -> Self {
+    pub(crate) fn new(
+        opener: StoreOpener,
+        filter: Filter,
+        overwrite: Overwrite,
+        found: mpsc::Sender<Listed>,
+    ) -> Self {
         Self { opener, filter, overwrite, found, taken: None }
     }
 
@@ -117,7 +122,9 @@ impl Listing {
                 let mut below = store.list(request);
                 let page = with_retries!(trace => below.next_page(trace).await);
                 match page {
-                    Ok(Some(page)) if !page.objects.is_empty() || !page.prefixes.is_empty() => Ok(Shape::Tree),
+                    Ok(Some(page)) if !page.objects.is_empty() || !page.prefixes.is_empty() => {
+                        Ok(Shape::Tree)
+                    }
                     Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
                     // The answer to the first question says it best.
                     _ => Err(error),
@@ -197,12 +204,15 @@ impl Listing {
         loop {
             let room = LOOKUPS - looking.len();
             let next = pairs.by_ref().take(room);
-            looking.extend(next.map(|(source, destination)| look_up(&opener, source, destination, overwrite)));
+            looking
+                .extend(next.map(|(source, destination)| look_up(&opener, source, destination, overwrite)));
             let Some(result) = looking.next().await else { break Ok(()) };
             match result {
                 Ok(pair) => self.give(pair).await?,
                 // A wrong key or URL is wrong for all of them.
-                Err(error) if matches!(error.kind(), ErrorKind::Permission | ErrorKind::Usage) => return Err(error),
+                Err(error) if matches!(error.kind(), ErrorKind::Permission | ErrorKind::Usage) => {
+                    return Err(error);
+                }
                 Err(error) => self.send(Listed::Problem(error)).await?,
             }
         }
@@ -253,7 +263,12 @@ fn as_prefix(key: &str) -> String {
     if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") }
 }
 
-async fn look_up(opener: &StoreOpener, source: &str, destination: &str, overwrite: Overwrite) -> Result<Pair> {
+async fn look_up(
+    opener: &StoreOpener,
+    source: &str,
+    destination: &str,
+    overwrite: Overwrite,
+) -> Result<Pair> {
     let (source, destination) = (opener.open(source)?, opener.open(destination)?);
     let meta = with_retries!(trace => source.store.head(&source.key, trace).await)?;
     let mut pair = one(&source, &destination, meta, false);

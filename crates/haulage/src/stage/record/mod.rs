@@ -134,7 +134,13 @@ impl Recorder {
     }
 
     /// Closes the books: completes the summary, the Parquet file and the stream of events.
-    pub(crate) async fn finish(mut self, cancelled: bool, total: u64, wire: u64, chosen: String) -> Result<Summary> {
+    pub(crate) async fn finish(
+        mut self,
+        cancelled: bool,
+        total: u64,
+        wire: u64,
+        chosen: String,
+    ) -> Result<Summary> {
         let elapsed = self.clock.elapsed();
         let exit_code = self.exit_code(cancelled);
         let summary = &mut self.summary;

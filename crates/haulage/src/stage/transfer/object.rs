@@ -17,7 +17,9 @@ use crate::store::{BlockId, BlockRange, BlockWriter, ObjectMeta, PutResult};
 pub(crate) enum Purpose {
     Copy,
     /// Compare; `stored` trusts the checksums that stores keep with their objects.
-    Verify { stored: bool },
+    Verify {
+        stored: bool,
+    },
 }
 
 /// What a step came to.
@@ -94,7 +96,13 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    pub(crate) fn new(pair: Pair, purpose: Purpose, options: &CopyOptions, limits: &Limits, now_ns: u64) -> Self {
+    pub(crate) fn new(
+        pair: Pair,
+        purpose: Purpose,
+        options: &CopyOptions,
+        limits: &Limits,
+        now_ns: u64,
+    ) -> Self {
         let (from, to) = (pair.source.store.capabilities(), pair.destination.store.capabilities());
         // A comparison moves nothing to the destination, so only its reads bound the pieces.
         let (choice, to) = match purpose {
@@ -127,7 +135,9 @@ impl Object {
     pub(crate) fn start(&mut self) -> Then {
         match self.purpose {
             Purpose::Copy => match decide(&self.pair, self.overwrite) {
-                Decision::Skip(reason) => Then::End(Ended { crc64: self.pair.meta.crc64, ..Ended::skipped(reason) }),
+                Decision::Skip(reason) => {
+                    Then::End(Ended { crc64: self.pair.meta.crc64, ..Ended::skipped(reason) })
+                }
                 Decision::Look => Then::Steps(vec![Step::Look]),
                 Decision::Move => self.move_it(),
             },
@@ -148,11 +158,15 @@ impl Object {
             // A list in another order may have passed it unseen.
             Existing::Unknown => return Then::Steps(vec![Step::Look]),
             Existing::Absent => {
-                return Then::End(Ended::failed(verify_error(&self.pair, "missing at the destination".into())));
+                return Then::End(Ended::failed(verify_error(
+                    &self.pair,
+                    "missing at the destination".into(),
+                )));
             }
         };
         if there.size != self.pair.meta.size {
-            let cause = format!("{} bytes at the source, {} at the destination", self.pair.meta.size, there.size);
+            let cause =
+                format!("{} bytes at the source, {} at the destination", self.pair.meta.size, there.size);
             return Then::End(Ended::failed(verify_error(&self.pair, cause)));
         }
         if stored || self.pieces == Pieces::Whole {

@@ -43,9 +43,9 @@ impl LocalStore {
         if folder_asked || path.is_dir() || shown.is_empty() {
             return Ok((path.to_path_buf(), String::new()));
         }
-        let name = path.file_name().ok_or_else(|| {
-            Error::new(ErrorKind::Usage, "open", &shown, "the path does not end in a name")
-        })?;
+        let name = path
+            .file_name()
+            .ok_or_else(|| Error::new(ErrorKind::Usage, "open", &shown, "the path does not end in a name"))?;
         let key = name.to_str().ok_or_else(|| not_utf8(path))?;
         let parent = path.parent().map(Path::to_path_buf).unwrap_or_default();
         Ok((parent, key.to_owned()))
@@ -66,8 +66,13 @@ impl LocalStore {
         if plain && canonical && dotless && !key.contains('\0') {
             return Ok(self.root.join(relative));
         }
-        Err(Error::new(ErrorKind::Unsupported, "open", key, "this name cannot be a file below the destination")
-            .hint("copy this object alone, to a name of your choice"))
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            "open",
+            key,
+            "this name cannot be a file below the destination",
+        )
+        .hint("copy this object alone, to a name of your choice"))
     }
 }
 
@@ -121,7 +126,13 @@ impl Store for LocalStore {
         Ok(result)
     }
 
-    async fn put(&self, key: &str, payload: Payload, options: &PutOptions, trace: &Trace) -> Result<PutResult> {
+    async fn put(
+        &self,
+        key: &str,
+        payload: Payload,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<PutResult> {
         let path = self.path_of(key)?;
         let result = if payload.len() <= write::BATCH {
             let bytes = payload.collect().await?;

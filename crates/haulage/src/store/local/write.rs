@@ -81,7 +81,12 @@ impl PartialFile {
     }
 
     /// Compares with what the source says, gives the file its time and its final name.
-    pub(super) fn publish(&self, crc64: Crc64, expected: &Attributes, when: &Precondition) -> Result<PutResult> {
+    pub(super) fn publish(
+        &self,
+        crc64: Crc64,
+        expected: &Attributes,
+        when: &Precondition,
+    ) -> Result<PutResult> {
         self.check(crc64, expected)?;
         let io = |e| file::io("write", &self.destination, e);
         if let Some(ns) = expected.source_modified_ns {
@@ -170,7 +175,11 @@ pub(super) fn put_at_once(path: &Path, bytes: &Bytes, options: &PutOptions) -> R
 }
 
 /// Writes a payload at `offset` as it arrives; the next batch is received while the last is written.
-pub(super) async fn write_payload(part: &Arc<PartialFile>, offset: u64, mut payload: Payload) -> Result<Crc64> {
+pub(super) async fn write_payload(
+    part: &Arc<PartialFile>,
+    offset: u64,
+    mut payload: Payload,
+) -> Result<Crc64> {
     let expected = payload.len();
     let mut crc = Crc64Stream::default();
     let mut written = 0;
@@ -246,10 +255,16 @@ impl BlockWriter for LocalWriter {
         let covered = blocks.iter().try_fold(0, |end, id| (id.range.offset == end).then(|| id.range.end()));
         if covered != Some(self.part.size) {
             let name = self.part.destination.display().to_string();
-            return Err(Error::new(ErrorKind::Integrity, "write", name, "the blocks do not make up the file"));
+            return Err(Error::new(
+                ErrorKind::Integrity,
+                "write",
+                name,
+                "the blocks do not make up the file",
+            ));
         }
         let whole = blocks.iter().fold(Crc64::EMPTY, |crc, id| crc.combine(id.crc64, id.range.len));
-        let (part, attributes, when) = (Arc::clone(&self.part), attributes.clone(), self.precondition.clone());
+        let (part, attributes, when) =
+            (Arc::clone(&self.part), attributes.clone(), self.precondition.clone());
         let result = blocking(move || part.publish(whole, &attributes, &when)).await?;
         trace.mark(Phase::Committed);
         Ok(result)
