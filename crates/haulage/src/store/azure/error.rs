@@ -144,6 +144,11 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
             error("the service does not know this key (AuthenticationFailed)".to_owned())
                 .hint("check AZURE_STORAGE_KEY and that this machine's clock is right")
         }
+        // Azure means its network rules by this, Azurite a wrong key.
+        Credential::SharedKey(_) if code == "AuthorizationFailure" => {
+            error("the account refuses this key or this machine (AuthorizationFailure)".to_owned())
+                .hint("check AZURE_STORAGE_KEY and the account's network rules (portal: Networking)")
+        }
         Credential::Entra(_) if code == "AuthorizationPermissionMismatch" => {
             let role = if matches!(asked.permission, 'r' | 'l') { "Reader" } else { "Contributor" };
             error("your identity may not do this (AuthorizationPermissionMismatch)".to_owned())
