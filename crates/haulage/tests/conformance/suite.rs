@@ -177,7 +177,7 @@ pub async fn blocks_make_an_object(store: Arc<dyn Store>) {
     let data = bytes(1_000_000);
     // Sizes differ on purpose: the block size follows the link.
     let ends = [0, 100_000, 100_001, 700_000, 1_000_000];
-    let writer = store.begin("blob", 1_000_000, &PutOptions::default()).await.unwrap();
+    let writer = store.begin("blob", Some(1_000_000), &PutOptions::default()).await.unwrap();
     let mut ids = Vec::new();
     for (start, end) in ends.into_iter().zip(ends.into_iter().skip(1)).rev() {
         let range = BlockRange { offset: start as u64, len: (end - start) as u64 };
@@ -198,7 +198,7 @@ pub async fn blocks_make_an_object(store: Arc<dyn Store>) {
 
 pub async fn nobody_sees_an_object_before_its_commit(store: Arc<dyn Store>) {
     container(&store).await;
-    let writer = store.begin("blob", 4, &PutOptions::default()).await.unwrap();
+    let writer = store.begin("blob", Some(4), &PutOptions::default()).await.unwrap();
     let range = BlockRange { offset: 0, len: 4 };
     writer.put_block(range, Payload::Bytes(bytes(4)), &Trace::detached()).await.unwrap();
     assert!(keys(&store, "", false).await.0.is_empty());
