@@ -170,12 +170,12 @@ async fn blocks_staged_by_one_are_committed_by_another() {
     for mode in [ChecksumMode::Crc64, ChecksumMode::Md5, ChecksumMode::None] {
         let key = format!("blocks/{mode:?}");
         let options = PutOptions { checksum: mode, ..PutOptions::default() };
-        let one = store.begin(&key, 9, &options).await.unwrap();
+        let one = store.begin(&key, Some(9), &options).await.unwrap();
         assert_eq!(one.staged(&trace()).await.unwrap(), []);
         let tail = BlockRange { offset: 4, len: 5 };
         let tail = one.put_block(tail, Bytes::from_static(b"56789").into(), &trace()).await.unwrap();
 
-        let other = open(&url).begin(&key, 9, &options).await.unwrap();
+        let other = open(&url).begin(&key, Some(9), &options).await.unwrap();
         assert_eq!(other.staged(&trace()).await.unwrap(), [tail]);
         let head = BlockRange { offset: 0, len: 4 };
         let head = other.put_block(head, Bytes::from_static(b"1234").into(), &trace()).await.unwrap();
@@ -193,7 +193,7 @@ async fn blocks_staged_by_one_are_committed_by_another() {
         assert_eq!((&bytes[..], &meta.etag), (&b"123456789"[..], &done.etag));
         assert_eq!((meta.crc64, meta.md5), (done.crc64, Some(Md5::of(b"123456789"))));
         let absent = PutOptions { precondition: Precondition::IfAbsent, ..options };
-        let late = store.begin(&key, 0, &absent).await.unwrap();
+        let late = store.begin(&key, Some(0), &absent).await.unwrap();
         let error = late.commit(&[], &Attributes::default(), &trace()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Exists);
     }
@@ -248,7 +248,7 @@ async fn awkward_names_survive() {
         // The printed name leads back to the same blob.
         let again = AzureAddress::parse(&store.name(name), &StoreOptions::default()).unwrap();
         assert_eq!((again.key.as_str(), store.name("")), (name, url.clone()));
-        let blocks = store.begin(name, 0, &PutOptions::default()).await.unwrap();
+        let blocks = store.begin(name, Some(0), &PutOptions::default()).await.unwrap();
         assert_eq!(blocks.staged(&trace()).await.unwrap(), []);
     }
     let (mut listed, _) = list(&store, ListRequest::default()).await;
