@@ -8,8 +8,8 @@ use percent_encoding::percent_decode_str;
 
 use crate::store::Key;
 use crate::wire::error::{
-    ACCOUNT_NOT_FOUND, Answer, INVALID_RESOURCE_NAME, INVALID_URI, NOT_IMPLEMENTED, ServiceError,
-    UNSUPPORTED_VERB,
+    ACCOUNT_NOT_FOUND, Answer, INVALID_RESOURCE_NAME, INVALID_URI, NOT_IMPLEMENTED, OUT_OF_RANGE_NAME,
+    ServiceError, UNSUPPORTED_VERB,
 };
 
 macro_rules! operations {
@@ -33,7 +33,7 @@ macro_rules! operations {
 operations! {
     AccountInformation ServiceProperties ListContainers
     CreateContainer DeleteContainer ContainerProperties SetContainerMetadata ListBlobs
-    PutBlob PutBlock PutBlockList GetBlockList GetBlob BlobProperties BlobMetadata SetBlobMetadata
+    PutBlob PutBlock PutBlockFromUrl PutBlockList GetBlockList GetBlob BlobProperties BlobMetadata SetBlobMetadata
     SetBlobProperties DeleteBlob CopyBlob
 }
 
@@ -79,6 +79,9 @@ impl<'a> Call<'a> {
         let (container, blob) = (named(container)?, named(blob)?);
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let operation = operation(parts, &query, container.is_some(), blob.is_some())?;
+        if container.as_deref().is_some_and(|name| !(3..=63).contains(&name.len())) {
+            return Err((&OUT_OF_RANGE_NAME).into());
+        }
         if container.as_deref().is_some_and(|name| !is_container_name(name))
             || blob.as_deref().is_some_and(|name| name.chars().count() > 1024)
         {
@@ -141,7 +144,8 @@ fn operation(parts: &Parts, query: &Query<'_>, container: bool, blob: bool) -> A
         (None, None) if get => Op::GetBlob,
         (None, None) if head => Op::BlobProperties,
         (None, None) if delete => Op::DeleteBlob,
-        (None, Some("block")) if put && !has("x-ms-copy-source") => Op::PutBlock,
+        (None, Some("block")) if put && has("x-ms-copy-source") => Op::PutBlockFromUrl,
+        (None, Some("block")) if put => Op::PutBlock,
         (None, Some("blocklist")) if put => Op::PutBlockList,
         (None, Some("blocklist")) if get => Op::GetBlockList,
         (None, Some("metadata")) if put => Op::SetBlobMetadata,

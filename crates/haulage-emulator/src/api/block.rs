@@ -12,7 +12,7 @@ use super::headers::{content, metadata, set, set_version, written, xml};
 use super::{Reply, commit, container, container_mut, find};
 use crate::request::Call;
 use crate::service::Service;
-use crate::store::{Blob, CommittedBlock, Part, Staged, StagedBlock};
+use crate::store::{Blob, CommittedBlock, Data, Part, Staged, StagedBlock};
 use crate::wire::error::{
     Answer, BLOB_NOT_FOUND, BLOCK_COUNT_EXCEEDS_LIMIT, INVALID_BLOB_OR_BLOCK, INVALID_BLOCK_ID,
     INVALID_BLOCK_LIST, INVALID_HEADER_VALUE, INVALID_QUERY_VALUE, INVALID_XML, ServiceError,
@@ -42,18 +42,23 @@ pub(super) async fn put_block(service: &Service, call: &Call<'_>, upload: &mut U
     check_room(service, call, id)?;
     let data = service.store.receive(upload).await?;
     let sums = upload.verify()?;
+    stage(service, call, id, upload.len(), data).await?;
+    Ok(written(StatusCode::CREATED, None, &sums))
+}
 
+/// Makes `data` the uncommitted block `id`.
+pub(super) async fn stage(service: &Service, call: &Call<'_>, id: &str, len: u64, data: Data) -> Answer<()> {
     let _lock = service.lock(call.key()).await;
     check_room(service, call, id)?;
     let kept = service.store.keep_block(call.key(), id, data).await;
     let data = kept.map_err(|error| ServiceError::internal(&error))?;
     let mut catalogue = service.write();
     let staged = container_mut(&mut catalogue, call.container())?.staged.entry(call.key().blob.into());
-    staged.or_default().blocks.insert(id.into(), StagedBlock { len: upload.len(), data });
-    Ok(written(StatusCode::CREATED, None, &sums))
+    staged.or_default().blocks.insert(id.into(), StagedBlock { len, data });
+    Ok(())
 }
 
-fn check_id(id: &str) -> Answer<()> {
+pub(super) fn check_id(id: &str) -> Answer<()> {
     let raw = BASE64_STANDARD.decode(id).ok().filter(|raw| !raw.is_empty() && raw.len() <= LONGEST_ID);
     raw.map(drop).ok_or_else(|| {
         INVALID_BLOCK_ID.detail("QueryParameterName", "blockid").detail("QueryParameterValue", id)

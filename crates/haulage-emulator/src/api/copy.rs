@@ -1,10 +1,12 @@
-//! Copy Blob within the account: done before the answer, so never pending.
+//! Copy Blob and Put Block From URL within the account: done before the answer, so never pending.
 
 use http::StatusCode;
 use http::Uri;
 
+use super::block::{check_id, stage};
 use super::condition::Conditions;
 use super::headers::{metadata, set, written};
+use super::read::within;
 use super::{Reply, blob, commit, find};
 use crate::request::{Call, Operation};
 use crate::service::Service;
@@ -41,6 +43,23 @@ pub(super) async fn copy_blob(service: &Service, call: &Call<'_>) -> Reply {
     set(response.headers_mut(), "x-ms-copy-id", &format!("{:032x}", new.etag));
     set(response.headers_mut(), "x-ms-copy-status", "success");
     Ok(response)
+}
+
+/// Stages a stretch of another blob; rclone copies large blobs so.
+pub(super) async fn put_block(service: &Service, call: &Call<'_>) -> Reply {
+    let id = call.query.get("blockid").unwrap_or_default();
+    check_id(id)?;
+    let source = source(service, call, call.required("x-ms-copy-source")?)?;
+    let range = match call.header("x-ms-source-range") {
+        Some(text) => within(text, source.size)?,
+        None => None,
+    };
+    let range = range.unwrap_or(0..source.size);
+    let len = range.end - range.start;
+    let copied = service.store.assemble(vec![Part { data: source.data, range }]).await;
+    let data = copied.map_err(|error| ServiceError::internal(&error))?;
+    stage(service, call, id, len, data).await?;
+    Ok(written(StatusCode::CREATED, None, &Sums::default()))
 }
 
 /// The blob that the source URL names. It is read as this account: whoever may write here is let

@@ -38,6 +38,7 @@ pub(crate) async fn dispatch(service: &Service, call: &Call<'_>, upload: &mut Up
         Op::ListBlobs => list::blobs(service, call),
         Op::PutBlob => put::put_blob(service, call, upload).await,
         Op::PutBlock => block::put_block(service, call, upload).await,
+        Op::PutBlockFromUrl => copy::put_block(service, call).await,
         Op::PutBlockList => block::put_block_list(service, call, upload).await,
         Op::GetBlockList => block::get_block_list(service, call),
         Op::GetBlob => read::get_blob(service, call).await,

@@ -81,6 +81,11 @@ fn add_md5(headers: &mut http::HeaderMap, name: &'static str, blob: &Blob) {
 /// `bytes=A-` or `bytes=A-B` is ignored, as HTTP would have it.
 fn range(call: &Call<'_>, size: u64) -> Answer<Option<Range<u64>>> {
     let Some(text) = call.header("x-ms-range").or_else(|| call.header("range")) else { return Ok(None) };
+    within(text, size)
+}
+
+/// A range's text for a blob of `size` bytes.
+pub(super) fn within(text: &str, size: u64) -> Answer<Option<Range<u64>>> {
     let Some((start, last)) = parse_range(text) else { return Ok(None) };
     if start >= size {
         let error = ServiceError::from(&INVALID_RANGE);

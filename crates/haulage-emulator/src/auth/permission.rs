@@ -34,7 +34,7 @@ pub(super) fn needed(operation: Operation) -> (Level, &'static str) {
         Op::SetContainerMetadata => (Level::Container, "w"),
         Op::ListBlobs => (Level::Container, "l"),
         Op::PutBlob | Op::CopyBlob => (Level::Object, "wc"),
-        Op::PutBlock | Op::PutBlockList => (Level::Object, "w"),
+        Op::PutBlock | Op::PutBlockFromUrl | Op::PutBlockList => (Level::Object, "w"),
         Op::GetBlob | Op::BlobProperties | Op::BlobMetadata | Op::GetBlockList => (Level::Object, "r"),
         Op::SetBlobMetadata | Op::SetBlobProperties => (Level::Object, "w"),
         Op::DeleteBlob => (Level::Object, "d"),

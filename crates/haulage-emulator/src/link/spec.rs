@@ -170,7 +170,7 @@ fn print_duration(duration: Duration) -> String {
 /// Exact, like [`print_duration`].
 fn print_rate(rate: ByteRate) -> String {
     match rate.bits() {
-        bits if bits % 100_000_000 == 0 => format!("{}gbit", bits as f64 / 1e9),
+        bits if bits >= 1_000_000_000 && bits % 100_000_000 == 0 => format!("{}gbit", bits as f64 / 1e9),
         bits if bits % 1_000 == 0 => format!("{}mbit", bits as f64 / 1e6),
         bits => format!("{bits}bit"),
     }

@@ -64,6 +64,7 @@ kinds! {
     MISSING_HEADER 400 "MissingRequiredHeader" "An HTTP header that's mandatory for this request is not specified.";
     NOT_IMPLEMENTED 501 "NotImplemented" "The requested operation is not implemented on the specified resource.";
     NOT_MODIFIED 304 "ConditionNotMet" "The condition specified using HTTP conditional header(s) is not met.";
+    OUT_OF_RANGE_NAME 400 "OutOfRangeInput" "The specified resource name length is not within the permissible limits.";
     OUT_OF_RANGE_QUERY 400 "OutOfRangeQueryParameterValue" "One of the query parameters specified in the request URI is outside the permissible range.";
     PERMISSION_MISMATCH 403 "AuthorizationPermissionMismatch" "This request is not authorized to perform this operation using this permission.";
     PROTOCOL_MISMATCH 403 "AuthorizationProtocolMismatch" "This request is not authorized to perform this operation using this protocol.";
