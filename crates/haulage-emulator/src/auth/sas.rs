@@ -183,4 +183,26 @@ mod tests {
         let widened = made("r", later()).replace("sp=r", "sp=rw");
         assert_eq!(outcome("PUT", "/box/a", &widened, false), Err("AuthenticationFailed"));
     }
+
+    /// Made by azure-storage-blob 12 for Python with the well-known key.
+    #[test]
+    fn signatures_of_the_official_client_are_accepted() {
+        let of_blob = "se=2099-01-02T03%3A04%3A05Z&sp=r&sv=2026-10-06&sr=b&rsct=a/b\
+                       &sig=Oga3cOhQT6mA4dPDGIL8bULTCjZRipqeyRgBSxh0PsY%3D";
+        assert_eq!(outcome("GET", "/box/a%20b/c%2Bd", of_blob, false), Ok(()));
+        assert_eq!(outcome("GET", "/box/other", of_blob, false), Err("AuthenticationFailed"));
+        let of_container = "st=2020-01-01T00%3A00%3A00Z&se=2099-01-02T03%3A04%3A05Z&sp=rwl&sv=2026-10-06&sr=c\
+                            &sig=y5OvX0W7p6QO2SBDj0Po4InMdFibku/PuY5j4Ok8fnw%3D";
+        assert_eq!(outcome("GET", "/box?restype=container&comp=list", of_container, false), Ok(()));
+        assert_eq!(outcome("PUT", "/box/x", of_container, true), Ok(()));
+        assert_eq!(outcome("DELETE", "/box/x", of_container, false), Err("AuthorizationPermissionMismatch"));
+        assert_eq!(
+            outcome("DELETE", "/box?restype=container", of_container, false),
+            Err("AuthorizationPermissionMismatch")
+        );
+        let of_account = "se=2099-01-02T03%3A04%3A05Z&sp=rl&sv=2026-10-06&ss=b&srt=sc\
+                          &sig=ESn0vnJoYfnDeQBpkmY2sbJUpiJ1MyblA7WPLKplPYs%3D";
+        assert_eq!(outcome("GET", "?comp=list", of_account, false), Ok(()));
+        assert_eq!(outcome("GET", "/box/x", of_account, false), Err("AuthorizationResourceTypeMismatch"));
+    }
 }
