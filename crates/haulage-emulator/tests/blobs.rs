@@ -71,7 +71,7 @@ async fn blocks_of_any_size_make_a_blob() {
     client.put_block("a", "QkJC", "second ").await;
     client.put_block("a", "QUFB", "first ").await;
     assert_eq!(client.put_block("a", "QUFBQUFB", "x").await.code(), "InvalidBlobOrBlock");
-    assert_eq!(client.put_block("a", "not base64", "x").await.status, 400);
+    assert_eq!(client.put_block("a", "not~base64", "x").await.status, 400);
     let staged = client.get("/box/a?comp=blocklist&blocklisttype=all").await;
     assert!(staged.text().contains("<UncommittedBlocks><Block><Name>QUFB</Name><Size>6</Size></Block>"));
     assert_eq!(client.get("/box/a").await.code(), "BlobNotFound");

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// How long the past may still be used after a pause. A reader woken a little late, or a socket
 /// empty for a moment, must not lose rate; a long pause must not turn into a burst.
-const GRACE: Duration = Duration::from_millis(10);
+pub(super) const GRACE: Duration = Duration::from_millis(10);
 
 /// The moment until which a pipe is booked. Bytes are booked once moved: the next ones wait, so
 /// the long-run rate is exact, and no more than one quantum a connection is ahead of its time.
@@ -14,11 +14,12 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Books `bytes` at `rate` bytes a second; the moment when they have passed.
-    pub(super) fn book(&mut self, bytes: usize, rate: f64, now: Instant) -> Instant {
+    /// Books `bytes` at `rate` bytes a second; the moment when they have passed. They may use up to
+    /// `grace` of the past that nobody has booked.
+    pub(super) fn book(&mut self, bytes: usize, rate: f64, now: Instant, grace: Duration) -> Instant {
         let from = match self.booked_until {
             None => now,
-            Some(until) => until.max(now.checked_sub(GRACE).unwrap_or(now)),
+            Some(until) => until.max(now.checked_sub(grace).unwrap_or(now)),
         };
         let until = from + Duration::from_secs_f64(bytes as f64 / rate);
         self.booked_until = Some(until);
@@ -35,7 +36,7 @@ mod tests {
         let start = Instant::now();
         let (mut clock, mut now, mut moved) = (Clock::default(), start, 0);
         while moved < 10_000_000 {
-            let free = clock.book(5_000, 1e6, now);
+            let free = clock.book(5_000, 1e6, now, GRACE);
             moved += 5_000;
             // Each wake-up comes 3 ms late.
             if free > now {
@@ -50,9 +51,9 @@ mod tests {
     fn a_pause_does_not_become_a_burst() {
         let start = Instant::now();
         let mut clock = Clock::default();
-        clock.book(1_000, 1e6, start);
+        clock.book(1_000, 1e6, start, GRACE);
         let later = start + Duration::from_secs(5);
-        let free = clock.book(1_000_000, 1e6, later);
+        let free = clock.book(1_000_000, 1e6, later, GRACE);
         assert!(free - later >= Duration::from_millis(990));
     }
 }

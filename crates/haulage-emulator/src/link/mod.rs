@@ -73,9 +73,16 @@ impl Link {
     }
 
     /// Books `bytes` on the shared part; the moment when they have passed.
-    fn book_total(&self, direction: Direction, bytes: usize, rate: f64, now: Instant) -> Instant {
+    fn book_total(
+        &self,
+        direction: Direction,
+        bytes: usize,
+        rate: f64,
+        now: Instant,
+        grace: Duration,
+    ) -> Instant {
         let mut clock = self.total[direction as usize].lock().unwrap_or_else(PoisonError::into_inner);
-        clock.book(bytes, rate, now)
+        clock.book(bytes, rate, now, grace)
     }
 
     /// What the kernel may hold for one connection, so that it does not swallow megabytes that

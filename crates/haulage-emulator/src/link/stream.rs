@@ -11,11 +11,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep_until};
 
-use super::clock::Clock;
+use super::clock::{Clock, GRACE};
 use super::{Direction, Link};
 
 /// Waits shorter than this are not slept but owed: the timer's tick is a millisecond.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(500);
+
+/// Later than this, something other than a busy machine is the matter.
+const MOST_LATENESS: Duration = Duration::from_millis(500);
 
 /// A connection over the [`Link`].
 pub(crate) struct ShapedStream {
@@ -33,6 +36,9 @@ struct Lane {
     /// Nothing may move before this.
     free_at: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
+    /// How much of the past may be made up for, and until when.
+    grace: Duration,
+    grace_ends: Instant,
 }
 
 impl ShapedStream {
@@ -41,7 +47,8 @@ impl ShapedStream {
         let now = Instant::now();
         link.connected(now);
         let handshake = link.conditions(now).rtt;
-        let lane = |free_at| Lane { clock: Clock::default(), free_at, sleep: None };
+        let lane =
+            |free_at| Lane { clock: Clock::default(), free_at, sleep: None, grace: GRACE, grace_ends: now };
         Self { inner, link, reads: lane(now + handshake), writes: lane(now), request_ended: None }
     }
 }
@@ -53,6 +60,7 @@ impl Lane {
             if let Some(sleep) = &mut self.sleep {
                 ready!(sleep.as_mut().poll(context));
                 self.sleep = None;
+                self.note_lateness(Instant::now());
             }
             if self.free_at <= Instant::now() + SHORTEST_SLEEP {
                 return Poll::Ready(());
@@ -61,12 +69,24 @@ impl Lane {
         }
     }
 
+    /// On a busy machine the wake-up comes late through no fault of the client: what it missed
+    /// may be made up for, for as long as that takes, without turning idle time into a burst.
+    fn note_lateness(&mut self, now: Instant) {
+        let late = now.saturating_duration_since(self.free_at).min(MOST_LATENESS);
+        if late > GRACE {
+            let held = if now < self.grace_ends { self.grace } else { GRACE };
+            self.grace = held.max(GRACE + late);
+            self.grace_ends = now + late * 4;
+        }
+    }
+
     /// Books what has moved.
     fn book(&mut self, link: &Link, direction: Direction, bytes: usize) {
         let now = Instant::now();
         let conditions = link.conditions(now);
-        let own = conditions.connection.map(|rate| self.clock.book(bytes, rate, now));
-        let total = conditions.total.map(|rate| link.book_total(direction, bytes, rate, now));
+        let grace = if now < self.grace_ends { self.grace } else { GRACE };
+        let own = conditions.connection.map(|rate| self.clock.book(bytes, rate, now, grace));
+        let total = conditions.total.map(|rate| link.book_total(direction, bytes, rate, now, grace));
         self.free_at = own.max(total).unwrap_or(now);
     }
 }

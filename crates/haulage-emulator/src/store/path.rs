@@ -3,8 +3,8 @@
 //! A name keeps its slashes as folders. `%`, control characters, backslashes and the first dot of
 //! a segment become `%XX`, an empty segment becomes `%` alone; so `..` is never a segment, nothing
 //! is hidden, and two names never share a path. Where that path is taken (the blob `a` is a file,
-//! so `a/b` has no folder) the whole name goes into one segment with `%2F` for its slashes, which
-//! the first form never writes.
+//! so `a/b` has no folder; or the other way round) the whole name goes into one segment that begins
+//! with `%=`, which the first form never writes.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ use haulage::checksum::Md5;
 const LONGEST_SEGMENT: usize = 255;
 /// Well below what the usual kernels allow for a whole path.
 const LONGEST_PATH: usize = 3_000;
+/// How a flat path begins.
+const FLAT: &str = "%=";
 
 /// The path below the container's folder; `None` where the name has a segment too long for one.
 pub(super) fn nested(name: &str) -> Option<PathBuf> {
@@ -26,7 +28,7 @@ pub(super) fn nested(name: &str) -> Option<PathBuf> {
 
 /// The path in one segment, for names whose nested path is taken or too long.
 pub(super) fn flat(name: &str) -> PathBuf {
-    let text = segment(name).replace('/', "%2F");
+    let text = format!("{FLAT}{}", segment(name).replace('/', "%2F"));
     if text.len() <= LONGEST_SEGMENT { text.into() } else { format!("%~{}", hash(name)).into() }
 }
 
@@ -38,8 +40,10 @@ pub(super) fn hash(name: &str) -> String {
 /// The name of a file that has no sidecar; `None` where no blob would have been stored there.
 pub(super) fn decode(path: &Path) -> Option<String> {
     let text = path.to_str()?;
-    let segments: Option<Vec<String>> = text.split('/').map(unescape).collect();
-    let name = segments?.join("/");
+    let name = match text.strip_prefix(FLAT) {
+        Some(flat) => unescape(flat)?,
+        None => text.split('/').map(unescape).collect::<Option<Vec<String>>>()?.join("/"),
+    };
     (nested(&name).as_deref() == Some(path) || flat(&name) == path).then_some(name)
 }
 
@@ -86,7 +90,7 @@ mod tests {
         assert_eq!(text("/root"), "%/root");
         assert_eq!(text("dir/"), "dir/%");
         assert_eq!(text(".haul/x%"), "%2Ehaul/x%25");
-        assert_eq!(flat("a/b").to_str(), Some("a%2Fb"));
+        assert_eq!(flat("a/b").to_str(), Some("%=a%2Fb"));
         assert!(nested(&"x".repeat(300)).is_none());
     }
 

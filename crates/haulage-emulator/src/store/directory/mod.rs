@@ -69,9 +69,8 @@ impl Places {
         if let Some(nested) = path::nested(&key.blob).map(|path| folder.join(path)) {
             match move_file(from, &nested) {
                 Ok(()) => {
-                    if nested != flat {
-                        let _ = fs::remove_file(&flat);
-                    }
+                    // Where an earlier version may lie, from when the way was barred.
+                    let _ = fs::remove_file(&flat);
                     return Ok(nested);
                 }
                 // Another blob's file or folder is in the way.
