@@ -40,7 +40,7 @@ impl Tamper {
             Fault::Cut { position } | Fault::Stall { position } | Fault::Flip { position, .. } => position,
         };
         let (connection, counters) = (Arc::clone(connection), Arc::clone(counters));
-        (len > 0).then(|| Self { at: (len as f64 * position) as u64, fault, connection, counters })
+        (len > 0).then_some(Self { at: (len as f64 * position) as u64, fault, connection, counters })
     }
 
     /// Whether a fault other than a flip strikes here, in the bytes from `offset`.
