@@ -3,6 +3,9 @@
 //!
 //!     cargo test -p haulage --release --test azure_speed -- --ignored --nocapture measure
 
+// A child process reports to its parent, and a person reads the figures, by what is printed.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
