@@ -82,7 +82,8 @@ pub enum StoreKind {
     #[default]
     Memory,
     /// Names, sizes, properties and block lists are kept, bytes are not: reads get a seeded
-    /// pattern that depends on the position. For measurements.
+    /// pattern that depends on the position, so checksums of the content are not kept either.
+    /// For measurements.
     Null,
     /// Kept as plain files below a directory; survives a restart.
     Directory(PathBuf),

@@ -17,7 +17,7 @@ use http::Response;
 
 use crate::request::{Call, Operation as Op};
 use crate::service::Service;
-use crate::store::{Blob, Catalogue, Container, Key};
+use crate::store::{Blob, Catalogue, Container, Data, Key};
 use crate::wire::body::ResponseBody;
 use crate::wire::error::{Answer, BLOB_NOT_FOUND, CONTAINER_NOT_FOUND};
 use crate::wire::upload::Upload;
@@ -74,10 +74,21 @@ fn find(service: &Service, key: Key<'_>) -> Answer<Option<Arc<Blob>>> {
     Ok(container(&service.read(), key.container)?.blobs.get(key.blob).cloned())
 }
 
+/// Checksums of bytes that were thrown away would only call the pattern in their place corrupt.
+fn forget_sums(blob: &mut Blob) {
+    if let Some(content) = &mut blob.content {
+        content.md5 = None;
+    }
+    blob.metadata.retain(|(name, _)| !name.eq_ignore_ascii_case("haulage_crc64"));
+}
+
 /// Stores `blob` under its name in place of what was there. To be called with its lock held.
 async fn commit(service: &Service, key: Key<'_>, mut blob: Blob, keep_staged: bool) -> Answer<Arc<Blob>> {
     use crate::wire::error::ServiceError;
     let failed = |error: std::io::Error| ServiceError::internal(&error);
+    if matches!(blob.data, Data::Pattern) {
+        forget_sums(&mut blob);
+    }
     blob.data = service.store.keep_blob(key, &blob).await.map_err(failed)?;
     let blob = Arc::new(blob);
     let staged = {

@@ -6,7 +6,7 @@ use http::Method;
 use http::header::HeaderMap;
 
 use super::AzureStore;
-use super::body::Guard;
+use super::body::{Guard, send_guarded};
 use super::meta;
 use super::service::Operation;
 use super::xml;
@@ -52,14 +52,10 @@ impl BlockWriter for AzureBlocks {
         }
         let id = BlockId { range, crc64: Crc64::of(&body) };
         let guard = Guard::of(&body, id.crc64, self.options.checksum, None, asked).await?;
-        let mut headers = HeaderMap::with_capacity(12);
-        guard.write(&mut headers, asked)?;
-        trace.mark(Phase::Ready);
         let encoded = id.encode();
         let query = [("blockid", encoded.as_str()), ("comp", "block")];
-        let operation = self.operation(Method::PUT, &query, headers, body);
-        let response = self.store.service.send(operation, asked, trace).await?;
-        guard.check_echo(response.headers(), asked)?;
+        let operation = self.operation(Method::PUT, &query, HeaderMap::with_capacity(12), body);
+        send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
         Ok(id)
     }
@@ -99,11 +95,8 @@ impl BlockWriter for AzureBlocks {
         let mut headers = HeaderMap::with_capacity(16);
         meta::write(&mut headers, &self.key, &attributes, asked)?;
         meta::write_precondition(&mut headers, &self.options.precondition, asked)?;
-        guard.write(&mut headers, asked)?;
-        trace.mark(Phase::Ready);
         let operation = self.operation(Method::PUT, &[("comp", "blocklist")], headers, body);
-        let response = self.store.service.send(operation, asked, trace).await?;
-        guard.check_echo(response.headers(), asked)?;
+        let response = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
         Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64) })
     }
