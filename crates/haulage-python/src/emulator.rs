@@ -1,5 +1,6 @@
 //! The local endpoint inside this process, for tests and experiments.
 
+use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -21,7 +22,7 @@ impl Emulator {
     fn new(py: Python<'_>, store: Option<&str>, link: Option<&str>, faults: Option<&str>) -> PyResult<Self> {
         let mut config = EmulatorConfig::default();
         if let Some(store) = store {
-            config.store = store.parse().or_raise(py)?;
+            config.store = store.parse().unwrap_or_else(|never: Infallible| match never {});
         }
         if let Some(link) = link {
             config.link = link.parse().or_raise(py)?;
