@@ -14,11 +14,12 @@ Names are imported when they are first used, so that ``import haulage`` costs ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib import import_module
-from typing import TYPE_CHECKING
+# As `typing.TYPE_CHECKING`, whose import costs more than the rest of the command's start.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     __version__: str
     from haulage.emulator import Emulator as Emulator
     from haulage.errors import (
@@ -71,6 +72,8 @@ __all__ = sorted([*_HOME_OF, "__version__"])
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name == "__version__":
         value: object = import_module("haulage._engine").VERSION
     elif name in _HOME_OF:
