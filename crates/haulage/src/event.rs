@@ -336,6 +336,8 @@ pub struct Summary {
     pub events_dropped: u64,
     /// The failures, at most [`Summary::FAILURES_KEPT`]; the events hold all of them.
     pub failures: Vec<Failure>,
+    /// What a person should know that is no failure, at most [`Summary::WARNINGS_KEPT`].
+    pub warnings: Vec<String>,
     /// Exit code of the command.
     pub exit_code: u8,
 }
@@ -343,4 +345,7 @@ pub struct Summary {
 impl Summary {
     /// How many failures a summary names.
     pub const FAILURES_KEPT: usize = 1000;
+
+    /// How many warnings a summary holds.
+    pub const WARNINGS_KEPT: usize = 100;
 }

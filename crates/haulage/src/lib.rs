@@ -8,6 +8,7 @@
 //!
 //! The engine knows no Python, no command line and no terminal. It never prints and never exits.
 
+pub mod access;
 pub mod budget;
 pub mod buffer;
 pub mod checksum;

@@ -1,30 +1,45 @@
 //! HTTP/1.1 on hyper with our own connection pool: every phase timed, every byte metered.
+//!
+//! [`HttpClient::send`] takes the idle connection used last, or makes one (`connect`, `tls`), runs the
+//! exchange on it (`connection`) and hands back the head of the answer with a [`ResponseBody`], which
+//! gives the connection back to the pool at its end. Beneath hyper lies an I/O layer (`io`) that meters,
+//! times and paces. Redirects are not followed and no answer is judged here: that is the store's business.
+//! Failures of the wire carry a cause in words and whether to try again (`failure`).
 
+mod body;
+mod connect;
+mod connection;
+mod failure;
+mod io;
+mod kernel;
+mod meter;
+mod origin;
+mod pacer;
+mod pool;
+mod tls;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::HOST;
+use http::{Request, Response};
+use http_body_util::Full;
+
+pub use body::ResponseBody;
+pub use meter::WireMeter;
+pub use origin::Origin;
+
 use crate::error::Result;
+use crate::store::{Phase, Trace};
 use crate::units::ByteRate;
-
-/// Bytes on the wire, headers included, before TLS.
-#[derive(Debug, Default)]
-pub struct WireMeter {
-    sent: AtomicU64,
-    received: AtomicU64,
-}
-
-impl WireMeter {
-    /// Bytes given to the kernel so far.
-    pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
-    }
-
-    /// Bytes taken from the kernel so far.
-    pub fn received(&self) -> u64 {
-        self.received.load(Ordering::Relaxed)
-    }
-}
+use connection::Connection;
+use failure::Call;
+use pacer::Pacer;
+use pool::Pool;
+use tls::Tls;
 
 /// How the client behaves.
 #[derive(Clone, Debug)]
@@ -35,28 +50,116 @@ pub struct HttpOptions {
     pub stall_timeout: Duration,
     /// Bound on the rate on the wire.
     pub cap: Option<ByteRate>,
+    /// Root certificates (PEM) to trust besides the system's.
+    pub extra_roots: Option<PathBuf>,
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        Self { insecure_http: false, stall_timeout: Duration::from_secs(30), cap: None }
+        Self { insecure_http: false, stall_timeout: Duration::from_secs(30), cap: None, extra_roots: None }
     }
 }
 
 /// The client. Clones share the pool.
 #[derive(Clone, Debug)]
-pub struct HttpClient {
+pub struct HttpClient(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    options: HttpOptions,
     meter: Arc<WireMeter>,
+    pacer: Option<Arc<Pacer>>,
+    pool: Pool,
+    tls: Tls,
+    connections: AtomicU64,
 }
 
 impl HttpClient {
     /// A client with an empty pool.
-    pub fn new(_options: HttpOptions) -> Result<Self> {
-        Ok(Self { meter: Arc::default() })
+    pub fn new(options: HttpOptions) -> Result<Self> {
+        Ok(Self(Arc::new(Shared {
+            pacer: options.cap.map(|rate| Arc::new(Pacer::new(rate))),
+            tls: Tls::new(options.extra_roots.clone()),
+            options,
+            meter: Arc::default(),
+            pool: Pool::default(),
+            connections: AtomicU64::new(0),
+        })))
     }
 
     /// Bytes on the wire of all connections.
     pub fn meter(&self) -> &Arc<WireMeter> {
-        &self.meter
+        &self.0.meter
     }
+
+    /// Connections made so far.
+    pub fn connections(&self) -> u64 {
+        self.0.connections.load(Ordering::Relaxed)
+    }
+
+    /// Sends `request`, whose URI is the path and query, to `origin` and waits for the head of the answer.
+    ///
+    /// Errors name `operation` and `object`; `trace` is marked Connected, Sent and FirstByte here and
+    /// LastByte when the body has ended. Dropping the future, or the body before its end, closes the connection.
+    ///
+    /// # Errors
+    /// `Connection` where none can be made or it breaks, `Stalled` where no byte moves for the stall
+    /// timeout, `Usage` for plain http beyond this machine. Any answer, also a 500, is `Ok`.
+    pub async fn send(
+        &self,
+        origin: &Origin,
+        mut request: Request<Bytes>,
+        operation: &'static str,
+        object: &str,
+        trace: &Trace,
+    ) -> Result<Response<ResponseBody>> {
+        let call = Call { operation, object };
+        request.headers_mut().insert(HOST, origin.host_header());
+        if let Some(mut connection) = self.0.pool.take(origin) {
+            trace.connection(connection.number, true);
+            trace.mark(Phase::Connected);
+            match connection.exchange(copy(&request), call).await {
+                Ok(answer) => return Ok(self.answer(answer, connection, call, trace)),
+                // The server closed an idle connection just as we took it: it saw no request, or none of
+                // its answer reached us. All our requests may be sent twice.
+                Err(error)
+                    if !connection.traffic.answered() && error.kind() == crate::ErrorKind::Connection => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut connection = self.connect(origin, call).await?;
+        trace.connection(connection.number, false);
+        trace.mark(Phase::Connected);
+        let answer = connection.exchange(request.map(Full::new), call).await?;
+        Ok(self.answer(answer, connection, call, trace))
+    }
+
+    async fn connect(&self, origin: &Origin, call: Call<'_>) -> Result<Connection> {
+        let shared = &self.0;
+        connect::allow(origin, shared.options.insecure_http, call)?;
+        let wire = connect::connect(origin, &shared.tls, call).await?;
+        let io = io::MeteredIo::new(wire, shared.meter.clone(), shared.pacer.clone());
+        let number = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
+        Connection::begin(origin.clone(), number, io, shared.options.stall_timeout, call).await
+    }
+
+    fn answer(
+        &self,
+        answer: Response<hyper::body::Incoming>,
+        connection: Connection,
+        call: Call<'_>,
+        trace: &Trace,
+    ) -> Response<ResponseBody> {
+        connection.mark_head(trace);
+        answer.map(|incoming| ResponseBody::new(incoming, connection, &self.0.pool, call, trace))
+    }
+}
+
+/// A copy that shares the body.
+fn copy(request: &Request<Bytes>) -> Request<Full<Bytes>> {
+    let mut copy = Request::new(Full::new(request.body().clone()));
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    copy
 }

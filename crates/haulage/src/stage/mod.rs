@@ -1,1 +1,13 @@
 //! The six stages of a job, in the order of the flow.
+//!
+//! [`list`] streams pairs of names, [`plan`] decides what to do with each, [`schedule`] chooses the
+//! next request, [`transfer`] makes one attempt of it, [`verify`] judges what arrived, [`record`] keeps
+//! all of it. Planning, scheduling and verifying are pure; only listing and transfer touch a store.
+
+pub(crate) mod list;
+pub(crate) mod plan;
+pub(crate) mod record;
+pub(crate) mod schedule;
+pub(crate) mod stream;
+pub(crate) mod transfer;
+pub(crate) mod verify;

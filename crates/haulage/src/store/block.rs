@@ -15,7 +15,7 @@ const MARK: &str = "h1";
 const RAW_LEN: usize = MARK.len() + 16 + 8 + 16;
 
 /// A stretch of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockRange {
     /// First byte.
     pub offset: u64,

@@ -1,6 +1,6 @@
 //! The trace of one attempt: which phases it passed, when, and over which connection.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::event::{Clock, Phases};
 
@@ -26,10 +26,11 @@ pub enum Phase {
 }
 
 /// Collects what one attempt went through. Cheap: one uncontended lock for each mark.
-#[derive(Debug)]
+/// Clones share what is collected, so that a body that arrives later can still mark its end.
+#[derive(Clone, Debug)]
 pub struct Trace {
     clock: Clock,
-    seen: Mutex<Seen>,
+    seen: Arc<Mutex<Seen>>,
 }
 
 /// What an attempt went through.
@@ -50,7 +51,7 @@ pub struct Seen {
 impl Trace {
     /// An empty trace on this clock.
     pub fn new(clock: Clock) -> Self {
-        Self { clock, seen: Mutex::default() }
+        Self { clock, seen: Arc::default() }
     }
 
     /// A trace for calls outside any job, whose times nobody reads.

@@ -1,72 +1,217 @@
 //! Azure Blob storage over its REST interface.
+//!
+//! [`AzureAddress`] says where (`address`, `settings`), a credential lets us in (`auth`), `service` sends one
+//! request and judges the answer (`error`), and the operations lie above it: `blob` (head, get, put, delete),
+//! `blocks` (a blob in pieces), `list` (pages of names, read by `xml`). What is stored with a blob is written
+//! and read in `meta`, the checksum of a body in `body`.
+
+mod address;
+mod auth;
+mod blob;
+mod blocks;
+mod body;
+mod error;
+mod list;
+mod media;
+mod meta;
+mod service;
+mod settings;
+mod xml;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
-use std::sync::Arc;
+use bytes::Bytes;
+use http::Method;
+use http::header::HeaderMap;
 
-use super::*;
+pub use address::{AzureAddress, Endpoint};
+
+use super::{
+    BlockWriter, Capabilities, GetOptions, GetResult, ListRequest, Lister, ObjectMeta, Payload, Phase,
+    PutOptions, PutResult, Store, StoreOptions, Trace,
+};
+use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
+use auth::Credential;
+use error::Asked;
+use service::{Operation, Service};
+use settings::Settings;
 
-/// Where a blob, prefix or container is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AzureAddress {
-    /// Blob or prefix; empty for the container itself.
-    pub key: String,
+/// Put Blob takes 5,000 MiB, Put Block 4,000 MiB, a list 50,000 blocks (versions since 2019-12-12).
+const PUT_MAX: u64 = 5_000 << 20;
+const BLOCK_MAX: u64 = 4_000 << 20;
+const BLOCKS_MAX: u64 = 50_000;
+/// The service computes the checksum of a range up to this length only.
+const RANGE_CHECKSUM_MAX: u64 = 4 << 20;
+
+/// One container, or the account where the address names none. Clones share it.
+#[derive(Clone, Debug)]
+pub struct AzureStore {
+    address: Arc<AzureAddress>,
+    container_name: Arc<str>,
+    service: Service,
+    /// Whether this service gives checksums of ranges; found out with the first one.
+    range_checksum: Arc<AtomicBool>,
 }
-
-impl AzureAddress {
-    /// Takes apart `az://container/path` or `http(s)://host[:port]/[account/]container/path[?SAS]`.
-    pub fn parse(_text: &str, _options: &StoreOptions) -> Result<Self> {
-        todo!()
-    }
-}
-
-/// One container.
-#[derive(Debug)]
-pub struct AzureStore {}
 
 impl AzureStore {
     /// Finds credentials; sends nothing.
-    pub fn open(_address: AzureAddress, _options: &StoreOptions, _http: HttpClient) -> Result<Self> {
-        todo!()
+    ///
+    /// # Errors
+    /// `Permission` where no credential is found, `Usage` where one is malformed.
+    pub fn open(address: AzureAddress, options: &StoreOptions, http: HttpClient) -> Result<Self> {
+        let credential =
+            Credential::find(&address, options.endpoint.is_some(), &Settings::from_env()?, &http)?;
+        let service = Service::new(address.endpoint.clone(), credential, http);
+        Ok(Self {
+            container_name: address.name("").into(),
+            address: Arc::new(address),
+            service,
+            range_checksum: Arc::new(AtomicBool::new(true)),
+        })
+    }
+
+    /// Where this is.
+    pub fn address(&self) -> &AzureAddress {
+        &self.address
+    }
+
+    /// The names of all containers of the account, in order.
+    ///
+    /// # Errors
+    /// `Permission` where the credential covers less than the account.
+    pub async fn list_containers(&self, trace: &Trace) -> Result<Vec<String>> {
+        list::containers(self, trace).await
+    }
+
+    fn display(&self, key: &str) -> String {
+        self.address.name(key)
+    }
+
+    fn asked<'a>(
+        &'a self,
+        operation: &'static str,
+        object: &'a str,
+        permission: char,
+        unmet: ErrorKind,
+    ) -> Asked<'a> {
+        Asked { operation, object, container: &self.container_name, permission, unmet }
+    }
+
+    fn operation<'a>(
+        &'a self,
+        method: Method,
+        key: &'a str,
+        query: &'a [(&'a str, &'a str)],
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Operation<'a> {
+        Operation { method, container: &self.address.container, key, query, headers, body }
+    }
+
+    /// Operations on blobs and containers need a container.
+    fn need_container(&self, operation: &'static str) -> Result<()> {
+        if self.address.container.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                operation,
+                &*self.container_name,
+                "the address names no container",
+            )
+            .hint("write az://container/path; haul ls lists the containers of an account"));
+        }
+        Ok(())
+    }
+
+    fn need_key(&self, operation: &'static str, key: &str) -> Result<()> {
+        self.need_container(operation)?;
+        if key.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                operation,
+                &*self.container_name,
+                "the address names no blob",
+            ));
+        }
+        Ok(())
+    }
+
+    async fn change_container(
+        &self,
+        operation: &'static str,
+        method: Method,
+        permission: char,
+        trace: &Trace,
+    ) -> Result<()> {
+        self.need_container(operation)?;
+        let asked = self.asked(operation, &self.container_name, permission, ErrorKind::Service);
+        let request = self.operation(method, "", &[("restype", "container")], HeaderMap::new(), Bytes::new());
+        self.service.send(request, asked, trace).await?;
+        trace.mark(Phase::Committed);
+        Ok(())
     }
 }
 
 #[async_trait]
 impl Store for AzureStore {
     fn capabilities(&self) -> Capabilities {
-        todo!()
+        Capabilities {
+            put_max: PUT_MAX,
+            block_max: BLOCK_MAX,
+            block_min: 1,
+            blocks_max: BLOCKS_MAX,
+            range_checksum_max: RANGE_CHECKSUM_MAX,
+            streams: false,
+            local: false,
+        }
     }
-    fn name(&self, _key: &str) -> String {
-        todo!()
+
+    fn name(&self, key: &str) -> String {
+        self.display(key)
     }
-    fn list(&self, _request: ListRequest) -> Box<dyn Lister> {
-        todo!()
+
+    fn list(&self, request: ListRequest) -> Box<dyn Lister> {
+        Box::new(list::AzureLister::new(self.clone(), request))
     }
-    async fn head(&self, _key: &str, _trace: &Trace) -> Result<ObjectMeta> {
-        todo!()
+
+    async fn head(&self, key: &str, trace: &Trace) -> Result<ObjectMeta> {
+        self.need_key("inspect", key)?;
+        blob::head(self, key, trace).await
     }
-    async fn get(&self, _key: &str, _options: &GetOptions, _trace: &Trace) -> Result<GetResult> {
-        todo!()
+
+    async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
+        self.need_key("read", key)?;
+        blob::get(self, key, options, trace).await
     }
+
     async fn put(
         &self,
-        _key: &str,
-        _payload: Payload,
-        _options: &PutOptions,
-        _trace: &Trace,
+        key: &str,
+        payload: Payload,
+        options: &PutOptions,
+        trace: &Trace,
     ) -> Result<PutResult> {
-        todo!()
+        self.need_key("write", key)?;
+        blob::put(self, key, payload, options, trace).await
     }
-    async fn begin(&self, _key: &str, _size: u64, _options: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
-        todo!()
+
+    async fn begin(&self, key: &str, size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
+        self.need_key("write", key)?;
+        Ok(Arc::new(blocks::AzureBlocks::new(self.clone(), key, size, options)))
     }
-    async fn delete(&self, _key: &str, _trace: &Trace) -> Result<()> {
-        todo!()
+
+    async fn delete(&self, key: &str, trace: &Trace) -> Result<()> {
+        self.need_key("delete", key)?;
+        blob::delete(self, key, trace).await
     }
-    async fn create_container(&self, _trace: &Trace) -> Result<()> {
-        todo!()
+
+    async fn create_container(&self, trace: &Trace) -> Result<()> {
+        self.change_container("create", Method::PUT, 'c', trace).await
     }
-    async fn delete_container(&self, _trace: &Trace) -> Result<()> {
-        todo!()
+
+    async fn delete_container(&self, trace: &Trace) -> Result<()> {
+        self.change_container("delete", Method::DELETE, 'd', trace).await
     }
 }

@@ -1,0 +1,159 @@
+//! Options that commands share, each defined once.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use haulage::checksum::ChecksumMode;
+use haulage::job::{CopyOptions, MethodChoice, Overwrite, Setting};
+use haulage::store::StoreOptions;
+use haulage::units::{ByteRate, ByteSize};
+
+use crate::value;
+
+/// How much the command says, and in which form. Every command takes these.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Write JSON lines to standard output, one event or object each
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say nothing but errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// How progress is shown on standard error
+    #[arg(long, global = true, value_enum, value_name = "HOW", default_value_t, hide_possible_values = true)]
+    #[arg(help = "Progress on standard error: auto, bar, plain (a line every 10 s) or none")]
+    pub progress: ProgressMode,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ProgressMode {
+    /// A bar on a terminal, plain lines elsewhere
+    #[default]
+    Auto,
+    /// A bar that is drawn anew ten times a second
+    Bar,
+    /// A line every ten seconds
+    Plain,
+    /// Nothing
+    None,
+}
+
+/// How to reach the stores.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Stores")]
+pub struct StoreArgs {
+    /// Where az://container lives, if not where the environment says
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub endpoint: Option<String>,
+    /// Allow plain http beyond this machine: bytes and signatures travel in the clear
+    #[arg(long)]
+    pub insecure_http: bool,
+    /// Send a request again after this long without a byte of progress [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    pub stall_timeout: Option<Duration>,
+    /// Use no more of the link than this, both directions together, such as 500mbit
+    #[arg(long, value_name = "RATE")]
+    pub cap: Option<ByteRate>,
+}
+
+impl StoreArgs {
+    /// As the engine takes them.
+    pub fn options(&self) -> StoreOptions {
+        let defaults = StoreOptions::default();
+        StoreOptions {
+            endpoint: self.endpoint.clone(),
+            insecure_http: self.insecure_http,
+            stall_timeout: self.stall_timeout.unwrap_or(defaults.stall_timeout),
+            cap: self.cap,
+        }
+    }
+}
+
+/// Which names take part.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Selection")]
+pub struct SelectArgs {
+    /// Only names below the source that match; may be given again
+    #[arg(long, value_name = "GLOB")]
+    pub include: Vec<String>,
+    /// No names that match, even if included; may be given again
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+}
+
+/// How objects travel. All of it is chosen by measurement unless given.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Transfer")]
+pub struct TransferArgs {
+    /// Requests in flight; auto follows the live link
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = value::concurrency)]
+    pub concurrency: Setting<usize>,
+    /// Size of blocks and ranges; auto aims at a few seconds each
+    #[arg(long, value_name = "auto|SIZE", default_value = "auto", value_parser = value::size_setting)]
+    pub block_size: Setting<ByteSize>,
+    /// Objects up to this size travel in one request
+    #[arg(long, value_name = "auto|SIZE", default_value = "auto", value_parser = value::size_setting)]
+    pub single_put_max: Setting<ByteSize>,
+    /// How large objects travel: auto, whole or ranges
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = value::method())]
+    #[arg(hide_possible_values = true)]
+    pub method: MethodChoice,
+    /// Checksum on every request: crc64 (nearly free), md5 or none
+    #[arg(long, value_name = "KIND", default_value = "crc64", value_parser = value::checksum())]
+    #[arg(hide_possible_values = true)]
+    pub checksum: ChecksumMode,
+    /// Bound on the bytes in flight; the default keeps the whole process below 128 MiB
+    #[arg(long, value_name = "SIZE", default_value = "96MiB", value_parser = value::size)]
+    pub max_memory: ByteSize,
+}
+
+/// Where the raw rows go.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct RecordArgs {
+    /// A row for every attempt and object goes into this file
+    #[arg(long, value_name = "FILE.parquet", value_hint = ValueHint::FilePath)]
+    pub record: Option<PathBuf>,
+}
+
+/// When an object at the destination is replaced.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Selection")]
+pub struct OverwriteArgs {
+    /// Replace what is there: if-different (makes a re-run a resume), always or never
+    #[arg(long, value_name = "WHEN", default_value = "if-different", value_parser = value::overwrite())]
+    #[arg(hide_possible_values = true)]
+    pub overwrite: Overwrite,
+}
+
+/// The engine's options from those of the command; what a command does not offer keeps its default.
+pub fn copy_options(transfer: &TransferArgs, select: SelectArgs, store: &StoreArgs) -> CopyOptions {
+    CopyOptions {
+        concurrency: transfer.concurrency,
+        block_size: transfer.block_size,
+        single_put_max: transfer.single_put_max,
+        method: transfer.method,
+        checksum: transfer.checksum,
+        max_memory: transfer.max_memory,
+        include: select.include,
+        exclude: select.exclude,
+        store: store.options(),
+        ..CopyOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_states_the_engines_own_defaults() {
+        assert_eq!(StoreOptions::default().stall_timeout, Duration::from_secs(30));
+        let cli = crate::cli::parse(&["haul", "plan", "a", "b"].map(Into::into)).unwrap();
+        let crate::command::Command::Plan(plan) = cli.command else { panic!("parsed as {:?}", cli.command) };
+        assert_eq!(format!("{:?}", plan.options()), format!("{:?}", CopyOptions::default()));
+    }
+}

@@ -1,0 +1,53 @@
+//! `haul cp`: copies files, folders, objects and prefixes.
+
+use clap::Args;
+use haulage::Job;
+use haulage::job::Work;
+
+use super::help;
+use crate::args::{OutputArgs, OverwriteArgs, RecordArgs, SelectArgs, StoreArgs, TransferArgs, copy_options};
+use crate::job;
+use crate::stop::Ending;
+
+/// Copy files, folders, objects or prefixes; run it again to resume
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "haul cp [OPTIONS] SRC... DST",
+    after_help = help!(
+        "  haul cp a.nc az://climate/                     one file into a container
+  haul cp model-output/ az://climate/cmip6/      the contents of a folder below a prefix
+  haul cp az://climate/cmip6/ . --include '*.nc' download what matches
+  tar c logs | haul cp - az://archive/logs.tar   upload a stream
+  haul cp az://archive/logs.tar - | tar t        download to a pipe
+  haul cp big/ az://climate/ --block-size 4MiB --concurrency 8 --record run.parquet"
+    )
+)]
+pub struct Cp {
+    /// Local paths, az://container/path, http(s)://host/container/path[?SAS], or - for standard input
+    #[arg(value_name = "SRC", required = true, num_args = 1..)]
+    sources: Vec<String>,
+    /// Where to; a trailing / means into; - for standard output
+    #[arg(value_name = "DST", required = true)]
+    destination: String,
+    #[command(flatten)]
+    transfer: TransferArgs,
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    overwrite: OverwriteArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    record: RecordArgs,
+}
+
+impl Cp {
+    pub(super) fn run(self, output: OutputArgs) -> Ending {
+        let mut options = copy_options(&self.transfer, self.select, &self.store);
+        options.overwrite = self.overwrite.overwrite;
+        options.record = self.record.record;
+        let data = job::data_for(output, &self.destination)?;
+        let work = Work::Copy { sources: self.sources, destination: self.destination };
+        job::run(Job::new(work, options), data, output)
+    }
+}

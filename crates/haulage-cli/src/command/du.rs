@@ -1,0 +1,52 @@
+//! `haul du`: how many objects and bytes there are.
+
+use clap::Args;
+use haulage::units::ByteSize;
+use serde_json::json;
+
+use super::help;
+use crate::args::{OutputArgs, StoreArgs};
+use crate::engine;
+use crate::output::Lines;
+use crate::progress::while_waiting;
+use crate::render::{count, printable, public_url};
+use crate::runtime::block_on_interruptible;
+use crate::stop::Ending;
+
+/// Count the objects and bytes below a container, prefix or folder
+#[derive(Args, Debug)]
+#[command(after_help = help!(
+    "  haul du az://climate/cmip6/
+  haul du --bytes az://climate az://archive"
+))]
+pub struct Du {
+    /// Containers, prefixes or folders
+    #[arg(value_name = "URL", required = true)]
+    urls: Vec<String>,
+    /// Sizes in bytes
+    #[arg(long)]
+    bytes: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Du {
+    pub(super) fn run(self, output: OutputArgs) -> Ending {
+        block_on_interruptible("measure", async {
+            let options = self.store.options();
+            let mut lines = Lines::stdout();
+            for url in &self.urls {
+                let usage = while_waiting("counting", output, engine::disk_usage(url, &options)).await?;
+                let (objects, bytes, url) = (usage.objects, usage.bytes, public_url(url));
+                if output.json {
+                    lines.json(&json!({ "url": url, "objects": objects, "size_bytes": bytes }))?;
+                } else {
+                    let size = if self.bytes { bytes.to_string() } else { ByteSize::new(bytes).to_string() };
+                    lines.line(format!("{size}  {}  {}", count(objects, "object"), printable(url)))?;
+                }
+                lines.flush()?;
+            }
+            Ok(0)
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! `haul ls`: lists objects, page by page as they come.
+
+use clap::Args;
+use haulage::store::ListPage;
+use serde_json::json;
+
+use super::help;
+use crate::args::{OutputArgs, StoreArgs};
+use crate::engine;
+use crate::output::{self, Lines};
+use crate::render::{ObjectLine, list_line, prefix_line};
+use crate::runtime::block_on_interruptible;
+use crate::stop::{Ending, Stop};
+
+/// List objects: size, time of change (UTC), name within the container
+#[derive(Args, Debug)]
+#[command(after_help = help!(
+    "  haul ls az://climate                one level, like a folder
+  haul ls -r az://climate/cmip6/      all names below a prefix
+  haul ls -r --json az://climate      one object a line, with ETag and checksums"
+))]
+pub struct Ls {
+    /// Container, prefix or object; a local folder works as well
+    #[arg(value_name = "URL")]
+    url: String,
+    /// All names below, not one level
+    #[arg(long, short)]
+    recursive: bool,
+    /// Sizes in bytes
+    #[arg(long)]
+    bytes: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Ls {
+    pub(super) fn run(self, output: OutputArgs) -> Ending {
+        block_on_interruptible("list", async {
+            let mut listing = engine::list(&self.url, self.recursive, &self.store.options())?;
+            let mut lines = Lines::stdout();
+            // Each page is written before the next is asked for: a million names are never held.
+            while let Some(page) = listing.next_page().await? {
+                self.write(&page, output.json, &mut lines)?;
+                lines.flush()?;
+                page.problems.iter().for_each(output::error);
+            }
+            Ok(0)
+        })
+    }
+
+    fn write(&self, page: &ListPage, json: bool, lines: &mut Lines) -> Result<(), Stop> {
+        for prefix in &page.prefixes {
+            match json {
+                true => lines.json(&json!({ "prefix": prefix }))?,
+                false => lines.line(prefix_line(prefix, self.bytes))?,
+            }
+        }
+        for object in &page.objects {
+            match json {
+                true => lines.json(&ObjectLine::from(object))?,
+                false => lines.line(list_line(object, self.bytes))?,
+            }
+        }
+        Ok(())
+    }
+}

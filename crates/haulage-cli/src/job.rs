@@ -1,0 +1,177 @@
+//! Runs a job: its events to standard output, its progress to standard error, Ctrl-C to its handle.
+
+use std::io::Stdout;
+
+use haulage::event::{Event, Summary};
+use haulage::{Error, ErrorKind, Job, JobHandle};
+
+use crate::args::OutputArgs;
+use crate::output::{self, Lines};
+use crate::progress::{Show, frames};
+use crate::render;
+use crate::runtime::block_on;
+use crate::signal::Interrupt;
+use crate::stop::{Ending, ErrorLine, Stop};
+
+const INTERRUPTED: u8 = ErrorKind::Cancelled.exit_code();
+
+/// What a job writes to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Nothing.
+    None,
+    /// The copied object itself.
+    Object,
+    /// Each event as a line of JSON.
+    Events,
+    /// A line for each object that is not equal.
+    Differences,
+}
+
+/// Runs the job to its end.
+pub fn run(job: Job, data: Data, output: OutputArgs) -> Ending {
+    block_on(|interrupt| drive(job, data, output, interrupt))
+}
+
+async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrupt) -> Ending {
+    let checksum = job.options.checksum;
+    let mut sink = Sink::new(data);
+    let mut show = Show::new(output);
+    let mut handle = job.start()?;
+    let interrupted = follow(&mut handle, &mut sink, &mut show, output, &mut interrupt).await;
+    let objects_done = handle.progress().objects_done;
+    show.finish();
+    let summary = match handle.wait().await {
+        Err(error) if !interrupted => {
+            sink.flush();
+            return Err(error.into());
+        }
+        // A job that was stopped may have no summary; the last line must say how it ended all the same.
+        Err(error) => {
+            sink.json(&ErrorLine::from(&error));
+            None
+        }
+        Ok(summary) => Some(summary),
+    };
+    sink.flush();
+    if interrupted {
+        output::say(render::interrupted_line(summary.map_or(objects_done, |summary| summary.objects_done)));
+        return Ok(INTERRUPTED);
+    }
+    let summary = summary.unwrap_or_default();
+    if data == Data::Object && summary.exit_code != 0 && output::stdout_is_closed() {
+        return Err(Stop::ClosedPipe);
+    }
+    if data != Data::Differences {
+        report_failures(&summary);
+    }
+    if !output.quiet {
+        render::summary_lines(&summary, checksum).iter().for_each(output::say);
+    }
+    Ok(summary.exit_code)
+}
+
+/// Passes on what the job says until it has ended; returns whether a signal stopped it.
+async fn follow(
+    handle: &mut JobHandle,
+    sink: &mut Sink,
+    show: &mut Show,
+    output: OutputArgs,
+    interrupt: &mut Interrupt,
+) -> bool {
+    let mut frames = frames();
+    let mut interrupted = false;
+    loop {
+        tokio::select! {
+            event = handle.next_event() => match event {
+                Some(Event::Warning { object, message }) if !output.quiet => {
+                    let line = format!("warning: {}: {}", render::printable(&object), render::printable(&message));
+                    show.suspend(|| output::say(line));
+                    sink.event(&Event::Warning { object, message });
+                }
+                Some(event) => sink.event(&event),
+                None => return interrupted,
+            },
+            _ = frames.tick() => {
+                show.job(|| handle.progress());
+                if sink.pending {
+                    show.suspend(|| sink.flush());
+                }
+            }
+            () = interrupt.wait(), if !interrupted => {
+                interrupted = true;
+                handle.cancel();
+            }
+        }
+    }
+}
+
+fn report_failures(summary: &Summary) {
+    render::failure_lines(summary, output::styled_error).iter().for_each(output::say);
+}
+
+/// Writes what the job says as data. Where nobody reads any more the job goes on: the copy is the
+/// point, not its log.
+struct Sink {
+    data: Data,
+    lines: Lines<Stdout>,
+    pending: bool,
+}
+
+impl Sink {
+    fn new(data: Data) -> Self {
+        Self { data, lines: Lines::stdout(), pending: false }
+    }
+
+    fn event(&mut self, event: &Event) {
+        match (self.data, event) {
+            (Data::Events, event) => self.json(event),
+            (Data::Differences, Event::Object(record)) => {
+                if let Some(line) = render::verify_line(record) {
+                    self.written(|lines| lines.line(line));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn json(&mut self, value: &impl serde::Serialize) {
+        if self.data == Data::Events {
+            self.written(|lines| lines.json(value));
+        }
+    }
+
+    fn flush(&mut self) {
+        self.written(Lines::flush);
+        self.pending = false;
+    }
+
+    fn written(&mut self, write: impl FnOnce(&mut Lines<Stdout>) -> Result<(), Stop>) {
+        if matches!(self.data, Data::None | Data::Object) {
+            return;
+        }
+        self.pending = true;
+        if let Err(stop) = write(&mut self.lines) {
+            self.data = Data::None;
+            if let Stop::Error(error) = stop {
+                output::error(&error);
+            }
+        }
+    }
+}
+
+/// Data for the options: `--json` asks for events, except where the work itself fills standard output.
+pub fn data_for(output: OutputArgs, destination: &str) -> Result<Data, Error> {
+    match (output.json, destination) {
+        (true, "-") => Err(Error::new(
+            ErrorKind::Usage,
+            "parse",
+            "--json",
+            "standard output cannot hold both the object and the events",
+        )
+        .hint("use --record FILE.parquet, or copy to a file")),
+        (true, _) => Ok(Data::Events),
+        (false, "-") => Ok(Data::Object),
+        (false, _) => Ok(Data::None),
+    }
+}

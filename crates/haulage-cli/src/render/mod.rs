@@ -1,0 +1,105 @@
+//! What the engine says, as text: pure functions from values to lines.
+
+mod emulator;
+mod object;
+mod plan;
+mod progress;
+mod summary;
+
+pub use emulator::{emulator_lines, served_lines};
+pub use object::{ObjectLine, list_line, prefix_line, stat_lines, verify_line};
+pub use plan::plan_lines;
+pub use progress::{bar_lines, plain_line, slow_line};
+pub use summary::{failure_lines, interrupted_line, summary_lines};
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use haulage::units::format_duration;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// A name as a terminal may show it: control characters escaped, so that a name with a line
+/// break stays on its line and none can move the cursor.
+pub fn printable(name: &str) -> Cow<'_, str> {
+    if !name.chars().any(char::is_control) {
+        return Cow::Borrowed(name);
+    }
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(name.chars().map(escape).collect())
+}
+
+/// A URL without its query, which may be a signature.
+pub fn public_url(url: &str) -> &str {
+    match url.split_once('?') {
+        Some((address, _)) if url.contains("://") => address,
+        _ => url,
+    }
+}
+
+/// A count with its noun: `1 object`, `6,000,000 objects`.
+pub fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", thousands(number))
+}
+
+/// A number with its thousands set apart.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Nanoseconds as a person reads them.
+pub fn duration_ns(ns: u64) -> String {
+    format_duration(Duration::from_nanos(ns))
+}
+
+/// A time in nanoseconds since 1970 as ISO 8601 in UTC, to the second.
+pub fn timestamp(unix_ns: i64) -> String {
+    timestamp_of(i128::from(unix_ns).div_euclid(1_000_000_000) * 1_000_000_000)
+}
+
+/// The same with all the digits there are.
+pub fn timestamp_exact(unix_ns: i64) -> String {
+    timestamp_of(i128::from(unix_ns))
+}
+
+fn timestamp_of(unix_ns: i128) -> String {
+    // An i64 of nanoseconds spans 1677 to 2262, all of which RFC 3339 can write.
+    let time = OffsetDateTime::from_unix_timestamp_nanos(unix_ns).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    time.format(&Rfc3339).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_break_the_line_or_move_the_cursor() {
+        assert_eq!(printable("température.nc"), "température.nc");
+        assert_eq!(printable("a\nb\t\x1b[1A"), "a\\nb\\t\\u{1b}[1A");
+    }
+
+    #[test]
+    fn signatures_are_not_shown() {
+        assert_eq!(public_url("https://h/c/a.nc?sig=secret"), "https://h/c/a.nc");
+        assert_eq!(public_url("what?.txt"), "what?.txt");
+    }
+
+    #[test]
+    fn numbers_and_times_read_well() {
+        assert_eq!(count(1, "object"), "1 object");
+        assert_eq!(count(6_000_000, "object"), "6,000,000 objects");
+        assert_eq!(thousands(123), "123");
+        assert_eq!(timestamp(1_700_000_000_123_456_789), "2023-11-14T22:13:20Z");
+        assert_eq!(timestamp_exact(1_700_000_000_123_456_789), "2023-11-14T22:13:20.123456789Z");
+        assert_eq!(timestamp(-1), "1969-12-31T23:59:59Z");
+    }
+}

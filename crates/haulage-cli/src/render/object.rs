@@ -1,0 +1,175 @@
+//! One object on one line, and all that is known of it on several.
+
+use haulage::ErrorKind;
+use haulage::checksum::{Crc64, Md5};
+use haulage::event::{ObjectRecord, Outcome};
+use haulage::store::ObjectMeta;
+use haulage::units::ByteSize;
+use serde::Serialize;
+
+use super::{printable, timestamp, timestamp_exact};
+
+/// Wide enough for `1023.9 MiB`.
+const SIZE_WIDTH: usize = 10;
+/// Wide enough for 999 TB to the byte, and for a time.
+const EXACT_WIDTH: usize = 15;
+const TIME_WIDTH: usize = 20;
+
+/// An object as a line for programs. Times are ISO 8601 in UTC with all their digits.
+#[derive(Debug, Serialize)]
+pub struct ObjectLine<'a> {
+    key: &'a str,
+    size_bytes: u64,
+    modified: String,
+    etag: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_modified: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crc64: Option<Crc64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    md5: Option<Md5>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<&'a str>,
+}
+
+impl<'a> From<&'a ObjectMeta> for ObjectLine<'a> {
+    fn from(meta: &'a ObjectMeta) -> Self {
+        Self {
+            key: &meta.key,
+            size_bytes: meta.size,
+            modified: timestamp_exact(meta.modified_ns),
+            etag: &meta.etag,
+            source_modified: meta.source_modified_ns.map(timestamp_exact),
+            crc64: meta.crc64,
+            md5: meta.md5,
+            content_type: meta.content_type.as_deref(),
+        }
+    }
+}
+
+/// Size, time and name in columns.
+pub fn list_line(meta: &ObjectMeta, exact: bool) -> String {
+    let time = timestamp(meta.modified_ns);
+    let key = printable(&meta.key);
+    if exact {
+        return format!("{:>EXACT_WIDTH$}  {time}  {key}", meta.size);
+    }
+    // As text, because the width does not reach through the display of a size.
+    let size = ByteSize::new(meta.size).to_string();
+    format!("{size:>SIZE_WIDTH$}  {time}  {key}")
+}
+
+/// A folder in the columns of [`list_line`].
+pub fn prefix_line(prefix: &str, exact: bool) -> String {
+    let width = if exact { EXACT_WIDTH } else { SIZE_WIDTH };
+    format!("{:>width$}  {:TIME_WIDTH$}  {}", "folder", "", printable(prefix))
+}
+
+/// All that is known of an object.
+pub fn stat_lines(meta: &ObjectMeta) -> Vec<String> {
+    let size = ByteSize::new(meta.size);
+    let mut lines = Vec::new();
+    let mut add = |name: &str, value: Option<String>| {
+        lines.extend(value.map(|value| format!("{name:16}{}", printable(&value))));
+    };
+    add("name", Some(meta.key.clone()));
+    add("size", Some(if meta.size < 1024 { size.to_string() } else { format!("{} B ({size})", meta.size) }));
+    add("modified", Some(timestamp_exact(meta.modified_ns)));
+    add("source modified", meta.source_modified_ns.map(timestamp_exact));
+    add("etag", Some(meta.etag.clone()));
+    add("crc64", meta.crc64.map(|crc64| crc64.to_string()));
+    add("md5", meta.md5.map(|md5| md5.to_string()));
+    add("content type", meta.content_type.clone());
+    lines
+}
+
+/// What a comparison found wrong with an object; `None` where nothing is.
+pub fn verify_line(record: &ObjectRecord) -> Option<String> {
+    // An object that only the destination holds has no source.
+    if record.source.is_empty() {
+        return Some(format!("extra: {}", printable(&record.destination)));
+    }
+    let name = printable(&record.source);
+    match (&record.failure, record.outcome) {
+        (Some(failure), _) => Some(match failure.kind {
+            ErrorKind::NotFound => format!("missing: {name}"),
+            ErrorKind::Integrity => format!("differs: {name} ({})", printable(&failure.cause)),
+            _ => format!("failed: {name} ({})", printable(&failure.cause)),
+        }),
+        (None, Outcome::Failed) => Some(format!("failed: {name}")),
+        (None, _) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haulage::Error;
+    use haulage::event::{Failure, Method, Proof};
+
+    fn sample() -> ObjectMeta {
+        ObjectMeta {
+            key: "tas/a.nc".to_owned(),
+            size: 8 << 20,
+            etag: "0x8D".to_owned(),
+            modified_ns: 1_700_000_000_500_000_000,
+            source_modified_ns: Some(1_600_000_000_000_000_000),
+            crc64: Some(Crc64::from_u64(0xab)),
+            ..ObjectMeta::default()
+        }
+    }
+
+    #[test]
+    fn columns_align() {
+        assert_eq!(list_line(&sample(), false), "     8 MiB  2023-11-14T22:13:20Z  tas/a.nc");
+        assert_eq!(list_line(&sample(), true), "        8388608  2023-11-14T22:13:20Z  tas/a.nc");
+        assert_eq!(prefix_line("tas/", false), "    folder                        tas/");
+        assert_eq!(prefix_line("tas/", true).find("tas/"), list_line(&sample(), true).find("tas/"));
+    }
+
+    #[test]
+    fn stat_shows_what_is_known_and_nothing_else() {
+        assert_eq!(
+            stat_lines(&sample()),
+            [
+                "name            tas/a.nc",
+                "size            8388608 B (8 MiB)",
+                "modified        2023-11-14T22:13:20.5Z",
+                "source modified 2020-09-13T12:26:40Z",
+                "etag            0x8D",
+                "crc64           00000000000000ab",
+            ]
+        );
+        let line = serde_json::to_value(ObjectLine::from(&sample())).unwrap();
+        assert_eq!(line["size_bytes"], 8 << 20);
+        assert_eq!(line["crc64"], "00000000000000ab");
+        assert!(line.get("md5").is_none());
+    }
+
+    #[test]
+    fn what_differs_is_named_with_its_checksums() {
+        let record = |source: &str, kind: Option<ErrorKind>| ObjectRecord {
+            object_id: 0,
+            source: source.into(),
+            destination: "az://c/a.nc".into(),
+            size_bytes: 1,
+            outcome: if kind.is_some() { Outcome::Failed } else { Outcome::Equal },
+            method: Method::None,
+            proof: Proof::Crc64,
+            crc64: None,
+            md5: None,
+            etag: None,
+            attempts: 1,
+            started_ns: 0,
+            ended_ns: 0,
+            reason: None,
+            failure: kind.map(|kind| Failure::from(&Error::new(kind, "compare", source, "crc64 a != b"))),
+        };
+        let line = |source, kind| verify_line(&record(source, kind));
+        assert_eq!(line("a.nc", None), None);
+        assert_eq!(line("a.nc", Some(ErrorKind::Integrity)).unwrap(), "differs: a.nc (crc64 a != b)");
+        assert_eq!(line("a.nc", Some(ErrorKind::NotFound)).unwrap(), "missing: a.nc");
+        assert_eq!(line("a.nc", Some(ErrorKind::Io)).unwrap(), "failed: a.nc (crc64 a != b)");
+        assert_eq!(line("", None).unwrap(), "extra: az://c/a.nc");
+    }
+}

@@ -1,0 +1,197 @@
+//! The last words on a job.
+
+use haulage::Error;
+use haulage::checksum::ChecksumMode;
+use haulage::event::Summary;
+use haulage::units::{ByteRate, ByteSize};
+
+use super::{count, duration_ns, thousands};
+
+/// Failures that are named on the terminal; more would push the summary out of sight.
+const FAILURES_SHOWN: usize = 10;
+
+/// What was done, what was not, and what the controller chose.
+pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
+    let verify = summary.operation == "verify";
+    let mut lines = vec![if verify { verified(summary) } else { copied(summary, checksum) }];
+    let mut add = |number: u64, line: String| {
+        if number > 0 {
+            lines.push(line);
+        }
+    };
+    if summary.objects_done > 0 {
+        let skipped = count(summary.objects_skipped, "object");
+        add(summary.objects_skipped, format!("skipped: {skipped}, there already or not to be replaced"));
+    }
+    add(summary.objects_failed, format!("failed: {}", count(summary.objects_failed, "object")));
+    add(
+        summary.objects_extra,
+        format!("extra: {} only at the destination", count(summary.objects_extra, "object")),
+    );
+    add(summary.retries, retried(summary));
+    add(
+        summary.objects_unproven,
+        format!(
+            "unproven: {} whose source states no checksum; lengths were compared",
+            count(summary.objects_unproven, "object")
+        ),
+    );
+    add(
+        summary.events_dropped,
+        format!("dropped: {} of progress; outcomes are complete", count(summary.events_dropped, "sample")),
+    );
+    add(u64::from(!summary.chosen.is_empty()), format!("chosen: {}", summary.chosen));
+    lines
+}
+
+/// The first failures, and how many more there are.
+pub fn failure_lines(summary: &Summary, line: impl Fn(&Error) -> String) -> Vec<String> {
+    let shown = summary.failures.iter().take(FAILURES_SHOWN);
+    let mut lines: Vec<String> = shown.map(|failure| line(&Error::from(failure))).collect();
+    let more = summary.objects_failed.saturating_sub(lines.len() as u64);
+    if more > 0 {
+        lines.push(format!("and {} more (--json or --record lists all)", thousands(more)));
+    }
+    lines
+}
+
+/// What to say after Ctrl-C.
+pub fn interrupted_line(objects_done: u64) -> String {
+    format!("interrupted: {} done; run the same command again to resume", count(objects_done, "object"))
+}
+
+fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
+    let Summary { objects_done, objects_skipped, objects_failed, objects_unproven, .. } = *summary;
+    match (objects_done, objects_skipped, objects_failed) {
+        (0, 0, 0) => "nothing to copy: no objects found".to_owned(),
+        (0, skipped, 0) => {
+            format!(
+                "nothing to copy: {} skipped, there already or not to be replaced",
+                count(skipped, "object")
+            )
+        }
+        (0, ..) => "copied nothing".to_owned(),
+        _ => {
+            let objects = match objects_failed {
+                0 => count(objects_done, "object"),
+                failed => {
+                    format!("{} of {}", thousands(objects_done), count(objects_done + failed, "object"))
+                }
+            };
+            let proof = match (objects_unproven, checksum) {
+                (1.., _) => "",
+                (0, ChecksumMode::Md5) => "; every byte checked by MD5 and CRC64",
+                (0, ChecksumMode::Crc64) => "; every byte checked by CRC64",
+                (0, ChecksumMode::None) => "; no checksum on the wire, as asked",
+            };
+            format!("copied {objects}, {}{proof}", pace(summary))
+        }
+    }
+}
+
+fn verified(summary: &Summary) -> String {
+    let objects = count(summary.objects_done, "object");
+    let verdict = if summary.objects_done == 1 { "is equal" } else { "are equal" };
+    format!("{objects} {verdict}, {}", pace(summary))
+}
+
+/// `58.2 GiB in 3 m 20 s (2.5 Gbit/s)`.
+fn pace(summary: &Summary) -> String {
+    format!(
+        "{} in {} ({})",
+        ByteSize::new(summary.bytes_done),
+        duration_ns(summary.elapsed_ns),
+        ByteRate::bits_per_second(summary.goodput_bits_per_second)
+    )
+}
+
+fn retried(summary: &Summary) -> String {
+    let requests = count(summary.retries, "request");
+    match summary.integrity_retries {
+        0 => format!("retried: {requests}"),
+        caught => format!("retried: {requests}, {} because a checksum did not match", thousands(caught)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haulage::ErrorKind;
+    use haulage::event::Failure;
+
+    fn sample() -> Summary {
+        Summary {
+            operation: "copy",
+            objects_total: 144,
+            objects_done: 144,
+            bytes_done: (58 << 30) + (205 << 20),
+            elapsed_ns: 200_000_000_000,
+            goodput_bits_per_second: 2_500_000_000,
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn a_good_copy_is_one_line() {
+        assert_eq!(
+            summary_lines(&sample(), ChecksumMode::Crc64),
+            ["copied 144 objects, 58.2 GiB in 3 m 20 s (2.5 Gbit/s); every byte checked by CRC64"]
+        );
+    }
+
+    #[test]
+    fn all_that_was_not_plain_is_said() {
+        let summary = Summary {
+            objects_done: 140,
+            objects_failed: 4,
+            objects_skipped: 12,
+            objects_unproven: 3,
+            retries: 7,
+            integrity_retries: 2,
+            chosen: "8 in flight, 4 MiB blocks".to_owned(),
+            ..sample()
+        };
+        assert_eq!(
+            summary_lines(&summary, ChecksumMode::Crc64),
+            [
+                "copied 140 of 144 objects, 58.2 GiB in 3 m 20 s (2.5 Gbit/s)",
+                "skipped: 12 objects, there already or not to be replaced",
+                "failed: 4 objects",
+                "retried: 7 requests, 2 because a checksum did not match",
+                "unproven: 3 objects whose source states no checksum; lengths were compared",
+                "chosen: 8 in flight, 4 MiB blocks",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_run_with_nothing_to_do_says_so() {
+        let line = |summary: &Summary| summary_lines(summary, ChecksumMode::Crc64).remove(0);
+        assert_eq!(line(&Summary::default()), "nothing to copy: no objects found");
+        let again = Summary { objects_skipped: 144, ..Summary::default() };
+        assert_eq!(line(&again), "nothing to copy: 144 objects skipped, there already or not to be replaced");
+        let verify = Summary { operation: "verify", objects_extra: 1, ..sample() };
+        assert_eq!(
+            summary_lines(&verify, ChecksumMode::Crc64),
+            [
+                "144 objects are equal, 58.2 GiB in 3 m 20 s (2.5 Gbit/s)",
+                "extra: 1 object only at the destination"
+            ]
+        );
+    }
+
+    #[test]
+    fn ten_failures_are_named_and_the_rest_counted() {
+        let error = Error::new(ErrorKind::Permission, "read", "a.nc", "permission denied").hint("check it");
+        let summary =
+            Summary { objects_failed: 14, failures: vec![Failure::from(&error); 14], ..Summary::default() };
+        let lines = failure_lines(&summary, |error| error.to_string());
+        assert_eq!(lines.len(), 11);
+        assert_eq!(lines[0], "read a.nc: permission denied (hint: check it)");
+        assert_eq!(lines[10], "and 4 more (--json or --record lists all)");
+        assert_eq!(
+            interrupted_line(49),
+            "interrupted: 49 objects done; run the same command again to resume"
+        );
+    }
+}

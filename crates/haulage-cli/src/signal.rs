@@ -1,0 +1,54 @@
+//! Ctrl-C: the first asks the command to stop, the second ends the process at once.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use haulage::Error;
+use signal_hook::SigId;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Watches for SIGINT and SIGTERM until it is dropped.
+#[derive(Debug)]
+pub struct Interrupt {
+    interrupt: Signal,
+    terminate: Signal,
+    actions: Vec<SigId>,
+}
+
+impl Interrupt {
+    /// Begins to watch. Needs a tokio runtime.
+    pub fn watch() -> Result<Self, Error> {
+        let failed = |error| Error::from_io("watch", "signals", error);
+        let seen = Arc::new(AtomicBool::new(false));
+        let mut actions = Vec::new();
+        for number in [SIGINT, SIGTERM] {
+            // In this order the first signal only raises the flag and the second finds it raised. All of it
+            // happens within the handler, so the second works even if every thread of ours is stuck.
+            actions.push(flag::register_conditional_default(number, seen.clone()).map_err(failed)?);
+            actions.push(flag::register(number, seen.clone()).map_err(failed)?);
+        }
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
+            terminate: signal(SignalKind::terminate()).map_err(failed)?,
+            actions,
+        })
+    }
+
+    /// Returns at the first signal.
+    pub async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        for action in self.actions.drain(..) {
+            low_level::unregister(action);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Parsers of option values: the engine's own, so that the command, Python and plan files agree.
+
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use haulage::checksum::ChecksumMode;
+use haulage::job::{MethodChoice, Overwrite, Setting};
+use haulage::units::{ByteSize, parse_duration};
+use haulage::{Error, ErrorKind};
+
+/// `auto` or a size with its unit.
+pub fn size_setting(text: &str) -> Result<Setting<ByteSize>, Error> {
+    setting(text, |text| size(text).map_err(|error| error_or_auto(error, text)))
+}
+
+/// `auto` or a number of requests.
+pub fn concurrency(text: &str) -> Result<Setting<usize>, Error> {
+    setting(text, |text| match text.parse() {
+        Ok(requests) if requests > 0 => Ok(requests),
+        _ => Err(Error::new(ErrorKind::Usage, "parse", text, "not a number of requests")
+            .hint("write auto or a number such as 32")),
+    })
+}
+
+/// A size with its unit.
+pub fn size(text: &str) -> Result<ByteSize, Error> {
+    let size = ByteSize::from_str(text)?;
+    if size.bytes() == 0 {
+        return Err(Error::new(ErrorKind::Usage, "parse", text, "nothing fits into no bytes")
+            .hint("write a size such as 8MiB"));
+    }
+    Ok(size)
+}
+
+/// A duration with its unit.
+pub fn duration(text: &str) -> Result<Duration, Error> {
+    let duration = parse_duration(text)?;
+    if duration.is_zero() {
+        return Err(Error::new(ErrorKind::Usage, "parse", text, "no request can be that quick")
+            .hint("write a duration such as 30s"));
+    }
+    Ok(duration)
+}
+
+/// An address to listen on.
+pub fn listen(text: &str) -> Result<SocketAddr, Error> {
+    let numbers = text.replacen("localhost:", "127.0.0.1:", 1);
+    numbers.parse().map_err(|_| {
+        Error::new(ErrorKind::Usage, "parse", text, "not an address and a port")
+            .hint("write 127.0.0.1:10000, or port 0 for any free one")
+    })
+}
+
+/// How large objects travel.
+pub fn method() -> impl TypedValueParser<Value = MethodChoice> {
+    choice([
+        ("auto", "by size", MethodChoice::Auto),
+        ("whole", "one request for each object", MethodChoice::Whole),
+        ("ranges", "blocks or ranges, several at once", MethodChoice::Ranges),
+    ])
+}
+
+/// Which checksum guards the bytes.
+pub fn checksum() -> impl TypedValueParser<Value = ChecksumMode> {
+    choice([
+        ("crc64", "nearly free", ChecksumMode::Crc64),
+        ("md5", "stored as Content-MD5 too", ChecksumMode::Md5),
+        ("none", "nothing on the wire; CRC64 is still stored", ChecksumMode::None),
+    ])
+}
+
+/// When an object at the destination is replaced.
+pub fn overwrite() -> impl TypedValueParser<Value = Overwrite> {
+    choice([
+        ("if-different", "unless size and source time are the same", Overwrite::IfDifferent),
+        ("always", "whatever is there", Overwrite::Always),
+        ("never", "keep what is there", Overwrite::Never),
+    ])
+}
+
+fn setting<T>(text: &str, parse: impl FnOnce(&str) -> Result<T, Error>) -> Result<Setting<T>, Error> {
+    if text == "auto" { Ok(Setting::Auto) } else { parse(text).map(Setting::Fixed) }
+}
+
+/// A word is more likely a misspelt `auto` than a size without its number.
+fn error_or_auto(error: Error, text: &str) -> Error {
+    if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return error.hint("write auto or a size such as 8MiB");
+    }
+    error
+}
+
+/// One of a few words, each with a line for the help and for the shell's completion.
+fn choice<T: Copy + Send + Sync + 'static, const N: usize>(
+    choices: [(&'static str, &'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let values = choices.map(|(name, help, _)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(move |text| {
+        let found = choices.iter().find(|(name, _, _)| *name == text);
+        found
+            .map(|(_, _, value)| *value)
+            .ok_or_else(|| Error::new(ErrorKind::Usage, "parse", text.as_str(), "not one of the choices"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_auto_or_a_value_with_its_unit() {
+        assert_eq!(size_setting("auto").unwrap(), Setting::Auto);
+        assert_eq!(size_setting("8MiB").unwrap(), Setting::Fixed(ByteSize::mib(8)));
+        assert_eq!(size_setting("8").unwrap_err().hint_text(), Some("write 8KiB or 8MiB"));
+        assert_eq!(size_setting("atuo").unwrap_err().hint_text(), Some("write auto or a size such as 8MiB"));
+        assert_eq!(concurrency("32").unwrap(), Setting::Fixed(32));
+        assert!(concurrency("0").is_err());
+    }
+
+    #[test]
+    fn values_that_could_never_work_are_refused() {
+        assert!(size("0B").is_err());
+        assert!(duration("0s").is_err());
+        assert_eq!(duration("90s").unwrap(), Duration::from_secs(90));
+    }
+}

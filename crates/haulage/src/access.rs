@@ -1,0 +1,204 @@
+//! Single questions to a store: list, stat, read, delete, make and remove containers.
+//!
+//! Each takes what the user wrote, retries as a job would, and returns when it is done. What moves many objects
+//! is a [`crate::job`].
+
+use futures_util::StreamExt as _;
+use tokio::io::AsyncWrite;
+
+use crate::control::{Controller as _, FixedController};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Clock, Failure};
+use crate::job::CopyOptions;
+use crate::stage::stream;
+use crate::stage::transfer::with_retries;
+use crate::store::{ListPage, ListRequest, Lister, Location, ObjectMeta, StoreOpener, StoreOptions};
+
+/// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
+const DELETES: usize = 64;
+
+/// A list being read page by page.
+pub struct Listing {
+    lister: Box<dyn Lister>,
+    /// Given before the pages: the object itself, where the URL names one.
+    first: Option<ListPage>,
+}
+
+impl Listing {
+    /// The next page, in byte order of the keys; `None` after the last.
+    pub async fn next_page(&mut self) -> Result<Option<ListPage>> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        let lister = &mut self.lister;
+        with_retries!(trace => lister.next_page(trace).await)
+    }
+}
+
+impl std::fmt::Debug for Listing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Listing")
+    }
+}
+
+/// Lists what is at a path or URL: the object it names, or what is below it; `recursive` for all depths.
+pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<Listing> {
+    let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
+    let mut first = None;
+    let mut prefix = key.clone();
+    if !key.is_empty() && !key.ends_with('/') {
+        match with_retries!(trace => store.head(&key, trace).await) {
+            Ok(meta) => first = Some(ListPage { objects: vec![meta], ..ListPage::default() }),
+            Err(error) if error.kind() == ErrorKind::NotFound => prefix.push('/'),
+            Err(error) => return Err(error),
+        }
+    }
+    let found = first.is_some();
+    let lister: Box<dyn Lister> = if found {
+        Box::new(Nothing)
+    } else {
+        store.list(ListRequest { prefix: prefix.clone(), hierarchical: !recursive })
+    };
+    let mut listing = Listing { lister, first };
+    if !found && !key.is_empty() {
+        // Nothing below a prefix means that there is no such prefix.
+        listing.first = listing.next_page().await?;
+        if listing.first.is_none() {
+            return Err(Error::new(ErrorKind::NotFound, "list", store.name(&key), "no object has this name or prefix"));
+        }
+    }
+    Ok(listing)
+}
+
+/// No pages.
+struct Nothing;
+
+#[async_trait::async_trait]
+impl Lister for Nothing {
+    async fn next_page(&mut self, _trace: &crate::store::Trace) -> Result<Option<ListPage>> {
+        Ok(None)
+    }
+}
+
+/// All that the store says of one object.
+pub async fn stat(url: &str, options: &StoreOptions) -> Result<ObjectMeta> {
+    let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
+    if key.is_empty() || key.ends_with('/') {
+        return Err(Error::new(ErrorKind::Usage, "stat", store.name(&key), "this names no object")
+            .hint("list what is there with: haul ls URL"));
+    }
+    with_retries!(trace => store.head(&key, trace).await)
+}
+
+/// How much there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Usage {
+    /// Objects.
+    pub objects: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+}
+
+/// Adds up objects and bytes at and below a path or URL.
+pub async fn disk_usage(url: &str, options: &StoreOptions) -> Result<Usage> {
+    let mut listing = list(url, true, options).await?;
+    let mut usage = Usage::default();
+    while let Some(page) = listing.next_page().await? {
+        usage.objects += page.objects.len() as u64;
+        usage.bytes += page.objects.iter().map(|object| object.size).sum::<u64>();
+    }
+    Ok(usage)
+}
+
+/// What a removal did.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct RemoveReport {
+    /// Objects removed.
+    pub objects: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// Objects that could not be removed.
+    pub failures: Vec<Failure>,
+}
+
+/// Removes the object that the URL names; with `recursive` everything below it.
+///
+/// # Errors
+/// `Usage` for a container or prefix without `recursive`, `NotFound` where nothing is there.
+pub async fn remove(url: &str, recursive: bool, options: &StoreOptions) -> Result<RemoveReport> {
+    let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
+    if !recursive {
+        if key.is_empty() || key.ends_with('/') {
+            return Err(Error::new(ErrorKind::Usage, "rm", store.name(&key), "this is not one object")
+                .hint("add --recursive to remove everything below it"));
+        }
+        let meta = with_retries!(trace => store.head(&key, trace).await)?;
+        with_retries!(trace => store.delete(&key, trace).await)?;
+        return Ok(RemoveReport { objects: 1, bytes: meta.size, failures: Vec::new() });
+    }
+    let mut listing = list(url, true, options).await?;
+    let mut report = RemoveReport::default();
+    while let Some(page) = listing.next_page().await? {
+        report.failures.extend(page.problems.iter().map(Failure::from));
+        let store = &store;
+        let mut deletes = futures_util::stream::iter(page.objects)
+            .map(|object| async move {
+                let key = &object.key;
+                match with_retries!(trace => store.delete(key, trace).await) {
+                    // Somebody else was faster: it is gone, as asked.
+                    Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+                    _ => Ok(object.size),
+                }
+            })
+            .buffer_unordered(DELETES);
+        while let Some(deleted) = deletes.next().await {
+            match deleted {
+                Ok(bytes) => {
+                    report.objects += 1;
+                    report.bytes += bytes;
+                }
+                Err(error) => report.failures.push(Failure::from(&error)),
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// Creates the container (or folder) of a URL.
+pub async fn make_container(url: &str, options: &StoreOptions) -> Result<()> {
+    let store = container("mb", url, options)?.store;
+    with_retries!(trace => store.create_container(trace).await)
+}
+
+/// Deletes the container (or folder) of a URL with all that is in it.
+pub async fn remove_container(url: &str, options: &StoreOptions) -> Result<()> {
+    let store = container("rb", url, options)?.store;
+    with_retries!(trace => store.delete_container(trace).await)
+}
+
+fn container(operation: &'static str, url: &str, options: &StoreOptions) -> Result<Location> {
+    // A folder that does not exist yet would be taken for a file in its parent.
+    let local = !url.contains("://") && !url.ends_with('/');
+    let url = if local { format!("{url}/") } else { url.to_owned() };
+    let location = StoreOpener::new(options.clone())?.open(&url)?;
+    if location.key.trim_end_matches('/').is_empty() {
+        return Ok(location);
+    }
+    Err(Error::new(ErrorKind::Usage, operation, location.store.name(&location.key), "this names no container")
+        .hint("write az://container, without a path after it"))
+}
+
+/// Writes an object to `writer`, in order, and gives its length.
+///
+/// # Errors
+/// `Integrity` when the whole does not match the checksum stored with it; every range that the service can
+/// vouch for is verified before it is passed on.
+pub async fn cat<W: AsyncWrite + Unpin + Send>(url: &str, options: &StoreOptions, writer: &mut W) -> Result<u64> {
+    let location = StoreOpener::new(options.clone())?.open(url)?;
+    if location.key.is_empty() || location.key.ends_with('/') {
+        let name = location.store.name(&location.key);
+        return Err(Error::new(ErrorKind::Usage, "cat", name, "this names no object"));
+    }
+    let limits = FixedController::new(&CopyOptions::default()).limits();
+    Ok(stream::download(&location, writer, &limits, Clock::start()).await?.size_bytes)
+}

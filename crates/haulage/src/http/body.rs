@@ -1,0 +1,155 @@
+//! The body of an answer, as it arrives.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+use hyper::body::{Body as _, Incoming};
+
+use super::connection::{BodyFailure, Connection};
+use super::failure::{self, Call};
+use super::pool::Pool;
+use crate::error::{Error, Result};
+use crate::store::Trace;
+
+/// The body of an answer: a stream of pieces. At its end the connection goes back to the pool;
+/// dropped before, it closes the connection.
+pub struct ResponseBody {
+    /// `None` once the body has ended, well or badly.
+    arriving: Option<Box<Arriving>>,
+}
+
+struct Arriving {
+    incoming: Incoming,
+    connection: Connection,
+    pool: Pool,
+    trace: Trace,
+    operation: &'static str,
+    object: String,
+    /// The caller has taken a piece and not asked for the next yet.
+    paused: bool,
+}
+
+impl ResponseBody {
+    /// Takes over the connection until the body has ended, which may be at once.
+    pub(super) fn new(
+        incoming: Incoming,
+        connection: Connection,
+        pool: &Pool,
+        call: Call<'_>,
+        trace: &Trace,
+    ) -> Self {
+        if incoming.is_end_stream() {
+            finish(connection, pool, trace);
+            return Self { arriving: None };
+        }
+        let arriving = Arriving {
+            incoming,
+            connection,
+            pool: pool.clone(),
+            trace: trace.clone(),
+            operation: call.operation,
+            object: call.object.to_owned(),
+            paused: true,
+        };
+        Self { arriving: Some(Box::new(arriving)) }
+    }
+
+    /// The next piece; `None` at the end.
+    pub async fn next(&mut self) -> Option<Result<Bytes>> {
+        std::future::poll_fn(|cx| self.poll_piece(cx)).await
+    }
+
+    /// All of the body as one piece: free where it arrives as one.
+    pub async fn collect(mut self) -> Result<Bytes> {
+        let expected = self.arriving.as_ref().map_or(0, |arriving| arriving.incoming.size_hint().lower());
+        let Some(first) = self.next().await.transpose()? else { return Ok(Bytes::new()) };
+        if first.len() as u64 == expected {
+            // Ask on, so that the end is seen and the connection kept.
+            self.next().await.transpose()?;
+            return Ok(first);
+        }
+        // A length from outside is a hint, not a reason to allocate without bound.
+        let mut whole = BytesMut::with_capacity((expected as usize).clamp(first.len() * 2, 64 << 20));
+        whole.extend_from_slice(&first);
+        while let Some(piece) = self.next().await.transpose()? {
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// The first `limit` bytes of the body, or all of it; the connection of a longer one is closed.
+    pub async fn collect_up_to(mut self, limit: usize) -> Result<Bytes> {
+        let mut whole = BytesMut::new();
+        while let Some(piece) = self.next().await.transpose()? {
+            whole.extend_from_slice(&piece[..piece.len().min(limit - whole.len())]);
+            if whole.len() == limit {
+                break;
+            }
+        }
+        Ok(whole.freeze())
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
+        let Some(arriving) = self.arriving.as_deref_mut() else { return Poll::Ready(None) };
+        if std::mem::take(&mut arriving.paused) {
+            arriving.connection.resume_watch();
+        }
+        let piece = std::task::ready!(arriving.connection.poll_body(&mut arriving.incoming, cx));
+        if let Ok(Some(bytes)) = piece {
+            arriving.paused = true;
+            if arriving.incoming.is_end_stream() {
+                self.end();
+            }
+            return Poll::Ready(Some(Ok(bytes)));
+        }
+        match piece {
+            Ok(_) => {
+                self.end();
+                Poll::Ready(None)
+            }
+            Err(failure) => Poll::Ready(self.arriving.take().map(|arriving| Err(arriving.error(failure)))),
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(arriving) = self.arriving.take() {
+            let Arriving { connection, pool, trace, .. } = *arriving;
+            finish(connection, &pool, &trace);
+        }
+    }
+}
+
+impl Arriving {
+    fn error(&self, failure: BodyFailure) -> Error {
+        let call = Call { operation: self.operation, object: &self.object };
+        match failure {
+            BodyFailure::Lost(error) => failure::exchange(call, error),
+            BodyFailure::Stalled(timeout) => failure::stalled(call, timeout),
+        }
+    }
+}
+
+/// The exchange is over: notes when, and keeps the connection if it can serve again.
+fn finish(mut connection: Connection, pool: &Pool, trace: &Trace) {
+    connection.mark_end(trace);
+    if connection.is_alive() {
+        pool.give_back(connection);
+    }
+}
+
+impl Stream for ResponseBody {
+    type Item = Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_piece(cx)
+    }
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody").field("ended", &self.arriving.is_none()).finish()
+    }
+}

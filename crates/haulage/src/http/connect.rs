@@ -1,0 +1,98 @@
+//! A new connection: look the name up, try its addresses, agree on TLS.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::net::{TcpStream, lookup_host};
+
+use super::failure::{self, Call};
+use super::io::Wire;
+use super::origin::Origin;
+use super::tls::Tls;
+use crate::error::{ErrorKind, Result};
+
+/// From the lookup to the end of TLS. A healthy path needs three round trips, below a second anywhere.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long one address may keep silent before the next is tried beside it (RFC 8305 recommends 250 ms).
+const NEXT_ADDRESS: Duration = Duration::from_millis(250);
+
+/// The service that hands out managed identities on Azure machines. It speaks plain http on a link-local
+/// address that no router forwards, so nothing leaves the machine's host.
+const METADATA_SERVICE: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
+
+/// Refuses to send what nobody should read over a wire that anybody can.
+pub(super) fn allow(origin: &Origin, insecure_http: bool, call: Call<'_>) -> Result<()> {
+    let private = origin.is_secure() || origin.is_loopback() || origin.ip() == Some(METADATA_SERVICE);
+    if private || insecure_http {
+        return Ok(());
+    }
+    Err(call
+        .error(ErrorKind::Usage, format!("{origin} is plain http: anybody on the way can read and change it"))
+        .hint("use https, or --insecure-http if you trust the network"))
+}
+
+/// Connects within the time allowed.
+pub(super) async fn connect(origin: &Origin, tls: &Tls, call: Call<'_>) -> Result<Wire> {
+    let attempt = async {
+        let tcp = dial(origin, call).await?;
+        // A request goes out in one write; waiting to fill a segment could only delay it.
+        tcp.set_nodelay(true).map_err(|error| failure::connect(call, origin, error))?;
+        if !origin.is_secure() {
+            return Ok(Wire::Plain(tcp));
+        }
+        Ok(Wire::Tls(Box::new(tls.handshake(tcp, origin, call).await?)))
+    };
+    match tokio::time::timeout(TIMEOUT, attempt).await {
+        Ok(result) => result,
+        Err(_) => Err(failure::connect(call, origin, io::ErrorKind::TimedOut.into())),
+    }
+}
+
+/// Connects to the first address that answers.
+async fn dial(origin: &Origin, call: Call<'_>) -> Result<TcpStream> {
+    let addresses = resolve(origin, call).await?;
+    let mut attempts = FuturesUnordered::new();
+    for (index, address) in addresses.into_iter().enumerate() {
+        attempts.push(async move {
+            tokio::time::sleep(NEXT_ADDRESS * index as u32).await;
+            TcpStream::connect(address).await
+        });
+    }
+    let mut failed = None;
+    while let Some(result) = attempts.next().await {
+        match result {
+            Ok(tcp) => return Ok(tcp),
+            // The first failure is that of the address the system prefers: the one to report.
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    let error = failed.unwrap_or_else(|| io::ErrorKind::NotFound.into());
+    Err(failure::connect(call, origin, error))
+}
+
+/// The addresses of the host, families taking turns so that a broken one costs one wait only.
+async fn resolve(origin: &Origin, call: Call<'_>) -> Result<Vec<SocketAddr>> {
+    if let Some(ip) = origin.ip() {
+        return Ok(vec![SocketAddr::new(ip, origin.port())]);
+    }
+    let found = lookup_host((origin.host(), origin.port())).await;
+    let found: Vec<SocketAddr> = found.map_err(|error| failure::resolve(call, origin, error))?.collect();
+    let Some(first) = found.first() else {
+        return Err(failure::resolve(call, origin, io::ErrorKind::NotFound.into()));
+    };
+    let (mut preferred, mut others): (Vec<_>, Vec<_>) =
+        found.iter().partition(|address| address.is_ipv4() == first.is_ipv4());
+    preferred.reverse();
+    others.reverse();
+    let mut ordered = Vec::with_capacity(found.len());
+    while let Some(address) = preferred.pop() {
+        ordered.push(address);
+        ordered.extend(others.pop());
+    }
+    ordered.extend(others.into_iter().rev());
+    Ok(ordered)
+}

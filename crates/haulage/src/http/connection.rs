@@ -1,0 +1,222 @@
+//! One connection and the exchange on it.
+//!
+//! hyper's connection is polled by whoever waits for the answer, not by a task of its own: no
+//! wake-up across threads, no spawn, and dropping the caller's future closes the connection, as HTTP/1 needs.
+
+use std::fmt;
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::time::Sleep;
+
+use super::failure::{self, Call};
+use super::io::{MeteredIo, Traffic};
+use super::kernel;
+use super::origin::Origin;
+use crate::error::{Error, Result};
+use crate::store::{Phase, Trace};
+
+/// Largest read. Measured: 512 KiB costs a GET less CPU than 128 KiB or 1 MiB (see `benches`).
+const READ_MAX: usize = 512 << 10;
+
+/// An open connection that serves one exchange at a time.
+pub(super) struct Connection {
+    origin: Origin,
+    /// Numbered from 1 within the client.
+    pub(super) number: u64,
+    sender: SendRequest<Full<Bytes>>,
+    driver: http1::Connection<TokioIo<MeteredIo>, Full<Bytes>>,
+    /// The driver has ended and must not be polled again.
+    closed: bool,
+    pub(super) traffic: Arc<Traffic>,
+    watch: StallWatch,
+}
+
+impl Connection {
+    /// Speaks HTTP/1.1 over `io`. Sends nothing.
+    pub(super) async fn begin(
+        origin: Origin,
+        number: u64,
+        io: MeteredIo,
+        stall_timeout: Duration,
+        call: Call<'_>,
+    ) -> Result<Self> {
+        let traffic = io.traffic().clone();
+        let (sender, driver) = http1::Builder::new()
+            .max_buf_size(READ_MAX)
+            .handshake(TokioIo::new(io))
+            .await
+            .map_err(|error| failure::exchange(call, error))?;
+        let watch = StallWatch::new(stall_timeout);
+        Ok(Self { origin, number, sender, driver, closed: false, traffic, watch })
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Whether the connection can take a request: looks at the socket, so it costs a system call
+    /// only where something has arrived.
+    pub(super) fn is_alive(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        !self.closed && self.sender.is_ready()
+    }
+
+    /// Moves bytes as far as they go now.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        if !self.closed && Pin::new(&mut self.driver).poll(cx).is_ready() {
+            // A failure is handed to the exchange that suffers from it.
+            self.closed = true;
+        }
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub(super) async fn exchange(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        call: Call<'_>,
+    ) -> Result<Response<Incoming>, Error> {
+        self.traffic.begin_exchange();
+        self.watch.begin(&self.traffic);
+        let mut answer = std::pin::pin!(self.sender.send_request(request));
+        std::future::poll_fn(|cx| {
+            if !self.closed && Pin::new(&mut self.driver).poll(cx).is_ready() {
+                self.closed = true;
+            }
+            // Only the driver can bring the answer and we poll it ourselves: no waker needed.
+            match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(result) => Poll::Ready(result.map_err(|error| failure::exchange(call, error))),
+                Poll::Pending => self
+                    .watch
+                    .poll(cx, &self.traffic)
+                    .map(|()| Err(failure::stalled(call, self.watch.timeout))),
+            }
+        })
+        .await
+    }
+
+    /// The next frame of the answer's body.
+    pub(super) fn poll_body(
+        &mut self,
+        body: &mut Incoming,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, BodyFailure>> {
+        if let Poll::Ready(ended) = poll_incoming(body) {
+            return Poll::Ready(ended);
+        }
+        self.drive(cx);
+        if let Poll::Ready(ended) = poll_incoming(body) {
+            return Poll::Ready(ended);
+        }
+        self.watch.poll(cx, &self.traffic).map(|()| Err(BodyFailure::Stalled(self.watch.timeout)))
+    }
+
+    /// The caller waits again after a pause of its own, which is no stall of the connection.
+    pub(super) fn resume_watch(&mut self) {
+        self.watch.begin(&self.traffic);
+    }
+
+    /// Marks when the request had left and the answer began.
+    pub(super) fn mark_head(&self, trace: &Trace) {
+        if self.traffic.last_write_ns() != 0 {
+            self.mark(trace, Phase::Sent, self.traffic.last_write_ns());
+        }
+        self.mark(trace, Phase::FirstByte, self.traffic.first_read_ns());
+    }
+
+    /// Marks when the answer ended.
+    pub(super) fn mark_end(&self, trace: &Trace) {
+        self.mark(trace, Phase::LastByte, self.traffic.last_read_ns());
+    }
+
+    /// Marks a time of the connection's clock on the trace's.
+    fn mark(&self, trace: &Trace, phase: Phase, at_ns: u64) {
+        let ago = self.traffic.now_ns().saturating_sub(at_ns);
+        trace.mark_at(phase, trace.clock().now_ns().saturating_sub(ago));
+    }
+}
+
+/// Why a body ended early.
+#[derive(Debug)]
+pub(super) enum BodyFailure {
+    Lost(hyper::Error),
+    Stalled(Duration),
+}
+
+fn poll_incoming(body: &mut Incoming) -> Poll<Result<Option<Bytes>, BodyFailure>> {
+    use hyper::body::Body as _;
+    let mut cx = Context::from_waker(Waker::noop());
+    loop {
+        match Pin::new(&mut *body).poll_frame(&mut cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                // Trailers say nothing that we use.
+                if let Ok(bytes) = frame.into_data() {
+                    return Poll::Ready(Ok(Some(bytes)));
+                }
+            }
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(BodyFailure::Lost(error))),
+            Poll::Ready(None) => return Poll::Ready(Ok(None)),
+            Poll::Pending => return Poll::Pending,
+        }
+    }
+}
+
+/// Sees that bytes move.
+///
+/// Counters are compared eight times within the timeout, not at every byte; the timer goes on
+/// from one exchange to the next, so that a small request never touches it.
+struct StallWatch {
+    timeout: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    moved: u64,
+    acked: Option<u64>,
+    since: Instant,
+}
+
+impl StallWatch {
+    fn new(timeout: Duration) -> Self {
+        Self { timeout, timer: None, moved: 0, acked: None, since: Instant::now() }
+    }
+
+    fn begin(&mut self, traffic: &Traffic) {
+        self.moved = traffic.moved();
+        self.since = Instant::now();
+    }
+
+    /// Ready when nothing has moved for the whole timeout.
+    fn poll(&mut self, cx: &mut Context<'_>, traffic: &Traffic) -> Poll<()> {
+        let pause = (self.timeout / 8).max(Duration::from_millis(5));
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
+        loop {
+            std::task::ready!(timer.as_mut().poll(cx));
+            let now = Instant::now();
+            timer.as_mut().reset((now + pause).into());
+            let (moved, acked) = (traffic.moved(), kernel::bytes_acked(traffic.socket));
+            let progress = moved != self.moved || acked != self.acked || traffic.is_paced();
+            if progress {
+                (self.moved, self.acked, self.since) = (moved, acked, now);
+            } else if now.duration_since(self.since) >= self.timeout {
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("origin", &self.origin)
+            .field("number", &self.number)
+            .field("closed", &self.closed)
+            .finish_non_exhaustive()
+    }
+}

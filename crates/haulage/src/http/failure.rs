@@ -1,0 +1,119 @@
+//! Failures of the wire, in words that a person can act on.
+
+use std::error::Error as _;
+use std::io;
+use std::time::Duration;
+
+use super::origin::Origin;
+use super::tls;
+use crate::error::{Error, ErrorKind, Retry};
+use crate::units::format_duration;
+
+/// What is being done to what, for errors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) operation: &'static str,
+    pub(super) object: &'a str,
+}
+
+impl Call<'_> {
+    pub(super) fn error(self, kind: ErrorKind, cause: impl Into<String>) -> Error {
+        Error::new(kind, self.operation, self.object, cause)
+    }
+
+    fn lost(self, cause: impl Into<String>) -> Error {
+        self.error(ErrorKind::Connection, cause).retry(Retry::Backoff)
+    }
+}
+
+/// No byte moved for too long.
+pub(super) fn stalled(call: Call<'_>, timeout: Duration) -> Error {
+    call.error(ErrorKind::Stalled, format!("no byte moved for {}", format_duration(timeout)))
+        .retry(Retry::Backoff)
+}
+
+/// A host that has no address.
+pub(super) fn resolve(call: Call<'_>, origin: &Origin, source: io::Error) -> Error {
+    call.lost(format!("host not found: {}", origin.host()))
+        .hint("check the account name, the endpoint and the network")
+        .source(source)
+}
+
+/// No connection to any address.
+pub(super) fn connect(call: Call<'_>, origin: &Origin, source: io::Error) -> Error {
+    let cause = format!("{}: {origin}", words(&source));
+    let error = call.lost(cause);
+    match source.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            error.hint("check that the server runs and the port is right").source(source)
+        }
+        _ => error.source(source),
+    }
+}
+
+/// TLS could not be agreed on.
+pub(super) fn handshake(call: Call<'_>, origin: &Origin, source: io::Error) -> Error {
+    if tls::is_certificate_error(&source) {
+        return call
+            .error(ErrorKind::Connection, format!("the certificate of {origin} does not hold: {source}"))
+            .hint("if the server is yours, name its root certificate (PEM) in SSL_CERT_FILE")
+            .source(source);
+    }
+    if source.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
+        return call
+            .error(ErrorKind::Connection, format!("TLS with {origin} failed: {source}"))
+            .source(source);
+    }
+    call.lost(format!("{} while TLS was agreed on: {origin}", words(&source))).source(source)
+}
+
+/// The connection failed within an exchange.
+pub(super) fn exchange(call: Call<'_>, source: hyper::Error) -> Error {
+    let io = find_io(&source).map(words);
+    let cause = match io {
+        Some(words) => words,
+        None if source.is_incomplete_message() => {
+            "connection closed before the answer was complete".to_owned()
+        }
+        None if source.is_parse() => {
+            return call
+                .error(ErrorKind::Connection, format!("not an HTTP answer: {source}"))
+                .retry(Retry::Backoff)
+                .hint("check that the endpoint is a blob service")
+                .source(source);
+        }
+        None if source.is_canceled() || source.is_closed() => "connection closed by peer".to_owned(),
+        None => source.to_string(),
+    };
+    call.lost(cause).source(source)
+}
+
+fn find_io(error: &hyper::Error) -> Option<&io::Error> {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            return Some(io);
+        }
+        source = error.source();
+    }
+    None
+}
+
+/// The system's reason without its number.
+fn words(error: &io::Error) -> String {
+    use io::ErrorKind as Io;
+    match error.kind() {
+        Io::ConnectionReset => "connection reset by peer".to_owned(),
+        Io::ConnectionRefused => "connection refused".to_owned(),
+        Io::ConnectionAborted => "connection aborted".to_owned(),
+        Io::BrokenPipe => "connection closed by peer while sending".to_owned(),
+        Io::UnexpectedEof => "connection closed before the answer was complete".to_owned(),
+        Io::TimedOut => "connection timed out".to_owned(),
+        Io::HostUnreachable => "host unreachable".to_owned(),
+        Io::NetworkUnreachable => "network unreachable".to_owned(),
+        _ => {
+            let text = error.to_string();
+            text.find(" (os error ").map_or(text.clone(), |end| text[..end].to_lowercase())
+        }
+    }
+}

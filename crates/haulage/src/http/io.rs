@@ -1,0 +1,284 @@
+//! The byte stream beneath hyper: metered, timed and, where asked for, paced.
+
+use std::future::Future as _;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+use tokio_rustls::client::TlsStream;
+
+use super::meter::WireMeter;
+use super::pacer::Pacer;
+
+/// What a connection has moved and when, seen from outside hyper. Times are nanoseconds since the
+/// connection was made; 0 stands for never.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    began: Instant,
+    pub(super) socket: i32,
+    written: AtomicU64,
+    read: AtomicU64,
+    last_write_ns: AtomicU64,
+    first_read_ns: AtomicU64,
+    last_read_ns: AtomicU64,
+    /// Until when the cap holds the connection back, which is no stall.
+    paced_until_ns: AtomicU64,
+}
+
+impl Traffic {
+    fn new(socket: i32) -> Self {
+        Self {
+            began: Instant::now(),
+            socket,
+            written: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+            last_write_ns: AtomicU64::new(0),
+            first_read_ns: AtomicU64::new(0),
+            last_read_ns: AtomicU64::new(0),
+            paced_until_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes moved in both directions.
+    pub(super) fn moved(&self) -> u64 {
+        self.written.load(Relaxed) + self.read.load(Relaxed)
+    }
+
+    /// Forgets the times of the last exchange.
+    pub(super) fn begin_exchange(&self) {
+        self.first_read_ns.store(0, Relaxed);
+        self.last_read_ns.store(0, Relaxed);
+        self.last_write_ns.store(0, Relaxed);
+    }
+
+    /// Whether anything of the answer has arrived.
+    pub(super) fn answered(&self) -> bool {
+        self.first_read_ns.load(Relaxed) != 0
+    }
+
+    pub(super) fn last_write_ns(&self) -> u64 {
+        self.last_write_ns.load(Relaxed)
+    }
+
+    pub(super) fn first_read_ns(&self) -> u64 {
+        self.first_read_ns.load(Relaxed)
+    }
+
+    pub(super) fn last_read_ns(&self) -> u64 {
+        self.last_read_ns.load(Relaxed)
+    }
+
+    /// Whether the cap holds the connection back now.
+    pub(super) fn is_paced(&self) -> bool {
+        self.paced_until_ns.load(Relaxed) > self.now_ns()
+    }
+
+    /// Nanoseconds since the connection was made; never 0.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.ns_at(Instant::now())
+    }
+
+    fn ns_at(&self, now: Instant) -> u64 {
+        (now.saturating_duration_since(self.began).as_nanos() as u64).max(1)
+    }
+
+    fn note_write(&self, bytes: usize, now: Instant) {
+        self.written.fetch_add(bytes as u64, Relaxed);
+        self.last_write_ns.store(self.ns_at(now), Relaxed);
+    }
+
+    fn note_read(&self, bytes: usize, now: Instant) {
+        self.read.fetch_add(bytes as u64, Relaxed);
+        let at = self.ns_at(now);
+        self.last_read_ns.store(at, Relaxed);
+        if self.first_read_ns.load(Relaxed) == 0 {
+            self.first_read_ns.store(at, Relaxed);
+        }
+    }
+}
+
+/// TCP, bare or under TLS.
+#[derive(Debug)]
+pub(super) enum Wire {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Wire {
+    fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Plain(tcp) => tcp,
+            Self::Tls(tls) => tls.get_ref().0,
+        }
+    }
+}
+
+/// A wire under watch.
+#[derive(Debug)]
+pub(super) struct MeteredIo {
+    wire: Wire,
+    traffic: Arc<Traffic>,
+    meter: Arc<WireMeter>,
+    pacer: Option<Arc<Pacer>>,
+    read_pause: Pause,
+    write_pause: Pause,
+}
+
+impl MeteredIo {
+    pub(super) fn new(wire: Wire, meter: Arc<WireMeter>, pacer: Option<Arc<Pacer>>) -> Self {
+        #[cfg(unix)]
+        let socket = std::os::fd::AsRawFd::as_raw_fd(wire.tcp());
+        #[cfg(not(unix))]
+        let socket = -1;
+        let traffic = Arc::new(Traffic::new(socket));
+        Self { wire, traffic, meter, pacer, read_pause: Pause::default(), write_pause: Pause::default() }
+    }
+
+    pub(super) fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+
+    fn wrote(&mut self, bytes: usize) {
+        let now = Instant::now();
+        self.traffic.note_write(bytes, now);
+        self.meter.add_sent(bytes as u64);
+        if let Some(pacer) = &self.pacer {
+            self.write_pause.set(pacer.charge(bytes, now), &self.traffic);
+        }
+    }
+
+    fn got(&mut self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let now = Instant::now();
+        self.traffic.note_read(bytes, now);
+        self.meter.add_received(bytes as u64);
+        if let Some(pacer) = &self.pacer {
+            self.read_pause.set(pacer.charge(bytes, now), &self.traffic);
+        }
+    }
+}
+
+impl AsyncRead for MeteredIo {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        ready!(this.read_pause.poll(cx));
+        let before = buf.filled().len();
+        if let Some(pacer) = &this.pacer {
+            // Only a paced connection pays for the zeroes that a bounded read needs in safe code.
+            let len = buf.remaining().min(pacer.quantum());
+            let mut piece = ReadBuf::new(buf.initialize_unfilled_to(len));
+            ready!(poll_read(&mut this.wire, cx, &mut piece))?;
+            let filled = piece.filled().len();
+            buf.advance(filled);
+        } else {
+            ready!(poll_read(&mut this.wire, cx, buf))?;
+        }
+        this.got(buf.filled().len() - before);
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn poll_read(wire: &mut Wire, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    match wire {
+        Wire::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
+        Wire::Tls(tls) => Pin::new(tls.as_mut()).poll_read(cx, buf),
+    }
+}
+
+impl AsyncWrite for MeteredIo {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = &mut *self;
+        ready!(this.write_pause.poll(cx));
+        let bounded;
+        let bufs = match (&this.pacer, bufs.iter().find(|buf| !buf.is_empty())) {
+            (Some(pacer), Some(first)) => {
+                bounded = [IoSlice::new(&first[..first.len().min(pacer.quantum())])];
+                &bounded[..]
+            }
+            _ => bufs,
+        };
+        let written = ready!(match &mut this.wire {
+            Wire::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
+            Wire::Tls(tls) => Pin::new(tls.as_mut()).poll_write_vectored(cx, bufs),
+        })?;
+        this.wrote(written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        match &mut this.wire {
+            // The kernel has all that was written.
+            Wire::Plain(_) => Poll::Ready(Ok(())),
+            Wire::Tls(tls) => {
+                if tls.get_ref().1.wants_write() {
+                    ready!(Pin::new(tls.as_mut()).poll_flush(cx))?;
+                    this.traffic.note_write(0, Instant::now());
+                }
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.wire {
+            Wire::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Wire::Tls(tls) => Pin::new(tls.as_mut()).poll_shutdown(cx),
+        }
+    }
+}
+
+/// A wait that the cap imposes on one direction.
+#[derive(Debug, Default)]
+struct Pause {
+    sleep: Option<Pin<Box<Sleep>>>,
+    waiting: bool,
+}
+
+impl Pause {
+    fn set(&mut self, until: Instant, traffic: &Traffic) {
+        // tokio's timer counts whole milliseconds; shorter waits pass and the debt is paid with the next.
+        if until.saturating_duration_since(Instant::now()) < Duration::from_millis(1) {
+            return;
+        }
+        traffic.paced_until_ns.fetch_max(traffic.ns_at(until), Relaxed);
+        let until = until.into();
+        match &mut self.sleep {
+            Some(sleep) => sleep.as_mut().reset(until),
+            None => self.sleep = Some(Box::pin(tokio::time::sleep_until(until))),
+        }
+        self.waiting = true;
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let (true, Some(sleep)) = (self.waiting, &mut self.sleep) {
+            ready!(sleep.as_mut().poll(cx));
+            self.waiting = false;
+        }
+        Poll::Ready(())
+    }
+}

@@ -1,0 +1,53 @@
+//! Idle connections, the last one used first: the others grow old and are closed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::connection::Connection;
+use super::origin::Origin;
+
+/// Azure's load balancers forget a connection after 4 minutes without a byte, Azurite closes it after 5 s
+/// (which is noticed when it is taken). Well below the former, above any pause within a job.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// The idle connections of a client. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pool(Arc<Mutex<HashMap<Origin, Vec<Idle>>>>);
+
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+impl Pool {
+    /// A connection that was alive a moment ago; `None` where there is none.
+    pub(super) fn take(&self, origin: &Origin) -> Option<Connection> {
+        loop {
+            // Not held while the connection is looked at or dropped: either makes system calls.
+            let mut idle = self.lock().get_mut(origin)?.pop()?;
+            if idle.since.elapsed() < IDLE_MAX && idle.connection.is_alive() {
+                return Some(idle.connection);
+            }
+        }
+    }
+
+    /// Keeps a connection whose exchange has ended well.
+    pub(super) fn give_back(&self, connection: Connection) {
+        let now = Instant::now();
+        let origin = connection.origin().clone();
+        let mut pool = self.lock();
+        let idle = pool.entry(origin).or_default();
+        idle.push(Idle { connection, since: now });
+        // The oldest lie first.
+        let old = idle.iter().take_while(|idle| now.duration_since(idle.since) >= IDLE_MAX).count();
+        let old: Vec<Idle> = idle.drain(..old).collect();
+        drop(pool);
+        drop(old);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Origin, Vec<Idle>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,87 @@
+//! TLS: rustls with ring, the system's roots, HTTP/1.1 only.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::failure::{self, Call};
+use super::origin::Origin;
+use crate::error::{ErrorKind, Result};
+
+/// Makes TLS sessions. The roots are read at the first one: plain http never pays for them.
+pub(super) struct Tls {
+    extra_roots: Option<PathBuf>,
+    config: OnceLock<Arc<ClientConfig>>,
+}
+
+impl Tls {
+    pub(super) fn new(extra_roots: Option<PathBuf>) -> Self {
+        Self { extra_roots, config: OnceLock::new() }
+    }
+
+    pub(super) async fn handshake(
+        &self,
+        tcp: TcpStream,
+        origin: &Origin,
+        call: Call<'_>,
+    ) -> Result<TlsStream<TcpStream>> {
+        let config = match self.config.get() {
+            Some(config) => config,
+            None => {
+                let config = self.load(call)?;
+                self.config.get_or_init(|| config)
+            }
+        };
+        let name = ServerName::try_from(origin.host().to_owned())
+            .map_err(|_| call.error(ErrorKind::Usage, format!("{origin}: not a name that TLS can check")))?;
+        let connector = TlsConnector::from(config.clone());
+        connector.connect(name, tcp).await.map_err(|source| failure::handshake(call, origin, source))
+    }
+
+    fn load(&self, call: Call<'_>) -> Result<Arc<ClientConfig>> {
+        let mut roots = RootCertStore::empty();
+        // Honours SSL_CERT_FILE and SSL_CERT_DIR. One unreadable certificate among many is no reason to stop.
+        let native = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(native.certs);
+        if let Some(path) = &self.extra_roots {
+            let unreadable = |error: rustls::pki_types::pem::Error| {
+                call.error(ErrorKind::Usage, format!("cannot read roots from {}: {error}", path.display()))
+            };
+            let certificates = CertificateDer::pem_file_iter(path).map_err(unreadable)?;
+            let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+            roots.add_parsable_certificates(certificates);
+        }
+        if roots.is_empty() {
+            return Err(call
+                .error(ErrorKind::Connection, "this system has no root certificates to check servers with")
+                .hint("install the ca-certificates package, or name a PEM file in SSL_CERT_FILE"));
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| call.error(ErrorKind::Connection, "TLS cannot be set up").source(error))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("extra_roots", &self.extra_roots).finish_non_exhaustive()
+    }
+}
+
+/// Whether the failure is a certificate that does not hold: waiting does not mend it.
+pub(super) fn is_certificate_error(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(inner, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented))
+}

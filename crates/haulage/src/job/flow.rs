@@ -1,0 +1,379 @@
+//! The one flow: list, plan, schedule, transfer, verify, record.
+//!
+//! One task owns all state and makes all decisions; requests run beside it and report back. So nothing here
+//! needs a lock, and what happens next is always a function of what is known.
+
+mod objects;
+mod progress;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use self::progress::ProgressMeter;
+use super::{CopyOptions, Work};
+use crate::budget::{Budget, Share};
+use crate::control::{Controller, FixedController, Observation};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Clock, Event, Failure, JobStarted, Progress, Summary};
+use crate::stage::list::{Filter, Listed, Listing};
+use crate::stage::record::Recorder;
+use crate::stage::schedule::{Next, Schedule, Unit};
+use crate::stage::stream;
+use crate::stage::transfer::{self, Done, Purpose};
+use crate::store::{Address, Phase, StoreOpener, Trace};
+
+use self::objects::Objects;
+
+/// Objects known at once: enough to choose from, little to hold.
+const WINDOW: usize = 10_000;
+
+/// How often the controller and the progress look.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Everything a running job is made of.
+pub(super) struct Flow {
+    work: Work,
+    options: Arc<CopyOptions>,
+    purpose: Purpose,
+    opener: StoreOpener,
+    clock: Clock,
+    cancelled: watch::Receiver<bool>,
+    recorder: Recorder,
+    controller: Box<dyn Controller>,
+    budget: Budget,
+    schedule: Schedule,
+    objects: Objects,
+    tasks: JoinSet<Finished>,
+    meter: ProgressMeter,
+    seen: Observation,
+    /// Why no more objects are begun.
+    stop: Option<Failure>,
+    listed: bool,
+}
+
+/// A request that ended.
+struct Finished {
+    unit: Unit,
+    share: Share,
+    api: &'static str,
+    trace: Trace,
+    ended_ns: u64,
+    result: Result<Done>,
+}
+
+impl Flow {
+    pub(super) fn new(
+        work: Work,
+        options: CopyOptions,
+        listener: Option<mpsc::Sender<Event>>,
+        cancelled: watch::Receiver<bool>,
+        progress: Arc<Mutex<Progress>>,
+    ) -> Result<Self> {
+        let clock = Clock::start();
+        let (operation, purpose) = match &work {
+            Work::Verify { stored, .. } => ("verify", Purpose::Verify { stored: *stored }),
+            Work::Copy { .. } | Work::CopyPairs(_) => ("copy", Purpose::Copy),
+        };
+        check(&work, &options)?;
+        let opener = StoreOpener::new(options.store.clone())?;
+        let recorder = Recorder::new(operation, clock, listener, options.record.as_deref())?;
+        Ok(Self {
+            controller: Box::new(FixedController::new(&options)),
+            budget: Budget::new(options.max_memory.bytes()),
+            meter: ProgressMeter::new(clock, Arc::clone(opener.meter()), progress),
+            schedule: Schedule::default(),
+            objects: Objects::default(),
+            tasks: JoinSet::new(),
+            seen: Observation::default(),
+            stop: None,
+            listed: false,
+            options: Arc::new(options),
+            work,
+            purpose,
+            opener,
+            clock,
+            cancelled,
+            recorder,
+        })
+    }
+
+    /// Runs the job to its end.
+    pub(super) async fn run(mut self) -> Result<Summary> {
+        self.announce().await;
+        if stream::is_stream(&self.work) {
+            return self.run_stream().await;
+        }
+        let (found, mut names) = mpsc::channel(1000);
+        let filter = Filter::new(&self.options.include, &self.options.exclude)?;
+        let listing = Listing::new(self.opener.clone(), filter, self.options.overwrite, found);
+        let work = self.work.clone();
+        let listing = tokio::spawn(async move { listing.run(&work).await });
+
+        let interrupted = self.transfer_all(&mut names).await;
+        drop(names);
+        let outcome = match interrupted {
+            true => {
+                listing.abort();
+                Ok(())
+            }
+            false => match listing.await {
+                Ok(result) => result,
+                Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+                Err(_) => Ok(()),
+            },
+        };
+        self.finish(outcome, interrupted).await
+    }
+
+    async fn announce(&mut self) {
+        let (sources, destination) = self.work.names();
+        let started = JobStarted {
+            job: format!("{:016x}", fastrand::u64(..)),
+            operation: self.recorder.summary().operation,
+            sources,
+            destination,
+            started_unix_ns: self.clock.began_unix_ns(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        self.recorder.say(Event::JobStarted(started)).await;
+    }
+
+    /// Moves everything that is listed. True when it was interrupted.
+    async fn transfer_all(&mut self, names: &mut mpsc::Receiver<Listed>) -> bool {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut batch = Vec::with_capacity(256);
+        loop {
+            let wake = self.start_requests();
+            if self.listed && self.objects.is_empty() && self.tasks.is_empty() {
+                return false;
+            }
+            let room = !self.listed && self.objects.len() < WINDOW;
+            tokio::select! {
+                count = names.recv_many(&mut batch, 256), if room => {
+                    self.listed = count == 0;
+                    self.plan(&mut batch).await;
+                }
+                Some(finished) = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    self.finished(finished).await;
+                    while let Some(finished) = self.tasks.try_join_next() {
+                        self.finished(finished).await;
+                    }
+                }
+                _ = tick.tick() => self.look(),
+                () = sleep_until(wake, self.clock) => {}
+                () = stopped(&mut self.cancelled) => return true,
+            }
+        }
+    }
+
+    /// Puts as many requests into flight as the budget allows; gives the time of the next retry.
+    fn start_requests(&mut self) -> Option<u64> {
+        loop {
+            let now = self.clock.now_ns();
+            let concurrency = self.controller.limits().concurrency;
+            let unit = match self.schedule.peek(now, concurrency) {
+                Next::Empty => return None,
+                Next::Wait(due) => return Some(due),
+                Next::Step(unit) => unit,
+                Next::BlockOf(object) => match self.objects.peek_range(object) {
+                    Some(step) => Unit { object, step, attempt: 1, queued_ns: now },
+                    None => {
+                        self.schedule.finish_large(object);
+                        continue;
+                    }
+                },
+            };
+            let Some((task, bytes)) = self.objects.task(&unit, self.purpose, &self.options) else {
+                // The object has failed meanwhile.
+                self.schedule.take(&unit);
+                continue;
+            };
+            let share = self.budget.take(bytes, concurrency)?;
+            self.objects.taken(&unit, &mut self.schedule);
+            let trace = Trace::new(self.clock);
+            trace.mark_at(Phase::Queued, unit.queued_ns);
+            trace.mark(Phase::Slot);
+            let clock = self.clock;
+            self.tasks.spawn(async move {
+                let result = transfer::run(&task, &trace).await;
+                Finished { unit, share, api: task.api(), ended_ns: clock.now_ns(), trace, result }
+            });
+        }
+    }
+
+    async fn plan(&mut self, batch: &mut Vec<Listed>) {
+        for listed in batch.drain(..) {
+            match listed {
+                Listed::Extra => self.recorder.extra(),
+                Listed::Problem(error) => self.objects.problem(error, &mut self.recorder, self.clock).await,
+                Listed::Pair(pair) => {
+                    let limits = self.controller.limits();
+                    let now = self.clock.now_ns();
+                    let object = transfer::Object::new(*pair, self.purpose, &self.options, &limits, now);
+                    let id = self.objects.add(object);
+                    if let Some(stop) = &self.stop {
+                        self.objects.fail(id, not_started(stop), &mut self.recorder, self.clock).await;
+                    } else {
+                        self.objects.start(id, &mut self.schedule, &mut self.recorder, self.clock).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in the end of a request.
+    async fn finished(&mut self, finished: Result<Finished, tokio::task::JoinError>) {
+        let finished = match finished {
+            Ok(finished) => finished,
+            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+            Err(_) => return,
+        };
+        let unit = finished.unit;
+        let error = finished.result.as_ref().err();
+        self.note(error);
+        let wait = error.and_then(|error| self.retry_wait(error, &unit));
+        self.recorder.count_attempt(error.map(Error::kind), wait.is_some());
+        if self.recorder.wants_attempts() {
+            let record = self.objects.attempt_record(&finished, wait);
+            self.recorder.attempt(record).await;
+        }
+        let Finished { share, result, ended_ns, .. } = finished;
+        self.budget.release(share);
+        self.objects.came_back(&unit, &mut self.schedule);
+        match (result, wait) {
+            (Err(_), Some(wait)) => {
+                let again = Unit { attempt: unit.attempt + 1, queued_ns: ended_ns, ..unit };
+                self.schedule.push_later(again, ended_ns + wait.as_nanos() as u64);
+            }
+            (result, _) => {
+                if let Err(error) = &result
+                    && is_fatal(error)
+                    && self.stop.is_none()
+                {
+                    self.stop_for(Failure::from(error)).await;
+                }
+                self.objects.advance(unit, result, &mut self.schedule, &mut self.recorder, self.clock).await;
+            }
+        }
+    }
+
+    fn retry_wait(&self, error: &Error, unit: &Unit) -> Option<Duration> {
+        let verify = matches!(self.purpose, Purpose::Verify { .. });
+        // Two sides that differ three times differ.
+        let enough = verify && error.kind() == ErrorKind::Integrity && unit.attempt >= 3;
+        if self.stop.is_some() || enough {
+            return None;
+        }
+        transfer::backoff(error, unit.attempt, fastrand::f64())
+    }
+
+    /// What one object met, all others would meet: nothing more is begun, and each says why.
+    async fn stop_for(&mut self, failure: Failure) {
+        self.schedule.clear();
+        self.objects.fail_waiting(&not_started(&failure), &mut self.recorder, self.clock).await;
+        self.stop = Some(failure);
+    }
+
+    fn note(&mut self, error: Option<&Error>) {
+        match error.map(Error::kind) {
+            None => self.seen.succeeded += 1,
+            Some(ErrorKind::Busy) => self.seen.busy += 1,
+            Some(_) => self.seen.broken += 1,
+        }
+    }
+
+    /// Shows the controller and the user how it goes.
+    fn look(&mut self) {
+        self.seen.in_flight = self.budget.in_flight() as u32;
+        self.seen.wire_bytes = self.meter.wire_since_last();
+        self.controller.observe(&self.seen, self.clock.elapsed());
+        let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, self.seen.in_flight);
+        self.recorder.sample(&progress);
+        self.seen = Observation::default();
+    }
+
+    async fn run_stream(mut self) -> Result<Summary> {
+        let moved = tokio::select! {
+            moved = stream::run(&self.work, &self.options, &self.opener, self.clock) => Some(moved),
+            () = stopped(&mut self.cancelled) => None,
+        };
+        let interrupted = moved.is_none();
+        let outcome = match moved {
+            Some(Ok(record)) => {
+                self.recorder.object(record).await;
+                Ok(())
+            }
+            Some(Err(error)) => Err(error),
+            None => Ok(()),
+        };
+        self.finish(outcome, interrupted).await
+    }
+
+    async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
+        self.tasks.abort_all();
+        while self.tasks.join_next().await.is_some() {}
+        if let Err(error) = &outcome {
+            self.recorder.failure(Failure::from(error));
+        }
+        let sample = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, 0);
+        self.recorder.sample(&sample);
+        let total = self.objects.total().max(self.recorder.summary().objects_done);
+        let chosen = self.controller.explain();
+        let summary = self.recorder.finish(interrupted, total, self.meter.wire(), chosen).await?;
+        match outcome {
+            Err(error) if total == 0 => Err(error),
+            _ => Ok(summary),
+        }
+    }
+}
+
+/// Errors that all objects of the job would meet.
+fn is_fatal(error: &Error) -> bool {
+    let refused = error.kind() == ErrorKind::Permission && error.service_code() == Some("AuthenticationFailed");
+    refused || error.kind() == ErrorKind::NoSpace
+}
+
+fn not_started(stop: &Failure) -> Failure {
+    Failure { cause: format!("not copied, because the job stopped: {}", stop.cause), ..stop.clone() }
+}
+
+/// Refuses what cannot work before anything is touched.
+fn check(work: &Work, options: &CopyOptions) -> Result<()> {
+    Filter::new(&options.include, &options.exclude)?;
+    let mut streams = 0;
+    let (sources, destination) = match work {
+        Work::Copy { sources, destination } => (sources.iter().collect(), Some(destination)),
+        Work::Verify { source, destination, .. } => (vec![source], Some(destination)),
+        Work::CopyPairs(_) => (Vec::new(), None),
+    };
+    for name in sources.into_iter().chain(destination) {
+        streams += usize::from(Address::parse(name, &options.store)? == Address::Stdio);
+    }
+    let alone = matches!(work, Work::Copy { sources, .. } if sources.len() == 1);
+    if streams > 1 || (streams == 1 && !alone) {
+        return Err(Error::new(ErrorKind::Usage, "copy", "-", "- stands for one stream, alone with one other name")
+            .hint("haul cp - URL, or haul cp URL -"));
+    }
+    Ok(())
+}
+
+async fn sleep_until(wake: Option<u64>, clock: Clock) {
+    match wake {
+        Some(due) => {
+            let left = Duration::from_nanos(due.saturating_sub(clock.now_ns()));
+            tokio::time::sleep_until(Instant::now() + left).await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends when the job is to stop.
+async fn stopped(cancelled: &mut watch::Receiver<bool>) {
+    // A handle that is gone has cancelled on its way out.
+    let _ = cancelled.wait_for(|cancelled| *cancelled).await;
+}

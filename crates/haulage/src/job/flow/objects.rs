@@ -1,0 +1,308 @@
+//! The objects on their way: what each needs next, and how each ended.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Finished;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{AttemptRecord, Clock, Failure, Method, ObjectRecord, Outcome, Proof};
+use crate::job::{CopyOptions, Overwrite};
+use crate::stage::record::Recorder;
+use crate::stage::schedule::{Schedule, Step, Unit};
+use crate::stage::transfer::{Done, Ended, Object, Purpose, Task, Then};
+
+/// Memory that a streamed body holds: what is being written, what is being gathered, and the socket's piece.
+const STREAMED: u64 = 3 << 19;
+
+/// A piece of the source that is read only to be hashed.
+const DIGEST_PIECE: u64 = 4 << 20;
+
+/// An object and how many of its requests are in flight.
+pub(super) struct OnItsWay {
+    pub(super) object: Object,
+    pub(super) in_flight: u32,
+    /// When its first request went out.
+    pub(super) first_ns: Option<u64>,
+    overwrite: Overwrite,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Objects {
+    by_id: HashMap<u64, OnItsWay>,
+    total: u64,
+    bytes_total: u64,
+    /// Payload that arrived, of ended objects and of those on their way.
+    bytes_done: u64,
+}
+
+impl Objects {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Bytes found and bytes arrived.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        (self.bytes_total, self.bytes_done)
+    }
+
+    pub(super) fn on_their_way(&self) -> impl Iterator<Item = &OnItsWay> {
+        self.by_id.values().filter(|it| it.in_flight > 0)
+    }
+
+    pub(super) fn add(&mut self, object: Object) -> u64 {
+        let id = self.total;
+        self.total += 1;
+        self.bytes_total += object.pair.meta.size;
+        let overwrite = object.overwrite;
+        self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None, overwrite });
+        id
+    }
+
+    /// The first steps of a new object.
+    pub(super) async fn start(&mut self, id: u64, schedule: &mut Schedule, recorder: &mut Recorder, clock: Clock) {
+        let Some(it) = self.by_id.get_mut(&id) else { return };
+        let then = it.object.start();
+        self.follow(id, then, schedule, recorder, clock).await;
+    }
+
+    /// The next stretch of an object, without taking it.
+    pub(super) fn peek_range(&self, id: u64) -> Option<Step> {
+        self.by_id.get(&id)?.object.peek_range().map(|(step, _)| step)
+    }
+
+    /// What a step needs to run, and the memory it will hold. `None` where the object has ended.
+    pub(super) fn task(&self, unit: &Unit, purpose: Purpose, options: &Arc<CopyOptions>) -> Option<(Task, u64)> {
+        let object = &self.by_id.get(&unit.object)?.object;
+        let commit = unit.step == Step::Commit;
+        let task = Task {
+            step: unit.step,
+            pair: Arc::clone(&object.pair),
+            purpose,
+            options: Arc::clone(options),
+            writer: object.writer.clone(),
+            blocks: if commit { object.block_ids() } else { Vec::new() },
+            crc64: object.crc64,
+            md5: object.md5,
+        };
+        let bytes = memory(&task, object.payload(unit.step).len);
+        Some((task, bytes))
+    }
+
+    /// Notes that a step went into flight, and takes it out of the queue.
+    pub(super) fn taken(&mut self, unit: &Unit, schedule: &mut Schedule) {
+        let Some(it) = self.by_id.get_mut(&unit.object) else { return };
+        it.in_flight += 1;
+        it.first_ns.get_or_insert(unit.queued_ns);
+        it.object.attempts += 1;
+        let ranged = is_ranged(unit.step);
+        if ranged {
+            schedule.note_block(true);
+        }
+        if ranged && unit.attempt == 1 {
+            if let Some((_, true)) = it.object.next_range() {
+                schedule.finish_large(unit.object);
+            }
+        } else {
+            schedule.take(unit);
+        }
+    }
+
+    /// Notes that a step came out of flight.
+    pub(super) fn came_back(&mut self, unit: &Unit, schedule: &mut Schedule) {
+        if is_ranged(unit.step) {
+            schedule.note_block(false);
+        }
+        if let Some(it) = self.by_id.get_mut(&unit.object) {
+            it.in_flight -= 1;
+        }
+    }
+
+    /// Takes in what a step came to.
+    pub(super) async fn advance(
+        &mut self,
+        unit: Unit,
+        result: Result<Done>,
+        schedule: &mut Schedule,
+        recorder: &mut Recorder,
+        clock: Clock,
+    ) {
+        let Some(it) = self.by_id.get_mut(&unit.object) else { return };
+        let then = match result {
+            Ok(done) => {
+                let before = it.object.bytes_done;
+                let then = it.object.advance(done);
+                self.bytes_done = self.bytes_done + it.object.bytes_done - before;
+                then
+            }
+            // Who may write but not look writes: what is there is replaced, as it would be anyway.
+            Err(error) if unit.step == Step::Look && error.kind() == ErrorKind::Permission => {
+                it.object.advance(Done::Looked(None))
+            }
+            Err(error) if error.kind() == ErrorKind::Exists && it.overwrite == Overwrite::Never => {
+                Then::End(Ended::skipped("there already"))
+            }
+            Err(error) => Then::End(Ended::failed(error)),
+        };
+        self.follow(unit.object, then, schedule, recorder, clock).await;
+    }
+
+    async fn follow(&mut self, id: u64, then: Then, schedule: &mut Schedule, recorder: &mut Recorder, clock: Clock) {
+        let Some(it) = self.by_id.get(&id) else { return };
+        let now = clock.now_ns();
+        match then {
+            Then::Wait => {}
+            Then::Steps(steps) => {
+                for step in steps {
+                    schedule.push(Unit { object: id, step, attempt: 1, queued_ns: now });
+                }
+            }
+            Then::Ranges => {
+                schedule.push_large(id, it.object.pair.meta.size);
+                if it.object.wants_digest() {
+                    schedule.push(Unit { object: id, step: Step::Digest, attempt: 1, queued_ns: now });
+                }
+            }
+            Then::End(ended) => {
+                schedule.finish_large(id);
+                self.end(id, ended, recorder, clock).await;
+            }
+        }
+    }
+
+    /// Ends an object and says so.
+    async fn end(&mut self, id: u64, ended: Ended, recorder: &mut Recorder, clock: Clock) {
+        let Some(OnItsWay { object, .. }) = self.by_id.remove(&id) else { return };
+        if let Some(writer) = &object.writer
+            && ended.outcome == Outcome::Failed
+        {
+            writer.abandon().await;
+        }
+        let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Equal);
+        if !moved {
+            // What did not arrive is no longer awaited.
+            self.bytes_total -= object.pair.meta.size;
+            self.bytes_done -= object.bytes_done;
+        }
+        let record = ObjectRecord {
+            object_id: id,
+            source: object.pair.source.name(),
+            destination: object.pair.destination.name(),
+            size_bytes: object.pair.meta.size,
+            outcome: ended.outcome,
+            method: ended.method,
+            proof: ended.proof,
+            crc64: ended.crc64,
+            md5: ended.md5,
+            etag: ended.etag,
+            attempts: object.attempts,
+            started_ns: object.started_ns,
+            ended_ns: clock.now_ns(),
+            reason: ended.reason,
+            failure: ended.error.as_ref().map(Failure::from),
+        };
+        recorder.object(record).await;
+    }
+
+    /// Ends an object that was never begun.
+    pub(super) async fn fail(&mut self, id: u64, failure: Failure, recorder: &mut Recorder, clock: Clock) {
+        let Some(it) = self.by_id.get(&id) else { return };
+        let error = Error::from(&failure).object(&*it.object.pair.source.name());
+        self.end(id, Ended::failed(error), recorder, clock).await;
+    }
+
+    /// Ends all objects that have nothing in flight.
+    pub(super) async fn fail_waiting(&mut self, failure: &Failure, recorder: &mut Recorder, clock: Clock) {
+        let idle = |(id, it): (&u64, &OnItsWay)| (it.in_flight == 0).then_some(*id);
+        let waiting: Vec<u64> = self.by_id.iter().filter_map(idle).collect();
+        for id in waiting {
+            self.fail(id, failure.clone(), recorder, clock).await;
+        }
+    }
+
+    /// A name that cannot be moved: an outcome like any other.
+    pub(super) async fn problem(&mut self, error: Error, recorder: &mut Recorder, clock: Clock) {
+        let object_id = self.total;
+        self.total += 1;
+        let now = clock.now_ns();
+        let skipped = error.kind() == ErrorKind::Unsupported;
+        let record = ObjectRecord {
+            object_id,
+            source: error.object_name().into(),
+            destination: "".into(),
+            size_bytes: 0,
+            outcome: if skipped { Outcome::Skipped } else { Outcome::Failed },
+            method: Method::None,
+            proof: Proof::None,
+            crc64: None,
+            md5: None,
+            etag: None,
+            attempts: 0,
+            started_ns: now,
+            ended_ns: now,
+            reason: skipped.then_some("not a regular file"),
+            failure: (!skipped).then(|| Failure::from(&error)),
+        };
+        if skipped {
+            let message = format!("skipped: {}", error.cause());
+            recorder.warn(record.source.clone(), message).await;
+        }
+        recorder.object(record).await;
+    }
+
+    /// The row of an attempt.
+    pub(super) fn attempt_record(&self, finished: &Finished, wait: Option<Duration>) -> AttemptRecord {
+        let Finished { unit, share, api, trace, ended_ns, result } = finished;
+        let object = self.by_id.get(&unit.object).map(|it| &it.object);
+        let range = object.map(|object| object.payload(unit.step)).unwrap_or_default();
+        let seen = trace.seen();
+        let error = result.as_ref().err();
+        let mut phases = seen.phases;
+        if error.is_some() {
+            phases.committed_ns = None;
+        }
+        AttemptRecord {
+            object_id: Some(unit.object),
+            object: object.map_or_else(|| "".into(), |object| object.pair.source.name()),
+            api,
+            offset_bytes: range.offset,
+            size_bytes: range.len,
+            attempt: unit.attempt,
+            lane: share.lane(),
+            connection: seen.connection,
+            connection_reused: seen.connection_reused,
+            fate: error.map_or("ok", |error| error.kind().code()),
+            status: seen.status,
+            cause: error.map(|error| error.service_code().unwrap_or(error.cause()).to_owned()),
+            request_id: seen.request_id,
+            backoff_ns: wait.map(|wait| wait.as_nanos() as u64),
+            phases,
+            ended_ns: *ended_ns,
+        }
+    }
+}
+
+fn is_ranged(step: Step) -> bool {
+    matches!(step, Step::Block(_) | Step::Compare(Some(_)))
+}
+
+/// Bytes of memory that a step holds while it runs.
+fn memory(task: &Task, payload: u64) -> u64 {
+    let (from, to) = (task.pair.source.store.capabilities(), task.pair.destination.store.capabilities());
+    match task.step {
+        Step::Look | Step::Begin | Step::Commit => 0,
+        Step::Digest => DIGEST_PIECE.min(task.pair.meta.size),
+        Step::Whole | Step::Block(_) if to.streams && !from.local => payload.min(STREAMED),
+        Step::Whole | Step::Block(_) => payload,
+        Step::Compare(_) => payload.min(STREAMED) + if from.local || to.local { payload } else { 0 },
+    }
+}

@@ -1,0 +1,119 @@
+//! How far the job has come and how fast it goes.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::objects::{Objects, OnItsWay};
+use crate::event::{Clock, Progress, SlowObject, Summary};
+use crate::http::WireMeter;
+
+/// The rate is taken over this long: steady enough to read, quick enough to show a change.
+const WINDOW_NS: u64 = 3_000_000_000;
+
+/// Names of slow objects given.
+const SLOWEST: usize = 3;
+
+/// Watches the wire and the objects.
+pub(super) struct ProgressMeter {
+    clock: Clock,
+    wire: Arc<WireMeter>,
+    shared: Arc<Mutex<Progress>>,
+    /// Time, bytes on the wire and payload at each look, newest last.
+    looks: VecDeque<(u64, u64, u64)>,
+    last_wire: u64,
+}
+
+impl ProgressMeter {
+    pub(super) fn new(clock: Clock, wire: Arc<WireMeter>, shared: Arc<Mutex<Progress>>) -> Self {
+        Self { clock, wire, shared, looks: VecDeque::from([(0, 0, 0)]), last_wire: 0 }
+    }
+
+    /// Bytes on the wire, both directions.
+    pub(super) fn wire(&self) -> u64 {
+        self.wire.sent() + self.wire.received()
+    }
+
+    /// Bytes on the wire since this was last asked.
+    pub(super) fn wire_since_last(&mut self) -> u64 {
+        let wire = self.wire();
+        wire - std::mem::replace(&mut self.last_wire, wire)
+    }
+
+    /// Takes a sample, and leaves it where the handle finds it.
+    pub(super) fn sample(&mut self, objects: &Objects, counts: &Summary, listed: bool, in_flight: u32) -> Progress {
+        let now = self.clock.now_ns();
+        let (bytes_total, bytes_done) = objects.bytes();
+        let rate = self.rate(now, bytes_done);
+        let left = bytes_total.saturating_sub(bytes_done);
+        let objects_done = counts.objects_done + counts.objects_skipped + counts.objects_failed;
+        let progress = Progress {
+            elapsed_ns: now,
+            listed,
+            objects_total: objects.total(),
+            objects_done,
+            objects_failed: counts.objects_failed,
+            objects_skipped: counts.objects_skipped,
+            bytes_total,
+            bytes_done,
+            rate_bits_per_second: (rate * 8.0) as u64,
+            eta_ns: eta(now, rate, left, objects_done, objects.total()).filter(|_| listed),
+            in_flight,
+            retries: counts.retries,
+            slowest: slowest(objects.on_their_way(), now),
+        };
+        progress.clone_into(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner));
+        progress
+    }
+
+    /// Bytes per second: of the wire, or of the payload where nothing crosses a wire.
+    fn rate(&mut self, now: u64, payload: u64) -> f64 {
+        self.looks.push_back((now, self.wire(), payload));
+        while self.looks.len() > 2 && self.looks[0].0 + WINDOW_NS < now {
+            self.looks.pop_front();
+        }
+        let (then, wire_then, payload_then) = self.looks[0];
+        let wire = self.wire().saturating_sub(wire_then);
+        let moved = wire.max(payload.saturating_sub(payload_then));
+        if now > then { moved as f64 / ((now - then) as f64 / 1e9) } else { 0.0 }
+    }
+}
+
+/// Time left: by bytes or by objects, whichever takes longer.
+fn eta(now: u64, rate: f64, left: u64, done: u64, total: u64) -> Option<u64> {
+    let by_bytes = if left == 0 { 0.0 } else { left as f64 / rate };
+    let by_objects = if done == 0 { 0.0 } else { (total - done) as f64 * (now as f64 / 1e9) / done as f64 };
+    // Many small objects are bound by their number; the end of a few large ones is not.
+    let seconds = if total > 100 { by_bytes.max(by_objects) } else { by_bytes };
+    (seconds.is_finite() && (rate > 0.0 || left == 0)).then_some((seconds * 1e9) as u64)
+}
+
+fn slowest<'a>(objects: impl Iterator<Item = &'a OnItsWay>, now: u64) -> Vec<SlowObject> {
+    let mut oldest: Vec<(&OnItsWay, u64)> =
+        objects.filter_map(|it| it.first_ns.map(|first| (it, now.saturating_sub(first)))).collect();
+    let keep = SLOWEST.min(oldest.len());
+    if keep < oldest.len() {
+        oldest.select_nth_unstable_by_key(keep, |(_, age)| std::cmp::Reverse(*age));
+        oldest.truncate(keep);
+    }
+    oldest.sort_unstable_by_key(|(_, age)| std::cmp::Reverse(*age));
+    let named = oldest.into_iter().map(|(it, age_ns)| SlowObject {
+        object: it.object.pair.source.name(),
+        age_ns,
+        bytes_done: it.object.bytes_done,
+        size_bytes: it.object.pair.meta.size,
+    });
+    named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_what_is_scarce() {
+        let second = 1_000_000_000;
+        assert_eq!(eta(second, 100.0, 500, 1, 2), Some(5 * second), "bytes");
+        assert_eq!(eta(second, 100.0, 0, 100, 1100), Some(10 * second), "objects");
+        assert_eq!(eta(second, 0.0, 500, 1, 2), None, "nothing moves");
+    }
+}

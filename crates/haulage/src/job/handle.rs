@@ -1,0 +1,115 @@
+//! A job to start, and the handle on it while it runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::flow::Flow;
+use super::{CopyOptions, Work};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, Progress, Summary};
+
+/// Events that may wait for a listener before the job waits for it.
+const EVENTS: usize = 4096;
+
+/// Work and how to do it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What.
+    pub work: Work,
+    /// How.
+    pub options: CopyOptions,
+    listen: bool,
+}
+
+impl Job {
+    /// A job with these options.
+    pub fn new(work: Work, options: CopyOptions) -> Self {
+        Self { work, options, listen: false }
+    }
+
+    /// Queues events for [`JobHandle::next_event`], which must then be called until it gives `None`:
+    /// outcomes are never dropped, so a full queue holds the job.
+    #[must_use]
+    pub fn listen(mut self) -> Self {
+        self.listen = true;
+        self
+    }
+
+    /// Starts the job on the current tokio runtime.
+    ///
+    /// # Errors
+    /// Only what is wrong before anything is asked of a store: a bad option or URL, no credentials,
+    /// a record file that cannot be written.
+    pub fn start(self) -> Result<JobHandle> {
+        let (cancel, cancelled) = watch::channel(false);
+        let (sender, events) = self.listen.then(|| mpsc::channel(EVENTS)).unzip();
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let flow = Flow::new(self.work, self.options, sender, cancelled, Arc::clone(&progress))?;
+        let task = tokio::spawn(flow.run());
+        Ok(JobHandle { events, progress, cancel, task: Some(task) })
+    }
+}
+
+/// A job at work. Dropping the handle cancels the job.
+#[derive(Debug)]
+pub struct JobHandle {
+    events: Option<mpsc::Receiver<Event>>,
+    progress: Arc<Mutex<Progress>>,
+    cancel: watch::Sender<bool>,
+    task: Option<JoinHandle<Result<Summary>>>,
+}
+
+impl JobHandle {
+    /// The next event; `None` after the [`Event::Summary`], or at once without [`Job::listen`].
+    /// Safe to drop while it waits.
+    pub async fn next_event(&mut self) -> Option<Event> {
+        self.events.as_mut()?.recv().await
+    }
+
+    /// A sample of how far the job has come, at most 100 ms old; cheap, callable at any time.
+    pub fn progress(&self) -> Progress {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Stops at once: requests in flight are dropped, partial files removed, the summary says what was done.
+    pub fn cancel(&self) {
+        self.cancel.send_replace(true);
+    }
+
+    /// A switch that cancels this job from elsewhere.
+    pub fn canceller(&self) -> impl Fn() + Send + Sync + 'static {
+        let cancel = self.cancel.clone();
+        move || {
+            cancel.send_replace(true);
+        }
+    }
+
+    /// Whether the job has ended.
+    pub fn is_finished(&self) -> bool {
+        self.task.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits for the end. Events that nobody took are let go.
+    ///
+    /// # Errors
+    /// What stopped the whole job before any object was found. Everything later is an outcome in the summary.
+    pub async fn wait(mut self) -> Result<Summary> {
+        while self.next_event().await.is_some() {}
+        let Some(task) = self.task.take() else {
+            return Err(Error::new(ErrorKind::Cancelled, "run", "job", "it has ended before"));
+        };
+        match task.await {
+            Ok(result) => result,
+            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+            Err(_) => Err(Error::new(ErrorKind::Cancelled, "run", "job", "the runtime shuts down")),
+        }
+    }
+}
+
+impl Drop for JobHandle {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}

@@ -1,0 +1,151 @@
+//! A job: what to do, a handle on it while it runs, and the one flow that does it.
+
+mod flow;
+mod handle;
+mod plan;
+
+use std::path::PathBuf;
+
+pub use handle::{Job, JobHandle};
+pub use plan::{PlanReport, plan};
+
+use crate::checksum::ChecksumMode;
+use crate::store::StoreOptions;
+use crate::units::ByteSize;
+
+/// A setting that the controller chooses unless the user does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setting<T> {
+    /// The controller chooses.
+    #[default]
+    Auto,
+    /// The user's choice.
+    Fixed(T),
+}
+
+/// How large objects are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MethodChoice {
+    /// By size: whole objects below the single-put threshold, blocks or ranges above.
+    #[default]
+    Auto,
+    /// One request for each object, whatever its size.
+    Whole,
+    /// Blocks or ranges wherever there is more than one.
+    Ranges,
+}
+
+/// Whether an object at the destination is replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overwrite {
+    /// Unless size and source time say that it is the same: makes a re-run cheap.
+    #[default]
+    IfDifferent,
+    /// Always.
+    Always,
+    /// Never; what is there is skipped.
+    Never,
+}
+
+/// Everything a copy can be told. `Default` is what the command does with no flags.
+#[derive(Clone, Debug)]
+pub struct CopyOptions {
+    /// Requests in flight.
+    pub concurrency: Setting<usize>,
+    /// Size of blocks and ranges.
+    pub block_size: Setting<ByteSize>,
+    /// Objects up to this size travel in one request.
+    pub single_put_max: Setting<ByteSize>,
+    /// Whole objects or ranges.
+    pub method: MethodChoice,
+    /// Checksum on the wire and with the object.
+    pub checksum: ChecksumMode,
+    /// Bound on the bytes in flight in this process.
+    pub max_memory: ByteSize,
+    /// Replace or keep.
+    pub overwrite: Overwrite,
+    /// Only names (below the source) that match one of these globs; all where empty.
+    pub include: Vec<String>,
+    /// No names that match one of these globs.
+    pub exclude: Vec<String>,
+    /// A row for every attempt and object goes into this Parquet file.
+    pub record: Option<PathBuf>,
+    /// How to reach the stores.
+    pub store: StoreOptions,
+}
+
+impl Default for CopyOptions {
+    fn default() -> Self {
+        Self {
+            concurrency: Setting::Auto,
+            block_size: Setting::Auto,
+            single_put_max: Setting::Auto,
+            method: MethodChoice::Auto,
+            checksum: ChecksumMode::Crc64,
+            // Leaves room for code, stacks and socket buffers below 128 MiB in all.
+            max_memory: ByteSize::mib(96),
+            overwrite: Overwrite::IfDifferent,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            record: None,
+            store: StoreOptions::default(),
+        }
+    }
+}
+
+
+/// What a job shall do.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Copy files, folders, blobs or prefixes into one destination.
+    Copy {
+        /// Paths or URLs.
+        sources: Vec<String>,
+        /// Path or URL; with more than one source, or a trailing `/`, they go into it.
+        destination: String,
+    },
+    /// Copy each source file or blob to exactly its own destination.
+    CopyPairs(Vec<(String, String)>),
+    /// Compare contents by checksum.
+    Verify {
+        /// Path or URL.
+        source: String,
+        /// Path or URL.
+        destination: String,
+        /// Trust the checksums stored with remote objects instead of reading them again.
+        stored: bool,
+    },
+}
+
+impl Work {
+    /// Sources and destination for the record: never with a secret in them.
+    fn names(&self) -> (Vec<String>, String) {
+        match self {
+            Self::Copy { sources, destination } => {
+                (sources.iter().map(|name| without_query(name)).collect(), without_query(destination))
+            }
+            Self::CopyPairs(pairs) => (vec![format!("{} pairs", pairs.len())], String::new()),
+            Self::Verify { source, destination, .. } => (vec![without_query(source)], without_query(destination)),
+        }
+    }
+}
+
+/// A URL without what may be a signature. File names keep their `?`.
+fn without_query(name: &str) -> String {
+    let web = name.starts_with("http://") || name.starts_with("https://");
+    match name.split_once('?') {
+        Some((plain, _)) if web => plain.to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_carry_no_signature() {
+        assert_eq!(without_query("https://a.example/c/x?sv=1&sig=secret"), "https://a.example/c/x");
+        assert_eq!(without_query("what?.nc"), "what?.nc");
+    }
+}

@@ -1,0 +1,130 @@
+//! What a copy would do, without moving anything.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::{CopyOptions, Work};
+use crate::control::{Controller as _, FixedController};
+use crate::error::Result;
+use crate::event::{Clock, Failure};
+use crate::stage::list::{Filter, Listed, Listing};
+use crate::stage::plan::{Decision, Pair, Pieces, decide};
+use crate::stage::transfer::with_retries;
+use crate::store::{ListRequest, Location, StoreOpener};
+use crate::units::{ByteRate, ByteSize};
+
+/// Link rates for which times are given: nobody knows the link before it was used.
+const RATES_MBIT: [u64; 4] = [10, 100, 1_000, 10_000];
+
+/// What a copy would do.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct PlanReport {
+    /// Objects found.
+    pub objects: u64,
+    /// Objects that are there already and would be skipped.
+    pub objects_skipped: u64,
+    /// Payload that would move.
+    pub bytes: u64,
+    /// Requests needed, retries not counted.
+    pub requests: u64,
+    /// Objects that travel whole.
+    pub whole: u64,
+    /// Objects that travel in blocks or ranges.
+    pub blocks: u64,
+    /// Smallest and largest block size planned, where there are any.
+    pub block_size: Option<(u64, u64)>,
+    /// Requests in flight.
+    pub concurrency: u32,
+    /// Round trip measured with the listing; `None` for local stores.
+    pub round_trip_ns: Option<u64>,
+    /// Names that cannot be moved, with reasons.
+    pub problems: Vec<crate::event::Failure>,
+    /// Time needed if the link gives this rate: (bits per second, nanoseconds).
+    pub estimates: Vec<(u64, u64)>,
+}
+
+/// Plans a copy without moving anything.
+///
+/// # Errors
+/// What would stop the whole job: a bad URL, no credentials, a source that is not there.
+pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) -> Result<PlanReport> {
+    let opener = StoreOpener::new(options.store.clone())?;
+    let filter = Filter::new(&options.include, &options.exclude)?;
+    let work = Work::Copy { sources: sources.to_vec(), destination: destination.to_owned() };
+    let (found, mut listed) = mpsc::channel(1000);
+    let listing = Listing::new(opener.clone(), filter, options.overwrite, found);
+    let listing = tokio::spawn(async move { listing.run(&work).await });
+
+    let limits = FixedController::new(options).limits();
+    let mut report = PlanReport { concurrency: limits.concurrency as u32, ..PlanReport::default() };
+    while let Some(item) = listed.recv().await {
+        match item {
+            Listed::Problem(error) => report.problems.push(Failure::from(&error)),
+            Listed::Extra => {}
+            Listed::Pair(pair) => report.add(&pair, options, &limits),
+        }
+    }
+    match listing.await {
+        Ok(result) => result?,
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    }
+    for location in sources.iter().map(String::as_str).chain([destination]) {
+        let location = opener.open(location)?;
+        if !location.store.capabilities().local && report.round_trip_ns.is_none() {
+            report.round_trip_ns = Some(round_trip(&location).await?.as_nanos() as u64);
+        }
+    }
+    report.estimate();
+    Ok(report)
+}
+
+impl PlanReport {
+    fn add(&mut self, pair: &Pair, options: &CopyOptions, limits: &crate::control::Limits) {
+        self.objects += 1;
+        if matches!(decide(pair, options.overwrite), Decision::Skip(_)) {
+            self.objects_skipped += 1;
+            return;
+        }
+        let size = pair.meta.size;
+        let (from, to) = (pair.source.store.capabilities(), pair.destination.store.capabilities());
+        let pieces = Pieces::of(size, limits, options.method, &from, &to);
+        self.bytes += size;
+        // Each remote side sees every piece; a remote destination sees the commit of the blocks too.
+        let remote_sides = u64::from(!from.local) + u64::from(!to.local);
+        self.requests += pieces.count(size) * remote_sides;
+        match pieces {
+            Pieces::Whole => self.whole += 1,
+            Pieces::Blocks(block) => {
+                self.blocks += 1;
+                self.requests += u64::from(!to.local);
+                let (least, most) = self.block_size.unwrap_or((block, block));
+                self.block_size = Some((least.min(block), most.max(block)));
+            }
+        }
+    }
+
+    /// Bytes at the link's rate, or rounds of requests at the round trip, whichever is longer.
+    fn estimate(&mut self) {
+        let rounds = self.requests.div_ceil(u64::from(self.concurrency.max(1)));
+        let waiting = Duration::from_nanos(self.round_trip_ns.unwrap_or(0) * rounds);
+        for mbit in RATES_MBIT {
+            let rate = ByteRate::bits_per_second(mbit * 1_000_000);
+            let sending = rate.time_for(ByteSize::new(self.bytes)).unwrap_or_default();
+            self.estimates.push((rate.bits(), sending.max(waiting).as_nanos() as u64));
+        }
+    }
+}
+
+/// The faster of two small requests: the first one opens the connection.
+async fn round_trip(location: &Location) -> Result<Duration> {
+    let mut best = Duration::MAX;
+    for _ in 0..2 {
+        let clock = Clock::start();
+        let prefix = format!("{}\u{1}", location.key);
+        let mut lister = location.store.list(ListRequest { prefix, hierarchical: true });
+        with_retries!(trace => lister.next_page(trace).await)?;
+        best = best.min(clock.elapsed());
+    }
+    Ok(best)
+}

@@ -1,0 +1,169 @@
+//! Keeps what happened: counts for the summary, events for whoever listens, rows for Parquet.
+
+mod rows;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use self::rows::RowWriter;
+use crate::error::{ErrorKind, Result};
+use crate::event::{AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary};
+use crate::units::ByteRate;
+
+/// Where events go, and what they add up to.
+pub(crate) struct Recorder {
+    clock: Clock,
+    listener: Option<mpsc::Sender<Event>>,
+    rows: Option<RowWriter>,
+    summary: Summary,
+    found: Failures,
+}
+
+/// What kinds of failure there were, for the exit code.
+#[derive(Default)]
+struct Failures {
+    first: Option<ErrorKind>,
+    several_kinds: bool,
+    integrity: bool,
+    source_changed: bool,
+}
+
+impl Recorder {
+    /// A recorder for `operation`; a Parquet file is created at `record`.
+    pub(crate) fn new(
+        operation: &'static str,
+        clock: Clock,
+        listener: Option<mpsc::Sender<Event>>,
+        record: Option<&Path>,
+    ) -> Result<Self> {
+        let rows = record.map(RowWriter::create).transpose()?;
+        let summary = Summary { operation, ..Summary::default() };
+        Ok(Self { clock, listener, rows, summary, found: Failures::default() })
+    }
+
+    /// Whether anybody wants to know of every attempt.
+    pub(crate) fn wants_attempts(&self) -> bool {
+        self.listener.is_some() || self.rows.is_some()
+    }
+
+    /// Says something to the listener; waits where it is slow, because outcomes are never dropped.
+    pub(crate) async fn say(&mut self, event: Event) {
+        if let Some(listener) = &self.listener
+            && listener.send(event).await.is_err()
+        {
+            // The listener has gone; the job goes on without it.
+            self.listener = None;
+        }
+    }
+
+    /// Gives a sample, unless the listener is behind.
+    pub(crate) fn sample(&mut self, progress: &Progress) {
+        if let Some(listener) = &self.listener
+            && listener.try_send(Event::Progress(progress.clone())).is_err()
+        {
+            self.summary.events_dropped += 1;
+        }
+    }
+
+    /// Counts an attempt. `retried` says that it failed and will be sent again.
+    pub(crate) fn count_attempt(&mut self, failed: Option<ErrorKind>, retried: bool) {
+        self.summary.requests += 1;
+        self.summary.retries += u64::from(retried);
+        self.summary.integrity_retries += u64::from(retried && failed == Some(ErrorKind::Integrity));
+    }
+
+    /// Keeps an attempt.
+    pub(crate) async fn attempt(&mut self, record: AttemptRecord) {
+        if let Some(rows) = &mut self.rows {
+            rows.write(record.clone()).await;
+        }
+        self.say(Event::Attempt(record)).await;
+    }
+
+    /// Keeps the end of an object.
+    pub(crate) async fn object(&mut self, record: ObjectRecord) {
+        let summary = &mut self.summary;
+        match record.outcome {
+            Outcome::Copied | Outcome::Equal => {
+                summary.objects_done += 1;
+                summary.bytes_done += record.size_bytes;
+                let unproven = record.proof == Proof::Length && record.size_bytes > 0;
+                summary.objects_unproven += u64::from(unproven);
+            }
+            Outcome::Skipped => summary.objects_skipped += 1,
+            Outcome::Failed => summary.objects_failed += 1,
+        }
+        if let Some(failure) = &record.failure {
+            self.failure(failure.clone());
+        }
+        if self.listener.is_some() {
+            self.say(Event::Object(record)).await;
+        }
+    }
+
+    /// Keeps a failure for the summary and the exit code.
+    pub(crate) fn failure(&mut self, failure: Failure) {
+        let found = &mut self.found;
+        found.several_kinds |= found.first.is_some_and(|first| first != failure.kind);
+        found.first.get_or_insert(failure.kind);
+        found.integrity |= failure.kind == ErrorKind::Integrity;
+        found.source_changed |= failure.kind == ErrorKind::SourceChanged;
+        if self.summary.failures.len() < Summary::FAILURES_KEPT {
+            self.summary.failures.push(failure);
+        }
+    }
+
+    /// Counts an object that is only at the destination.
+    pub(crate) fn extra(&mut self) {
+        self.summary.objects_extra += 1;
+    }
+
+    /// A warning.
+    pub(crate) async fn warn(&mut self, object: Arc<str>, message: String) {
+        if self.summary.warnings.len() < Summary::WARNINGS_KEPT {
+            self.summary.warnings.push(format!("{object}: {message}"));
+        }
+        self.say(Event::Warning { object: object.to_string(), message }).await;
+    }
+
+    /// Counts so far.
+    pub(crate) fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Closes the books: completes the summary, the Parquet file and the stream of events.
+    pub(crate) async fn finish(mut self, cancelled: bool, total: u64, wire: u64, chosen: String) -> Result<Summary> {
+        let elapsed = self.clock.elapsed();
+        let exit_code = self.exit_code(cancelled);
+        let summary = &mut self.summary;
+        summary.objects_total = total;
+        summary.bytes_wire = wire;
+        summary.elapsed_ns = elapsed.as_nanos() as u64;
+        summary.goodput_bits_per_second = ByteRate::over(summary.bytes_done, elapsed).bits();
+        summary.chosen = chosen;
+        summary.exit_code = exit_code;
+        let summary = self.summary.clone();
+        self.say(Event::Summary(summary.clone())).await;
+        if let Some(rows) = self.rows.take() {
+            rows.close().await?;
+        }
+        Ok(summary)
+    }
+
+    /// Wrong bytes outrank everything; a job in which nothing worked, always for the same reason, gives
+    /// that reason; otherwise some objects failed.
+    fn exit_code(&self, cancelled: bool) -> u8 {
+        match &self.found {
+            Failures { integrity: true, .. } => ErrorKind::Integrity.exit_code(),
+            Failures { source_changed: true, .. } => ErrorKind::SourceChanged.exit_code(),
+            _ if cancelled => ErrorKind::Cancelled.exit_code(),
+            Failures { first: Some(kind), several_kinds: false, .. } if self.summary.objects_done == 0 => {
+                kind.exit_code()
+            }
+            Failures { first: Some(_), .. } => 1,
+            Failures { first: None, .. } => 0,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A row for every attempt, as Parquet, written by one thread while the job runs.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBuilder, StringBuilder, UInt16Builder, UInt32Builder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use tokio::sync::mpsc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::AttemptRecord;
+
+/// Rows in a batch: some megabytes of memory at most.
+const BATCH: usize = 8192;
+
+/// Rows that may wait for the writer before the job waits for it.
+const QUEUE: usize = 4 * BATCH;
+
+/// Hands rows to the thread that writes them.
+pub(super) struct RowWriter {
+    path: PathBuf,
+    rows: mpsc::Sender<AttemptRecord>,
+    thread: std::thread::JoinHandle<Result<(), ParquetError>>,
+}
+
+impl RowWriter {
+    /// Creates the file and its writer.
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        let shown = path.display().to_string();
+        let file = File::create(path).map_err(|e| Error::from_io("record", &shown, e))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(concat!("haulage ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let writer = ArrowWriter::try_new(file, schema(), Some(properties)).map_err(|e| failed(path, &e))?;
+        let (rows, queue) = mpsc::channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("haul-record".into())
+            .spawn(move || write_all(writer, queue))
+            .map_err(|e| Error::from_io("record", &shown, e))?;
+        Ok(Self { path: path.to_path_buf(), rows, thread })
+    }
+
+    /// Adds a row. A writer that has failed says so when it is closed.
+    pub(super) async fn write(&mut self, row: AttemptRecord) {
+        let _ = self.rows.send(row).await;
+    }
+
+    /// Writes the rest and the footer.
+    pub(super) async fn close(self) -> Result<()> {
+        let Self { path, rows, thread } = self;
+        drop(rows);
+        let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+        match joined {
+            Ok(Ok(result)) => result.map_err(|e| failed(&path, &e)),
+            _ => Err(Error::new(ErrorKind::Io, "record", path.display().to_string(), "the writer failed")),
+        }
+    }
+}
+
+fn failed(path: &Path, error: &ParquetError) -> Error {
+    Error::new(ErrorKind::Io, "record", path.display().to_string(), error.to_string())
+        .hint("what was moved is moved; only the record is incomplete")
+}
+
+fn write_all(mut writer: ArrowWriter<File>, mut queue: mpsc::Receiver<AttemptRecord>) -> Result<(), ParquetError> {
+    let mut batch = Vec::with_capacity(BATCH);
+    while queue.blocking_recv_many(&mut batch, BATCH) > 0 {
+        // Small batches are no problem: the writer gathers them into row groups by itself.
+        writer.write(&columns(&batch)?)?;
+        batch.clear();
+    }
+    writer.close().map(drop)
+}
+
+/// The names and types of the columns; units are in the names.
+fn schema() -> SchemaRef {
+    let field = |name: &str, kind: DataType, nullable: bool| Field::new(name, kind, nullable);
+    let mut fields = vec![
+        field("object_id", DataType::UInt64, true),
+        field("object", DataType::Utf8, false),
+        field("api", DataType::Utf8, false),
+        field("offset_bytes", DataType::UInt64, false),
+        field("size_bytes", DataType::UInt64, false),
+        field("attempt", DataType::UInt32, false),
+        field("lane", DataType::UInt32, false),
+        field("connection", DataType::UInt64, false),
+        field("connection_reused", DataType::Boolean, false),
+        field("fate", DataType::Utf8, false),
+        field("status", DataType::UInt16, true),
+        field("cause", DataType::Utf8, true),
+        field("request_id", DataType::Utf8, true),
+    ];
+    fields.extend(NS_COLUMNS.iter().map(|(name, _)| field(name, DataType::UInt64, true)));
+    Arc::new(Schema::new(fields))
+}
+
+type NsColumn = (&'static str, fn(&AttemptRecord) -> Option<u64>);
+
+/// The times, all in nanoseconds since the job began but the backoff, which is a duration.
+const NS_COLUMNS: [NsColumn; 10] = [
+    ("queued_ns", |row| row.phases.queued_ns),
+    ("slot_ns", |row| row.phases.slot_ns),
+    ("ready_ns", |row| row.phases.ready_ns),
+    ("connected_ns", |row| row.phases.connected_ns),
+    ("sent_ns", |row| row.phases.sent_ns),
+    ("first_byte_ns", |row| row.phases.first_byte_ns),
+    ("last_byte_ns", |row| row.phases.last_byte_ns),
+    ("committed_ns", |row| row.phases.committed_ns),
+    ("ended_ns", |row| Some(row.ended_ns)),
+    ("backoff_ns", |row| row.backoff_ns),
+];
+
+fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
+    let mut object_id = UInt64Builder::with_capacity(rows.len());
+    let (mut object, mut api, mut fate) = (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
+    let (mut offset, mut size, mut connection) = (UInt64Builder::new(), UInt64Builder::new(), UInt64Builder::new());
+    let (mut attempt, mut lane) = (UInt32Builder::new(), UInt32Builder::new());
+    let (mut reused, mut status) = (BooleanBuilder::new(), UInt16Builder::new());
+    let (mut cause, mut request_id) = (StringBuilder::new(), StringBuilder::new());
+    for row in rows {
+        object_id.append_option(row.object_id);
+        object.append_value(&row.object);
+        api.append_value(row.api);
+        offset.append_value(row.offset_bytes);
+        size.append_value(row.size_bytes);
+        attempt.append_value(row.attempt);
+        lane.append_value(row.lane);
+        connection.append_value(row.connection);
+        reused.append_value(row.connection_reused);
+        fate.append_value(row.fate);
+        status.append_option(row.status);
+        cause.append_option(row.cause.as_deref());
+        request_id.append_option(row.request_id.as_deref());
+    }
+    let mut arrays: Vec<ArrayRef> = vec![
+        Arc::new(object_id.finish()),
+        Arc::new(object.finish()),
+        Arc::new(api.finish()),
+        Arc::new(offset.finish()),
+        Arc::new(size.finish()),
+        Arc::new(attempt.finish()),
+        Arc::new(lane.finish()),
+        Arc::new(connection.finish()),
+        Arc::new(reused.finish()),
+        Arc::new(fate.finish()),
+        Arc::new(status.finish()),
+        Arc::new(cause.finish()),
+        Arc::new(request_id.finish()),
+    ];
+    for (_, value) in NS_COLUMNS {
+        let mut column = UInt64Builder::with_capacity(rows.len());
+        rows.iter().for_each(|row| column.append_option(value(row)));
+        arrays.push(Arc::new(column.finish()));
+    }
+    Ok(RecordBatch::try_new(schema(), arrays)?)
+}

@@ -1,0 +1,270 @@
+//! One try of one step: what goes over the wire and onto the disk.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::object::{Done, Purpose};
+use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
+use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::job::{CopyOptions, Overwrite};
+use crate::stage::plan::{Existing, Pair, Place};
+use crate::stage::schedule::Step;
+use crate::stage::verify::{check_crc64, check_md5};
+use crate::store::{
+    Attributes, BlockId, BlockRange, BlockWriter, GetOptions, GetResult, ObjectMeta, Payload, Precondition,
+    PutOptions, PutResult, Trace,
+};
+
+/// Everything a try needs; cheap to clone.
+pub(crate) struct Task {
+    pub(crate) step: Step,
+    pub(crate) pair: Arc<Pair>,
+    pub(crate) purpose: Purpose,
+    pub(crate) options: Arc<CopyOptions>,
+    pub(crate) writer: Option<Arc<dyn BlockWriter>>,
+    /// For the commit: the blocks in order, and what to store with them.
+    pub(crate) blocks: Vec<BlockId>,
+    pub(crate) crc64: Option<Crc64>,
+    pub(crate) md5: Option<Md5>,
+}
+
+impl Task {
+    /// The step by the name of the request it sends.
+    pub(crate) fn api(&self) -> &'static str {
+        let upload = !self.pair.destination.store.capabilities().local;
+        match (self.step, upload) {
+            (Step::Look, _) => "GetBlobProperties",
+            (Step::Whole, true) => "PutBlob",
+            (Step::Whole, false) => "GetBlob",
+            (Step::Begin, _) => "Begin",
+            (Step::Block(_), true) => "PutBlock",
+            (Step::Block(_), false) => "GetBlob",
+            (Step::Digest, _) => "Digest",
+            (Step::Commit, true) => "PutBlockList",
+            (Step::Commit, false) => "Commit",
+            (Step::Compare(_), _) => "Compare",
+        }
+    }
+}
+
+/// Runs the step once.
+pub(crate) async fn run(task: &Task, trace: &Trace) -> Result<Done> {
+    match task.step {
+        Step::Look => look(&task.pair.destination, trace).await.map(Done::Looked),
+        Step::Whole => whole(task, trace).await,
+        Step::Begin => begin(task).await,
+        Step::Block(range) => block(task, range, trace).await,
+        Step::Digest => digest(task, trace).await.map(Done::Digested),
+        Step::Commit => commit(task, trace).await.map(Done::Committed),
+        Step::Compare(range) => compare(task, range, trace).await,
+    }
+}
+
+/// What is at a place; `None` where nothing is.
+pub(crate) async fn look(place: &Place, trace: &Trace) -> Result<Option<ObjectMeta>> {
+    match place.store.head(&place.key, trace).await {
+        Ok(meta) => Ok(Some(meta)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
+    let Pair { source, destination, meta, .. } = &*task.pair;
+    let from = source.store.capabilities();
+    // A source that states no checksum of the whole may still vouch for a range that covers it.
+    let vouch = meta.crc64.is_none() && meta.md5.is_none() && meta.size > 0 && meta.size <= from.range_checksum_max;
+    let options = GetOptions {
+        range: vouch.then_some(BlockRange { offset: 0, len: meta.size }),
+        range_checksum: vouch,
+        ..get_options(meta)
+    };
+    let got = source.store.get(&source.key, &options, trace).await?;
+    same_size(source, meta.size, got.meta.size)?;
+    let stated = got.crc64.or(got.meta.crc64);
+    let range_checked = got.crc64.is_some();
+    if destination.store.capabilities().streams {
+        let md5 = got.meta.md5.filter(|_| stated.is_none());
+        let options = put_options(task, &got.meta, stated, md5);
+        let put = destination.store.put(&destination.key, got.payload, &options, trace).await?;
+        return Ok(Done::Whole { crc64: put.crc64, put, md5: None, range_checked });
+    }
+    let bytes = gather(got, &source.name()).await?;
+    let crc64 = Crc64::of(&bytes);
+    check_crc64(&source.name(), crc64, stated)?;
+    let only_md5 = stated.is_none() && meta.md5.is_some();
+    let md5 = match task.options.checksum {
+        ChecksumMode::Md5 => Some(md5_of(bytes.clone()).await?),
+        _ if only_md5 => Some(md5_of(bytes.clone()).await?),
+        _ => None,
+    };
+    check_md5(&source.name(), md5, meta.md5)?;
+    let options = put_options(task, meta, Some(crc64), md5);
+    let put = destination.store.put(&destination.key, bytes.into(), &options, trace).await?;
+    Ok(Done::Whole { put, crc64: Some(crc64), md5, range_checked })
+}
+
+async fn begin(task: &Task) -> Result<Done> {
+    let Pair { destination, meta, .. } = &*task.pair;
+    let options = put_options(task, meta, None, None);
+    destination.store.begin(&destination.key, meta.size, &options).await.map(Done::Begun)
+}
+
+async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
+    let Pair { source, destination, meta, .. } = &*task.pair;
+    let got = source.store.get(&source.key, &range_options(source, meta, range), trace).await?;
+    same_size(source, meta.size, got.meta.size)?;
+    let (stated, range_checked) = (got.crc64, got.crc64.is_some());
+    let writer = writer(task)?;
+    let id = if destination.store.capabilities().streams {
+        let id = writer.put_block(range, got.payload, trace).await?;
+        check_crc64(&source.name(), id.crc64, stated)?;
+        id
+    } else {
+        let bytes = gather(got, &source.name()).await?;
+        if stated.is_some() {
+            check_crc64(&source.name(), Crc64::of(&bytes), stated)?;
+        }
+        writer.put_block(range, Payload::Bytes(bytes), trace).await?
+    };
+    Ok(Done::Block { id, range_checked })
+}
+
+async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {
+    let Pair { destination, meta, .. } = &*task.pair;
+    // A store that keeps checksums gets the one we combined. One that does not, compares, and must be
+    // told what the source states.
+    let crc64 = if destination.store.capabilities().streams { meta.crc64 } else { task.crc64 };
+    writer(task)?.commit(&task.blocks, &attributes(task, meta, crc64, task.md5), trace).await
+}
+
+/// MD5 cannot be combined from blocks, so the source is read once more, in order, beside the blocks.
+async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
+    const PIECE: u64 = 4 << 20;
+    let Pair { source, meta, .. } = &*task.pair;
+    let mut md5 = Md5Stream::default();
+    let mut offset = 0;
+    while offset < meta.size {
+        let range = BlockRange { offset, len: PIECE.min(meta.size - offset) };
+        let options = GetOptions { range: Some(range), ..get_options(meta) };
+        let bytes = gather(source.store.get(&source.key, &options, trace).await?, &source.name()).await?;
+        md5 = off_thread(move || {
+            md5.update(&bytes);
+            md5
+        })
+        .await?;
+        offset = range.end();
+    }
+    Ok(md5.value())
+}
+
+async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Result<Done> {
+    let Pair { source, destination, meta, existing } = &*task.pair;
+    let Existing::Present(there) = existing else {
+        return Err(Error::new(ErrorKind::Integrity, "verify", &*source.name(), "missing at the destination"));
+    };
+    let trusted = matches!(task.purpose, Purpose::Verify { stored: true });
+    let (ours, theirs) = tokio::try_join!(
+        crc64_of(source, meta, range, trusted, trace),
+        crc64_of(destination, there, range, trusted, trace),
+    )?;
+    if ours == theirs {
+        let len = range.map_or(meta.size, |range| range.len);
+        return Ok(Done::Equal { crc64: range.is_none().then_some(ours), len });
+    }
+    let (at, len) = range.map_or((0, meta.size), |range| (range.offset, range.len));
+    let cause = format!("contents differ within bytes {at} to {}: CRC64 {ours} and {theirs}", at + len);
+    Err(Error::new(ErrorKind::Integrity, "verify", &*source.name(), cause)
+        .hint("copy it again, then verify again")
+        .retry(Retry::Backoff))
+}
+
+/// The CRC64 of one side: the stored one where it is trusted and there, else of its bytes.
+async fn crc64_of(place: &Place, meta: &ObjectMeta, range: Option<BlockRange>, trusted: bool, trace: &Trace) -> Result<Crc64> {
+    if let Some(stored) = meta.crc64.filter(|_| trusted && range.is_none()) {
+        return Ok(stored);
+    }
+    let options = match range {
+        Some(range) => range_options(place, meta, range),
+        None => get_options(meta),
+    };
+    let got = place.store.get(&place.key, &options, trace).await?;
+    let stated = got.crc64;
+    let mut payload = got.payload;
+    let mut crc = Crc64Stream::default();
+    while let Some(piece) = payload.next().await {
+        crc.update(&piece?);
+    }
+    check_crc64(&place.name(), crc.value(), stated)?;
+    Ok(crc.value())
+}
+
+fn get_options(meta: &ObjectMeta) -> GetOptions {
+    let if_match = (!meta.etag.is_empty()).then(|| meta.etag.clone());
+    GetOptions { if_match, ..GetOptions::default() }
+}
+
+fn range_options(place: &Place, meta: &ObjectMeta, range: BlockRange) -> GetOptions {
+    let range_checksum = range.len <= place.store.capabilities().range_checksum_max;
+    GetOptions { range: Some(range), range_checksum, ..get_options(meta) }
+}
+
+fn put_options(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> PutOptions {
+    let precondition = match task.options.overwrite {
+        Overwrite::Never => Precondition::IfAbsent,
+        Overwrite::IfDifferent | Overwrite::Always => Precondition::None,
+    };
+    PutOptions { attributes: attributes(task, meta, crc64, md5), precondition, checksum: task.options.checksum }
+}
+
+fn attributes(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> Attributes {
+    let planned = &task.pair.meta;
+    Attributes {
+        crc64,
+        md5: md5.or(meta.md5),
+        source_modified_ns: Some(planned.source_modified_ns.unwrap_or(planned.modified_ns)),
+        content_type: planned.content_type.clone(),
+    }
+}
+
+fn writer(task: &Task) -> Result<&Arc<dyn BlockWriter>> {
+    task.writer.as_ref().ok_or_else(|| {
+        Error::new(ErrorKind::Cancelled, "write", &*task.pair.destination.name(), "the object was given up")
+    })
+}
+
+fn same_size(source: &Place, planned: u64, found: u64) -> Result<()> {
+    if planned == found {
+        return Ok(());
+    }
+    let cause = format!("it had {planned} bytes when listed and has {found} now");
+    Err(Error::new(ErrorKind::SourceChanged, "read", &*source.name(), cause))
+}
+
+/// All bytes in one piece, as many as announced.
+async fn gather(got: GetResult, name: &str) -> Result<Bytes> {
+    let announced = got.payload.len();
+    let bytes = got.payload.collect().await?;
+    if bytes.len() as u64 == announced {
+        return Ok(bytes);
+    }
+    let cause = format!("{} bytes came where {announced} were announced", bytes.len());
+    Err(Error::new(ErrorKind::Integrity, "read", name, cause).retry(Retry::Backoff))
+}
+
+async fn md5_of(bytes: Bytes) -> Result<Md5> {
+    // 1.5 ms a mebibyte: too long for a thread that serves other connections.
+    if bytes.len() < 16 << 10 {
+        return Ok(Md5::of(&bytes));
+    }
+    off_thread(move || Md5::of(&bytes)).await
+}
+
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => Ok(value),
+        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+        Err(_) => Err(Error::new(ErrorKind::Cancelled, "run", "hashing", "the runtime shuts down")),
+    }
+}

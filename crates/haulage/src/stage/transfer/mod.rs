@@ -1,0 +1,9 @@
+//! Attempts: one try of one step, and when to try again.
+
+mod attempt;
+mod object;
+mod retry;
+
+pub(crate) use attempt::{Task, run};
+pub(crate) use object::{Done, Ended, Object, Purpose, Then};
+pub(crate) use retry::{backoff, pause, with_retries};

@@ -1,0 +1,302 @@
+//! The life of one object: which steps it still needs, and how it ended. Pure but for the writer it holds.
+
+use std::sync::Arc;
+
+use crate::checksum::{ChecksumMode, Crc64, Md5};
+use crate::control::Limits;
+use crate::error::Error;
+use crate::event::{Method, Outcome, Proof};
+use crate::job::{CopyOptions, MethodChoice, Overwrite};
+use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
+use crate::stage::schedule::Step;
+use crate::stage::verify;
+use crate::store::{BlockId, BlockRange, BlockWriter, ObjectMeta, PutResult};
+
+/// What the job is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Copy,
+    /// Compare; `stored` trusts the checksums that stores keep with their objects.
+    Verify { stored: bool },
+}
+
+/// What a step came to.
+pub(crate) enum Done {
+    Looked(Option<ObjectMeta>),
+    Whole { put: PutResult, crc64: Option<Crc64>, md5: Option<Md5>, range_checked: bool },
+    Begun(Arc<dyn BlockWriter>),
+    Block { id: BlockId, range_checked: bool },
+    Digested(Md5),
+    Committed(PutResult),
+    Equal { crc64: Option<Crc64>, len: u64 },
+}
+
+/// How an object ended.
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) method: Method,
+    pub(crate) proof: Proof,
+    pub(crate) crc64: Option<Crc64>,
+    pub(crate) md5: Option<Md5>,
+    pub(crate) etag: Option<String>,
+    pub(crate) reason: Option<&'static str>,
+    pub(crate) error: Option<Error>,
+}
+
+impl Ended {
+    fn new(outcome: Outcome, method: Method, proof: Proof) -> Self {
+        Self { outcome, method, proof, crc64: None, md5: None, etag: None, reason: None, error: None }
+    }
+
+    pub(crate) fn failed(error: Error) -> Self {
+        Self { error: Some(error), ..Self::new(Outcome::Failed, Method::None, Proof::None) }
+    }
+
+    pub(crate) fn skipped(reason: &'static str) -> Self {
+        Self { reason: Some(reason), ..Self::new(Outcome::Skipped, Method::None, Proof::None) }
+    }
+}
+
+/// What follows from a step.
+pub(crate) enum Then {
+    /// These steps become possible.
+    Steps(Vec<Step>),
+    /// Blocks may now be taken by [`Object::next_range`].
+    Ranges,
+    /// Nothing: others are in flight.
+    Wait,
+    /// The object is at its end.
+    End(Ended),
+}
+
+/// Times a whole object is fetched again because its combined checksum was wrong though no range's was.
+const WHOLE_RETRIES: u32 = 3;
+
+/// An object on its way.
+pub(crate) struct Object {
+    pub(crate) pair: Arc<Pair>,
+    pub(crate) started_ns: u64,
+    pub(crate) attempts: u32,
+    pub(crate) bytes_done: u64,
+    pieces: Pieces,
+    next_index: u64,
+    blocks: Vec<Option<BlockId>>,
+    blocks_left: u64,
+    pub(crate) writer: Option<Arc<dyn BlockWriter>>,
+    digest_wanted: bool,
+    pub(crate) md5: Option<Md5>,
+    pub(crate) crc64: Option<Crc64>,
+    ranges_checked: bool,
+    whole_retries: u32,
+    mode: ChecksumMode,
+    pub(crate) overwrite: Overwrite,
+    purpose: Purpose,
+}
+
+impl Object {
+    pub(crate) fn new(pair: Pair, purpose: Purpose, options: &CopyOptions, limits: &Limits, now_ns: u64) -> Self {
+        let (from, to) = (pair.source.store.capabilities(), pair.destination.store.capabilities());
+        // A comparison moves nothing to the destination, so only its reads bound the pieces.
+        let (choice, to) = match purpose {
+            Purpose::Copy => (options.method, to),
+            Purpose::Verify { .. } => (MethodChoice::Auto, from),
+        };
+        let pieces = Pieces::of(pair.meta.size, limits, choice, &from, &to);
+        Self {
+            pair: Arc::new(pair),
+            started_ns: now_ns,
+            attempts: 0,
+            bytes_done: 0,
+            pieces,
+            next_index: 0,
+            blocks: Vec::new(),
+            blocks_left: 0,
+            writer: None,
+            digest_wanted: false,
+            md5: None,
+            crc64: None,
+            ranges_checked: true,
+            whole_retries: 0,
+            mode: options.checksum,
+            overwrite: options.overwrite,
+            purpose,
+        }
+    }
+
+    /// The first steps.
+    pub(crate) fn start(&mut self) -> Then {
+        match self.purpose {
+            Purpose::Copy => match decide(&self.pair, self.overwrite) {
+                Decision::Skip(reason) => Then::End(Ended { crc64: self.pair.meta.crc64, ..Ended::skipped(reason) }),
+                Decision::Look => Then::Steps(vec![Step::Look]),
+                Decision::Move => self.move_it(),
+            },
+            Purpose::Verify { stored } => self.compare_it(stored),
+        }
+    }
+
+    fn move_it(&mut self) -> Then {
+        match self.pieces {
+            Pieces::Whole => Then::Steps(vec![Step::Whole]),
+            Pieces::Blocks(_) => Then::Steps(vec![Step::Begin]),
+        }
+    }
+
+    fn compare_it(&mut self, stored: bool) -> Then {
+        let there = match &self.pair.existing {
+            Existing::Present(there) => there,
+            // A list in another order may have passed it unseen.
+            Existing::Unknown => return Then::Steps(vec![Step::Look]),
+            Existing::Absent => {
+                return Then::End(Ended::failed(verify_error(&self.pair, "missing at the destination".into())));
+            }
+        };
+        if there.size != self.pair.meta.size {
+            let cause = format!("{} bytes at the source, {} at the destination", self.pair.meta.size, there.size);
+            return Then::End(Ended::failed(verify_error(&self.pair, cause)));
+        }
+        if stored || self.pieces == Pieces::Whole {
+            return Then::Steps(vec![Step::Compare(None)]);
+        }
+        self.open_ranges()
+    }
+
+    fn open_ranges(&mut self) -> Then {
+        let count = self.pieces.count(self.pair.meta.size);
+        self.blocks = vec![None; count as usize];
+        self.blocks_left = count;
+        self.next_index = 0;
+        self.ranges_checked = true;
+        Then::Ranges
+    }
+
+    /// The next stretch to move or compare, and whether it is the last one; without taking it.
+    pub(crate) fn peek_range(&self) -> Option<(Step, bool)> {
+        let count = self.blocks.len() as u64;
+        if self.next_index >= count {
+            return None;
+        }
+        let range = self.pieces.range(self.pair.meta.size, self.next_index);
+        let step = match self.purpose {
+            Purpose::Copy => Step::Block(range),
+            Purpose::Verify { .. } => Step::Compare(Some(range)),
+        };
+        Some((step, self.next_index + 1 == count))
+    }
+
+    /// Takes the next stretch.
+    pub(crate) fn next_range(&mut self) -> Option<(Step, bool)> {
+        let next = self.peek_range()?;
+        self.next_index += 1;
+        Some(next)
+    }
+
+    /// Payload that a step carries.
+    pub(crate) fn payload(&self, step: Step) -> BlockRange {
+        match step {
+            Step::Block(range) | Step::Compare(Some(range)) => range,
+            Step::Whole | Step::Compare(None) => BlockRange { offset: 0, len: self.pair.meta.size },
+            Step::Look | Step::Begin | Step::Digest | Step::Commit => BlockRange { offset: 0, len: 0 },
+        }
+    }
+
+    /// The blocks in order; empty before all are there.
+    pub(crate) fn block_ids(&self) -> Vec<BlockId> {
+        self.blocks.iter().flatten().copied().collect()
+    }
+
+    /// Takes in the end of a step and says what follows.
+    pub(crate) fn advance(&mut self, done: Done) -> Then {
+        match done {
+            Done::Looked(there) => {
+                let existing = there.map_or(Existing::Absent, |meta| Existing::Present(Box::new(meta)));
+                Arc::make_mut(&mut self.pair).existing = existing;
+                self.start()
+            }
+            Done::Whole { put, crc64, md5, range_checked } => {
+                self.bytes_done = self.pair.meta.size;
+                self.ranges_checked = range_checked;
+                (self.crc64, self.md5) = (crc64, md5.or(self.pair.meta.md5));
+                Then::End(self.copied(put, Method::Whole))
+            }
+            Done::Begun(writer) => {
+                self.writer = Some(writer);
+                self.digest_wanted = self.mode == ChecksumMode::Md5 && self.pair.meta.md5.is_none();
+                self.open_ranges()
+            }
+            Done::Block { id, range_checked } => {
+                self.ranges_checked &= range_checked;
+                self.take_block(id);
+                self.when_all_there()
+            }
+            Done::Digested(md5) => {
+                self.md5 = Some(md5);
+                self.when_all_there()
+            }
+            Done::Committed(put) => Then::End(self.copied(put, Method::Blocks)),
+            Done::Equal { crc64, len } => {
+                self.bytes_done += len;
+                self.blocks_left = self.blocks_left.saturating_sub(1);
+                if self.blocks_left > 0 {
+                    return Then::Wait;
+                }
+                let method = if self.blocks.is_empty() { Method::Whole } else { Method::Blocks };
+                Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, method, Proof::Crc64) })
+            }
+        }
+    }
+
+    /// Whether the MD5 of the whole must be computed by reading the source in order.
+    pub(crate) fn wants_digest(&self) -> bool {
+        self.digest_wanted && self.md5.is_none()
+    }
+
+    fn take_block(&mut self, id: BlockId) {
+        let Pieces::Blocks(block) = self.pieces else { return };
+        let slot = &mut self.blocks[(id.range.offset / block) as usize];
+        if slot.replace(id).is_none() {
+            self.blocks_left -= 1;
+            self.bytes_done += id.range.len;
+        }
+    }
+
+    /// With the last block and the digest there, judges the whole.
+    fn when_all_there(&mut self) -> Then {
+        if self.blocks_left > 0 || self.wants_digest() {
+            return Then::Wait;
+        }
+        let name = self.pair.source.name();
+        let whole = match verify::combine(&name, &self.block_ids(), self.pair.meta.size) {
+            Ok(whole) => whole,
+            Err(error) => return Then::End(Ended::failed(error)),
+        };
+        self.crc64 = Some(whole);
+        match verify::check_crc64(&name, whole, self.pair.meta.crc64) {
+            Ok(()) => Then::Steps(vec![Step::Commit]),
+            // Where the source vouched for every range, its statement on the whole is what is wrong.
+            Err(_) if !self.ranges_checked && self.whole_retries < WHOLE_RETRIES => {
+                self.whole_retries += 1;
+                self.bytes_done = 0;
+                self.open_ranges()
+            }
+            Err(error) => Then::End(Ended::failed(error)),
+        }
+    }
+
+    fn copied(&self, put: PutResult, method: Method) -> Ended {
+        let Pair { source, destination, meta, .. } = &*self.pair;
+        let (from, to) = (source.store.capabilities(), destination.store.capabilities());
+        let proof = verify::proof(meta, from.local, to.local, self.mode, self.ranges_checked);
+        Ended {
+            crc64: self.crc64.or(put.crc64),
+            md5: self.md5,
+            etag: Some(put.etag),
+            ..Ended::new(Outcome::Copied, method, proof)
+        }
+    }
+}
+
+fn verify_error(pair: &Pair, cause: String) -> Error {
+    Error::new(crate::error::ErrorKind::Integrity, "verify", &*pair.source.name(), cause)
+        .hint("copy it again, then verify again")
+}

@@ -1,0 +1,94 @@
+//! When to try again.
+
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind, Result, Retry};
+
+/// Tries of one request before its object fails. With one request in five failing, one in five
+/// million needs more.
+pub(crate) const ATTEMPTS_MAX: u32 = 10;
+
+const BACKOFF_FIRST: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(20);
+
+/// A service that asks for more patience than this will not get it: the user shall see a failure.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
+
+/// How long to wait before the attempt after `attempt`; `None` to give up.
+///
+/// Exponential with full jitter: clients that failed together must not come back together. `random`
+/// is from 0 to 1.
+pub(crate) fn backoff(error: &Error, attempt: u32, random: f64) -> Option<Duration> {
+    if attempt >= ATTEMPTS_MAX {
+        return None;
+    }
+    let ceiling = BACKOFF_FIRST.saturating_mul(1 << attempt.min(16)).min(BACKOFF_MAX);
+    match error.retry_advice() {
+        Retry::Never => None,
+        // Bytes that were flipped on the way, or a reused connection that was closed, say nothing
+        // of load: the first repeat need not wait.
+        Retry::Backoff if attempt == 1 && matches!(error.kind(), ErrorKind::Integrity | ErrorKind::Connection) => {
+            Some(Duration::ZERO)
+        }
+        Retry::Backoff => Some(ceiling.mul_f64(random)),
+        Retry::After(wait) => Some(wait.min(RETRY_AFTER_MAX) + BACKOFF_FIRST.mul_f64(random)),
+    }
+}
+
+/// Waits before the attempt after `attempt`, or gives the error back.
+pub(crate) async fn pause(error: Error, attempt: u32) -> Result<()> {
+    match backoff(&error, attempt, fastrand::f64()) {
+        Some(wait) => {
+            tokio::time::sleep(wait).await;
+            Ok(())
+        }
+        None => Err(error),
+    }
+}
+
+/// Runs a request outside the queue (a page of a list, a look at one object) until it ends:
+/// `with_retries!(trace => store.head(key, trace).await)`. A macro, because the future of an async closure that
+/// borrows cannot yet be known to be `Send`.
+macro_rules! with_retries {
+    ($trace:ident => $request:expr) => {{
+        let mut attempt = 1;
+        loop {
+            let $trace = &$crate::store::Trace::detached();
+            match $request {
+                Ok(value) => break Ok(value),
+                Err(error) => {
+                    if let Err(error) = $crate::stage::transfer::pause(error, attempt).await {
+                        break Err(error);
+                    }
+                }
+            }
+            attempt += 1;
+        }
+    }};
+}
+pub(crate) use with_retries;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(retry: Retry) -> Error {
+        Error::new(ErrorKind::Busy, "write", "a", "busy").retry(retry)
+    }
+
+    #[test]
+    fn waits_grow_to_a_bound_and_end() {
+        let wait = |attempt| backoff(&error(Retry::Backoff), attempt, 1.0);
+        assert_eq!(wait(1), Some(Duration::from_millis(200)));
+        assert_eq!(wait(2), Some(Duration::from_millis(400)));
+        assert_eq!(wait(9), Some(BACKOFF_MAX));
+        assert_eq!(wait(ATTEMPTS_MAX), None);
+        assert_eq!(backoff(&error(Retry::Never), 1, 1.0), None);
+    }
+
+    #[test]
+    fn the_services_own_word_is_kept() {
+        let wait = backoff(&error(Retry::After(Duration::from_secs(3))), 1, 0.5).unwrap();
+        assert!(wait >= Duration::from_secs(3) && wait < Duration::from_secs(4));
+    }
+}

@@ -1,0 +1,322 @@
+//! Where a container is: `az://container/path` and the URLs of the service.
+//!
+//! After `az://` every character counts as it stands: names with `#?%+` and spaces need no escapes.
+//! An `http(s)` URL is a URL: percent-decoded, and what follows the first `?` is its SAS.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+use super::settings::{DEVELOPMENT_ACCOUNT, Settings};
+use crate::error::{Error, ErrorKind, Result};
+use crate::http::Origin;
+use crate::store::StoreOptions;
+
+/// Hosts of this form belong to the service: the first label is the account.
+const BLOB_SUFFIXES: [&str; 7] = [
+    ".blob.core.windows.net",
+    ".blob.core.chinacloudapi.cn",
+    ".blob.core.usgovcloudapi.net",
+    ".blob.core.cloudapi.de",
+    ".blob.storage.azure.net",
+    ".dfs.core.windows.net",
+    ".blob.fabric.microsoft.com",
+];
+
+/// What must be escaped for a URL that people read and that parses back to the same name.
+const READABLE: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'?').add(b'#').add(b'"').add(b'<').add(b'>');
+
+/// A blob service: an account and where it is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Scheme, host and port.
+    pub origin: Origin,
+    /// The account's name.
+    pub account: String,
+    /// Whether the account is the first segment of every path rather than part of the host.
+    pub path_style: bool,
+}
+
+impl Endpoint {
+    /// Reads `https://host[:port][/account]`. Where the URL does not name the account, `account` does.
+    pub(super) fn parse(url: &str, account: Option<&str>) -> Result<Self> {
+        let wrong = |why: &str| {
+            let shown = url.split(['?', '@']).next().unwrap_or_default();
+            Error::new(ErrorKind::Usage, "open", shown, why)
+                .hint("write the endpoint as https://host[:port][/account]")
+        };
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("the endpoint has no scheme"))?;
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let origin = Origin::parse(scheme, authority)?;
+        let path = path.trim_end_matches('/');
+        if path.contains(['/', '?', '#']) {
+            return Err(wrong("more than an account follows the host"));
+        }
+        if !path.is_empty() {
+            return Ok(Self { origin, account: path.to_owned(), path_style: true });
+        }
+        if let Some(name) = account_of_host(&origin) {
+            let account = name.to_owned();
+            return Ok(Self { origin, account, path_style: false });
+        }
+        let local = origin.ip().is_some() || origin.is_loopback();
+        match account {
+            Some(account) => Ok(Self { origin, account: account.to_owned(), path_style: local }),
+            None if origin.is_loopback() => {
+                Ok(Self { origin, account: DEVELOPMENT_ACCOUNT.to_owned(), path_style: true })
+            }
+            None => Err(wrong("the endpoint names no account")
+                .hint("add it: https://host/account, or set AZURE_STORAGE_ACCOUNT")),
+        }
+    }
+
+    /// An account of a public cloud.
+    pub(super) fn public(account: &str, suffix: &str) -> Result<Self> {
+        Ok(Self {
+            origin: Origin::parse("https", &format!("{account}.{suffix}"))?,
+            account: account.to_owned(),
+            path_style: false,
+        })
+    }
+
+    /// Whether the host belongs to the service itself, so that a token meant for it may go there.
+    pub(super) fn is_azure(&self) -> bool {
+        account_of_host(&self.origin).is_some()
+    }
+}
+
+/// The endpoint as a URL.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.origin)?;
+        if self.path_style { write!(f, "/{}", self.account) } else { Ok(()) }
+    }
+}
+
+fn account_of_host(origin: &Origin) -> Option<&str> {
+    let host = origin.host();
+    let label = host.split('.').next()?;
+    // A private link puts one more label after the account: `account.privatelink.blob...`, `account.z1.blob...`.
+    (label.len() < host.len() && BLOB_SUFFIXES.iter().any(|suffix| host.ends_with(suffix))).then_some(label)
+}
+
+/// Where a blob, prefix or container is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AzureAddress {
+    /// The account.
+    pub endpoint: Endpoint,
+    /// The container; empty for the whole account.
+    pub container: String,
+    /// Blob or prefix; empty for the container itself.
+    pub key: String,
+    /// Whether the user wrote `az://`, and shall read it.
+    pub(super) short: bool,
+    /// The query of the URL: a secret.
+    pub(super) sas: Option<String>,
+}
+
+impl AzureAddress {
+    /// Takes apart `az://container/path` or `http(s)://host[:port]/[account/]container/path[?SAS]`.
+    ///
+    /// Where an `az://` address leads is told by, in this order, `options.endpoint`, `AZURE_STORAGE_CONNECTION_STRING`,
+    /// `AZURE_STORAGE_ENDPOINT` and `AZURE_STORAGE_ACCOUNT`.
+    pub fn parse(text: &str, options: &StoreOptions) -> Result<Self> {
+        if text.starts_with("az://") {
+            Self::parse_with(text, options, &Settings::from_env()?)
+        } else {
+            Self::url(text)
+        }
+    }
+
+    pub(super) fn parse_with(text: &str, options: &StoreOptions, settings: &Settings) -> Result<Self> {
+        let Some(rest) = text.strip_prefix("az://") else { return Self::url(text) };
+        let endpoint = match &options.endpoint {
+            Some(url) => {
+                let account =
+                    settings.connection.as_ref().and_then(|connection| connection.account.as_deref());
+                Endpoint::parse(url, settings.account.as_deref().or(account))?
+            }
+            None => settings.endpoint()?.ok_or_else(|| {
+                Error::new(ErrorKind::Usage, "open", text, "nothing says which storage account this is in")
+                    .hint(
+                        "set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, give --endpoint, \
+                     or write https://ACCOUNT.blob.core.windows.net/container/path",
+                    )
+            })?,
+        };
+        let (container, key) = rest.split_once('/').unwrap_or((rest, ""));
+        check_container(container, text)?;
+        Ok(Self { endpoint, container: container.to_owned(), key: key.to_owned(), short: true, sas: None })
+    }
+
+    fn url(text: &str) -> Result<Self> {
+        let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
+        // A fragment never reaches a server; a name with `#` in it is written `%23`.
+        let url = url.split('#').next().unwrap_or_default();
+        let wrong = |why: &str| {
+            Error::new(ErrorKind::Usage, "open", url, why)
+                .hint("write https://ACCOUNT.blob.core.windows.net/container/path")
+        };
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("not a URL"))?;
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let origin = Origin::parse(&scheme.to_ascii_lowercase(), authority)?;
+        let path = percent_decode_str(path).decode_utf8().map_err(|_| wrong("the path is not UTF-8"))?;
+        let host_account = account_of_host(&origin).map(str::to_owned);
+        let path_style = host_account.is_none();
+        let (account, path) = match host_account {
+            Some(account) => (account, &*path),
+            None => {
+                let (account, path) = path.split_once('/').unwrap_or((&path, ""));
+                if account.is_empty() {
+                    return Err(wrong("the URL names no account").hint(
+                        "hosts other than ACCOUNT.blob.core.windows.net take the account first: https://host/account/container",
+                    ));
+                }
+                (account.to_owned(), path)
+            }
+        };
+        let (container, key) = path.split_once('/').unwrap_or((path, ""));
+        check_container(container, url)?;
+        let (container, key) = (container.to_owned(), key.to_owned());
+        let query = query.map(|query| query.split('#').next().unwrap_or_default());
+        let sas = query.filter(|query| !query.is_empty()).map(str::to_owned);
+        Ok(Self { endpoint: Endpoint { origin, account, path_style }, container, key, short: false, sas })
+    }
+
+    /// A name in this container as its user would write it, without the SAS.
+    pub(super) fn name(&self, key: &str) -> String {
+        let slash = if key.is_empty() { "" } else { "/" };
+        if self.short {
+            return format!("az://{}{slash}{key}", self.container);
+        }
+        format!("{}/{}{slash}{}", self.endpoint, self.container, utf8_percent_encode(key, READABLE))
+    }
+}
+
+/// Shows the address without its SAS.
+impl fmt::Debug for AzureAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AzureAddress")
+            .field("url", &self.name(&self.key))
+            .field("endpoint", &self.endpoint)
+            .field("sas", &self.sas.is_some())
+            .finish()
+    }
+}
+
+/// The service's own rule, checked here because a path with a stray character would be signed wrongly
+/// and refused with a misleading answer.
+fn check_container(name: &str, text: &str) -> Result<()> {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let special = matches!(name, "" | "$root" | "$web" | "$logs" | "$blobchangefeed");
+    if special || (name.len() <= 63 && name.bytes().all(plain)) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Usage, "open", text, format!("`{name}` is no container name"))
+        .hint("container names have 3 to 63 lower-case letters, digits and hyphens"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(endpoint: Option<&str>) -> StoreOptions {
+        StoreOptions { endpoint: endpoint.map(str::to_owned), ..StoreOptions::default() }
+    }
+
+    fn settings(account: Option<&str>) -> Settings {
+        Settings { account: account.map(str::to_owned), ..Settings::default() }
+    }
+
+    #[test]
+    fn short_addresses_are_literal() {
+        let parsed =
+            AzureAddress::parse_with("az://c/a #b?c%41+ü.nc", &options(None), &settings(Some("acc")))
+                .unwrap();
+        assert_eq!((parsed.container.as_str(), parsed.key.as_str()), ("c", "a #b?c%41+ü.nc"));
+        assert_eq!(parsed.endpoint.to_string(), "https://acc.blob.core.windows.net");
+        assert_eq!(parsed.name(&parsed.key), "az://c/a #b?c%41+ü.nc");
+        let account = AzureAddress::parse_with("az://", &options(None), &settings(Some("acc"))).unwrap();
+        assert_eq!((account.container.as_str(), account.key.as_str()), ("", ""));
+    }
+
+    #[test]
+    fn urls_name_the_account_by_host_or_path() {
+        for (url, endpoint, account, container, key) in [
+            (
+                "https://acc.blob.core.windows.net/c/a/b.nc",
+                "https://acc.blob.core.windows.net",
+                "acc",
+                "c",
+                "a/b.nc",
+            ),
+            (
+                "https://acc.blob.core.usgovcloudapi.net/c",
+                "https://acc.blob.core.usgovcloudapi.net",
+                "acc",
+                "c",
+                "",
+            ),
+            ("http://127.0.0.1:1/acc/c/k", "http://127.0.0.1:1/acc", "acc", "c", "k"),
+            ("http://localhost:1/acc/c/", "http://localhost:1/acc", "acc", "c", ""),
+            (
+                "https://storage.example.org/acc/c/k%20%23",
+                "https://storage.example.org/acc",
+                "acc",
+                "c",
+                "k #",
+            ),
+            ("http://[::1]:10000/acc", "http://[::1]:10000/acc", "acc", "", ""),
+        ] {
+            let parsed = AzureAddress::parse(url, &options(None)).unwrap();
+            assert_eq!(parsed.endpoint.to_string(), endpoint, "{url}");
+            assert_eq!(
+                (parsed.endpoint.account.as_str(), parsed.container.as_str()),
+                (account, container),
+                "{url}"
+            );
+            assert_eq!(parsed.key, key, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_sas_is_kept_apart_and_never_shown() {
+        let parsed =
+            AzureAddress::parse("https://acc.blob.core.windows.net/c/a%3Fb%25?sv=1&sig=s%3D", &options(None))
+                .unwrap();
+        assert_eq!(parsed.key, "a?b%");
+        assert_eq!(parsed.sas.as_deref(), Some("sv=1&sig=s%3D"));
+        assert_eq!(parsed.name(&parsed.key), "https://acc.blob.core.windows.net/c/a%3Fb%25");
+        assert!(!format!("{parsed:?}").contains("sig"));
+        let back = AzureAddress::parse(&parsed.name(&parsed.key), &options(None)).unwrap();
+        assert_eq!(back.key, parsed.key);
+    }
+
+    #[test]
+    fn endpoints_come_with_or_without_the_account() {
+        for (url, account, shown) in [
+            ("http://127.0.0.1:10000", None, "http://127.0.0.1:10000/devstoreaccount1"),
+            ("http://127.0.0.1:10000/", Some("acc"), "http://127.0.0.1:10000/acc"),
+            ("http://127.0.0.1:10000/other", Some("acc"), "http://127.0.0.1:10000/other"),
+            ("https://acc.blob.core.windows.net/", None, "https://acc.blob.core.windows.net"),
+            ("https://cdn.example.org", Some("acc"), "https://cdn.example.org"),
+        ] {
+            assert_eq!(Endpoint::parse(url, account).unwrap().to_string(), shown, "{url}");
+        }
+        assert_eq!(Endpoint::parse("https://cdn.example.org", None).unwrap_err().kind(), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_a_hint() {
+        let error = AzureAddress::parse_with("az://c/k", &options(None), &settings(None)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.hint_text().unwrap().contains("AZURE_STORAGE_ACCOUNT"));
+        for url in ["https://host", "http://127.0.0.1:1/", "https://acc.blob.core.windows.net/Bad_Name/k"] {
+            assert_eq!(
+                AzureAddress::parse(url, &options(None)).unwrap_err().kind(),
+                ErrorKind::Usage,
+                "{url}"
+            );
+        }
+    }
+}

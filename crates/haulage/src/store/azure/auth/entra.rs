@@ -1,0 +1,209 @@
+//! Tokens of Microsoft Entra: who this machine or person is, as far as the surroundings tell.
+//!
+//! Asked in this order: a token in the environment, a service principal (secret, then certificate), workload
+//! identity (Kubernetes, pipelines), managed identity (Azure machines), the `az` command line. One caller asks
+//! while the others wait, or go on with the old token while it is good.
+
+use std::fmt;
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::HeaderValue;
+use reqsign_azure_storage::{
+    AzureCliCredentialProvider, AzurePipelinesCredentialProvider, ClientCertificateCredentialProvider,
+    ClientSecretCredentialProvider, Credential, EnvCredentialProvider, ImdsCredentialProvider,
+    WorkloadIdentityCredentialProvider,
+};
+use reqsign_core::{Context, OsEnv, ProvideCredentialDyn};
+
+use super::surroundings::{Commands, Files, Requests};
+use crate::error::{Error, ErrorKind, Result};
+use crate::http::HttpClient;
+
+/// A token this close to its end is replaced; the old one serves until the new one is there.
+const REFRESH_BEFORE: Duration = Duration::from_secs(300);
+/// A token this close to its end may be refused by a clock a little ahead of ours.
+const TOO_LATE: Duration = Duration::from_secs(20);
+/// How long a token of unknown end is taken to be good.
+const UNKNOWN_LIFE: Duration = Duration::from_secs(600);
+
+type Provider = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
+
+/// Where a token came from, its header and its end.
+#[derive(Clone)]
+struct Token {
+    header: HeaderValue,
+    ends: SystemTime,
+}
+
+impl Token {
+    fn good_for(&self, at_least: Duration) -> bool {
+        self.ends > SystemTime::now() + at_least
+    }
+}
+
+/// Gives tokens, and fetches a new one in time.
+pub(crate) struct Entra {
+    context: Context,
+    sources: Vec<(&'static str, Provider)>,
+    current: RwLock<Option<Token>>,
+    /// Held by whoever fetches a token.
+    fetching: tokio::sync::Mutex<()>,
+}
+
+impl Entra {
+    pub(crate) fn new(http: HttpClient) -> Self {
+        let context = Context::new()
+            .with_env(OsEnv)
+            .with_file_read(Files)
+            .with_command_execute(Commands)
+            .with_http_send(Requests(http));
+        let sources: Vec<(&'static str, Provider)> = vec![
+            ("environment", Box::new(EnvCredentialProvider::new())),
+            ("service principal", Box::new(ClientSecretCredentialProvider::new())),
+            ("certificate", Box::new(ClientCertificateCredentialProvider::new())),
+            ("workload identity", Box::new(WorkloadIdentityCredentialProvider::new())),
+            ("pipeline identity", Box::new(AzurePipelinesCredentialProvider::new())),
+            ("managed identity", Box::new(ImdsCredentialProvider::new())),
+            ("az command line", Box::new(AzureCliCredentialProvider::new())),
+        ];
+        Self::with_sources(context, sources)
+    }
+
+    fn with_sources(context: Context, sources: Vec<(&'static str, Provider)>) -> Self {
+        Self { context, sources, current: RwLock::default(), fetching: tokio::sync::Mutex::default() }
+    }
+
+    /// The value of the `Authorization` header.
+    pub(crate) async fn authorization(&self, operation: &'static str, object: &str) -> Result<HeaderValue> {
+        let held = self.current();
+        if let Some(token) = held.as_ref().filter(|token| token.good_for(REFRESH_BEFORE)) {
+            return Ok(token.header.clone());
+        }
+        let usable = held.filter(|token| token.good_for(TOO_LATE));
+        let _fetching = match (&usable, self.fetching.try_lock()) {
+            (_, Ok(guard)) => guard,
+            // Somebody fetches the next one already; this one still serves.
+            (Some(token), Err(_)) => return Ok(token.header.clone()),
+            (None, Err(_)) => self.fetching.lock().await,
+        };
+        if let Some(token) = self.current().filter(|token| token.good_for(REFRESH_BEFORE)) {
+            return Ok(token.header);
+        }
+        match (self.fetch(operation, object).await, usable) {
+            (Ok(token), _) => {
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
+                Ok(token.header)
+            }
+            (Err(_), Some(token)) => Ok(token.header),
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    fn current(&self) -> Option<Token> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn fetch(&self, operation: &'static str, object: &str) -> Result<Token> {
+        let mut tried = String::new();
+        for (name, source) in &self.sources {
+            match source.provide_credential_dyn(&self.context).await {
+                Ok(Some(Credential::BearerToken { token, expires_in })) => {
+                    let ends = expires_in.and_then(|ends| u64::try_from(ends.as_second()).ok()).map_or_else(
+                        || SystemTime::now() + UNKNOWN_LIFE,
+                        |s| UNIX_EPOCH + Duration::from_secs(s),
+                    );
+                    if let Ok(mut header) = HeaderValue::from_str(&format!("Bearer {token}")) {
+                        header.set_sensitive(true);
+                        return Ok(Token { header, ends });
+                    }
+                    tried.push_str(&format!("; {name}: not a token"));
+                }
+                // Keys and SAS tokens of the environment were looked for before, under more names.
+                Ok(_) => {}
+                Err(error) => tried.push_str(&format!("; {name}: {}", first_line(&error.to_string()))),
+            }
+        }
+        Err(Error::new(ErrorKind::Permission, operation, object, format!("no credential found{tried}")).hint(
+            "set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, \
+             add a SAS to the URL, or sign in with: az login",
+        ))
+    }
+}
+
+/// Says nothing of tokens.
+impl fmt::Debug for Entra {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entra").field("signed_in", &self.current().is_some()).finish_non_exhaustive()
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    let end = line.char_indices().nth(160).map_or(line.len(), |(end, _)| end);
+    &line[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use reqsign_core::ProvideCredential;
+    use reqsign_core::time::Timestamp;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Source {
+        calls: Arc<AtomicU64>,
+        life: Duration,
+    }
+
+    impl ProvideCredential for Source {
+        type Credential = Credential;
+
+        async fn provide_credential(&self, _: &Context) -> reqsign_core::Result<Option<Credential>> {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let call = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+            let ends = Timestamp::now() + self.life;
+            Ok(Some(Credential::with_bearer_token(&format!("secret{call}"), Some(ends))))
+        }
+    }
+
+    fn entra(life: Duration) -> (Arc<Entra>, Arc<AtomicU64>) {
+        let calls = Arc::new(AtomicU64::new(0));
+        let source = Source { calls: calls.clone(), life };
+        (Arc::new(Entra::with_sources(Context::new(), vec![("test", Box::new(source))])), calls)
+    }
+
+    #[tokio::test]
+    async fn many_callers_fetch_one_token() {
+        let (entra, calls) = entra(Duration::from_secs(3600));
+        let asking = (0..50).map(|_| {
+            let entra = entra.clone();
+            tokio::spawn(async move { entra.authorization("read", "x").await.unwrap() })
+        });
+        for asked in asking.collect::<Vec<_>>() {
+            assert_eq!(asked.await.unwrap(), "Bearer secret1");
+        }
+        assert_eq!(calls.load(Ordering::SeqCst), 1);
+        assert!(!format!("{entra:?}").contains("secret"));
+    }
+
+    #[tokio::test]
+    async fn a_token_near_its_end_is_replaced() {
+        let (entra, calls) = entra(Duration::from_secs(60));
+        entra.authorization("read", "x").await.unwrap();
+        assert_eq!(entra.authorization("read", "x").await.unwrap(), "Bearer secret2");
+        assert_eq!(calls.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn without_any_source_the_hint_names_the_variables() {
+        let entra = Entra::with_sources(Context::new(), Vec::new());
+        let error = entra.authorization("read", "x").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Permission);
+        assert!(error.hint_text().unwrap().contains("AZURE_STORAGE_KEY"));
+    }
+}

@@ -1,0 +1,181 @@
+//! Who asks: a key that signs, a SAS that grants, or a token that names.
+
+mod entra;
+mod sas;
+mod shared_key;
+mod surroundings;
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+use http::header::{AUTHORIZATION, HeaderMap};
+
+use super::address::AzureAddress;
+use super::settings::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, Settings};
+use crate::error::{Error, ErrorKind, Result};
+use crate::http::HttpClient;
+
+pub(super) use entra::Entra;
+pub(super) use sas::Sas;
+pub(super) use shared_key::{CONTENT_MD5, SharedKey};
+
+/// What lets us in. None of its forms shows a secret when printed.
+#[derive(Clone, Debug)]
+pub(super) enum Credential {
+    /// The account's key signs every request.
+    SharedKey(SharedKey),
+    /// A signature made before goes along with every request.
+    Sas(Sas),
+    /// A token of Microsoft Entra.
+    Entra(Arc<Entra>),
+}
+
+impl Credential {
+    /// Finds the credential for `address`. Sends nothing: Entra is asked with the first request.
+    ///
+    /// A SAS in the URL comes first; then, if they belong to this account, the connection string, the key and the
+    /// SAS of the environment; the published key for an emulator on this machine; Entra last.
+    pub(super) fn find(
+        address: &AzureAddress,
+        endpoint_given: bool,
+        settings: &Settings,
+        http: &HttpClient,
+    ) -> Result<Self> {
+        let endpoint = &address.endpoint;
+        let account = endpoint.account.as_str();
+        if let Some(sas) = &address.sas {
+            return Ok(Self::Sas(Sas::new(sas)));
+        }
+        // A key only signs, but a SAS or a token is itself what a thief wants. It goes to the service, to the
+        // endpoint the user named, and to no other host that happens to carry the account in its path.
+        let configured = settings.endpoint().ok().flatten();
+        let trusted = endpoint.is_azure()
+            || (address.short && endpoint_given)
+            || configured.is_some_and(|configured| configured.origin == endpoint.origin);
+        if let Some(connection) = &settings.connection {
+            let same = connection.account.as_deref().is_none_or(|name| name == account);
+            match (&connection.key, &connection.sas) {
+                (Some(key), _) if same => return SharedKey::new(account, key).map(Self::SharedKey),
+                (None, Some(sas)) if same && trusted => return Ok(Self::Sas(Sas::new(sas))),
+                _ => {}
+            }
+        }
+        let named = settings.account.as_deref();
+        if let Some(key) = settings.key.as_ref().filter(|_| named.is_none_or(|name| name == account)) {
+            return SharedKey::new(account, key).map(Self::SharedKey);
+        }
+        let own = address.short || named == Some(account);
+        if let Some(sas) = settings.sas.as_ref().filter(|_| own && trusted) {
+            return Ok(Self::Sas(Sas::new(sas)));
+        }
+        if account == DEVELOPMENT_ACCOUNT && endpoint.origin.is_loopback() {
+            return SharedKey::new(account, DEVELOPMENT_KEY).map(Self::SharedKey);
+        }
+        if endpoint.origin.is_secure() && trusted {
+            return Ok(Self::Entra(Arc::new(Entra::new(http.clone()))));
+        }
+        Err(Error::new(
+            ErrorKind::Permission,
+            "open",
+            address.name(&address.key),
+            "no credential found for this account",
+        )
+        .hint(
+            "set AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY (or AZURE_STORAGE_CONNECTION_STRING, \
+                 AZURE_STORAGE_SAS_TOKEN), or add a SAS to the URL",
+        ))
+    }
+
+    /// What goes behind the query of every URL; a secret.
+    pub(super) fn query(&self) -> Option<&str> {
+        match self {
+            Self::Sas(sas) => Some(sas.query()),
+            _ => None,
+        }
+    }
+
+    /// Adds the `Authorization` header where there is one. `path` as sent, `query` unescaped.
+    pub(super) async fn authorize(
+        &self,
+        request: Unsigned<'_>,
+        headers: &mut HeaderMap,
+        operation: &'static str,
+        object: &str,
+    ) -> Result<()> {
+        let value = match self {
+            Self::Sas(_) => return Ok(()),
+            Self::SharedKey(key) => {
+                let text = key.authorize(request.method, request.path, request.query, headers);
+                HeaderValue::try_from(text).map(|mut value| {
+                    value.set_sensitive(true);
+                    value
+                })
+            }
+            Self::Entra(entra) => Ok(entra.authorization(operation, object).await?),
+        };
+        let value = value
+            .map_err(|_| Error::new(ErrorKind::Usage, operation, object, "the account's name is odd"))?;
+        headers.insert(AUTHORIZATION, value);
+        Ok(())
+    }
+}
+
+/// What is signed besides the headers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unsigned<'a> {
+    pub(super) method: &'a str,
+    pub(super) path: &'a str,
+    pub(super) query: &'a [(&'a str, &'a str)],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::HttpOptions;
+    use crate::store::StoreOptions;
+
+    fn settings(variables: &[(&str, &str)]) -> Settings {
+        Settings::from_lookup(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+        .unwrap()
+    }
+
+    fn find(url: &str, variables: &[(&str, &str)]) -> Result<&'static str> {
+        let (options, settings) = (StoreOptions::default(), settings(variables));
+        let address = AzureAddress::parse_with(url, &options, &settings)?;
+        let http = HttpClient::new(HttpOptions::default())?;
+        Ok(match Credential::find(&address, false, &settings, &http)? {
+            Credential::SharedKey(_) => "key",
+            Credential::Sas(_) => "sas",
+            Credential::Entra(_) => "entra",
+        })
+    }
+
+    const ACCOUNT: (&str, &str) = ("AZURE_STORAGE_ACCOUNT", "acc");
+    const KEY: (&str, &str) = ("AZURE_STORAGE_KEY", "a2V5");
+    const SAS: (&str, &str) = ("AZURE_STORAGE_SAS_TOKEN", "sv=1&sig=x");
+
+    #[test]
+    fn credentials_are_found_in_order() {
+        let blob = "https://acc.blob.core.windows.net/c/k";
+        assert_eq!(find("az://c/k", &[ACCOUNT, KEY, SAS]).unwrap(), "key");
+        assert_eq!(find("az://c/k", &[ACCOUNT, SAS]).unwrap(), "sas");
+        assert_eq!(find("az://c/k", &[ACCOUNT]).unwrap(), "entra");
+        assert_eq!(find(&format!("{blob}?sig=x"), &[ACCOUNT, KEY]).unwrap(), "sas");
+        assert_eq!(find(blob, &[ACCOUNT, KEY]).unwrap(), "key");
+        assert_eq!(find("https://other.blob.core.windows.net/c", &[ACCOUNT, KEY, SAS]).unwrap(), "entra");
+        assert_eq!(find("http://127.0.0.1:1/devstoreaccount1/c", &[]).unwrap(), "key");
+        let connection = ("AZURE_STORAGE_CONNECTION_STRING", "AccountName=acc;SharedAccessSignature=sig=x");
+        assert_eq!(find("az://c/k", &[connection, KEY]).unwrap(), "sas");
+    }
+
+    #[test]
+    fn secrets_do_not_go_to_hosts_that_nobody_named() {
+        let error = find("http://127.0.0.1:1/acc/c", &[ACCOUNT, SAS]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Permission);
+        assert!(find("https://evil.example/acc/c", &[ACCOUNT, SAS]).is_err());
+        let endpoint = ("AZURE_STORAGE_ENDPOINT", "https://store.example/acc");
+        assert_eq!(find("https://store.example/acc/c", &[ACCOUNT, SAS, endpoint]).unwrap(), "sas");
+    }
+}

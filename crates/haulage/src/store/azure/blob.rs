@@ -1,0 +1,156 @@
+//! Whole blobs and ranges of them: head, get, put, delete.
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+
+use super::auth::CONTENT_MD5;
+use super::body::{Guard, md5_of};
+use super::meta::{self, BODY_CRC64, text};
+use super::service::set;
+use super::{AzureStore, RANGE_CHECKSUM_MAX};
+use crate::checksum::{Crc64, Md5};
+use crate::error::{ErrorKind, Result};
+use crate::store::{GetOptions, GetResult, ObjectMeta, Payload, Phase, PutOptions, PutResult, Trace};
+
+const RANGE: HeaderName = HeaderName::from_static("x-ms-range");
+const RANGE_CRC64: HeaderName = HeaderName::from_static("x-ms-range-get-content-crc64");
+
+pub(super) async fn head(store: &AzureStore, key: &str, trace: &Trace) -> Result<ObjectMeta> {
+    let name = store.display(key);
+    let asked = store.asked("inspect", &name, 'r', ErrorKind::Service);
+    let operation = store.operation(Method::HEAD, key, &[], HeaderMap::new(), Bytes::new());
+    let response = store.service.send(operation, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    Ok(meta::read(key, response.headers()))
+}
+
+pub(super) async fn get(
+    store: &AzureStore,
+    key: &str,
+    options: &GetOptions,
+    trace: &Trace,
+) -> Result<GetResult> {
+    let name = store.display(key);
+    let asked = store.asked("read", &name, 'r', ErrorKind::SourceChanged);
+    if let Some(range) = options.range.filter(|range| range.len == 0) {
+        return empty(store, key, range.offset, trace).await;
+    }
+    let short = options.range.is_some_and(|range| range.len <= RANGE_CHECKSUM_MAX);
+    let checked = options.range_checksum && short && store.range_checksum.load(Ordering::Relaxed);
+    let mut headers = HeaderMap::new();
+    if let Some(range) = options.range {
+        set(&mut headers, RANGE, &format!("bytes={}-{}", range.offset, range.end() - 1), asked)?;
+    }
+    if let Some(etag) = &options.if_match {
+        meta::write_if_match(&mut headers, etag, asked)?;
+    }
+    let plain = headers.clone();
+    if checked {
+        headers.insert(RANGE_CRC64, HeaderValue::from_static("true"));
+    }
+    trace.mark(Phase::Ready);
+    let operation = store.operation(Method::GET, key, &[], headers, Bytes::new());
+    let response = match store.service.send(operation, asked, trace).await {
+        // An emulator that does not know the header says so; from then on it is not asked again.
+        Err(error) if checked && is_unknown_header(&error) => {
+            store.range_checksum.store(false, Ordering::Relaxed);
+            let operation = store.operation(Method::GET, key, &[], plain, Bytes::new());
+            store.service.send(operation, asked, trace).await?
+        }
+        other => other?,
+    };
+    let (head, body) = response.into_parts();
+    let whole = head.status == StatusCode::OK;
+    if let Some(range) = options.range {
+        let asked_for = format!("bytes {}-", range.offset);
+        let answered = text(&head.headers, &CONTENT_RANGE);
+        if whole || answered.is_none_or(|answered| !answered.starts_with(&asked_for)) {
+            return Err(
+                asked.error(ErrorKind::Service, "the service answered with another range than asked for")
+            );
+        }
+    }
+    let meta = meta::read(key, &head.headers);
+    let len = text(&head.headers, &CONTENT_LENGTH).and_then(|text| text.parse().ok());
+    let len: u64 =
+        len.ok_or_else(|| asked.error(ErrorKind::Service, "the answer does not say its length"))?;
+    if options.range.is_some_and(|range| range.len != len) {
+        return Err(asked.error(ErrorKind::SourceChanged, "the blob is shorter than it was when listed"));
+    }
+    Ok(GetResult {
+        meta,
+        payload: if len == 0 { Bytes::new().into() } else { Payload::stream(len, body) },
+        crc64: text(&head.headers, &BODY_CRC64).and_then(|text| Crc64::from_azure(&text)),
+        md5: text(&head.headers, &CONTENT_MD5).and_then(|text| Md5::from_base64(&text)),
+    })
+}
+
+/// HTTP has no range of no bytes.
+async fn empty(store: &AzureStore, key: &str, offset: u64, trace: &Trace) -> Result<GetResult> {
+    let meta = head(store, key, trace).await?;
+    if offset > meta.size {
+        let name = store.display(key);
+        let asked = store.asked("read", &name, 'r', ErrorKind::SourceChanged);
+        return Err(asked.error(ErrorKind::SourceChanged, "the blob is shorter than it was when listed"));
+    }
+    Ok(GetResult { meta, payload: Bytes::new().into(), crc64: None, md5: None })
+}
+
+fn is_unknown_header(error: &crate::Error) -> bool {
+    matches!(error.status(), Some(400 | 501))
+}
+
+pub(super) async fn put(
+    store: &AzureStore,
+    key: &str,
+    payload: Payload,
+    options: &PutOptions,
+    trace: &Trace,
+) -> Result<PutResult> {
+    let name = store.display(key);
+    let asked = store.asked("write", &name, 'w', ErrorKind::Exists);
+    let body = payload.collect().await?;
+    let crc64 = Crc64::of(&body);
+    let mut attributes = options.attributes.clone();
+    if attributes.crc64.is_some_and(|expected| expected != crc64) {
+        return Err(asked.error(ErrorKind::Integrity, "the bytes to be written do not fit their CRC64"));
+    }
+    attributes.crc64 = Some(crc64);
+    let guard = Guard::of(&body, crc64, options.checksum, attributes.md5, asked).await?;
+    match (guard, attributes.md5) {
+        (Guard::Md5(md5), None) => attributes.md5 = Some(md5),
+        // The service compares this one itself.
+        (Guard::Md5(_), Some(_)) | (_, None) => {}
+        (_, Some(expected)) => {
+            if md5_of(body.clone(), asked).await? != expected {
+                return Err(asked.error(ErrorKind::Integrity, "the bytes to be written do not fit their MD5"));
+            }
+        }
+    }
+    let mut headers = HeaderMap::with_capacity(16);
+    headers.insert("x-ms-blob-type", HeaderValue::from_static("BlockBlob"));
+    meta::write(&mut headers, key, &attributes, asked)?;
+    meta::write_precondition(&mut headers, &options.precondition, asked)?;
+    guard.write(&mut headers, asked)?;
+    trace.mark(Phase::Ready);
+    let operation = store.operation(Method::PUT, key, &[], headers, body);
+    let response = store.service.send(operation, asked, trace).await?;
+    guard.check_echo(response.headers(), asked)?;
+    trace.mark(Phase::Committed);
+    Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64) })
+}
+
+pub(super) async fn delete(store: &AzureStore, key: &str, trace: &Trace) -> Result<()> {
+    let name = store.display(key);
+    let asked = store.asked("delete", &name, 'd', ErrorKind::Service);
+    let mut headers = HeaderMap::new();
+    // A blob with snapshots cannot go without them.
+    headers.insert("x-ms-delete-snapshots", HeaderValue::from_static("include"));
+    let operation = store.operation(Method::DELETE, key, &[], headers, Bytes::new());
+    store.service.send(operation, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    Ok(())
+}

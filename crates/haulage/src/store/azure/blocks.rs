@@ -1,0 +1,148 @@
+//! A blob written block by block: Put Block in any order, then Put Block List.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::Method;
+use http::header::HeaderMap;
+
+use super::AzureStore;
+use super::body::Guard;
+use super::meta;
+use super::service::Operation;
+use super::xml;
+use crate::checksum::Crc64;
+use crate::error::{ErrorKind, Result};
+use crate::store::{
+    Attributes, BlockId, BlockRange, BlockWriter, Payload, Phase, PutOptions, PutResult, Trace,
+};
+
+/// A blob in the making. The service keeps staged blocks for a week, whoever staged them.
+pub(super) struct AzureBlocks {
+    store: AzureStore,
+    key: String,
+    size: u64,
+    options: PutOptions,
+}
+
+impl AzureBlocks {
+    pub(super) fn new(store: AzureStore, key: &str, size: u64, options: &PutOptions) -> Self {
+        Self { store, key: key.to_owned(), size, options: options.clone() }
+    }
+
+    fn operation<'a>(
+        &'a self,
+        method: Method,
+        query: &'a [(&'a str, &'a str)],
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Operation<'a> {
+        self.store.operation(method, &self.key, query, headers, body)
+    }
+}
+
+#[async_trait]
+impl BlockWriter for AzureBlocks {
+    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId> {
+        let name = self.store.display(&self.key);
+        let asked = self.store.asked("write block of", &name, 'w', ErrorKind::Exists);
+        let body = payload.collect().await?;
+        if body.len() as u64 != range.len {
+            let cause = format!("a block of {} bytes holds {}", range.len, body.len());
+            return Err(asked.error(ErrorKind::SourceChanged, cause));
+        }
+        let id = BlockId { range, crc64: Crc64::of(&body) };
+        let guard = Guard::of(&body, id.crc64, self.options.checksum, None, asked).await?;
+        let mut headers = HeaderMap::with_capacity(12);
+        guard.write(&mut headers, asked)?;
+        trace.mark(Phase::Ready);
+        let encoded = id.encode();
+        let query = [("blockid", encoded.as_str()), ("comp", "block")];
+        let operation = self.operation(Method::PUT, &query, headers, body);
+        let response = self.store.service.send(operation, asked, trace).await?;
+        guard.check_echo(response.headers(), asked)?;
+        trace.mark(Phase::Committed);
+        Ok(id)
+    }
+
+    async fn staged(&self, trace: &Trace) -> Result<Vec<BlockId>> {
+        let name = self.store.display(&self.key);
+        let asked = self.store.asked("list blocks of", &name, 'r', ErrorKind::Service);
+        let query = [("comp", "blocklist"), ("blocklisttype", "uncommitted")];
+        let operation = self.operation(Method::GET, &query, HeaderMap::new(), Bytes::new());
+        let response = match self.store.service.send(operation, asked, trace).await {
+            Ok(response) => response,
+            // Neither blob nor block: nothing is staged.
+            Err(error) if error.service_code() == Some("BlobNotFound") => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let page = response.into_body().collect().await?;
+        trace.mark(Phase::Committed);
+        let malformed =
+            |xml::Malformed(why)| asked.error(ErrorKind::Service, format!("unreadable block list: {why}"));
+        xml::uncommitted_blocks(&page).map_err(malformed)
+    }
+
+    async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
+        let name = self.store.display(&self.key);
+        let asked = self.store.asked("commit", &name, 'w', ErrorKind::Exists);
+        // The service never looks at the whole, so a wrong list must be caught here, before it has the name.
+        let crc64 = whole(blocks, self.size).map_err(|why| asked.error(ErrorKind::Integrity, why))?;
+        if attributes.crc64.is_some_and(|expected| expected != crc64) {
+            return Err(
+                asked.error(ErrorKind::Integrity, "the blocks together do not fit the CRC64 of the whole")
+            );
+        }
+        let attributes = Attributes { crc64: Some(crc64), ..attributes.clone() };
+        let ids: Vec<String> = blocks.iter().map(BlockId::encode).collect();
+        let body = Bytes::from(xml::block_list(&ids));
+        let guard = Guard::of(&body, Crc64::of(&body), self.options.checksum, None, asked).await?;
+        let mut headers = HeaderMap::with_capacity(16);
+        meta::write(&mut headers, &self.key, &attributes, asked)?;
+        meta::write_precondition(&mut headers, &self.options.precondition, asked)?;
+        guard.write(&mut headers, asked)?;
+        trace.mark(Phase::Ready);
+        let operation = self.operation(Method::PUT, &[("comp", "blocklist")], headers, body);
+        let response = self.store.service.send(operation, asked, trace).await?;
+        guard.check_echo(response.headers(), asked)?;
+        trace.mark(Phase::Committed);
+        Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64) })
+    }
+
+    /// Leaves what is staged: the service forgets it after a week, and until then a later run may go on from it.
+    async fn abandon(&self) {}
+}
+
+/// The CRC64 of the blocks together, which must cover the whole without gap or overlap.
+fn whole(blocks: &[BlockId], size: u64) -> Result<Crc64, String> {
+    let (mut end, mut crc64) = (0, Crc64::EMPTY);
+    for block in blocks {
+        if block.range.offset != end {
+            return Err(format!("the block at byte {} should begin at {end}", block.range.offset));
+        }
+        end = block.range.end();
+        crc64 = crc64.combine(block.crc64, block.range.len);
+    }
+    if end != size {
+        return Err(format!("the blocks hold {end} bytes of {size}"));
+    }
+    Ok(crc64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(offset: u64, bytes: &[u8]) -> BlockId {
+        BlockId { range: BlockRange { offset, len: bytes.len() as u64 }, crc64: Crc64::of(bytes) }
+    }
+
+    #[test]
+    fn blocks_must_cover_the_whole() {
+        let blocks = [id(0, b"1234"), id(4, b"56789")];
+        assert_eq!(whole(&blocks, 9), Ok(Crc64::of(b"123456789")));
+        assert_eq!(whole(&[], 0), Ok(Crc64::EMPTY));
+        assert!(whole(&blocks, 10).is_err());
+        assert!(whole(&blocks[1..], 9).is_err());
+        assert!(whole(&[blocks[1], blocks[0]], 9).is_err());
+    }
+}

@@ -1,0 +1,289 @@
+//! From the service's answer to an error that says what to do.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{HeaderMap, RETRY_AFTER};
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use super::auth::Credential;
+use crate::error::{Error, ErrorKind, Retry};
+
+/// What was asked, as far as errors need it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    /// In words: `read`, `write`, ...
+    pub(super) operation: &'static str,
+    /// What it was done to, without secrets.
+    pub(super) object: &'a str,
+    /// The container's URL, for hints.
+    pub(super) container: &'a str,
+    /// The SAS permission it needs.
+    pub(super) permission: char,
+    /// What a precondition that does not hold means.
+    pub(super) unmet: ErrorKind,
+}
+
+impl Asked<'_> {
+    pub(super) fn error(self, kind: ErrorKind, cause: impl Into<String>) -> Error {
+        Error::new(kind, self.operation, self.object, cause)
+    }
+}
+
+/// Makes an error of an answer that is no success. No text of the service goes through
+/// but the first line of its message: the rest may repeat a signature.
+pub(super) fn service_error(
+    asked: Asked<'_>,
+    credential: &Credential,
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Error {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let (code, message) = parse(body);
+    let code = header("x-ms-error-code").map(str::to_owned).or(code);
+    let word = code.as_deref().unwrap_or_default();
+    let error = classify(asked, credential, status.as_u16(), word, message.as_deref());
+    let retry = match status.as_u16() {
+        408 | 429 | 500 | 502 | 503 | 504 => match header(RETRY_AFTER.as_str()).and_then(retry_after) {
+            Some(wait) => Retry::After(wait),
+            None => Retry::Backoff,
+        },
+        _ => error.retry_advice(),
+    };
+    error.retry(retry).service(status.as_u16(), code)
+}
+
+fn classify(
+    asked: Asked<'_>,
+    credential: &Credential,
+    status: u16,
+    code: &str,
+    message: Option<&str>,
+) -> Error {
+    use ErrorKind::{Busy, Exists, Integrity, NotFound, Permission, Service, SourceChanged, Usage};
+    match (status, code) {
+        (_, "ContainerNotFound") => asked
+            .error(NotFound, "no such container")
+            .hint(format!("create it with: haul mb {}", asked.container)),
+        (_, "BlobNotFound") => asked.error(NotFound, "no such blob"),
+        (404, _) => asked.error(NotFound, "not found").hint("check the name of account, container and blob"),
+        (_, "ContainerAlreadyExists") => asked.error(Exists, "the container exists already"),
+        (_, "ContainerBeingDeleted") => asked
+            .error(Service, "the container is still being deleted")
+            .retry(Retry::Backoff)
+            .hint("the service needs about half a minute for that; try again then"),
+        (_, "BlobAlreadyExists" | "UnmodifiedSinceConditionNotMet") => asked.error(Exists, "the blob exists already"),
+        (_, "LeaseIdMissing" | "LeaseLost" | "LeaseIdMismatchWithBlobOperation") => {
+            asked.error(Permission, "the blob is under a lease").hint("break the lease, or wait for its end")
+        }
+        (_, "BlobImmutableDueToPolicy") => asked.error(Permission, "a policy keeps the blob from being changed"),
+        (412, _) | (_, "ConditionNotMet") if asked.unmet == SourceChanged => {
+            asked.error(SourceChanged, "the blob changed while it was read").hint("run the same command again")
+        }
+        (412, _) => asked.error(asked.unmet, "the blob at the destination has changed"),
+        (416, _) => asked.error(SourceChanged, "the blob is shorter than it was when listed"),
+        // Azurite answers a wrong MD5 with InvalidOperation.
+        (400, "Md5Mismatch" | "Crc64Mismatch" | "InvalidOperation") => asked
+            .error(Integrity, "the bytes that arrived do not fit their checksum")
+            .retry(Retry::Backoff),
+        (400, "InvalidMd5" | "InvalidCrc64") => asked.error(Service, "the service did not take the checksum"),
+        (_, "InvalidBlockList") => asked
+            .error(Service, "a block of the list is no longer there")
+            .hint("somebody else wrote this blob, or its blocks are older than a week; run the same command again"),
+        (401 | 403, _) => refused(asked, credential, code, message),
+        (429 | 503, _) | (_, "OperationTimedOut" | "ServerBusy") => asked.error(Busy, busy(code)),
+        (400, "UnsupportedHeader" | "InvalidHeaderValue") | (501, _) => asked
+            .error(Service, described(status, code, message))
+            .hint("an emulator may lack CRC64: start Azurite with --loose, or use --checksum md5"),
+        (400, "InvalidResourceName" | "InvalidUri" | "OutOfRangeInput") => {
+            asked.error(Usage, "the service does not take this name").hint(
+                "container names have 3 to 63 lower-case letters, digits and hyphens; blob names at most 1,024 characters",
+            )
+        }
+        (301..=308, _) => asked
+            .error(Service, format!("the service answered with a redirect (HTTP {status})"))
+            .hint("check the endpoint: a blob service does not redirect"),
+        _ => asked.error(Service, described(status, code, message)),
+    }
+}
+
+fn busy(code: &str) -> String {
+    if code.is_empty() { "the service is busy".to_owned() } else { format!("the service is busy ({code})") }
+}
+
+fn described(status: u16, code: &str, message: Option<&str>) -> String {
+    match (code, message) {
+        ("", None) => format!("HTTP {status}"),
+        ("", Some(message)) => format!("HTTP {status}: {message}"),
+        (code, None) => format!("{code} (HTTP {status})"),
+        (code, Some(message)) => format!("{code}: {message}"),
+    }
+}
+
+/// Why we were not let in, and how to get in.
+fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Option<&str>) -> Error {
+    let word = if code.is_empty() { "access refused" } else { code };
+    let error = |cause: String| asked.error(ErrorKind::Permission, cause);
+    match credential {
+        Credential::Sas(sas) if sas.has_expired() => {
+            let end = sas.expires.as_deref().unwrap_or_default();
+            error(format!("the SAS expired on {end}")).hint("make a new SAS and run the same command again")
+        }
+        Credential::Sas(sas) if !sas.allows(asked.permission) => {
+            let has = sas.permissions.as_deref().unwrap_or_default();
+            error(format!("the SAS lacks permission `{}` (it has `{has}`)", asked.permission))
+                .hint(format!("make a SAS with sp={}{has}", asked.permission))
+        }
+        Credential::Sas(_) => error(format!("the SAS was refused ({word})")).hint(
+            "check that it was copied whole, for this container, and that it covers blobs and containers",
+        ),
+        Credential::SharedKey(_) if code == "AuthenticationFailed" => {
+            error("the service does not know this key (AuthenticationFailed)".to_owned())
+                .hint("check AZURE_STORAGE_KEY and that this machine's clock is right")
+        }
+        Credential::Entra(_) if code == "AuthorizationPermissionMismatch" => {
+            let role = if matches!(asked.permission, 'r' | 'l') { "Reader" } else { "Contributor" };
+            error("your identity may not do this (AuthorizationPermissionMismatch)".to_owned())
+                .hint(format!("ask for the role `Storage Blob Data {role}` on the account or container"))
+        }
+        Credential::Entra(_) if code == "InvalidAuthenticationInfo" => {
+            error("the token was refused (InvalidAuthenticationInfo)".to_owned())
+                .hint("sign in again with: az login")
+        }
+        _ if code == "AuthorizationFailure" => {
+            error("the account's network rules refuse this machine".to_owned())
+                .hint("add this network in the portal: Storage account, Networking")
+        }
+        _ => {
+            let cause = described(403, word, message);
+            error(cause)
+                .hint("check the credential: a key needs AZURE_STORAGE_KEY, Entra a data role on the account")
+        }
+    }
+}
+
+/// Code and the first line of the message.
+fn parse(body: &[u8]) -> (Option<String>, Option<String>) {
+    let Ok(text) = std::str::from_utf8(body) else { return (None, None) };
+    let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
+    let (mut code, mut message, mut inside) = (None, None, String::new());
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(start)) => inside = start.name().0.to_owned(),
+            Ok(Event::End(_)) => inside.clear(),
+            Ok(Event::Text(text)) => match inside.as_str() {
+                "Code" => code = Some(text.trim().to_owned()),
+                "Message" if message.is_none() => {
+                    let line = text.trim().lines().next().unwrap_or_default();
+                    let short: String = line.chars().take(200).collect();
+                    message = (!short.is_empty() && !short.contains("sig=")).then_some(short);
+                }
+                _ => {}
+            },
+            Ok(Event::Eof) | Err(_) => return (code, message),
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Reads `Retry-After`: seconds or a date. An hour is the most that anybody will be told to wait.
+fn retry_after(text: &str) -> Option<Duration> {
+    let wait = match text.trim().parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).unwrap_or_default(),
+    };
+    Some(wait.min(Duration::from_secs(3600)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::auth::{Sas, SharedKey};
+    use super::*;
+
+    const ASKED: Asked<'_> = Asked {
+        operation: "read",
+        object: "az://c/k",
+        container: "az://c",
+        permission: 'r',
+        unmet: ErrorKind::SourceChanged,
+    };
+
+    fn answer(status: u16, code: &'static str, credential: &Credential) -> Error {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-ms-error-code", http::HeaderValue::from_static(code));
+        service_error(ASKED, credential, StatusCode::from_u16(status).unwrap(), &headers, &Bytes::new())
+    }
+
+    fn key() -> Credential {
+        Credential::SharedKey(SharedKey::new("a", "a2V5").unwrap())
+    }
+
+    #[test]
+    fn answers_become_kinds() {
+        use ErrorKind::*;
+        for (status, code, kind) in [
+            (404, "ContainerNotFound", NotFound),
+            (404, "BlobNotFound", NotFound),
+            (409, "BlobAlreadyExists", Exists),
+            (409, "ContainerAlreadyExists", Exists),
+            (412, "ConditionNotMet", SourceChanged),
+            (400, "Md5Mismatch", Integrity),
+            (400, "Crc64Mismatch", Integrity),
+            (403, "AuthenticationFailed", Permission),
+            (401, "NoAuthenticationInformation", Permission),
+            (503, "ServerBusy", Busy),
+            (500, "OperationTimedOut", Busy),
+            (500, "InternalError", Service),
+            (418, "", Service),
+        ] {
+            let error = answer(status, code, &key());
+            assert_eq!((error.kind(), error.status()), (kind, Some(status)), "{status} {code}");
+        }
+        assert_eq!(answer(500, "InternalError", &key()).retry_advice(), Retry::Backoff);
+        assert_eq!(answer(400, "Crc64Mismatch", &key()).retry_advice(), Retry::Backoff);
+        assert_eq!(answer(404, "BlobNotFound", &key()).retry_advice(), Retry::Never);
+        let error = answer(404, "ContainerNotFound", &key());
+        assert_eq!(error.hint_text(), Some("create it with: haul mb az://c"));
+    }
+
+    #[test]
+    fn a_sas_that_does_not_do_says_why() {
+        let expired = Credential::Sas(Sas::new("se=2020-01-01T00%3A00%3A00Z&sp=r&sig=x"));
+        assert_eq!(
+            answer(403, "AuthenticationFailed", &expired).cause(),
+            "the SAS expired on 2020-01-01T00:00:00Z"
+        );
+        let other = Credential::Sas(Sas::new("se=2999-01-01&sp=wl&sig=x"));
+        let error = answer(403, "AuthorizationPermissionMismatch", &other);
+        assert_eq!(error.cause(), "the SAS lacks permission `r` (it has `wl`)");
+    }
+
+    #[test]
+    fn the_body_gives_code_and_first_line_but_no_signature() {
+        let body = "\u{feff}<?xml version=\"1.0\"?><Error><Code>Odd</Code><Message>It is odd.\nRequestId:1</Message>\
+                    <AuthenticationErrorDetail>sig=c2VjcmV0</AuthenticationErrorDetail></Error>";
+        let error = service_error(ASKED, &key(), StatusCode::CONFLICT, &HeaderMap::new(), &Bytes::from(body));
+        assert_eq!(error.cause(), "Odd: It is odd.");
+        assert_eq!(error.service_code(), Some("Odd"));
+        assert!(!format!("{error:?}").contains("c2VjcmV0"));
+        let html = Bytes::from_static(b"<html><body>502 <br> & more");
+        let error = service_error(ASKED, &key(), StatusCode::BAD_GATEWAY, &HeaderMap::new(), &html);
+        assert_eq!((error.cause(), error.retry_advice()), ("HTTP 502", Retry::Backoff));
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after("Fri, 01 Jan 2010 00:00:00 GMT"), Some(Duration::ZERO));
+        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
+        assert!(retry_after(&soon).unwrap() > Duration::from_secs(25));
+        assert_eq!(retry_after("soon"), None);
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, http::HeaderValue::from_static("3"));
+        let error = service_error(ASKED, &key(), StatusCode::SERVICE_UNAVAILABLE, &headers, &Bytes::new());
+        assert_eq!(error.retry_advice(), Retry::After(Duration::from_secs(3)));
+    }
+}

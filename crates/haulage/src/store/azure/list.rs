@@ -1,0 +1,107 @@
+//! Lists, page after page: blobs of a container, containers of an account.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::Method;
+use http::header::HeaderMap;
+
+use super::AzureStore;
+use super::service::Operation;
+use super::xml;
+use crate::error::{ErrorKind, Result};
+use crate::store::{ListPage, ListRequest, Lister, Phase, Trace};
+
+/// The blobs of a container.
+pub(super) struct AzureLister {
+    store: AzureStore,
+    request: ListRequest,
+    next: Next,
+}
+
+/// Where the next page begins.
+enum Next {
+    First,
+    After(String),
+    Done,
+}
+
+impl Next {
+    fn marker(&self) -> Option<&str> {
+        match self {
+            Self::After(marker) => Some(marker),
+            Self::First | Self::Done => None,
+        }
+    }
+
+    fn from(marker: Option<String>) -> Self {
+        marker.map_or(Self::Done, Self::After)
+    }
+}
+
+impl AzureLister {
+    pub(super) fn new(store: AzureStore, request: ListRequest) -> Self {
+        Self { store, request, next: Next::First }
+    }
+}
+
+#[async_trait]
+impl Lister for AzureLister {
+    async fn next_page(&mut self, trace: &Trace) -> Result<Option<ListPage>> {
+        if matches!(self.next, Next::Done) {
+            return Ok(None);
+        }
+        self.store.need_container("list")?;
+        // In the order of the alphabet, in which the signature wants them anyway.
+        let mut query = vec![("comp", "list")];
+        if self.request.hierarchical {
+            query.push(("delimiter", "/"));
+        }
+        query.push(("include", "metadata"));
+        query.extend(self.next.marker().map(|marker| ("marker", marker)));
+        if !self.request.prefix.is_empty() {
+            query.push(("prefix", &self.request.prefix));
+        }
+        query.push(("restype", "container"));
+        let name = self.store.display(&self.request.prefix);
+        let asked = self.store.asked("list", &name, 'l', ErrorKind::Service);
+        let operation = self.store.operation(Method::GET, "", &query, HeaderMap::new(), Bytes::new());
+        let response = self.store.service.send(operation, asked, trace).await?;
+        let page = response.into_body().collect().await?;
+        trace.mark(Phase::Committed);
+        let malformed =
+            |xml::Malformed(why)| asked.error(ErrorKind::Service, format!("unreadable list: {why}"));
+        let (list, marker) = xml::blobs(&page).map_err(malformed)?;
+        self.next = Next::from(marker);
+        Ok(Some(list))
+    }
+}
+
+/// All containers of the account.
+pub(super) async fn containers(store: &AzureStore, trace: &Trace) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut next = Next::First;
+    let name = store.address().endpoint.to_string();
+    let asked = store.asked("list containers of", &name, 'l', ErrorKind::Service);
+    while !matches!(next, Next::Done) {
+        let mut query = vec![("comp", "list")];
+        query.extend(next.marker().map(|marker| ("marker", marker)));
+        let headers = HeaderMap::new();
+        let operation = Operation {
+            method: Method::GET,
+            container: "",
+            key: "",
+            query: &query,
+            headers,
+            body: Bytes::new(),
+        };
+        let response = store.service.send(operation, asked, trace).await?;
+        let page = response.into_body().collect().await?;
+        let malformed =
+            |xml::Malformed(why)| asked.error(ErrorKind::Service, format!("unreadable list: {why}"));
+        let (found, marker) = xml::containers(&page).map_err(malformed)?;
+        names.extend(found);
+        next = Next::from(marker);
+    }
+    trace.mark(Phase::Committed);
+    Ok(names)
+}

@@ -1,0 +1,176 @@
+//! One request to the service: its URL, its headers, its credential, and the judgement of its answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Response, Uri};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::address::Endpoint;
+use super::auth::{Credential, Unsigned};
+use super::error::{Asked, service_error};
+use crate::error::{Error, ErrorKind, Result};
+use crate::http::{HttpClient, ResponseBody};
+use crate::store::Trace;
+
+/// The version of the service's interface that we speak: the oldest that has all we use (CRC64 since
+/// 2019-02-02, blobs of 5,000 MiB in one put since 2019-12-12, names that XML cannot hold since 2021-02-12), because
+/// emulators and private clouds lag behind.
+const VERSION: HeaderValue = HeaderValue::from_static("2021-12-02");
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("haulage/", env!("CARGO_PKG_VERSION")));
+
+/// Everything but what a URL never escapes; `/` stays, as it parts folders in names.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// An error's text is short; more of an answer is not read.
+const ERROR_MAX: usize = 64 << 10;
+
+/// An account and the way in. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Service(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    endpoint: Endpoint,
+    credential: Credential,
+    http: HttpClient,
+    date: DateHeader,
+}
+
+/// What to send.
+#[derive(Debug)]
+pub(super) struct Operation<'a> {
+    pub(super) method: Method,
+    /// Empty for the account.
+    pub(super) container: &'a str,
+    /// Empty for the container.
+    pub(super) key: &'a str,
+    /// Not escaped.
+    pub(super) query: &'a [(&'a str, &'a str)],
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl Service {
+    pub(super) fn new(endpoint: Endpoint, credential: Credential, http: HttpClient) -> Self {
+        Self(Arc::new(Shared { endpoint, credential, http, date: DateHeader::default() }))
+    }
+
+    /// Sends the operation; any answer but a success is an error.
+    pub(super) async fn send(
+        &self,
+        operation: Operation<'_>,
+        asked: Asked<'_>,
+        trace: &Trace,
+    ) -> Result<Response<ResponseBody>> {
+        let shared = &*self.0;
+        let request = self.request(operation, asked).await?;
+        let response =
+            shared.http.send(&shared.endpoint.origin, request, asked.operation, asked.object, trace).await?;
+        let status = response.status();
+        let id = response.headers().get("x-ms-request-id").and_then(|id| id.to_str().ok());
+        trace.answer(status.as_u16(), id.map(str::to_owned));
+        if status.is_success() {
+            return Ok(response);
+        }
+        let (head, body) = response.into_parts();
+        // The status says enough, should the rest get lost.
+        let body = body.collect_up_to(ERROR_MAX).await.unwrap_or_default();
+        Err(service_error(asked, &shared.credential, status, &head.headers, &body))
+    }
+
+    async fn request(&self, operation: Operation<'_>, asked: Asked<'_>) -> Result<Request<Bytes>> {
+        let Operation { method, container, key, query, mut headers, body } = operation;
+        let shared = &*self.0;
+        let path = self.path(container, key);
+        headers.insert("x-ms-version", VERSION);
+        headers.insert("x-ms-date", shared.date.now());
+        headers.insert(USER_AGENT, AGENT);
+        if method == Method::PUT {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        }
+        let unsigned = Unsigned { method: method.as_str(), path: &path, query };
+        shared.credential.authorize(unsigned, &mut headers, asked.operation, asked.object).await?;
+
+        let mut target = path;
+        let mut separator = '?';
+        for (name, value) in query {
+            target.push(separator);
+            target.push_str(name);
+            target.push('=');
+            target.extend(utf8_percent_encode(value, QUERY));
+            separator = '&';
+        }
+        if let Some(secret) = shared.credential.query() {
+            target.push(separator);
+            target.push_str(secret);
+        }
+        // The parser's message might repeat the query.
+        let target = PathAndQuery::try_from(target)
+            .map_err(|_| asked.error(ErrorKind::Usage, "this name or SAS does not fit into a URL"))?;
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = Uri::from(target);
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+
+    /// The path as sent and signed.
+    fn path(&self, container: &str, key: &str) -> String {
+        let endpoint = &self.0.endpoint;
+        let mut path = String::with_capacity(container.len() + key.len() + key.len() / 4 + 64);
+        path.push('/');
+        if endpoint.path_style {
+            path.push_str(&endpoint.account);
+            path.push('/');
+        }
+        path.push_str(container);
+        if !key.is_empty() {
+            path.push('/');
+            path.extend(utf8_percent_encode(key, PATH));
+        }
+        path
+    }
+}
+
+/// Adds a header whose value comes from elsewhere.
+pub(super) fn set(
+    headers: &mut HeaderMap,
+    name: HeaderName,
+    value: &str,
+    asked: Asked<'_>,
+) -> Result<(), Error> {
+    let value = HeaderValue::from_str(value).map_err(|_| {
+        asked.error(ErrorKind::Usage, format!("{name} holds characters that HTTP cannot carry"))
+    })?;
+    headers.insert(name, value);
+    Ok(())
+}
+
+/// The date of the requests, written once a second.
+#[derive(Debug)]
+struct DateHeader(Mutex<(u64, HeaderValue)>);
+
+impl Default for DateHeader {
+    fn default() -> Self {
+        Self(Mutex::new((0, HeaderValue::from_static(""))))
+    }
+}
+
+impl DateHeader {
+    fn now(&self) -> HeaderValue {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.0 != now {
+            let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(now));
+            if let Ok(value) = HeaderValue::try_from(text) {
+                *held = (now, value);
+            }
+        }
+        held.1.clone()
+    }
+}

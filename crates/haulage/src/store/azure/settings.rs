@@ -1,0 +1,153 @@
+//! What the environment says about the account, under the names that Azure's own tools use.
+
+use std::fmt;
+
+use super::address::Endpoint;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The account and key that every Azure storage emulator knows; published by Microsoft, so no secret.
+pub(super) const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
+pub(super) const DEVELOPMENT_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// Account, endpoint and secrets as the environment has them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) account: Option<String>,
+    pub(super) key: Option<String>,
+    pub(super) sas: Option<String>,
+    pub(super) endpoint: Option<String>,
+    pub(super) connection: Option<ConnectionString>,
+}
+
+impl Settings {
+    /// Reads the process's environment. Empty variables count as unset.
+    pub(super) fn from_env() -> Result<Self> {
+        Self::from_lookup(|name| std::env::var(name).ok())
+    }
+
+    /// Reads any other source of variables.
+    pub(super) fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let get =
+            |name: &str| lookup(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let connection = get("AZURE_STORAGE_CONNECTION_STRING");
+        Ok(Self {
+            account: get("AZURE_STORAGE_ACCOUNT").or_else(|| get("AZURE_STORAGE_ACCOUNT_NAME")),
+            key: get("AZURE_STORAGE_KEY").or_else(|| get("AZURE_STORAGE_ACCOUNT_KEY")),
+            sas: get("AZURE_STORAGE_SAS_TOKEN"),
+            endpoint: get("AZURE_STORAGE_ENDPOINT"),
+            connection: connection.map(|text| ConnectionString::parse(&text)).transpose()?,
+        })
+    }
+
+    /// Where `az://` leads when no `--endpoint` says otherwise; `None` where nothing says.
+    pub(super) fn endpoint(&self) -> Result<Option<Endpoint>> {
+        if let Some(connection) = &self.connection {
+            return connection.endpoint().map(Some);
+        }
+        if let Some(url) = &self.endpoint {
+            return Endpoint::parse(url, self.account.as_deref()).map(Some);
+        }
+        self.account.as_deref().map(|account| Endpoint::public(account, "blob.core.windows.net")).transpose()
+    }
+}
+
+/// Says which secrets are there, never what they are.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("account", &self.account)
+            .field("key", &self.key.is_some())
+            .field("sas", &self.sas.is_some())
+            .field("connection", &self.connection.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// `Name=value;...` as the portal shows it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct ConnectionString {
+    pub(super) account: Option<String>,
+    pub(super) key: Option<String>,
+    pub(super) sas: Option<String>,
+    blob_endpoint: Option<String>,
+    protocol: Option<String>,
+    suffix: Option<String>,
+}
+
+impl ConnectionString {
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let mut parsed = Self::default();
+        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+            // Keys end in `=`, so only the first one separates.
+            let Some((name, value)) = part.split_once('=') else {
+                return Err(wrong("a part of it has no `=`"));
+            };
+            let value = value.trim().to_owned();
+            match name.trim().to_ascii_lowercase().as_str() {
+                "accountname" => parsed.account = Some(value),
+                "accountkey" => parsed.key = Some(value),
+                "sharedaccesssignature" => parsed.sas = Some(value),
+                "blobendpoint" => parsed.blob_endpoint = Some(value),
+                "defaultendpointsprotocol" => parsed.protocol = Some(value),
+                "endpointsuffix" => parsed.suffix = Some(value),
+                "usedevelopmentstorage" if value.eq_ignore_ascii_case("true") => {
+                    parsed.account = Some(DEVELOPMENT_ACCOUNT.to_owned());
+                    parsed.key = Some(DEVELOPMENT_KEY.to_owned());
+                    parsed.blob_endpoint = Some(format!("http://127.0.0.1:10000/{DEVELOPMENT_ACCOUNT}"));
+                }
+                // Endpoints of the other services, and names yet to come.
+                _ => {}
+            }
+        }
+        if parsed.account.is_none() && parsed.blob_endpoint.is_none() {
+            return Err(wrong("it names neither AccountName nor BlobEndpoint"));
+        }
+        Ok(parsed)
+    }
+
+    fn endpoint(&self) -> Result<Endpoint> {
+        if let Some(url) = &self.blob_endpoint {
+            return Endpoint::parse(url, self.account.as_deref());
+        }
+        let account = self.account.as_deref().unwrap_or_default();
+        let protocol = self.protocol.as_deref().unwrap_or("https");
+        let suffix = self.suffix.as_deref().unwrap_or("core.windows.net");
+        Endpoint::parse(&format!("{protocol}://{account}.blob.{suffix}"), Some(account))
+    }
+}
+
+fn wrong(why: &str) -> Error {
+    // The string itself holds a key and stays out of the message.
+    Error::new(ErrorKind::Usage, "open", "AZURE_STORAGE_CONNECTION_STRING", why)
+        .hint("copy it again from the portal: Storage account, Access keys")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connection_strings_name_account_key_and_endpoint() {
+        let text = "DefaultEndpointsProtocol=https;AccountName=acc;AccountKey=a2V5PT0=;EndpointSuffix=core.chinacloudapi.cn";
+        let parsed = ConnectionString::parse(text).unwrap();
+        assert_eq!((parsed.account.as_deref(), parsed.key.as_deref()), (Some("acc"), Some("a2V5PT0=")));
+        assert_eq!(parsed.endpoint().unwrap().to_string(), "https://acc.blob.core.chinacloudapi.cn");
+
+        let parsed = ConnectionString::parse("UseDevelopmentStorage=true").unwrap();
+        assert_eq!(parsed.endpoint().unwrap().to_string(), "http://127.0.0.1:10000/devstoreaccount1");
+
+        let parsed =
+            ConnectionString::parse("BlobEndpoint=https://h.example/acc;SharedAccessSignature=sv=1&sig=x")
+                .unwrap();
+        assert_eq!(parsed.sas.as_deref(), Some("sv=1&sig=x"));
+        assert_eq!(parsed.endpoint().unwrap().account, "acc");
+    }
+
+    #[test]
+    fn a_broken_connection_string_is_not_repeated() {
+        let error = ConnectionString::parse("AccountKey=c2VjcmV0;garbage").unwrap_err();
+        assert!(!format!("{error:?}").contains("c2VjcmV0"));
+        assert_eq!(error.kind(), ErrorKind::Usage);
+    }
+}

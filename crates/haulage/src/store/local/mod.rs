@@ -1,0 +1,202 @@
+//! A folder of files.
+//!
+//! Files are read by position into pooled buffers, and written to a temporary name in the destination
+//! folder, preallocated, in parallel, and renamed when verified. A file's ETag is made of its change time, size and
+//! inode, compared before and after every read, so that a file that changes under the mover is noticed.
+
+mod file;
+mod walk;
+mod write;
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use self::walk::Walker;
+use self::write::{LocalWriter, PartialFile};
+use super::*;
+use crate::buffer::BufferPool;
+use crate::error::ErrorKind;
+
+/// Reads up to this size come as one piece; longer ones are streamed. Blocks are below it.
+const ONE_READ_MAX: u64 = 64 << 20;
+
+/// A folder of files.
+#[derive(Clone, Debug)]
+pub struct LocalStore {
+    root: PathBuf,
+    buffers: BufferPool,
+}
+
+impl LocalStore {
+    /// A store over the folder `root`, which is made by the first write if it is not there.
+    pub fn new(root: PathBuf, buffers: BufferPool) -> Self {
+        Self { root, buffers }
+    }
+
+    /// Splits a path into the folder to open and the key within it. A folder, or a path that ends in `/`,
+    /// is opened itself; anything else is a key in its parent.
+    pub fn split(path: &Path) -> Result<(PathBuf, String)> {
+        let shown = path.display().to_string();
+        let folder_asked = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if folder_asked || path.is_dir() || shown.is_empty() {
+            return Ok((path.to_path_buf(), String::new()));
+        }
+        let name = path.file_name().ok_or_else(|| {
+            Error::new(ErrorKind::Usage, "open", &shown, "the path does not end in a name")
+        })?;
+        let key = name.to_str().ok_or_else(|| not_utf8(path))?;
+        let parent = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        Ok((parent, key.to_owned()))
+    }
+
+    /// The folder this store is over.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The file that `key` names. Keys come from other people's listings, so that none may lead out of the root.
+    fn path_of(&self, key: &str) -> Result<PathBuf> {
+        let relative = Path::new(key);
+        let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
+        let canonical = !key.is_empty() && !key.contains("//") && !key.ends_with('/');
+        // `components()` swallows `.` in the middle, so look for it by hand.
+        let dotless = key.split('/').all(|part| part != "." && part != "..");
+        if plain && canonical && dotless && !key.contains('\0') {
+            return Ok(self.root.join(relative));
+        }
+        Err(Error::new(ErrorKind::Unsupported, "open", key, "this name cannot be a file below the destination")
+            .hint("copy this object alone, to a name of your choice"))
+    }
+}
+
+/// The error for names that no object store can hold.
+fn not_utf8(path: &Path) -> Error {
+    Error::new(ErrorKind::Io, "list", path.display().to_string(), "the name is not valid UTF-8")
+        .hint("rename the file; object names are UTF-8")
+}
+
+/// Runs file work where it may block.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+        Err(_) => Err(Error::new(ErrorKind::Cancelled, "run", "file work", "the runtime shuts down")),
+    }
+}
+
+#[async_trait]
+impl Store for LocalStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            put_max: u64::MAX,
+            block_max: u64::MAX,
+            block_min: 1,
+            blocks_max: u64::MAX,
+            range_checksum_max: 0,
+            streams: true,
+            local: true,
+        }
+    }
+
+    fn name(&self, key: &str) -> String {
+        self.root.join(key).display().to_string()
+    }
+
+    fn list(&self, request: ListRequest) -> Box<dyn Lister> {
+        Box::new(Walker::new(self.root.clone(), request))
+    }
+
+    async fn head(&self, key: &str, _trace: &Trace) -> Result<ObjectMeta> {
+        let (path, key) = (self.path_of(key)?, key.to_owned());
+        blocking(move || file::head(&path, key)).await
+    }
+
+    async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
+        let (path, key, options) = (self.path_of(key)?, key.to_owned(), options.clone());
+        let buffers = self.buffers.clone();
+        let result = blocking(move || file::open(&path, key, &options, &buffers)).await?;
+        trace.mark(Phase::Ready);
+        Ok(result)
+    }
+
+    async fn put(&self, key: &str, payload: Payload, options: &PutOptions, trace: &Trace) -> Result<PutResult> {
+        let path = self.path_of(key)?;
+        let result = if payload.len() <= write::BATCH {
+            let bytes = payload.collect().await?;
+            let options = options.clone();
+            blocking(move || write::put_at_once(&path, &bytes, &options)).await?
+        } else {
+            let size = payload.len();
+            let part = Arc::new(blocking(move || PartialFile::create(&path, size)).await?);
+            let crc64 = write::write_payload(&part, 0, payload).await?;
+            let options = options.clone();
+            blocking(move || part.publish(crc64, &options.attributes, &options.precondition)).await?
+        };
+        trace.mark(Phase::Committed);
+        Ok(result)
+    }
+
+    async fn begin(&self, key: &str, size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
+        let path = self.path_of(key)?;
+        let part = blocking(move || PartialFile::create(&path, size)).await?;
+        Ok(Arc::new(LocalWriter::new(part, options.precondition.clone())))
+    }
+
+    async fn delete(&self, key: &str, _trace: &Trace) -> Result<()> {
+        let path = self.path_of(key)?;
+        blocking(move || {
+            std::fs::remove_file(&path).map_err(|e| Error::from_io("delete", path.display().to_string(), e))
+        })
+        .await
+    }
+
+    async fn create_container(&self, _trace: &Trace) -> Result<()> {
+        let root = self.root.clone();
+        blocking(move || {
+            if let Some(parent) = root.parent() {
+                std::fs::create_dir_all(parent)
+                    .map_err(|e| Error::from_io("create", parent.display().to_string(), e))?;
+            }
+            std::fs::create_dir(&root).map_err(|e| Error::from_io("create", root.display().to_string(), e))
+        })
+        .await
+    }
+
+    async fn delete_container(&self, _trace: &Trace) -> Result<()> {
+        let root = self.root.clone();
+        blocking(move || {
+            std::fs::remove_dir_all(&root)
+                .map_err(|e| Error::from_io("delete", root.display().to_string(), e))
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> LocalStore {
+        LocalStore::new(PathBuf::from("/data"), BufferPool::default())
+    }
+
+    #[test]
+    fn no_key_leads_out_of_the_root() {
+        for key in ["../a", "a/../../b", "/etc/passwd", "", "a//b", "a/", "a/./b", "./a", "..", "a\0b"] {
+            assert_eq!(store().path_of(key).unwrap_err().kind(), ErrorKind::Unsupported, "{key:?}");
+        }
+        for key in ["a", "a/b", ".hidden", "a..b", "...", "a b#?%+:"] {
+            assert_eq!(store().path_of(key).unwrap(), Path::new("/data").join(key));
+        }
+    }
+
+    #[test]
+    fn paths_split_into_folder_and_key() {
+        assert_eq!(LocalStore::split(Path::new("/no/such")).unwrap(), ("/no".into(), "such".into()));
+        assert_eq!(LocalStore::split(Path::new("new/")).unwrap(), ("new/".into(), String::new()));
+        assert_eq!(LocalStore::split(Path::new("name")).unwrap(), ("".into(), "name".into()));
+        assert_eq!(LocalStore::split(Path::new("/")).unwrap(), ("/".into(), String::new()));
+    }
+}

@@ -1,0 +1,261 @@
+//! Writing files: to a temporary name in the destination folder, renamed when verified.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use rustix::fs::{FallocateFlags, RenameFlags};
+
+use super::walk::{PARTIAL_PREFIX, PARTIAL_SUFFIX};
+use super::{blocking, file};
+use crate::checksum::{Crc64, Crc64Stream, Md5Stream};
+use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::store::{
+    Attributes, BlockId, BlockRange, BlockWriter, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
+};
+
+/// Arriving pieces are gathered to this size before they are handed to the blocking pool: the hop
+/// costs some 10 us, the write of so much some 100 us.
+pub(super) const BATCH: u64 = 512 << 10;
+
+/// A file that does not have its final name yet. Dropped unpublished, it is removed.
+pub(super) struct PartialFile {
+    file: File,
+    temporary: PathBuf,
+    destination: PathBuf,
+    size: u64,
+    published: AtomicBool,
+}
+
+impl PartialFile {
+    /// Creates the temporary file with all its room, and the folders above it.
+    pub(super) fn create(destination: &Path, size: u64) -> Result<Self> {
+        let name = format!("{PARTIAL_PREFIX}{:016x}{PARTIAL_SUFFIX}", fastrand::u64(..));
+        let temporary = destination.with_file_name(name);
+        let file = match File::create_new(&temporary) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let folder = temporary.parent().unwrap_or(Path::new("."));
+                std::fs::create_dir_all(folder).map_err(|e| file::io("create", folder, e))?;
+                File::create_new(&temporary)
+            }
+            other => other,
+        };
+        let file = file.map_err(|e| file::io("write", destination, e))?;
+        let part = Self {
+            file,
+            temporary,
+            destination: destination.to_path_buf(),
+            size,
+            published: AtomicBool::new(false),
+        };
+        part.allocate()?;
+        Ok(part)
+    }
+
+    /// Takes the room now, so that a full disk is noticed before anything moves.
+    fn allocate(&self) -> Result<()> {
+        if self.size <= BATCH {
+            return Ok(());
+        }
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, self.size) {
+            // Some file systems cannot; the length alone will do there.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+                self.file.set_len(self.size).map_err(|e| file::io("write", &self.destination, e))
+            }
+            other => other.map_err(|e| file::io("write", &self.destination, e.into())),
+        }
+    }
+
+    fn write_at(&self, mut offset: u64, pieces: &[Bytes]) -> Result<()> {
+        for piece in pieces {
+            self.file.write_all_at(piece, offset).map_err(|e| file::io("write", &self.destination, e))?;
+            offset += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Compares with what the source says, gives the file its time and its final name.
+    pub(super) fn publish(&self, crc64: Crc64, expected: &Attributes, when: &Precondition) -> Result<PutResult> {
+        self.check(crc64, expected)?;
+        let io = |e| file::io("write", &self.destination, e);
+        if let Some(ns) = expected.source_modified_ns {
+            self.file.set_modified(system_time(ns)).map_err(io)?;
+        }
+        match when {
+            Precondition::None => std::fs::rename(&self.temporary, &self.destination).map_err(io)?,
+            Precondition::IfAbsent => {
+                rename_new(&self.temporary, &self.destination).map_err(|e| io(e.into()))?;
+            }
+            Precondition::IfMatch(etag) => {
+                let found = std::fs::metadata(&self.destination).map_err(io)?;
+                if file::etag(&found) != *etag {
+                    let name = self.destination.display().to_string();
+                    return Err(Error::new(ErrorKind::Exists, "write", name, "the file there has changed"));
+                }
+                std::fs::rename(&self.temporary, &self.destination).map_err(io)?;
+            }
+        }
+        self.published.store(true, Ordering::Release);
+        let metadata = self.file.metadata().map_err(io)?;
+        Ok(PutResult { etag: file::etag(&metadata), crc64: Some(crc64) })
+    }
+
+    fn check(&self, crc64: Crc64, expected: &Attributes) -> Result<()> {
+        let cause = match (expected.crc64, expected.md5) {
+            (Some(wanted), _) if wanted != crc64 => format!("CRC64 is {crc64}, the source says {wanted}"),
+            // MD5 needs the bytes in order, so that it is worth a second read only where it is all there is.
+            (None, Some(wanted)) => match self.md5()? {
+                found if found == wanted => return Ok(()),
+                found => format!("MD5 is {found}, the source says {wanted}"),
+            },
+            _ => return Ok(()),
+        };
+        Err(Error::new(ErrorKind::Integrity, "verify", self.destination.display().to_string(), cause)
+            .retry(Retry::Backoff))
+    }
+
+    fn md5(&self) -> Result<crate::checksum::Md5> {
+        let mut file = File::open(&self.temporary).map_err(|e| file::io("verify", &self.destination, e))?;
+        let mut md5 = Md5Stream::default();
+        let mut buffer = vec![0; BATCH as usize];
+        loop {
+            match file.read(&mut buffer).map_err(|e| file::io("verify", &self.destination, e))? {
+                0 => return Ok(md5.value()),
+                len => md5.update(&buffer[..len]),
+            }
+        }
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        if !self.published.load(Ordering::Acquire) {
+            // Nobody is left to tell; a leftover is invisible to listings and named as one.
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Renames unless the destination is there.
+fn rename_new(from: &Path, to: &Path) -> rustix::io::Result<()> {
+    use rustix::fs::CWD;
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not on every file system; a hard link refuses an existing name as well.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            rustix::fs::link(from, to)?;
+            rustix::fs::unlink(from)
+        }
+        other => other,
+    }
+}
+
+fn system_time(ns: i64) -> SystemTime {
+    match u64::try_from(ns) {
+        Ok(ns) => UNIX_EPOCH + Duration::from_nanos(ns),
+        Err(_) => UNIX_EPOCH - Duration::from_nanos(ns.unsigned_abs()),
+    }
+}
+
+/// A small object in one visit to the blocking pool.
+pub(super) fn put_at_once(path: &Path, bytes: &Bytes, options: &PutOptions) -> Result<PutResult> {
+    let part = PartialFile::create(path, bytes.len() as u64)?;
+    part.write_at(0, std::slice::from_ref(bytes))?;
+    part.publish(Crc64::of(bytes), &options.attributes, &options.precondition)
+}
+
+/// Writes a payload at `offset` as it arrives; the next batch is received while the last is written.
+pub(super) async fn write_payload(part: &Arc<PartialFile>, offset: u64, mut payload: Payload) -> Result<Crc64> {
+    let expected = payload.len();
+    let mut crc = Crc64Stream::default();
+    let mut written = 0;
+    let mut writing: Option<tokio::task::JoinHandle<Result<Crc64Stream>>> = None;
+    loop {
+        let (mut batch, mut len) = (Vec::new(), 0);
+        while len < BATCH {
+            match payload.next().await {
+                Some(piece) => {
+                    let piece = piece?;
+                    len += piece.len() as u64;
+                    batch.push(piece);
+                }
+                None => break,
+            }
+        }
+        if let Some(task) = writing.take() {
+            crc = finished(task).await?;
+        }
+        if len == 0 {
+            break;
+        }
+        let (part, at, mut digest) = (Arc::clone(part), offset + written, crc.clone());
+        writing = Some(tokio::task::spawn_blocking(move || {
+            batch.iter().for_each(|piece| digest.update(piece));
+            part.write_at(at, &batch)?;
+            Ok(digest)
+        }));
+        written += len;
+    }
+    if written == expected {
+        return Ok(crc.value());
+    }
+    let cause = format!("{written} bytes came where {expected} were announced");
+    Err(Error::new(ErrorKind::Integrity, "write", part.destination.display().to_string(), cause)
+        .retry(Retry::Backoff))
+}
+
+async fn finished<T>(task: tokio::task::JoinHandle<Result<T>>) -> Result<T> {
+    match task.await {
+        Ok(result) => result,
+        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+        Err(_) => Err(Error::new(ErrorKind::Cancelled, "write", "file", "the runtime shuts down")),
+    }
+}
+
+/// A file being written block by block.
+pub(super) struct LocalWriter {
+    part: Arc<PartialFile>,
+    precondition: Precondition,
+}
+
+impl LocalWriter {
+    pub(super) fn new(part: PartialFile, precondition: Precondition) -> Self {
+        Self { part: Arc::new(part), precondition }
+    }
+}
+
+#[async_trait]
+impl BlockWriter for LocalWriter {
+    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId> {
+        let crc64 = write_payload(&self.part, range.offset, payload).await?;
+        trace.mark(Phase::Committed);
+        Ok(BlockId { range, crc64 })
+    }
+
+    async fn staged(&self, _trace: &Trace) -> Result<Vec<BlockId>> {
+        // The temporary file is new with every writer.
+        Ok(Vec::new())
+    }
+
+    async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
+        let covered = blocks.iter().try_fold(0, |end, id| (id.range.offset == end).then(|| id.range.end()));
+        if covered != Some(self.part.size) {
+            let name = self.part.destination.display().to_string();
+            return Err(Error::new(ErrorKind::Integrity, "write", name, "the blocks do not make up the file"));
+        }
+        let whole = blocks.iter().fold(Crc64::EMPTY, |crc, id| crc.combine(id.crc64, id.range.len));
+        let (part, attributes, when) = (Arc::clone(&self.part), attributes.clone(), self.precondition.clone());
+        let result = blocking(move || part.publish(whole, &attributes, &when)).await?;
+        trace.mark(Phase::Committed);
+        Ok(result)
+    }
+
+    async fn abandon(&self) {
+        // The file goes with the last clone of the writer; see Drop of PartialFile.
+    }
+}

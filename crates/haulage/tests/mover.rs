@@ -1,0 +1,175 @@
+//! Whole jobs between stores that need no network.
+
+use std::path::Path;
+
+use haulage::event::{Event, Outcome, Summary};
+use haulage::job::{Overwrite, Setting, Work};
+use haulage::units::ByteSize;
+use haulage::{CopyOptions, ErrorKind, Job};
+
+fn small_blocks() -> CopyOptions {
+    CopyOptions { block_size: Setting::Fixed(ByteSize::kib(64)), ..CopyOptions::default() }
+}
+
+async fn copy(source: &str, destination: &str, options: CopyOptions) -> Summary {
+    let work = Work::Copy { sources: vec![source.into()], destination: destination.into() };
+    Job::new(work, options).start().unwrap().wait().await.unwrap()
+}
+
+async fn verify(source: &str, destination: &str) -> Summary {
+    let work = Work::Verify { source: source.into(), destination: destination.into(), stored: false };
+    Job::new(work, small_blocks()).start().unwrap().wait().await.unwrap()
+}
+
+fn tree(root: &Path) {
+    let mut random = fastrand::Rng::with_seed(7);
+    for (name, len) in [("a.nc", 1_000_000), ("empty", 0), ("deep/er/#?%+: ü", 70_000), (".dot", 3), ("deep/x", 65_536)] {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let bytes: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(len).collect();
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+fn path(dir: &tempfile::TempDir, name: &str) -> String {
+    dir.path().join(name).display().to_string()
+}
+
+#[tokio::test]
+async fn a_tree_goes_and_comes_back_and_a_second_run_has_nothing_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    tree(&dir.path().join("src"));
+    let (source, back) = (path(&dir, "src"), path(&dir, "back"));
+
+    let up = copy(&source, "mem://tree/in", small_blocks()).await;
+    assert_eq!((up.exit_code, up.objects_done, up.bytes_done), (0, 5, 1_135_539));
+    let again = copy(&source, "mem://tree/in", small_blocks()).await;
+    assert_eq!((again.exit_code, again.objects_done, again.objects_skipped), (0, 0, 5));
+
+    let down = copy("mem://tree/in", &back, small_blocks()).await;
+    assert_eq!((down.exit_code, down.objects_done, down.objects_unproven), (0, 5, 0));
+    let again = copy("mem://tree/in", &back, small_blocks()).await;
+    assert_eq!((again.objects_done, again.objects_skipped), (0, 5), "the source's time came along");
+    for (left, right) in [(&source, &back), (&source, &"mem://tree/in".to_owned())] {
+        let verified = verify(left, right).await;
+        assert_eq!((verified.exit_code, verified.objects_done, verified.objects_extra), (0, 5, 0));
+    }
+}
+
+#[tokio::test]
+async fn one_flipped_byte_is_found_and_named() {
+    let dir = tempfile::tempdir().unwrap();
+    tree(&dir.path().join("src"));
+    let (source, back) = (path(&dir, "src"), path(&dir, "back"));
+    copy(&source, &back, small_blocks()).await;
+    let victim = dir.path().join("back/a.nc");
+    let mut bytes = std::fs::read(&victim).unwrap();
+    bytes[500_000] ^= 1;
+    std::fs::write(&victim, bytes).unwrap();
+    std::fs::write(dir.path().join("back/more"), "x").unwrap();
+    std::fs::remove_file(dir.path().join("back/.dot")).unwrap();
+
+    let found = verify(&source, &back).await;
+    assert_eq!((found.exit_code, found.objects_failed, found.objects_extra), (5, 2, 1));
+    let names: Vec<&str> = found.failures.iter().map(|failure| failure.object.as_str()).collect();
+    assert!(names.iter().any(|name| name.ends_with("src/a.nc")), "{names:?}");
+    assert!(names.iter().any(|name| name.ends_with("src/.dot")), "{names:?}");
+}
+
+#[tokio::test]
+async fn names_that_would_leave_the_destination_stay_out() {
+    let dir = tempfile::tempdir().unwrap();
+    tree(&dir.path().join("src"));
+    let good = path(&dir, "src/a.nc");
+    let pairs = vec![(good.clone(), "mem://evil/../../escape".to_owned()), (good, "mem://evil/fine".to_owned())];
+    Job::new(Work::CopyPairs(pairs), small_blocks()).start().unwrap().wait().await.unwrap();
+
+    let down = copy("mem://evil/", &path(&dir, "a/b/c/back"), small_blocks()).await;
+    assert_eq!((down.exit_code, down.objects_done, down.objects_failed), (1, 1, 1));
+    assert!(!dir.path().join("a/escape").exists() && !dir.path().join("escape").exists());
+    assert_eq!(down.failures[0].kind, ErrorKind::Unsupported);
+}
+
+#[tokio::test]
+async fn never_means_never() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a"), "new").unwrap();
+    std::fs::write(dir.path().join("b"), "old").unwrap();
+    let options = CopyOptions { overwrite: Overwrite::Never, ..CopyOptions::default() };
+    let summary = copy(&path(&dir, "a"), &path(&dir, "b"), options).await;
+    assert_eq!((summary.objects_skipped, summary.exit_code), (1, 0));
+    assert_eq!(std::fs::read(dir.path().join("b")).unwrap(), b"old");
+}
+
+#[tokio::test]
+async fn two_sources_with_one_destination_do_not_overwrite_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    for folder in ["x", "y"] {
+        std::fs::create_dir(dir.path().join(folder)).unwrap();
+        std::fs::write(dir.path().join(folder).join("same"), folder).unwrap();
+    }
+    let work = Work::Copy { sources: vec![path(&dir, "x"), path(&dir, "y")], destination: path(&dir, "out/") };
+    let summary = Job::new(work, CopyOptions::default()).start().unwrap().wait().await.unwrap();
+    assert_eq!((summary.objects_done, summary.objects_failed, summary.exit_code), (1, 1, 1));
+    assert_eq!(std::fs::read(dir.path().join("out/same")).unwrap(), b"x");
+}
+
+#[tokio::test]
+async fn a_missing_source_stops_the_job() {
+    let work = Work::Copy { sources: vec!["/no/such/file".into()], destination: "mem://none/".into() };
+    let error = Job::new(work, CopyOptions::default()).start().unwrap().wait().await.unwrap_err();
+    assert_eq!((error.kind(), error.object_name()), (ErrorKind::NotFound, "/no/such/file"));
+}
+
+#[tokio::test]
+async fn events_tell_the_story_and_end_with_the_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    tree(&dir.path().join("src"));
+    let record = dir.path().join("attempts.parquet");
+    let options = CopyOptions { record: Some(record.clone()), ..small_blocks() };
+    let work = Work::Copy { sources: vec![path(&dir, "src")], destination: "mem://events/".into() };
+    let mut job = Job::new(work, options).listen().start().unwrap();
+    let mut events = Vec::new();
+    while let Some(event) = job.next_event().await {
+        events.push(event);
+    }
+    let summary = job.wait().await.unwrap();
+    assert!(matches!(events.first(), Some(Event::JobStarted(_))));
+    assert!(matches!(events.last(), Some(Event::Summary(last)) if last.requests == summary.requests));
+    let copied = events.iter().filter(|event| matches!(event, Event::Object(object) if object.outcome == Outcome::Copied));
+    assert_eq!(copied.count(), 5);
+    let attempts: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Attempt(attempt) => Some(attempt),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(attempts.len() as u64, summary.requests);
+    for attempt in attempts {
+        let phases = attempt.phases;
+        assert!(phases.queued_ns <= phases.slot_ns && phases.slot_ns.unwrap() <= attempt.ended_ns);
+        assert_eq!(attempt.fate, "ok");
+    }
+    assert!(std::fs::metadata(record).unwrap().len() > 1000);
+}
+
+#[tokio::test]
+async fn a_cancelled_job_leaves_no_partial_file() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::File::create(dir.path().join("big")).unwrap().set_len(1 << 30).unwrap();
+    let work = Work::Copy { sources: vec![path(&dir, "big")], destination: path(&dir, "out/") };
+    let job = Job::new(work, small_blocks()).start().unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+    job.cancel();
+    let summary = job.wait().await.unwrap();
+    assert_eq!((summary.exit_code, summary.objects_done), (130, 0));
+    // Pieces being written when the job was cancelled finish first; their file goes with the last.
+    for _ in 0..100 {
+        if std::fs::read_dir(dir.path().join("out")).unwrap().count() == 0 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("a partial file is left");
+}
