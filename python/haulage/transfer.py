@@ -114,21 +114,29 @@ class Job:
         """Return a comparison that is not started yet; arguments as for :func:`haulage.verify`."""
         return cls(_engine.Job.verify(src, dst, stored=stored, **options))
 
-    def start(self) -> Job:
+    def start(self, *, listen: bool = False) -> Job:
         """Start it and return it; nothing happens if it runs already.
+
+        Args:
+            listen: Keep events for :meth:`events`, which must then be read: outcomes are never
+                dropped, so a full queue holds the job. Default no: it costs nothing to not listen.
 
         Raises:
             HaulageError: What is wrong before anything moves: a bad option or URL, no credentials, a
                 record file that cannot be written.
         """
-        self._engine.start()
+        self._engine.start(listen=listen)
         return self
 
     def events(self, batch: int = 1024) -> Iterator[Event]:
         """Yield every event to the :class:`~haulage.events.Summary`, which is the last.
 
-        Starts the job if need be. Outcomes are never dropped: who begins to read must go on, a full
-        queue holds the job. ``batch`` bounds how many cross from the engine in one call.
+        Starts the job if need be; one that is started must have been told to ``listen``. Who begins to
+        read must go on: outcomes are never dropped, a full queue holds the job. ``batch`` bounds how
+        many cross from the engine in one call.
+
+        Raises:
+            UsageError: The job was started without ``listen``.
         """
         for values in self.batches(batch):
             yield from map(parse, values)

@@ -30,8 +30,7 @@ impl Listing {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let options = copy_options(options)?.store;
-        let listing =
-            enter(py, async { haulage::access::list(&url.0, recursive, &options) })?.or_raise(py)?;
+        let listing = enter(py, haulage::access::list(&url.0, recursive, &options))?.or_raise(py)?;
         Ok(Self(Mutex::new(Some(listing))))
     }
 

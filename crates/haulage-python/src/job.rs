@@ -12,13 +12,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::enter::{enter, enter_with};
-use crate::error::{Raise, exception};
+use crate::error::{Raise, exception, usage};
 use crate::event::to_python;
 use crate::options::{Name, copy_options};
 
-/// While nobody reads the events they are taken in batches: a wake-up for each would cost more than
-/// the small object it tells of.
-const DRAIN_PAUSE: Duration = Duration::from_millis(2);
+/// How often a waiting call looks whether the job has ended, at first and at last. It does not hold the
+/// handle meanwhile, so that other threads can cancel.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+const LAST_LOOK: Duration = Duration::from_millis(5);
 /// How often `on_progress` is called, in checks for signals of 20 ms each.
 const CHECKS_PER_PROGRESS: u32 = 10;
 /// After Ctrl-C the job gets this long to remove its partial files before the interrupt is raised.
@@ -31,7 +32,10 @@ pub(crate) struct Job(Mutex<State>);
 /// Where a job is in its life.
 enum State {
     Ready(haulage::Job),
-    Running(JobHandle),
+    Running {
+        handle: JobHandle,
+        listens: bool,
+    },
     /// Held by a call that waits for the last word.
     Ending,
     Ended(Result<Summary>),
@@ -67,13 +71,15 @@ impl Job {
         Self::new(Work::Verify { source: source.0, destination: destination.0, stored }, options)
     }
 
-    /// Starts it; does nothing if it is started already.
-    fn start(&self, py: Python<'_>) -> PyResult<()> {
+    /// Starts it; does nothing if it is started already. Only a job that listens keeps its events.
+    #[pyo3(signature = (*, listen))]
+    fn start(&self, py: Python<'_>, listen: bool) -> PyResult<()> {
         let State::Ready(job) = self.take_if(|state| matches!(state, State::Ready(_))) else { return Ok(()) };
         // Without the lock: whoever asks for progress meanwhile must not wait for it with the GIL in hand.
+        let job = if listen { job.listen() } else { job };
         match enter(py, async { job.start() })? {
             Ok(handle) => {
-                *self.lock() = State::Running(handle);
+                *self.lock() = State::Running { handle, listens: listen };
                 Ok(())
             }
             Err(error) => {
@@ -87,7 +93,15 @@ impl Job {
     /// Waits for events and returns what is there, at most `max`; an empty list after the last.
     #[pyo3(signature = (max, /))]
     fn next_events<'py>(&self, py: Python<'py>, max: usize) -> PyResult<Bound<'py, PyAny>> {
-        self.start(py)?;
+        self.start(py, true)?;
+        if let State::Running { listens: false, .. } = &*self.lock() {
+            return Err(usage(
+                py,
+                "job",
+                "it was started without keeping its events",
+                "write job.start(listen=True), or events() on a job that is not started",
+            ));
+        }
         let events = self.interruptible(py, self.batch(max.max(1)), |_| Ok(()))?;
         to_python(py, &events)
     }
@@ -95,7 +109,7 @@ impl Job {
     /// A sample of how far it has come; `None` before the start and after the end.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let progress = match &*self.lock() {
-            State::Running(handle) => Some(handle.progress()),
+            State::Running { handle, .. } => Some(handle.progress()),
             _ => None,
         };
         progress.map(|progress| to_python(py, &progress)).transpose()
@@ -103,7 +117,7 @@ impl Job {
 
     /// Stops it at once. The summary then says what was done.
     fn cancel(&self) {
-        if let State::Running(handle) = &*self.lock() {
+        if let State::Running { handle, .. } = &*self.lock() {
             handle.cancel();
         }
     }
@@ -111,9 +125,9 @@ impl Job {
     /// Waits for the end, starting it if need be; calls `on_progress` several times a second.
     #[pyo3(signature = (on_progress=None))]
     fn wait<'py>(&self, py: Python<'py>, on_progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        self.start(py)?;
+        self.start(py, false)?;
         let mut checks = 0;
-        self.interruptible(py, self.drain(), |py| {
+        self.interruptible(py, self.ended(), |py| {
             checks += 1;
             match &on_progress {
                 Some(call) if checks % CHECKS_PER_PROGRESS == 0 => self.tell(py, call),
@@ -148,7 +162,7 @@ impl Job {
     /// from other threads. The future of a look is made anew each time: it holds nothing between two.
     async fn next_event(&self) -> Option<Event> {
         poll_fn(|context| match &mut *self.lock() {
-            State::Running(handle) => pin!(handle.next_event()).poll(context),
+            State::Running { handle, .. } => pin!(handle.next_event()).poll(context),
             _ => std::task::Poll::Ready(None),
         })
         .await
@@ -175,11 +189,17 @@ impl Job {
         events
     }
 
-    /// Takes all events to the last.
-    async fn drain(&self) {
-        while self.next_event().await.is_some() {
+    /// Returns when the job has ended. Takes events that nobody else does: a full queue would hold it.
+    async fn ended(&self) {
+        let mut pause = FIRST_LOOK;
+        loop {
             while self.ready_event().await.is_some() {}
-            tokio::time::sleep(DRAIN_PAUSE).await;
+            match &*self.lock() {
+                State::Running { handle, .. } if !handle.is_finished() => {}
+                _ => return,
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 5 / 4).min(LAST_LOOK);
         }
     }
 
@@ -197,7 +217,7 @@ impl Job {
         enter_with(py, work, look).inspect_err(|_| {
             self.cancel();
             // The first exception is the one to raise; a second Ctrl-C adds nothing to it.
-            let _ = enter(py, async { tokio::time::timeout(CLEAN_UP, self.drain()).await });
+            let _ = enter(py, async { tokio::time::timeout(CLEAN_UP, self.ended()).await });
         })
     }
 
@@ -210,7 +230,7 @@ impl Job {
 
     /// Asks for the last word, once.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        if let State::Running(handle) = self.take_if(|state| matches!(state, State::Running(_))) {
+        if let State::Running { handle, .. } = self.take_if(|state| matches!(state, State::Running { .. })) {
             let last = enter(py, handle.wait());
             let (state, raised) = match last {
                 Ok(last) => (last, Ok(())),
