@@ -8,7 +8,6 @@
 pub mod args;
 pub mod cli;
 pub mod command;
-pub mod engine;
 pub mod job;
 pub mod output;
 pub mod progress;

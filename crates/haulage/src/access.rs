@@ -12,7 +12,7 @@ use crate::event::{Clock, Failure};
 use crate::job::CopyOptions;
 use crate::stage::stream;
 use crate::stage::transfer::with_retries;
-use crate::store::{ListPage, ListRequest, Lister, Location, ObjectMeta, StoreOpener, StoreOptions};
+use crate::store::{Address, ListPage, ListRequest, Lister, Location, ObjectMeta, StoreOpener, StoreOptions};
 
 /// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
 const DELETES: usize = 64;
@@ -42,8 +42,21 @@ impl std::fmt::Debug for Listing {
 }
 
 /// Lists what is at a path or URL: the object it names, or what is below it; `recursive` for all depths.
+/// An account without a container lists its containers.
 pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<Listing> {
-    let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
+    let opener = StoreOpener::new(options.clone())?;
+    if let Address::Azure(address) = Address::parse(url, options)?
+        && address.container.is_empty()
+    {
+        let account = opener.open_azure(address)?;
+        let containers = with_retries!(trace => account.list_containers(trace).await)?;
+        let prefixes = containers.into_iter().map(|name| name + "/").collect();
+        return Ok(Listing {
+            lister: Box::new(Nothing),
+            first: Some(ListPage { prefixes, ..ListPage::default() }),
+        });
+    }
+    let Location { store, key } = opener.open(url)?;
     let mut first = None;
     let mut prefix = key.clone();
     if !key.is_empty() && !key.ends_with('/') {
@@ -64,7 +77,12 @@ pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<
         // Nothing below a prefix means that there is no such prefix.
         listing.first = listing.next_page().await?;
         if listing.first.is_none() {
-            return Err(Error::new(ErrorKind::NotFound, "list", store.name(&key), "no object has this name or prefix"));
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                "list",
+                store.name(&key),
+                "no object has this name or prefix",
+            ));
         }
     }
     Ok(listing)
@@ -184,8 +202,13 @@ fn container(operation: &'static str, url: &str, options: &StoreOptions) -> Resu
     if location.key.trim_end_matches('/').is_empty() {
         return Ok(location);
     }
-    Err(Error::new(ErrorKind::Usage, operation, location.store.name(&location.key), "this names no container")
-        .hint("write az://container, without a path after it"))
+    Err(Error::new(
+        ErrorKind::Usage,
+        operation,
+        location.store.name(&location.key),
+        "this names no container",
+    )
+    .hint("write az://container, without a path after it"))
 }
 
 /// Writes an object to `writer`, in order, and gives its length.
@@ -193,7 +216,11 @@ fn container(operation: &'static str, url: &str, options: &StoreOptions) -> Resu
 /// # Errors
 /// `Integrity` when the whole does not match the checksum stored with it; every range that the service can
 /// vouch for is verified before it is passed on.
-pub async fn cat<W: AsyncWrite + Unpin + Send>(url: &str, options: &StoreOptions, writer: &mut W) -> Result<u64> {
+pub async fn cat<W: AsyncWrite + Unpin + Send>(
+    url: &str,
+    options: &StoreOptions,
+    writer: &mut W,
+) -> Result<u64> {
     let location = StoreOpener::new(options.clone())?.open(url)?;
     if location.key.is_empty() || location.key.ends_with('/') {
         let name = location.store.name(&location.key);

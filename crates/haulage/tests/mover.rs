@@ -23,7 +23,9 @@ async fn verify(source: &str, destination: &str) -> Summary {
 
 fn tree(root: &Path) {
     let mut random = fastrand::Rng::with_seed(7);
-    for (name, len) in [("a.nc", 1_000_000), ("empty", 0), ("deep/er/#?%+: ü", 70_000), (".dot", 3), ("deep/x", 65_536)] {
+    for (name, len) in
+        [("a.nc", 1_000_000), ("empty", 0), ("deep/er/#?%+: ü", 70_000), (".dot", 3), ("deep/x", 65_536)]
+    {
         let path = root.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let bytes: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(len).collect();
@@ -81,7 +83,8 @@ async fn names_that_would_leave_the_destination_stay_out() {
     let dir = tempfile::tempdir().unwrap();
     tree(&dir.path().join("src"));
     let good = path(&dir, "src/a.nc");
-    let pairs = vec![(good.clone(), "mem://evil/../../escape".to_owned()), (good, "mem://evil/fine".to_owned())];
+    let pairs =
+        vec![(good.clone(), "mem://evil/../../escape".to_owned()), (good, "mem://evil/fine".to_owned())];
     Job::new(Work::CopyPairs(pairs), small_blocks()).start().unwrap().wait().await.unwrap();
 
     let down = copy("mem://evil/", &path(&dir, "a/b/c/back"), small_blocks()).await;
@@ -108,7 +111,8 @@ async fn two_sources_with_one_destination_do_not_overwrite_each_other() {
         std::fs::create_dir(dir.path().join(folder)).unwrap();
         std::fs::write(dir.path().join(folder).join("same"), folder).unwrap();
     }
-    let work = Work::Copy { sources: vec![path(&dir, "x"), path(&dir, "y")], destination: path(&dir, "out/") };
+    let work =
+        Work::Copy { sources: vec![path(&dir, "x"), path(&dir, "y")], destination: path(&dir, "out/") };
     let summary = Job::new(work, CopyOptions::default()).start().unwrap().wait().await.unwrap();
     assert_eq!((summary.objects_done, summary.objects_failed, summary.exit_code), (1, 1, 1));
     assert_eq!(std::fs::read(dir.path().join("out/same")).unwrap(), b"x");
@@ -136,7 +140,9 @@ async fn events_tell_the_story_and_end_with_the_summary() {
     let summary = job.wait().await.unwrap();
     assert!(matches!(events.first(), Some(Event::JobStarted(_))));
     assert!(matches!(events.last(), Some(Event::Summary(last)) if last.requests == summary.requests));
-    let copied = events.iter().filter(|event| matches!(event, Event::Object(object) if object.outcome == Outcome::Copied));
+    let copied = events
+        .iter()
+        .filter(|event| matches!(event, Event::Object(object) if object.outcome == Outcome::Copied));
     assert_eq!(copied.count(), 5);
     let attempts: Vec<_> = events
         .iter()

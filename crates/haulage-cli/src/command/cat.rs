@@ -5,9 +5,9 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::help;
 use crate::args::StoreArgs;
-use crate::engine;
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
+use haulage::access;
 
 /// Write objects to standard output, one after another
 #[derive(Args, Debug)]
@@ -29,7 +29,7 @@ impl Cat {
             let options = self.store.options();
             let mut writer = tokio::io::stdout();
             for url in &self.urls {
-                engine::cat(url, &options, &mut writer).await.map_err(Stop::from_writer)?;
+                access::cat(url, &options, &mut writer).await.map_err(Stop::from_writer)?;
             }
             writer.flush().await.map_err(Stop::from_write)?;
             Ok(0)

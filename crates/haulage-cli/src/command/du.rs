@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::help;
 use crate::args::{OutputArgs, StoreArgs};
-use crate::engine;
 use crate::output::Lines;
 use crate::progress::while_waiting;
 use crate::render::{count, printable, public_url};
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
+use haulage::access;
 
 /// Count the objects and bytes below a container, prefix or folder
 #[derive(Args, Debug)]
@@ -36,7 +36,7 @@ impl Du {
             let options = self.store.options();
             let mut lines = Lines::stdout();
             for url in &self.urls {
-                let usage = while_waiting("counting", output, engine::disk_usage(url, &options)).await?;
+                let usage = while_waiting("counting", output, access::disk_usage(url, &options)).await?;
                 let (objects, bytes, url) = (usage.objects, usage.bytes, public_url(url));
                 if output.json {
                     lines.json(&json!({ "url": url, "objects": objects, "size_bytes": bytes }))?;

@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::help;
 use crate::args::{OutputArgs, StoreArgs};
-use crate::engine;
 use crate::output::{self, Lines};
 use crate::render::{ObjectLine, list_line, prefix_line};
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
+use haulage::access;
 
 /// List objects: size, time of change (UTC), name within the container
 #[derive(Args, Debug)]
@@ -36,7 +36,7 @@ pub struct Ls {
 impl Ls {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         block_on_interruptible("list", async {
-            let mut listing = engine::list(&self.url, self.recursive, &self.store.options())?;
+            let mut listing = access::list(&self.url, self.recursive, &self.store.options()).await?;
             let mut lines = Lines::stdout();
             // Each page is written before the next is asked for: a million names are never held.
             while let Some(page) = listing.next_page().await? {

@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::help;
 use crate::args::{OutputArgs, StoreArgs};
-use crate::engine;
 use crate::output::{self, Lines};
 use crate::render::public_url;
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
+use haulage::access;
 
 /// Make a container
 #[derive(Args, Debug)]
@@ -25,7 +25,7 @@ pub struct Mb {
 impl Mb {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         block_on_interruptible("make", async {
-            engine::make_container(&self.url, &self.store.options()).await?;
+            access::make_container(&self.url, &self.store.options()).await?;
             let url = public_url(&self.url);
             if output.json {
                 let mut lines = Lines::stdout();

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::help;
 use crate::args::{OutputArgs, StoreArgs};
-use crate::engine;
 use crate::output::{self, Lines};
 use crate::render::public_url;
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
+use haulage::access;
 
 /// Remove a container, if it is empty
 #[derive(Args, Debug)]
@@ -37,7 +37,7 @@ impl Rb {
             if !self.force {
                 refuse_unless_empty(&self.url, &options).await?;
             }
-            engine::remove_container(&self.url, &options).await?;
+            access::remove_container(&self.url, &options).await?;
             let url = public_url(&self.url);
             if output.json {
                 let mut lines = Lines::stdout();
@@ -53,7 +53,7 @@ impl Rb {
 
 /// The service itself would delete a full container without a word.
 async fn refuse_unless_empty(url: &str, options: &StoreOptions) -> Result<(), Error> {
-    let mut listing = engine::list(url, true, options)?;
+    let mut listing = access::list(url, true, options).await?;
     while let Some(page) = listing.next_page().await? {
         if !page.objects.is_empty() || !page.problems.is_empty() {
             return Err(Error::new(ErrorKind::Usage, "remove", public_url(url), "it holds objects")

@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::help;
 use crate::args::{OutputArgs, StoreArgs};
-use crate::engine;
 use crate::output::{self, Lines};
 use crate::progress::while_waiting;
 use crate::render::{count, public_url};
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
+use haulage::access;
 
 /// Remove one object, or with -r all below a prefix
 #[derive(Args, Debug)]
@@ -50,7 +50,7 @@ impl Rm {
     }
 
     async fn remove(&self, url: &str, options: &StoreOptions, output: OutputArgs) -> Result<u8, Stop> {
-        let removal = engine::remove(url, self.recursive, options);
+        let removal = access::remove(url, self.recursive, options);
         let report = while_waiting("removing", output, removal).await?;
         report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
         if output.json {

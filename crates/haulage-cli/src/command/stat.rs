@@ -4,11 +4,11 @@ use clap::Args;
 
 use super::help;
 use crate::args::{OutputArgs, StoreArgs};
-use crate::engine;
 use crate::output::Lines;
 use crate::render::{ObjectLine, stat_lines};
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
+use haulage::access;
 
 /// Show an object's size, times, ETag and checksums
 #[derive(Args, Debug)]
@@ -30,7 +30,7 @@ impl Stat {
             let options = self.store.options();
             let mut lines = Lines::stdout();
             for (place, url) in self.urls.iter().enumerate() {
-                let meta = engine::stat(url, &options).await?;
+                let meta = access::stat(url, &options).await?;
                 if output.json {
                     lines.json(&ObjectLine::from(&meta))?;
                 } else {

@@ -209,7 +209,7 @@ impl Flow {
     async fn plan(&mut self, batch: &mut Vec<Listed>) {
         for listed in batch.drain(..) {
             match listed {
-                Listed::Extra => self.recorder.extra(),
+                Listed::Extra(name) => self.objects.extra(name, &mut self.recorder, self.clock).await,
                 Listed::Problem(error) => self.objects.problem(error, &mut self.recorder, self.clock).await,
                 Listed::Pair(pair) => {
                     let limits = self.controller.limits();
@@ -292,7 +292,8 @@ impl Flow {
         self.seen.in_flight = self.budget.in_flight() as u32;
         self.seen.wire_bytes = self.meter.wire_since_last();
         self.controller.observe(&self.seen, self.clock.elapsed());
-        let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, self.seen.in_flight);
+        let progress =
+            self.meter.sample(&self.objects, self.recorder.summary(), self.listed, self.seen.in_flight);
         self.recorder.sample(&progress);
         self.seen = Observation::default();
     }
@@ -334,7 +335,8 @@ impl Flow {
 
 /// Errors that all objects of the job would meet.
 fn is_fatal(error: &Error) -> bool {
-    let refused = error.kind() == ErrorKind::Permission && error.service_code() == Some("AuthenticationFailed");
+    let refused =
+        error.kind() == ErrorKind::Permission && error.service_code() == Some("AuthenticationFailed");
     refused || error.kind() == ErrorKind::NoSpace
 }
 
@@ -356,8 +358,13 @@ fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     }
     let alone = matches!(work, Work::Copy { sources, .. } if sources.len() == 1);
     if streams > 1 || (streams == 1 && !alone) {
-        return Err(Error::new(ErrorKind::Usage, "copy", "-", "- stands for one stream, alone with one other name")
-            .hint("haul cp - URL, or haul cp URL -"));
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "copy",
+            "-",
+            "- stands for one stream, alone with one other name",
+        )
+        .hint("haul cp - URL, or haul cp URL -"));
     }
     Ok(())
 }

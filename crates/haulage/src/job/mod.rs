@@ -93,7 +93,6 @@ impl Default for CopyOptions {
     }
 }
 
-
 /// What a job shall do.
 #[derive(Clone, Debug)]
 pub enum Work {
@@ -125,7 +124,9 @@ impl Work {
                 (sources.iter().map(|name| without_query(name)).collect(), without_query(destination))
             }
             Self::CopyPairs(pairs) => (vec![format!("{} pairs", pairs.len())], String::new()),
-            Self::Verify { source, destination, .. } => (vec![without_query(source)], without_query(destination)),
+            Self::Verify { source, destination, .. } => {
+                (vec![without_query(source)], without_query(destination))
+            }
         }
     }
 }

@@ -58,7 +58,9 @@ pub(crate) fn decide(pair: &Pair, overwrite: Overwrite) -> Decision {
         (_, Overwrite::Always) | (Existing::Absent, _) => Decision::Move,
         (Existing::Unknown, _) => Decision::Look,
         (Existing::Present(_), Overwrite::Never) => Decision::Skip("there already"),
-        (Existing::Present(there), Overwrite::IfDifferent) if same(&pair.meta, there) => Decision::Skip("unchanged"),
+        (Existing::Present(there), Overwrite::IfDifferent) if same(&pair.meta, there) => {
+            Decision::Skip("unchanged")
+        }
         (Existing::Present(_), Overwrite::IfDifferent) => Decision::Move,
     }
 }
@@ -88,7 +90,13 @@ pub(crate) enum Pieces {
 
 impl Pieces {
     /// Decides by size, the controller's limits, the user's choice and the bounds of both stores.
-    pub(crate) fn of(size: u64, limits: &Limits, choice: MethodChoice, from: &Capabilities, to: &Capabilities) -> Self {
+    pub(crate) fn of(
+        size: u64,
+        limits: &Limits,
+        choice: MethodChoice,
+        from: &Capabilities,
+        to: &Capabilities,
+    ) -> Self {
         let whole = match choice {
             MethodChoice::Auto => size <= limits.single_put_max.bytes(),
             MethodChoice::Whole => true,
@@ -151,7 +159,8 @@ mod tests {
 
     fn pair(existing: Existing) -> Pair {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::named("plan"));
-        let meta = ObjectMeta { size: 5, modified_ns: 7, crc64: Some(Crc64::from_u64(1)), ..ObjectMeta::default() };
+        let meta =
+            ObjectMeta { size: 5, modified_ns: 7, crc64: Some(Crc64::from_u64(1)), ..ObjectMeta::default() };
         let place = Place { store, key: "a".into() };
         Pair { source: place.clone(), destination: place, meta, existing }
     }
@@ -166,7 +175,10 @@ mod tests {
         let decide_on = |existing| decide(&pair(existing), Overwrite::IfDifferent);
         assert_eq!(decide_on(present(same_time.clone())), Decision::Skip("unchanged"));
         assert_eq!(decide_on(present(ObjectMeta { size: 6, ..same_time.clone() })), Decision::Move);
-        assert_eq!(decide_on(present(ObjectMeta { source_modified_ns: None, ..same_time.clone() })), Decision::Move);
+        assert_eq!(
+            decide_on(present(ObjectMeta { source_modified_ns: None, ..same_time.clone() })),
+            Decision::Move
+        );
         let other_content = ObjectMeta { crc64: Some(Crc64::from_u64(2)), ..same_time.clone() };
         assert_eq!(decide_on(present(other_content)), Decision::Move);
         assert_eq!(decide_on(Existing::Unknown), Decision::Look);

@@ -25,13 +25,20 @@ const STDIO: &str = "-";
 /// Whether the work has a stream at one end.
 pub(crate) fn is_stream(work: &Work) -> bool {
     match work {
-        Work::Copy { sources, destination } => destination == STDIO || sources.iter().any(|source| source == STDIO),
+        Work::Copy { sources, destination } => {
+            destination == STDIO || sources.iter().any(|source| source == STDIO)
+        }
         Work::CopyPairs(_) | Work::Verify { .. } => false,
     }
 }
 
 /// Copies standard input to an object, or an object to standard output.
-pub(crate) async fn run(work: &Work, options: &CopyOptions, opener: &StoreOpener, clock: Clock) -> Result<ObjectRecord> {
+pub(crate) async fn run(
+    work: &Work,
+    options: &CopyOptions,
+    opener: &StoreOpener,
+    clock: Clock,
+) -> Result<ObjectRecord> {
     let Work::Copy { sources, destination } = work else {
         return Err(Error::new(ErrorKind::Usage, "copy", STDIO, "only a copy can have a stream"));
     };
@@ -60,8 +67,13 @@ pub(crate) async fn upload(
     clock: Clock,
 ) -> Result<ObjectRecord> {
     if to.key.is_empty() || to.key.ends_with('/') {
-        return Err(Error::new(ErrorKind::Usage, "copy", to.store.name(&to.key), "standard input has no name")
-            .hint("write the name of the object after the last /"));
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "copy",
+            to.store.name(&to.key),
+            "standard input has no name",
+        )
+        .hint("write the name of the object after the last /"));
     }
     let started_ns = clock.now_ns();
     let put_options = PutOptions {
@@ -74,7 +86,8 @@ pub(crate) async fn upload(
     };
     let block_size = limits.block_size.bytes();
     let first = read_block(&mut input, block_size).await?;
-    let mut sent = Sent { md5: (options.checksum == ChecksumMode::Md5).then(Md5Stream::default), ..Sent::default() };
+    let mut sent =
+        Sent { md5: (options.checksum == ChecksumMode::Md5).then(Md5Stream::default), ..Sent::default() };
     let (etag, method) = if (first.len() as u64) < block_size {
         let put = sent.put_whole(first, to, &put_options).await?;
         (put, Method::Whole)
@@ -141,8 +154,7 @@ impl Sent {
         limits: &Limits,
     ) -> Result<String> {
         let capabilities = to.store.capabilities();
-        // The length is not known: a file that is preallocated grows by itself instead.
-        let writer = to.store.begin(&to.key, 0, options).await?;
+        let writer = to.store.begin(&to.key, None, options).await?;
         let mut in_flight = FuturesOrdered::new();
         let mut ids = Vec::new();
         let mut block = first;
@@ -205,7 +217,8 @@ pub(crate) async fn download(
     };
     let mut offsets: VecDeque<u64> = (0..meta.size).step_by(block as usize).collect();
     let mut in_flight = FuturesOrdered::new();
-    let (mut crc, mut md5, mut requests, mut ranges_checked) = (Crc64Stream::default(), Md5Stream::default(), 0, true);
+    let (mut crc, mut md5, mut requests, mut ranges_checked) =
+        (Crc64Stream::default(), Md5Stream::default(), 0, true);
     let by_md5 = meta.crc64.is_none() && meta.md5.is_some();
     loop {
         while in_flight.len() < limits.concurrency

@@ -51,7 +51,13 @@ pub(crate) fn combine(name: &str, blocks: &[BlockId], size: u64) -> Result<Crc64
 }
 
 /// What proves a copy. `ranges_checked` says that the source vouched for every range that was read.
-pub(crate) fn proof(source: &ObjectMeta, from_local: bool, to_local: bool, mode: ChecksumMode, ranges_checked: bool) -> Proof {
+pub(crate) fn proof(
+    source: &ObjectMeta,
+    from_local: bool,
+    to_local: bool,
+    mode: ChecksumMode,
+    ranges_checked: bool,
+) -> Proof {
     let stated = match (source.crc64, source.md5) {
         (Some(_), _) => Proof::Crc64,
         (None, Some(_)) => Proof::Md5,

@@ -1,7 +1,7 @@
 //! From what the user wrote to a store and a name in it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::azure::{AzureAddress, AzureStore};
@@ -93,6 +93,8 @@ pub struct StoreOpener {
     options: StoreOptions,
     http: HttpClient,
     buffers: BufferPool,
+    /// Containers opened so far, so that many URLs share credentials and what was learnt of the service.
+    containers: Arc<Mutex<Vec<AzureStore>>>,
 }
 
 impl StoreOpener {
@@ -104,7 +106,7 @@ impl StoreOpener {
             cap: options.cap,
             ..HttpOptions::default()
         })?;
-        Ok(Self { options, http, buffers: BufferPool::default() })
+        Ok(Self { options, http, buffers: BufferPool::default(), containers: Arc::default() })
     }
 
     /// Bytes on the wire of everything opened here.
@@ -117,8 +119,7 @@ impl StoreOpener {
         match Address::parse(text, &self.options)? {
             Address::Azure(address) => {
                 let key = address.key.clone();
-                let store = Arc::new(AzureStore::open(address, &self.options, self.http.clone())?);
-                Ok(Location { store, key })
+                Ok(Location { store: Arc::new(self.open_azure(address)?), key })
             }
             Address::Memory { name, key } => Ok(Location { store: Arc::new(MemoryStore::named(&name)), key }),
             Address::Local(path) => {
@@ -129,5 +130,16 @@ impl StoreOpener {
                 Err(Error::new(ErrorKind::Usage, "open", text, "standard input and output have no names"))
             }
         }
+    }
+
+    /// Opens a container, or the account where the address names none.
+    pub fn open_azure(&self, address: AzureAddress) -> Result<AzureStore> {
+        let mut containers = self.containers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = containers.iter().find(|known| known.address().same_container(&address)) {
+            return Ok(known.clone());
+        }
+        let opened = AzureStore::open(address, &self.options, self.http.clone())?;
+        containers.push(opened.clone());
+        Ok(opened)
     }
 }

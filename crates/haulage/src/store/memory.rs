@@ -46,7 +46,13 @@ impl MemoryStore {
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, operation, self.name(key), "no such object"))
     }
 
-    fn store(&self, key: &str, bytes: Bytes, attributes: &Attributes, when: &Precondition) -> Result<PutResult> {
+    fn store(
+        &self,
+        key: &str,
+        bytes: Bytes,
+        attributes: &Attributes,
+        when: &Precondition,
+    ) -> Result<PutResult> {
         let crc64 = Crc64::of(&bytes);
         let wrong = attributes.crc64.is_some_and(|wanted| wanted != crc64)
             || attributes.md5.is_some_and(|wanted| wanted != Md5::of(&bytes));
@@ -62,7 +68,12 @@ impl MemoryStore {
             Precondition::IfMatch(etag) => there.as_ref() != Some(etag),
         };
         if refused {
-            return Err(Error::new(ErrorKind::Exists, "write", self.name(key), "the object is there already"));
+            return Err(Error::new(
+                ErrorKind::Exists,
+                "write",
+                self.name(key),
+                "the object is there already",
+            ));
         }
         objects.exists = true;
         objects.versions += 1;
@@ -118,11 +129,21 @@ impl Store for MemoryStore {
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
         let (meta, bytes) = self.find("read", key)?;
         if options.if_match.as_ref().is_some_and(|etag| *etag != meta.etag) {
-            return Err(Error::new(ErrorKind::SourceChanged, "read", self.name(key), "the object has changed"));
+            return Err(Error::new(
+                ErrorKind::SourceChanged,
+                "read",
+                self.name(key),
+                "the object has changed",
+            ));
         }
         let range = options.range.unwrap_or(BlockRange { offset: 0, len: meta.size });
         if range.end() > meta.size {
-            return Err(Error::new(ErrorKind::SourceChanged, "read", self.name(key), "the object is shorter"));
+            return Err(Error::new(
+                ErrorKind::SourceChanged,
+                "read",
+                self.name(key),
+                "the object is shorter",
+            ));
         }
         let bytes = bytes.slice(range.offset as usize..range.end() as usize);
         let crc64 = options.range_checksum.then(|| Crc64::of(&bytes));
@@ -130,7 +151,13 @@ impl Store for MemoryStore {
         Ok(GetResult { meta, payload: bytes.into(), crc64, md5: None })
     }
 
-    async fn put(&self, key: &str, payload: Payload, options: &PutOptions, trace: &Trace) -> Result<PutResult> {
+    async fn put(
+        &self,
+        key: &str,
+        payload: Payload,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<PutResult> {
         // A copy, because a pooled buffer that stays here would never go back to its pool.
         let bytes = Bytes::copy_from_slice(&payload.collect().await?);
         let result = self.store(key, bytes, &options.attributes, &options.precondition)?;
@@ -138,7 +165,12 @@ impl Store for MemoryStore {
         Ok(result)
     }
 
-    async fn begin(&self, key: &str, _size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
+    async fn begin(
+        &self,
+        key: &str,
+        _size: Option<u64>,
+        options: &PutOptions,
+    ) -> Result<Arc<dyn BlockWriter>> {
         Ok(Arc::new(MemoryWriter {
             store: self.clone(),
             key: key.to_owned(),

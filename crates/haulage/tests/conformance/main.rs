@@ -35,7 +35,11 @@ async fn memory() -> Ground {
 async fn emulator(store: StoreKind, folder: Option<tempfile::TempDir>) -> Ground {
     let config = EmulatorConfig { store, ..EmulatorConfig::default() };
     let emulator = haulage_emulator::start(config).await.unwrap();
-    Ground { url: format!("{}/{}/", emulator.endpoint(), fresh()), _emulator: Some(emulator), _folder: folder }
+    Ground {
+        url: format!("{}/{}/", emulator.endpoint(), fresh()),
+        _emulator: Some(emulator),
+        _folder: folder,
+    }
 }
 
 async fn endpoint_memory() -> Ground {
@@ -75,21 +79,25 @@ macro_rules! conforms {
 
 macro_rules! every_check {
     ($name:ident, $ground:ident) => {
-        conforms!($name, $ground, [
-            containers_are_made_once_and_removed,
-            what_is_put_is_got,
-            attributes_are_kept,
-            ranges_are_exact,
-            awkward_names_survive,
-            lists_are_complete_and_in_order,
-            hierarchical_lists_fold,
-            blocks_make_an_object,
-            nobody_sees_an_object_before_its_commit,
-            wrong_checksums_are_refused,
-            preconditions_hold,
-            a_changed_source_is_noticed,
-            missing_objects_are_named,
-        ]);
+        conforms!(
+            $name,
+            $ground,
+            [
+                containers_are_made_once_and_removed,
+                what_is_put_is_got,
+                attributes_are_kept,
+                ranges_are_exact,
+                awkward_names_survive,
+                lists_are_complete_and_in_order,
+                hierarchical_lists_fold,
+                blocks_make_an_object,
+                nobody_sees_an_object_before_its_commit,
+                wrong_checksums_are_refused,
+                preconditions_hold,
+                a_changed_source_is_noticed,
+                missing_objects_are_named,
+            ]
+        );
     };
 }
 

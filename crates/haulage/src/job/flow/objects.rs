@@ -69,7 +69,13 @@ impl Objects {
     }
 
     /// The first steps of a new object.
-    pub(super) async fn start(&mut self, id: u64, schedule: &mut Schedule, recorder: &mut Recorder, clock: Clock) {
+    pub(super) async fn start(
+        &mut self,
+        id: u64,
+        schedule: &mut Schedule,
+        recorder: &mut Recorder,
+        clock: Clock,
+    ) {
         let Some(it) = self.by_id.get_mut(&id) else { return };
         let then = it.object.start();
         self.follow(id, then, schedule, recorder, clock).await;
@@ -81,7 +87,12 @@ impl Objects {
     }
 
     /// What a step needs to run, and the memory it will hold. `None` where the object has ended.
-    pub(super) fn task(&self, unit: &Unit, purpose: Purpose, options: &Arc<CopyOptions>) -> Option<(Task, u64)> {
+    pub(super) fn task(
+        &self,
+        unit: &Unit,
+        purpose: Purpose,
+        options: &Arc<CopyOptions>,
+    ) -> Option<(Task, u64)> {
         let object = &self.by_id.get(&unit.object)?.object;
         let commit = unit.step == Step::Commit;
         let task = Task {
@@ -156,7 +167,14 @@ impl Objects {
         self.follow(unit.object, then, schedule, recorder, clock).await;
     }
 
-    async fn follow(&mut self, id: u64, then: Then, schedule: &mut Schedule, recorder: &mut Recorder, clock: Clock) {
+    async fn follow(
+        &mut self,
+        id: u64,
+        then: Then,
+        schedule: &mut Schedule,
+        recorder: &mut Recorder,
+        clock: Clock,
+    ) {
         let Some(it) = self.by_id.get(&id) else { return };
         let now = clock.now_ns();
         match then {
@@ -233,29 +251,19 @@ impl Objects {
     pub(super) async fn problem(&mut self, error: Error, recorder: &mut Recorder, clock: Clock) {
         let object_id = self.total;
         self.total += 1;
-        let now = clock.now_ns();
-        let skipped = error.kind() == ErrorKind::Unsupported;
-        let record = ObjectRecord {
-            object_id,
-            source: error.object_name().into(),
-            destination: "".into(),
-            size_bytes: 0,
-            outcome: if skipped { Outcome::Skipped } else { Outcome::Failed },
-            method: Method::None,
-            proof: Proof::None,
-            crc64: None,
-            md5: None,
-            etag: None,
-            attempts: 0,
-            started_ns: now,
-            ended_ns: now,
-            reason: skipped.then_some("not a regular file"),
-            failure: (!skipped).then(|| Failure::from(&error)),
-        };
-        if skipped {
-            let message = format!("skipped: {}", error.cause());
-            recorder.warn(record.source.clone(), message).await;
+        let name: Arc<str> = error.object_name().into();
+        let record = ObjectRecord { object_id, source: name.clone(), ..unmoved(clock) };
+        if error.kind() != ErrorKind::Unsupported {
+            let failure = Some(Failure::from(&error));
+            return recorder.object(ObjectRecord { outcome: Outcome::Failed, failure, ..record }).await;
         }
+        recorder.warn(name, format!("skipped: {}", error.cause())).await;
+        recorder.object(ObjectRecord { reason: Some("not a regular file"), ..record }).await;
+    }
+
+    /// An object that is only at the destination.
+    pub(super) async fn extra(&mut self, name: String, recorder: &mut Recorder, clock: Clock) {
+        let record = ObjectRecord { destination: name.into(), outcome: Outcome::Extra, ..unmoved(clock) };
         recorder.object(record).await;
     }
 
@@ -288,6 +296,28 @@ impl Objects {
             phases,
             ended_ns: *ended_ns,
         }
+    }
+}
+
+/// The record of a name that never was an object of the job.
+fn unmoved(clock: Clock) -> ObjectRecord {
+    let now = clock.now_ns();
+    ObjectRecord {
+        object_id: 0,
+        source: "".into(),
+        destination: "".into(),
+        size_bytes: 0,
+        outcome: Outcome::Skipped,
+        method: Method::None,
+        proof: Proof::None,
+        crc64: None,
+        md5: None,
+        etag: None,
+        attempts: 0,
+        started_ns: now,
+        ended_ns: now,
+        reason: None,
+        failure: None,
     }
 }
 

@@ -40,7 +40,13 @@ impl ProgressMeter {
     }
 
     /// Takes a sample, and leaves it where the handle finds it.
-    pub(super) fn sample(&mut self, objects: &Objects, counts: &Summary, listed: bool, in_flight: u32) -> Progress {
+    pub(super) fn sample(
+        &mut self,
+        objects: &Objects,
+        counts: &Summary,
+        listed: bool,
+        in_flight: u32,
+    ) -> Progress {
         let now = self.clock.now_ns();
         let (bytes_total, bytes_done) = objects.bytes();
         let rate = self.rate(now, bytes_done);

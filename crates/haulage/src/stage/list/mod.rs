@@ -9,6 +9,7 @@ mod filter;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
@@ -20,7 +21,7 @@ use super::plan::{Existing, Pair, Place};
 use super::transfer::with_retries;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::{Overwrite, Work};
-use crate::store::{ListRequest, Location, ObjectMeta, StoreOpener};
+use crate::store::{ListRequest, Location, ObjectMeta, Store, StoreOpener};
 
 /// Pairs looked up at once where each needs a request of its own.
 const LOOKUPS: usize = 64;
@@ -32,8 +33,8 @@ pub(crate) enum Listed {
     Pair(Box<Pair>),
     /// A name that is there but cannot be moved.
     Problem(Error),
-    /// An object that is only at the destination.
-    Extra,
+    /// The name of an object that is only at the destination.
+    Extra(String),
 }
 
 /// Lists all work into `found`. An error is one that stops the listing.
@@ -56,7 +57,12 @@ impl From<Gone> for Error {
 }
 
 impl Listing {
-    pub(crate) fn new(opener: StoreOpener, filter: Filter, overwrite: Overwrite, found: mpsc::Sender<Listed>) -> Self {
+    pub(crate) fn new(
+        opener: StoreOpener,
+        filter: Filter,
+        overwrite: Overwrite,
+        found: mpsc::Sender<Listed>,
+    ) -> Self {
         Self { opener, filter, overwrite, found, taken: None }
     }
 
@@ -117,7 +123,9 @@ impl Listing {
                 let mut below = store.list(request);
                 let page = with_retries!(trace => below.next_page(trace).await);
                 match page {
-                    Ok(Some(page)) if !page.objects.is_empty() || !page.prefixes.is_empty() => Ok(Shape::Tree),
+                    Ok(Some(page)) if !page.objects.is_empty() || !page.prefixes.is_empty() => {
+                        Ok(Shape::Tree)
+                    }
                     Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
                     // The answer to the first question says it best.
                     _ => Err(error),
@@ -148,18 +156,19 @@ impl Listing {
                 }
                 let key = format!("{to}{relative}");
                 let (mut existing, extras) = there.find(&key).await?;
+                self.extras(&destination.store, extras, verify).await?;
                 if verify && existing == Existing::Absent {
                     // A store may list in another order than ours; one look settles what is missing.
                     existing = Existing::Unknown;
                 }
-                self.extras(extras, verify).await?;
                 let source = Place { store: source.store.clone(), key: meta.key.clone() };
                 let destination = Place { store: destination.store.clone(), key };
                 self.give(Pair { source, destination, meta, existing }).await?;
             }
         }
-        let extras = there.rest(verify).await?;
-        self.extras(extras, verify).await?;
+        while verify && let Some(extras) = there.rest().await? {
+            self.extras(&destination.store, extras, verify).await?;
+        }
         if any || source.store.capabilities().local || source.key.is_empty() {
             return Ok(());
         }
@@ -181,9 +190,12 @@ impl Listing {
         Cursor::listing(store, prefix).await
     }
 
-    async fn extras(&self, count: u64, verify: bool) -> Result<()> {
-        for _ in 0..if verify { count } else { 0 } {
-            self.send(Listed::Extra).await?;
+    /// Objects only at the destination matter where two sides are compared.
+    async fn extras(&self, store: &Arc<dyn Store>, keys: Vec<String>, verify: bool) -> Result<()> {
+        for key in keys {
+            if verify {
+                self.send(Listed::Extra(store.name(&key))).await?;
+            }
         }
         Ok(())
     }
@@ -197,12 +209,15 @@ impl Listing {
         loop {
             let room = LOOKUPS - looking.len();
             let next = pairs.by_ref().take(room);
-            looking.extend(next.map(|(source, destination)| look_up(&opener, source, destination, overwrite)));
+            looking
+                .extend(next.map(|(source, destination)| look_up(&opener, source, destination, overwrite)));
             let Some(result) = looking.next().await else { break Ok(()) };
             match result {
                 Ok(pair) => self.give(pair).await?,
                 // A wrong key or URL is wrong for all of them.
-                Err(error) if matches!(error.kind(), ErrorKind::Permission | ErrorKind::Usage) => return Err(error),
+                Err(error) if matches!(error.kind(), ErrorKind::Permission | ErrorKind::Usage) => {
+                    return Err(error);
+                }
                 Err(error) => self.send(Listed::Problem(error)).await?,
             }
         }
@@ -253,7 +268,12 @@ fn as_prefix(key: &str) -> String {
     if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") }
 }
 
-async fn look_up(opener: &StoreOpener, source: &str, destination: &str, overwrite: Overwrite) -> Result<Pair> {
+async fn look_up(
+    opener: &StoreOpener,
+    source: &str,
+    destination: &str,
+    overwrite: Overwrite,
+) -> Result<Pair> {
     let (source, destination) = (opener.open(source)?, opener.open(destination)?);
     let meta = with_retries!(trace => source.store.head(&source.key, trace).await)?;
     let mut pair = one(&source, &destination, meta, false);

@@ -69,7 +69,10 @@ fn failed(path: &Path, error: &ParquetError) -> Error {
         .hint("what was moved is moved; only the record is incomplete")
 }
 
-fn write_all(mut writer: ArrowWriter<File>, mut queue: mpsc::Receiver<AttemptRecord>) -> Result<(), ParquetError> {
+fn write_all(
+    mut writer: ArrowWriter<File>,
+    mut queue: mpsc::Receiver<AttemptRecord>,
+) -> Result<(), ParquetError> {
     let mut batch = Vec::with_capacity(BATCH);
     while queue.blocking_recv_many(&mut batch, BATCH) > 0 {
         // Small batches are no problem: the writer gathers them into row groups by itself.
@@ -120,7 +123,8 @@ const NS_COLUMNS: [NsColumn; 10] = [
 fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
     let mut object_id = UInt64Builder::with_capacity(rows.len());
     let (mut object, mut api, mut fate) = (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
-    let (mut offset, mut size, mut connection) = (UInt64Builder::new(), UInt64Builder::new(), UInt64Builder::new());
+    let (mut offset, mut size, mut connection) =
+        (UInt64Builder::new(), UInt64Builder::new(), UInt64Builder::new());
     let (mut attempt, mut lane) = (UInt32Builder::new(), UInt32Builder::new());
     let (mut reused, mut status) = (BooleanBuilder::new(), UInt16Builder::new());
     let (mut cause, mut request_id) = (StringBuilder::new(), StringBuilder::new());

@@ -74,7 +74,8 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     let Pair { source, destination, meta, .. } = &*task.pair;
     let from = source.store.capabilities();
     // A source that states no checksum of the whole may still vouch for a range that covers it.
-    let vouch = meta.crc64.is_none() && meta.md5.is_none() && meta.size > 0 && meta.size <= from.range_checksum_max;
+    let vouch =
+        meta.crc64.is_none() && meta.md5.is_none() && meta.size > 0 && meta.size <= from.range_checksum_max;
     let options = GetOptions {
         range: vouch.then_some(BlockRange { offset: 0, len: meta.size }),
         range_checksum: vouch,
@@ -108,7 +109,7 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
 async fn begin(task: &Task) -> Result<Done> {
     let Pair { destination, meta, .. } = &*task.pair;
     let options = put_options(task, meta, None, None);
-    destination.store.begin(&destination.key, meta.size, &options).await.map(Done::Begun)
+    destination.store.begin(&destination.key, Some(meta.size), &options).await.map(Done::Begun)
 }
 
 async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
@@ -162,7 +163,12 @@ async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
 async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Result<Done> {
     let Pair { source, destination, meta, existing } = &*task.pair;
     let Existing::Present(there) = existing else {
-        return Err(Error::new(ErrorKind::Integrity, "verify", &*source.name(), "missing at the destination"));
+        return Err(Error::new(
+            ErrorKind::Integrity,
+            "verify",
+            &*source.name(),
+            "missing at the destination",
+        ));
     };
     let trusted = matches!(task.purpose, Purpose::Verify { stored: true });
     let (ours, theirs) = tokio::try_join!(
@@ -181,7 +187,13 @@ async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Resul
 }
 
 /// The CRC64 of one side: the stored one where it is trusted and there, else of its bytes.
-async fn crc64_of(place: &Place, meta: &ObjectMeta, range: Option<BlockRange>, trusted: bool, trace: &Trace) -> Result<Crc64> {
+async fn crc64_of(
+    place: &Place,
+    meta: &ObjectMeta,
+    range: Option<BlockRange>,
+    trusted: bool,
+    trace: &Trace,
+) -> Result<Crc64> {
     if let Some(stored) = meta.crc64.filter(|_| trusted && range.is_none()) {
         return Ok(stored);
     }
@@ -215,7 +227,11 @@ fn put_options(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option
         Overwrite::Never => Precondition::IfAbsent,
         Overwrite::IfDifferent | Overwrite::Always => Precondition::None,
     };
-    PutOptions { attributes: attributes(task, meta, crc64, md5), precondition, checksum: task.options.checksum }
+    PutOptions {
+        attributes: attributes(task, meta, crc64, md5),
+        precondition,
+        checksum: task.options.checksum,
+    }
 }
 
 fn attributes(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> Attributes {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::control::Limits;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::event::{Method, Outcome, Proof};
 use crate::job::{CopyOptions, MethodChoice, Overwrite};
 use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
@@ -17,7 +17,9 @@ use crate::store::{BlockId, BlockRange, BlockWriter, ObjectMeta, PutResult};
 pub(crate) enum Purpose {
     Copy,
     /// Compare; `stored` trusts the checksums that stores keep with their objects.
-    Verify { stored: bool },
+    Verify {
+        stored: bool,
+    },
 }
 
 /// What a step came to.
@@ -94,7 +96,13 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    pub(crate) fn new(pair: Pair, purpose: Purpose, options: &CopyOptions, limits: &Limits, now_ns: u64) -> Self {
+    pub(crate) fn new(
+        pair: Pair,
+        purpose: Purpose,
+        options: &CopyOptions,
+        limits: &Limits,
+        now_ns: u64,
+    ) -> Self {
         let (from, to) = (pair.source.store.capabilities(), pair.destination.store.capabilities());
         // A comparison moves nothing to the destination, so only its reads bound the pieces.
         let (choice, to) = match purpose {
@@ -127,7 +135,9 @@ impl Object {
     pub(crate) fn start(&mut self) -> Then {
         match self.purpose {
             Purpose::Copy => match decide(&self.pair, self.overwrite) {
-                Decision::Skip(reason) => Then::End(Ended { crc64: self.pair.meta.crc64, ..Ended::skipped(reason) }),
+                Decision::Skip(reason) => {
+                    Then::End(Ended { crc64: self.pair.meta.crc64, ..Ended::skipped(reason) })
+                }
                 Decision::Look => Then::Steps(vec![Step::Look]),
                 Decision::Move => self.move_it(),
             },
@@ -148,12 +158,14 @@ impl Object {
             // A list in another order may have passed it unseen.
             Existing::Unknown => return Then::Steps(vec![Step::Look]),
             Existing::Absent => {
-                return Then::End(Ended::failed(verify_error(&self.pair, "missing at the destination".into())));
+                let missing = differs(&self.pair, ErrorKind::NotFound, "missing at the destination");
+                return Then::End(Ended::failed(missing));
             }
         };
         if there.size != self.pair.meta.size {
-            let cause = format!("{} bytes at the source, {} at the destination", self.pair.meta.size, there.size);
-            return Then::End(Ended::failed(verify_error(&self.pair, cause)));
+            let cause =
+                format!("{} bytes at the source, {} at the destination", self.pair.meta.size, there.size);
+            return Then::End(Ended::failed(differs(&self.pair, ErrorKind::Integrity, &cause)));
         }
         if stored || self.pieces == Pieces::Whole {
             return Then::Steps(vec![Step::Compare(None)]);
@@ -296,7 +308,6 @@ impl Object {
     }
 }
 
-fn verify_error(pair: &Pair, cause: String) -> Error {
-    Error::new(crate::error::ErrorKind::Integrity, "verify", &*pair.source.name(), cause)
-        .hint("copy it again, then verify again")
+fn differs(pair: &Pair, kind: ErrorKind, cause: &str) -> Error {
+    Error::new(kind, "verify", &*pair.source.name(), cause).hint("copy it again, then verify again")
 }

@@ -27,7 +27,9 @@ pub(crate) fn backoff(error: &Error, attempt: u32, random: f64) -> Option<Durati
         Retry::Never => None,
         // Bytes that were flipped on the way, or a reused connection that was closed, say nothing
         // of load: the first repeat need not wait.
-        Retry::Backoff if attempt == 1 && matches!(error.kind(), ErrorKind::Integrity | ErrorKind::Connection) => {
+        Retry::Backoff
+            if attempt == 1 && matches!(error.kind(), ErrorKind::Integrity | ErrorKind::Connection) =>
+        {
             Some(Duration::ZERO)
         }
         Retry::Backoff => Some(ceiling.mul_f64(random)),

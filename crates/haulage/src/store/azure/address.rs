@@ -116,6 +116,12 @@ pub struct AzureAddress {
 }
 
 impl AzureAddress {
+    /// Whether both are in one container and reached with the same secret.
+    pub(crate) fn same_container(&self, other: &Self) -> bool {
+        (&self.endpoint, &self.container, self.short, &self.sas)
+            == (&other.endpoint, &other.container, other.short, &other.sas)
+    }
+
     /// Takes apart `az://container/path` or `http(s)://host[:port]/[account/]container/path[?SAS]`.
     ///
     /// Where an `az://` address leads is told by, in this order, `options.endpoint`, `AZURE_STORAGE_CONNECTION_STRING`,

@@ -100,7 +100,7 @@ async fn empty(store: &AzureStore, key: &str, offset: u64, trace: &Trace) -> Res
 }
 
 fn is_unknown_header(error: &crate::Error) -> bool {
-    matches!(error.status(), Some(400 | 501))
+    matches!(error.status(), Some(400 | 501)) || error.service_code() == Some("FeatureNotSupported")
 }
 
 pub(super) async fn put(

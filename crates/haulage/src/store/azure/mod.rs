@@ -197,7 +197,12 @@ impl Store for AzureStore {
         blob::put(self, key, payload, options, trace).await
     }
 
-    async fn begin(&self, key: &str, size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
+    async fn begin(
+        &self,
+        key: &str,
+        size: Option<u64>,
+        options: &PutOptions,
+    ) -> Result<Arc<dyn BlockWriter>> {
         self.need_key("write", key)?;
         Ok(Arc::new(blocks::AzureBlocks::new(self.clone(), key, size, options)))
     }

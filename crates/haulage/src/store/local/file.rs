@@ -41,7 +41,12 @@ pub(super) fn head(path: &Path, key: String) -> Result<ObjectMeta> {
 }
 
 /// Opens a file and reads what is asked: at once where it is short, as a stream where it is long.
-pub(super) fn open(path: &Path, key: String, options: &GetOptions, buffers: &BufferPool) -> Result<GetResult> {
+pub(super) fn open(
+    path: &Path,
+    key: String,
+    options: &GetOptions,
+    buffers: &BufferPool,
+) -> Result<GetResult> {
     let file = File::open(path).map_err(|e| io("read", path, e))?;
     let metadata = file.metadata().map_err(|e| io("read", path, e))?;
     if metadata.is_dir() {
@@ -56,11 +61,8 @@ pub(super) fn open(path: &Path, key: String, options: &GetOptions, buffers: &Buf
         return Err(changed(path));
     }
     let reader = Reader { file, path: path.into(), etag: meta.etag.clone(), buffers: buffers.clone() };
-    let payload = if range.len <= ONE_READ_MAX {
-        Payload::Bytes(reader.read(range)?)
-    } else {
-        reader.stream(range)
-    };
+    let payload =
+        if range.len <= ONE_READ_MAX { Payload::Bytes(reader.read(range)?) } else { reader.stream(range) };
     Ok(GetResult { meta, payload, crc64: None, md5: None })
 }
 
@@ -107,8 +109,13 @@ impl Reader {
 }
 
 fn changed(path: &Path) -> Error {
-    Error::new(ErrorKind::SourceChanged, "read", path.display().to_string(), "the file changed while it was read")
-        .hint("run the same command again when nobody writes to it")
+    Error::new(
+        ErrorKind::SourceChanged,
+        "read",
+        path.display().to_string(),
+        "the file changed while it was read",
+    )
+    .hint("run the same command again when nobody writes to it")
 }
 
 pub(super) fn io(operation: &'static str, path: &Path, error: std::io::Error) -> Error {

@@ -43,9 +43,9 @@ impl LocalStore {
         if folder_asked || path.is_dir() || shown.is_empty() {
             return Ok((path.to_path_buf(), String::new()));
         }
-        let name = path.file_name().ok_or_else(|| {
-            Error::new(ErrorKind::Usage, "open", &shown, "the path does not end in a name")
-        })?;
+        let name = path
+            .file_name()
+            .ok_or_else(|| Error::new(ErrorKind::Usage, "open", &shown, "the path does not end in a name"))?;
         let key = name.to_str().ok_or_else(|| not_utf8(path))?;
         let parent = path.parent().map(Path::to_path_buf).unwrap_or_default();
         Ok((parent, key.to_owned()))
@@ -66,8 +66,13 @@ impl LocalStore {
         if plain && canonical && dotless && !key.contains('\0') {
             return Ok(self.root.join(relative));
         }
-        Err(Error::new(ErrorKind::Unsupported, "open", key, "this name cannot be a file below the destination")
-            .hint("copy this object alone, to a name of your choice"))
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            "open",
+            key,
+            "this name cannot be a file below the destination",
+        )
+        .hint("copy this object alone, to a name of your choice"))
     }
 }
 
@@ -121,7 +126,13 @@ impl Store for LocalStore {
         Ok(result)
     }
 
-    async fn put(&self, key: &str, payload: Payload, options: &PutOptions, trace: &Trace) -> Result<PutResult> {
+    async fn put(
+        &self,
+        key: &str,
+        payload: Payload,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<PutResult> {
         let path = self.path_of(key)?;
         let result = if payload.len() <= write::BATCH {
             let bytes = payload.collect().await?;
@@ -129,7 +140,7 @@ impl Store for LocalStore {
             blocking(move || write::put_at_once(&path, &bytes, &options)).await?
         } else {
             let size = payload.len();
-            let part = Arc::new(blocking(move || PartialFile::create(&path, size)).await?);
+            let part = Arc::new(blocking(move || PartialFile::create(&path, Some(size))).await?);
             let crc64 = write::write_payload(&part, 0, payload).await?;
             let options = options.clone();
             blocking(move || part.publish(crc64, &options.attributes, &options.precondition)).await?
@@ -138,7 +149,12 @@ impl Store for LocalStore {
         Ok(result)
     }
 
-    async fn begin(&self, key: &str, size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
+    async fn begin(
+        &self,
+        key: &str,
+        size: Option<u64>,
+        options: &PutOptions,
+    ) -> Result<Arc<dyn BlockWriter>> {
         let path = self.path_of(key)?;
         let part = blocking(move || PartialFile::create(&path, size)).await?;
         Ok(Arc::new(LocalWriter::new(part, options.precondition.clone())))
