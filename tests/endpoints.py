@@ -97,7 +97,9 @@ def azurite(folder: Path) -> Iterator[Endpoint]:
     """Run Azurite with its blobs in memory."""
     port = _free_port()
     command = ["node", str(AZURITE), "--inMemoryPersistence", "--silent", "--disableTelemetry"]
-    # The SDK of the day may speak a newer version of the protocol than this Azurite has heard of.
+    # Strict, it refuses CRC64 headers; loose, it takes them. The SDK of the day may speak a newer version
+    # of the protocol than this Azurite has heard of.
+    command += ["--loose"]
     command += ["--skipApiVersionCheck", "--blobHost", "127.0.0.1", "--blobPort", str(port)]
     with subprocess.Popen(
         command,

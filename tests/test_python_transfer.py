@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def test_fields_of_events_agree_on_both_sides(container: Container, tree: Path) 
     assert {value["event"] for value in values} >= {"job_started", "attempt", "object", "summary"}
     for value in values:
         known = BY_NAME[value["event"]]
-        assert set(value) - {"event"} == set(known.__dataclass_fields__), value["event"]
+        assert set(value) - {"event"} == {field.name for field in fields(known)}, value["event"]
 
 
 def test_on_progress_is_called_and_its_exception_cancels(container: Container, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_verify_reads_what_is_there_now(haul: Haul, copied: Container, tree: Pat
 
 def test_verify_finds_what_is_missing(haul: Haul, copied: Container, tree: Path) -> None:
     copied.client.delete_blob("run/plain.txt")
-    said = haul("verify", tree, copied.az("run/"), code=4)
+    said = haul("verify", tree, copied.az("run/"), code=5)
     assert "plain.txt" in said.text + said.stderr
 
 
