@@ -42,6 +42,7 @@ $(STAMPS)/node: tests/package.json tests/package-lock.json
 	@mkdir -p build/node $(STAMPS)
 	cp tests/package.json tests/package-lock.json tests/.npmrc build/node/
 	npm ci --prefix build/node --ignore-scripts --no-progress --loglevel=error
+	chmod +x build/node/node_modules/@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64
 	@touch $@
 
 build/bin/rclone:

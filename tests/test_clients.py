@@ -26,7 +26,7 @@ def run(folder: Path, *args: str | Path, env: Mapping[str, str]) -> None:
 
 def azcopy(folder: Path, *args: str | Path) -> None:
     env = {"AZCOPY_LOG_LOCATION": str(folder / "log"), "AZCOPY_JOB_PLAN_LOCATION": str(folder / "plan")}
-    run(folder, AZCOPY, *args, "--skip-version-check", "--output-level=essential", env=env)
+    run(folder, AZCOPY, *args, "--skip-version-check", env=env)
 
 
 def rclone(folder: Path, endpoint: Endpoint, *args: str | Path) -> None:
@@ -56,6 +56,7 @@ def test_azcopy_moves_a_tree_to_and_from_the_emulator(
         container.url("*", sas),
         "back",
         "--recursive",
+        "--from-to=BlobLocal",
         "--check-md5=FailIfDifferentOrMissing",
     )
     trees.assert_same(trees.contents(tmp_path / "back"), trees.contents(tree))
@@ -71,6 +72,7 @@ def test_azcopy_reads_what_haul_wrote(emulator: Endpoint, haul: Haul, tree: Path
         container.url("*", sas),
         "back",
         "--recursive",
+        "--from-to=BlobLocal",
         "--check-md5=FailIfDifferentOrMissing",
     )
     trees.assert_same(trees.contents(tmp_path / "back"), trees.contents(tree))

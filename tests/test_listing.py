@@ -24,7 +24,7 @@ def test_du_adds_up(haul: Haul, container: Container, tree: Path) -> None:
     haul("cp", tree, container.az())
     (line,) = haul("du", "--json", container.az()).events
     sizes = [len(data) for data in trees.contents(tree).values()]
-    assert (line["objects"], line["bytes"]) == (len(sizes), sum(sizes))
+    assert (line["objects"], line["size_bytes"]) == (len(sizes), sum(sizes))
 
 
 def test_mb_rm_rb(haul: Haul, endpoint: Endpoint) -> None:
@@ -35,7 +35,8 @@ def test_mb_rm_rb(haul: Haul, endpoint: Endpoint) -> None:
     client.upload_blob("gone/2", b"a")
     haul("rm", "--recursive", "az://made-by-haul/gone/")
     assert [blob.name for blob in client.list_blobs()] == ["keep"]
-    haul("rb", "az://made-by-haul")
+    haul("rb", "az://made-by-haul", code=2)
+    haul("rb", "--force", "az://made-by-haul")
     assert not client.exists()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
-Outcome: TypeAlias = Literal["copied", "equal", "skipped", "failed"]
+Outcome: TypeAlias = Literal["copied", "equal", "skipped", "extra", "failed"]
 Method: TypeAlias = Literal["whole", "blocks", "none"]
 Proof: TypeAlias = Literal["crc64", "md5", "length", "none"]
 
@@ -189,6 +189,7 @@ class Summary(_Record):
     chosen: str  #: what the controller chose and why
     events_dropped: int  #: samples dropped under load; outcomes never are
     failures: tuple[Failure, ...]  #: the first 1000; the events hold all of them
+    warnings: tuple[str, ...]  #: what a person should know that is no failure, at most 100
     exit_code: int  #: of the command; 0 when all is done
 
     _nested: ClassVar[Mapping[str, type[_Record]]] = {"failures": Failure}
