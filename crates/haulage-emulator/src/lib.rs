@@ -1,1 +1,41 @@
+//! A local endpoint: the Azure Blob REST interface over a shaped, faulty link.
+//!
+//! The laboratory measures against it, the tests kill and resume against it, and people try the
+//! command on it. A request passes these layers, from the wire up:
+//!
+//! 1. `link`: rates and round trips, beneath HTTP;
+//! 2. `server`: connections, one task each, hyper's HTTP/1;
+//! 3. `request` and `auth`: what is asked for, and whether it may be;
+//! 4. `fault`: what goes wrong with this one;
+//! 5. `api`: a file for each family of operations;
+//! 6. `store`: the catalogue of names, and memory, nothing or a directory for the bytes.
+//!
+//! ```
+//! # async fn demo() -> haulage::Result<()> {
+//! use haulage_emulator::{EmulatorConfig, start};
+//! let config = EmulatorConfig { link: "wan".parse()?, ..EmulatorConfig::default() };
+//! let emulator = start(config).await?;
+//! println!("{}", emulator.connection_string());
+//! emulator.shutdown().await;
+//! # Ok(()) }
+//! ```
 
+mod api;
+mod auth;
+mod config;
+mod fault;
+mod link;
+mod request;
+mod server;
+mod service;
+mod stats;
+mod store;
+mod thread;
+mod wire;
+
+pub use config::{EmulatorConfig, StoreKind, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
+pub use fault::FaultSpec;
+pub use link::{LinkChange, LinkSpec};
+pub use server::{Emulator, start};
+pub use stats::{EmulatorStats, FaultCounts};
+pub use thread::EmulatorThread;

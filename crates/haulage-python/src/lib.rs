@@ -1,1 +1,46 @@
+//! The doorway from Python into the engine and the command.
+//!
+//! Every function here does three things: convert its arguments, [`enter`] the engine, hand over
+//! the answer. No policy, no defaults and no loop over objects live here; an option that Python does
+//! not give keeps the engine's default. Answers cross as JSON-like values, events in batches.
 
+// PyO3 hands converted arguments over by value.
+#![allow(clippy::needless_pass_by_value)]
+
+mod access;
+mod emulator;
+mod enter;
+mod error;
+mod event;
+mod job;
+mod options;
+
+use pyo3::prelude::*;
+
+/// The engine of Haulage. Private: the public face is the package `haulage`.
+#[pymodule]
+mod _engine {
+    use std::ffi::OsString;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::access::{Listing, stat};
+    #[pymodule_export]
+    use super::emulator::Emulator;
+    #[pymodule_export]
+    use super::error::error_kinds;
+    #[pymodule_export]
+    use super::job::{Job, plan};
+
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// Runs the command with `argv`, of which the first is the program's name; returns the exit code.
+    #[pyfunction]
+    #[pyo3(signature = (argv, /))]
+    fn main(py: Python<'_>, argv: Vec<OsString>) -> PyResult<u8> {
+        let _interrupt = super::enter::DefaultInterrupt::set(py);
+        Ok(py.detach(|| haulage_cli::main(argv)))
+    }
+}

@@ -155,6 +155,8 @@ pub enum Outcome {
     Skipped,
     /// Not moved; the error says why.
     Failed,
+    /// Only at the destination; seen when two sides are compared.
+    Extra,
 }
 
 /// How an object was moved.

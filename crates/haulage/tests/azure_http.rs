@@ -1,5 +1,8 @@
 //! The HTTP client against servers that misbehave on purpose.
 
+// A child process reports to its parent, and a person reads the figures, by what is printed.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;

@@ -3,6 +3,9 @@
 //!
 //!     cargo test -p haulage --release --test azure_speed -- --ignored --nocapture measure
 
+// A child process reports to its parent, and a person reads the figures, by what is printed.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -52,7 +55,11 @@ fn serve(stream: TcpStream, page: &str) -> std::io::Result<()> {
         if list {
             write!(out, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{page}", page.len())?;
         } else if get && range {
-            write!(out, "HTTP/1.1 206 OK\r\ncontent-length: {BODY}\r\ncontent-range: bytes 0-{}/{BODY}\r\n\r\n", BODY - 1)?;
+            write!(
+                out,
+                "HTTP/1.1 206 OK\r\ncontent-length: {BODY}\r\ncontent-range: bytes 0-{}/{BODY}\r\n\r\n",
+                BODY - 1
+            )?;
             out.write_all(&zeroes)?;
         } else {
             out.write_all(b"HTTP/1.1 201 Created\r\ncontent-length: 0\r\netag: \"1\"\r\n\r\n")?;
@@ -84,7 +91,11 @@ fn child_server() {
     }
 }
 
-async fn many<F: Future<Output = ()> + Send + 'static>(workers: usize, each: usize, work: impl Fn(usize) -> F + Clone + Send + 'static) {
+async fn many<F: Future<Output = ()> + Send + 'static>(
+    workers: usize,
+    each: usize,
+    work: impl Fn(usize) -> F + Clone + Send + 'static,
+) {
     let workers = (0..workers).map(|_| {
         let work = work.clone();
         tokio::spawn(async move {
@@ -114,54 +125,75 @@ async fn measure() {
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let port = lines.map_while(Result::ok).find_map(|line| line.split("port ").nth(1).map(str::to_owned)).unwrap();
+    let port =
+        lines.map_while(Result::ok).find_map(|line| line.split("port ").nth(1).map(str::to_owned)).unwrap();
     let options = StoreOptions::default();
-    let address = AzureAddress::parse(&format!("http://127.0.0.1:{port}/devstoreaccount1/c"), &options).unwrap();
-    let store = AzureStore::open(address, &options, HttpClient::new(HttpOptions::default()).unwrap()).unwrap();
+    let address =
+        AzureAddress::parse(&format!("http://127.0.0.1:{port}/devstoreaccount1/c"), &options).unwrap();
+    let store =
+        AzureStore::open(address, &options, HttpClient::new(HttpOptions::default()).unwrap()).unwrap();
 
     for checksum in [ChecksumMode::None, ChecksumMode::Crc64] {
         let options = PutOptions { checksum, ..PutOptions::default() };
-        let writer = store.begin("k", 1 << 40, &options).await.unwrap();
+        let writer = store.begin("k", Some(1 << 40), &options).await.unwrap();
         let body = Bytes::from(vec![1; BODY]);
         for workers in [2, 8] {
             let (writer, body) = (writer.clone(), body.clone());
             let what = format!("put block 8 MiB x{workers} {checksum:?}");
-            timed(&what, (512 / workers * workers * 8) as f64, "MiB", many(workers, 512 / workers, move |i| {
-                let (writer, body) = (writer.clone(), body.clone());
-                async move {
-                    let range = BlockRange { offset: (i * BODY) as u64, len: BODY as u64 };
-                    writer.put_block(range, body.into(), &Trace::detached()).await.unwrap();
-                }
-            }))
+            timed(
+                &what,
+                (512 / workers * workers * 8) as f64,
+                "MiB",
+                many(workers, 512 / workers, move |i| {
+                    let (writer, body) = (writer.clone(), body.clone());
+                    async move {
+                        let range = BlockRange { offset: (i * BODY) as u64, len: BODY as u64 };
+                        writer.put_block(range, body.into(), &Trace::detached()).await.unwrap();
+                    }
+                }),
+            )
             .await;
         }
     }
     for workers in [2, 8] {
         let store = store.clone();
-        timed(&format!("get 8 MiB x{workers}"), (512 / workers * workers * 8) as f64, "MiB", many(workers, 512 / workers, move |_| {
-            let store = store.clone();
-            async move {
-                let range = Some(BlockRange { offset: 0, len: BODY as u64 });
-                let options = GetOptions { range, ..GetOptions::default() };
-                let mut payload = store.get("k", &options, &Trace::detached()).await.unwrap().payload;
-                let mut got = 0;
-                while let Some(piece) = payload.next().await {
-                    got += piece.unwrap().len();
+        timed(
+            &format!("get 8 MiB x{workers}"),
+            (512 / workers * workers * 8) as f64,
+            "MiB",
+            many(workers, 512 / workers, move |_| {
+                let store = store.clone();
+                async move {
+                    let range = Some(BlockRange { offset: 0, len: BODY as u64 });
+                    let options = GetOptions { range, ..GetOptions::default() };
+                    let mut payload = store.get("k", &options, &Trace::detached()).await.unwrap().payload;
+                    let mut got = 0;
+                    while let Some(piece) = payload.next().await {
+                        got += piece.unwrap().len();
+                    }
+                    assert_eq!(got, BODY);
                 }
-                assert_eq!(got, BODY);
-            }
-        }))
+            }),
+        )
         .await;
     }
     for workers in [1, 8] {
         let store = store.clone();
         let body = Bytes::from(vec![1; 1024]);
-        timed(&format!("put 1 KiB x{workers}"), 100_000.0, "put", many(workers, 100_000 / workers, move |_| {
-            let (store, body) = (store.clone(), body.clone());
-            async move {
-                store.put("k", Payload::from(body), &PutOptions::default(), &Trace::detached()).await.unwrap();
-            }
-        }))
+        timed(
+            &format!("put 1 KiB x{workers}"),
+            100_000.0,
+            "put",
+            many(workers, 100_000 / workers, move |_| {
+                let (store, body) = (store.clone(), body.clone());
+                async move {
+                    store
+                        .put("k", Payload::from(body), &PutOptions::default(), &Trace::detached())
+                        .await
+                        .unwrap();
+                }
+            }),
+        )
         .await;
     }
     let mut lister = store.list(ListRequest::default());

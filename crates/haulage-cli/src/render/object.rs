@@ -85,8 +85,7 @@ pub fn stat_lines(meta: &ObjectMeta) -> Vec<String> {
 
 /// What a comparison found wrong with an object; `None` where nothing is.
 pub fn verify_line(record: &ObjectRecord) -> Option<String> {
-    // An object that only the destination holds has no source.
-    if record.source.is_empty() {
+    if record.outcome == Outcome::Extra {
         return Some(format!("extra: {}", printable(&record.destination)));
     }
     let name = printable(&record.source);
@@ -170,6 +169,7 @@ mod tests {
         assert_eq!(line("a.nc", Some(ErrorKind::Integrity)).unwrap(), "differs: a.nc (crc64 a != b)");
         assert_eq!(line("a.nc", Some(ErrorKind::NotFound)).unwrap(), "missing: a.nc");
         assert_eq!(line("a.nc", Some(ErrorKind::Io)).unwrap(), "failed: a.nc (crc64 a != b)");
-        assert_eq!(line("", None).unwrap(), "extra: az://c/a.nc");
+        let extra = ObjectRecord { outcome: Outcome::Extra, ..record("", None) };
+        assert_eq!(verify_line(&extra).unwrap(), "extra: az://c/a.nc");
     }
 }

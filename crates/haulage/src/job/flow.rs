@@ -209,7 +209,7 @@ impl Flow {
     async fn plan(&mut self, batch: &mut Vec<Listed>) {
         for listed in batch.drain(..) {
             match listed {
-                Listed::Extra => self.recorder.extra(),
+                Listed::Extra(name) => self.objects.extra(name, &mut self.recorder, self.clock).await,
                 Listed::Problem(error) => self.objects.problem(error, &mut self.recorder, self.clock).await,
                 Listed::Pair(pair) => {
                     let limits = self.controller.limits();

@@ -61,7 +61,7 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     while let Some(item) = listed.recv().await {
         match item {
             Listed::Problem(error) => report.problems.push(Failure::from(&error)),
-            Listed::Extra => {}
+            Listed::Extra(_) => {}
             Listed::Pair(pair) => report.add(&pair, options, &limits),
         }
     }

@@ -154,8 +154,7 @@ impl Sent {
         limits: &Limits,
     ) -> Result<String> {
         let capabilities = to.store.capabilities();
-        // The length is not known: a file that is preallocated grows by itself instead.
-        let writer = to.store.begin(&to.key, 0, options).await?;
+        let writer = to.store.begin(&to.key, None, options).await?;
         let mut in_flight = FuturesOrdered::new();
         let mut ids = Vec::new();
         let mut block = first;

@@ -165,7 +165,12 @@ impl Store for MemoryStore {
         Ok(result)
     }
 
-    async fn begin(&self, key: &str, _size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
+    async fn begin(
+        &self,
+        key: &str,
+        _size: Option<u64>,
+        options: &PutOptions,
+    ) -> Result<Arc<dyn BlockWriter>> {
         Ok(Arc::new(MemoryWriter {
             store: self.clone(),
             key: key.to_owned(),

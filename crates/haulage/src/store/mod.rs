@@ -190,8 +190,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         trace: &Trace,
     ) -> Result<PutResult>;
 
-    /// Begins to write an object of `size` bytes block by block.
-    async fn begin(&self, key: &str, size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>>;
+    /// Begins to write an object block by block; `size` in bytes, where it is known beforehand.
+    async fn begin(&self, key: &str, size: Option<u64>, options: &PutOptions)
+    -> Result<Arc<dyn BlockWriter>>;
 
     /// Deletes an object.
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()>;

@@ -61,7 +61,7 @@ async fn keys(store: &Arc<dyn Store>, prefix: &str, hierarchical: bool) -> (Vec<
     (keys, prefixes)
 }
 
-pub async fn containers_are_made_once_and_removed(store: Arc<dyn Store>) {
+pub(crate) async fn containers_are_made_once_and_removed(store: Arc<dyn Store>) {
     let trace = Trace::detached();
     store.create_container(&trace).await.unwrap();
     assert_eq!(store.create_container(&trace).await.unwrap_err().kind(), ErrorKind::Exists);
@@ -71,7 +71,7 @@ pub async fn containers_are_made_once_and_removed(store: Arc<dyn Store>) {
     assert_eq!(store.delete_container(&trace).await.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-pub async fn what_is_put_is_got(store: Arc<dyn Store>) {
+pub(crate) async fn what_is_put_is_got(store: Arc<dyn Store>) {
     container(&store).await;
     for len in [0, 1, 4096, 3_000_001] {
         let data = bytes(len);
@@ -84,7 +84,7 @@ pub async fn what_is_put_is_got(store: Arc<dyn Store>) {
     assert_eq!(keys(&store, "", false).await.0, Vec::<String>::new());
 }
 
-pub async fn attributes_are_kept(store: Arc<dyn Store>) {
+pub(crate) async fn attributes_are_kept(store: Arc<dyn Store>) {
     container(&store).await;
     let data = bytes(1000);
     let source_time = 1_234_567_890_123_456_789;
@@ -107,7 +107,7 @@ pub async fn attributes_are_kept(store: Arc<dyn Store>) {
     }
 }
 
-pub async fn ranges_are_exact(store: Arc<dyn Store>) {
+pub(crate) async fn ranges_are_exact(store: Arc<dyn Store>) {
     container(&store).await;
     let data = bytes(100_000);
     put(&store, "object", &data).await;
@@ -123,7 +123,7 @@ pub async fn ranges_are_exact(store: Arc<dyn Store>) {
     }
 }
 
-pub async fn awkward_names_survive(store: Arc<dyn Store>) {
+pub(crate) async fn awkward_names_survive(store: Arc<dyn Store>) {
     container(&store).await;
     for name in AWKWARD {
         put(&store, name, &Bytes::from(name)).await;
@@ -143,7 +143,7 @@ pub async fn awkward_names_survive(store: Arc<dyn Store>) {
     assert_eq!(keys(&store, "", false).await.0, Vec::<String>::new());
 }
 
-pub async fn lists_are_complete_and_in_order(store: Arc<dyn Store>) {
+pub(crate) async fn lists_are_complete_and_in_order(store: Arc<dyn Store>) {
     container(&store).await;
     let mut expected: Vec<String> = (0..300).map(|n| format!("f{}/n{n}", n % 7)).collect();
     expected.extend(["f0.nc".into(), "f0".into(), "g".into()]);
@@ -161,7 +161,7 @@ pub async fn lists_are_complete_and_in_order(store: Arc<dyn Store>) {
     assert!(keys(&store, "nothing", false).await.0.is_empty());
 }
 
-pub async fn hierarchical_lists_fold(store: Arc<dyn Store>) {
+pub(crate) async fn hierarchical_lists_fold(store: Arc<dyn Store>) {
     container(&store).await;
     for key in ["a/1", "a/2/3", "a/2/4", "b", "c/5", "a.nc"] {
         put(&store, key, &Bytes::from_static(b"x")).await;
@@ -172,12 +172,12 @@ pub async fn hierarchical_lists_fold(store: Arc<dyn Store>) {
     assert_eq!((below, folded), (vec!["a/1".to_owned()], vec!["a/2/".to_owned()]));
 }
 
-pub async fn blocks_make_an_object(store: Arc<dyn Store>) {
+pub(crate) async fn blocks_make_an_object(store: Arc<dyn Store>) {
     container(&store).await;
     let data = bytes(1_000_000);
     // Sizes differ on purpose: the block size follows the link.
     let ends = [0, 100_000, 100_001, 700_000, 1_000_000];
-    let writer = store.begin("blob", 1_000_000, &PutOptions::default()).await.unwrap();
+    let writer = store.begin("blob", Some(1_000_000), &PutOptions::default()).await.unwrap();
     let mut ids = Vec::new();
     for (start, end) in ends.into_iter().zip(ends.into_iter().skip(1)).rev() {
         let range = BlockRange { offset: start as u64, len: (end - start) as u64 };
@@ -196,9 +196,9 @@ pub async fn blocks_make_an_object(store: Arc<dyn Store>) {
     assert_eq!(get(&store, "blob").await, data);
 }
 
-pub async fn nobody_sees_an_object_before_its_commit(store: Arc<dyn Store>) {
+pub(crate) async fn nobody_sees_an_object_before_its_commit(store: Arc<dyn Store>) {
     container(&store).await;
-    let writer = store.begin("blob", 4, &PutOptions::default()).await.unwrap();
+    let writer = store.begin("blob", Some(4), &PutOptions::default()).await.unwrap();
     let range = BlockRange { offset: 0, len: 4 };
     writer.put_block(range, Payload::Bytes(bytes(4)), &Trace::detached()).await.unwrap();
     assert!(keys(&store, "", false).await.0.is_empty());
@@ -208,7 +208,7 @@ pub async fn nobody_sees_an_object_before_its_commit(store: Arc<dyn Store>) {
     assert!(keys(&store, "", false).await.0.is_empty());
 }
 
-pub async fn wrong_checksums_are_refused(store: Arc<dyn Store>) {
+pub(crate) async fn wrong_checksums_are_refused(store: Arc<dyn Store>) {
     container(&store).await;
     let data = bytes(1000);
     let mut options = options(&data);
@@ -218,7 +218,7 @@ pub async fn wrong_checksums_are_refused(store: Arc<dyn Store>) {
     assert!(keys(&store, "", false).await.0.is_empty(), "nothing wrong may be kept");
 }
 
-pub async fn preconditions_hold(store: Arc<dyn Store>) {
+pub(crate) async fn preconditions_hold(store: Arc<dyn Store>) {
     container(&store).await;
     let (old, new) = (bytes(10), bytes(20));
     let etag = put(&store, "a", &old).await;
@@ -235,7 +235,7 @@ pub async fn preconditions_hold(store: Arc<dyn Store>) {
     write(Precondition::IfAbsent).await.unwrap();
 }
 
-pub async fn a_changed_source_is_noticed(store: Arc<dyn Store>) {
+pub(crate) async fn a_changed_source_is_noticed(store: Arc<dyn Store>) {
     container(&store).await;
     let before = put(&store, "a", &bytes(10)).await;
     let with = |etag: &String| GetOptions { if_match: Some(etag.clone()), ..GetOptions::default() };
@@ -245,7 +245,7 @@ pub async fn a_changed_source_is_noticed(store: Arc<dyn Store>) {
     assert_eq!(error.kind(), ErrorKind::SourceChanged);
 }
 
-pub async fn missing_objects_are_named(store: Arc<dyn Store>) {
+pub(crate) async fn missing_objects_are_named(store: Arc<dyn Store>) {
     container(&store).await;
     put(&store, "there", &bytes(1)).await;
     let trace = Trace::detached();

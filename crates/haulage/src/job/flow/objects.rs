@@ -251,29 +251,19 @@ impl Objects {
     pub(super) async fn problem(&mut self, error: Error, recorder: &mut Recorder, clock: Clock) {
         let object_id = self.total;
         self.total += 1;
-        let now = clock.now_ns();
-        let skipped = error.kind() == ErrorKind::Unsupported;
-        let record = ObjectRecord {
-            object_id,
-            source: error.object_name().into(),
-            destination: "".into(),
-            size_bytes: 0,
-            outcome: if skipped { Outcome::Skipped } else { Outcome::Failed },
-            method: Method::None,
-            proof: Proof::None,
-            crc64: None,
-            md5: None,
-            etag: None,
-            attempts: 0,
-            started_ns: now,
-            ended_ns: now,
-            reason: skipped.then_some("not a regular file"),
-            failure: (!skipped).then(|| Failure::from(&error)),
-        };
-        if skipped {
-            let message = format!("skipped: {}", error.cause());
-            recorder.warn(record.source.clone(), message).await;
+        let name: Arc<str> = error.object_name().into();
+        let record = ObjectRecord { object_id, source: name.clone(), ..unmoved(clock) };
+        if error.kind() != ErrorKind::Unsupported {
+            let failure = Some(Failure::from(&error));
+            return recorder.object(ObjectRecord { outcome: Outcome::Failed, failure, ..record }).await;
         }
+        recorder.warn(name, format!("skipped: {}", error.cause())).await;
+        recorder.object(ObjectRecord { reason: Some("not a regular file"), ..record }).await;
+    }
+
+    /// An object that is only at the destination.
+    pub(super) async fn extra(&mut self, name: String, recorder: &mut Recorder, clock: Clock) {
+        let record = ObjectRecord { destination: name.into(), outcome: Outcome::Extra, ..unmoved(clock) };
         recorder.object(record).await;
     }
 
@@ -306,6 +296,28 @@ impl Objects {
             phases,
             ended_ns: *ended_ns,
         }
+    }
+}
+
+/// The record of a name that never was an object of the job.
+fn unmoved(clock: Clock) -> ObjectRecord {
+    let now = clock.now_ns();
+    ObjectRecord {
+        object_id: 0,
+        source: "".into(),
+        destination: "".into(),
+        size_bytes: 0,
+        outcome: Outcome::Skipped,
+        method: Method::None,
+        proof: Proof::None,
+        crc64: None,
+        md5: None,
+        etag: None,
+        attempts: 0,
+        started_ns: now,
+        ended_ns: now,
+        reason: None,
+        failure: None,
     }
 }
 

@@ -32,7 +32,7 @@ struct Merge {
     last_there: String,
     last_asked: String,
     /// Keys passed that nobody asked for.
-    extras: u64,
+    extras: Vec<String>,
     out_of_order: bool,
 }
 
@@ -52,7 +52,7 @@ impl Cursor {
             page: VecDeque::new(),
             last_there: String::new(),
             last_asked: String::new(),
-            extras: 0,
+            extras: Vec::new(),
             out_of_order: false,
         };
         match merge.fill().await {
@@ -72,18 +72,18 @@ impl Cursor {
         }
     }
 
-    /// What is at `key`, and how many keys that nobody asked for were passed on the way.
-    pub(super) async fn find(&mut self, key: &str) -> Result<(Existing, u64)> {
+    /// What is at `key`, and the keys passed on the way that nobody asked for.
+    pub(super) async fn find(&mut self, key: &str) -> Result<(Existing, Vec<String>)> {
         match &mut self.way {
-            Way::Unasked => Ok((Existing::Absent, 0)),
-            Way::Unknown => Ok((Existing::Unknown, 0)),
+            Way::Unasked => Ok((Existing::Absent, Vec::new())),
+            Way::Unknown => Ok((Existing::Unknown, Vec::new())),
             Way::Asking => {
                 let found = with_retries!(trace => self.store.head(key, trace).await);
                 match found {
-                    Ok(meta) => Ok((Existing::Present(Box::new(meta)), 0)),
-                    Err(error) if error.kind() == ErrorKind::NotFound => Ok((Existing::Absent, 0)),
+                    Ok(meta) => Ok((Existing::Present(Box::new(meta)), Vec::new())),
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok((Existing::Absent, Vec::new())),
                     // Let the object itself meet the trouble and report it.
-                    Err(_) => Ok((Existing::Unknown, 0)),
+                    Err(_) => Ok((Existing::Unknown, Vec::new())),
                 }
             }
             Way::Listing(merge) => {
@@ -91,22 +91,18 @@ impl Cursor {
                 let extras = std::mem::take(&mut merge.extras);
                 if merge.out_of_order {
                     self.way = Way::Unknown;
-                    return Ok((Existing::Unknown, 0));
+                    return Ok((Existing::Unknown, Vec::new()));
                 }
                 Ok((existing, extras))
             }
         }
     }
 
-    /// Keys left at the end, counted only where they are `wanted`.
-    pub(super) async fn rest(&mut self, wanted: bool) -> Result<u64> {
-        let Way::Listing(merge) = &mut self.way else { return Ok(0) };
-        let mut rest = 0;
-        while wanted && merge.fill().await? {
-            rest += merge.page.len() as u64;
-            merge.page.clear();
-        }
-        Ok(rest)
+    /// Keys left at the end, some at a time.
+    pub(super) async fn rest(&mut self) -> Result<Option<Vec<String>>> {
+        let Way::Listing(merge) = &mut self.way else { return Ok(None) };
+        let more = merge.fill().await?;
+        Ok(more.then(|| merge.page.drain(..).map(|object| object.key).collect()))
     }
 }
 
@@ -137,7 +133,7 @@ impl Merge {
             if meta.key == key {
                 return Ok(Existing::Present(Box::new(meta)));
             }
-            self.extras += 1;
+            self.extras.push(meta.key);
         }
         Ok(Existing::Absent)
     }

@@ -9,6 +9,7 @@ mod filter;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
@@ -20,7 +21,7 @@ use super::plan::{Existing, Pair, Place};
 use super::transfer::with_retries;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::{Overwrite, Work};
-use crate::store::{ListRequest, Location, ObjectMeta, StoreOpener};
+use crate::store::{ListRequest, Location, ObjectMeta, Store, StoreOpener};
 
 /// Pairs looked up at once where each needs a request of its own.
 const LOOKUPS: usize = 64;
@@ -32,8 +33,8 @@ pub(crate) enum Listed {
     Pair(Box<Pair>),
     /// A name that is there but cannot be moved.
     Problem(Error),
-    /// An object that is only at the destination.
-    Extra,
+    /// The name of an object that is only at the destination.
+    Extra(String),
 }
 
 /// Lists all work into `found`. An error is one that stops the listing.
@@ -155,18 +156,19 @@ impl Listing {
                 }
                 let key = format!("{to}{relative}");
                 let (mut existing, extras) = there.find(&key).await?;
+                self.extras(&destination.store, extras, verify).await?;
                 if verify && existing == Existing::Absent {
                     // A store may list in another order than ours; one look settles what is missing.
                     existing = Existing::Unknown;
                 }
-                self.extras(extras, verify).await?;
                 let source = Place { store: source.store.clone(), key: meta.key.clone() };
                 let destination = Place { store: destination.store.clone(), key };
                 self.give(Pair { source, destination, meta, existing }).await?;
             }
         }
-        let extras = there.rest(verify).await?;
-        self.extras(extras, verify).await?;
+        while verify && let Some(extras) = there.rest().await? {
+            self.extras(&destination.store, extras, verify).await?;
+        }
         if any || source.store.capabilities().local || source.key.is_empty() {
             return Ok(());
         }
@@ -188,9 +190,12 @@ impl Listing {
         Cursor::listing(store, prefix).await
     }
 
-    async fn extras(&self, count: u64, verify: bool) -> Result<()> {
-        for _ in 0..if verify { count } else { 0 } {
-            self.send(Listed::Extra).await?;
+    /// Objects only at the destination matter where two sides are compared.
+    async fn extras(&self, store: &Arc<dyn Store>, keys: Vec<String>, verify: bool) -> Result<()> {
+        for key in keys {
+            if verify {
+                self.send(Listed::Extra(store.name(&key))).await?;
+            }
         }
         Ok(())
     }

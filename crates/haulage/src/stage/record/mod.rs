@@ -94,6 +94,7 @@ impl Recorder {
             }
             Outcome::Skipped => summary.objects_skipped += 1,
             Outcome::Failed => summary.objects_failed += 1,
+            Outcome::Extra => summary.objects_extra += 1,
         }
         if let Some(failure) = &record.failure {
             self.failure(failure.clone());
@@ -108,16 +109,13 @@ impl Recorder {
         let found = &mut self.found;
         found.several_kinds |= found.first.is_some_and(|first| first != failure.kind);
         found.first.get_or_insert(failure.kind);
-        found.integrity |= failure.kind == ErrorKind::Integrity;
+        // A copy that lacks an object is not the same collection.
+        let missing = self.summary.operation == "verify" && failure.kind == ErrorKind::NotFound;
+        found.integrity |= missing || failure.kind == ErrorKind::Integrity;
         found.source_changed |= failure.kind == ErrorKind::SourceChanged;
         if self.summary.failures.len() < Summary::FAILURES_KEPT {
             self.summary.failures.push(failure);
         }
-    }
-
-    /// Counts an object that is only at the destination.
-    pub(crate) fn extra(&mut self) {
-        self.summary.objects_extra += 1;
     }
 
     /// A warning.

@@ -109,7 +109,7 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
 async fn begin(task: &Task) -> Result<Done> {
     let Pair { destination, meta, .. } = &*task.pair;
     let options = put_options(task, meta, None, None);
-    destination.store.begin(&destination.key, meta.size, &options).await.map(Done::Begun)
+    destination.store.begin(&destination.key, Some(meta.size), &options).await.map(Done::Begun)
 }
 
 async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::control::Limits;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::event::{Method, Outcome, Proof};
 use crate::job::{CopyOptions, MethodChoice, Overwrite};
 use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
@@ -158,16 +158,14 @@ impl Object {
             // A list in another order may have passed it unseen.
             Existing::Unknown => return Then::Steps(vec![Step::Look]),
             Existing::Absent => {
-                return Then::End(Ended::failed(verify_error(
-                    &self.pair,
-                    "missing at the destination".into(),
-                )));
+                let missing = differs(&self.pair, ErrorKind::NotFound, "missing at the destination");
+                return Then::End(Ended::failed(missing));
             }
         };
         if there.size != self.pair.meta.size {
             let cause =
                 format!("{} bytes at the source, {} at the destination", self.pair.meta.size, there.size);
-            return Then::End(Ended::failed(verify_error(&self.pair, cause)));
+            return Then::End(Ended::failed(differs(&self.pair, ErrorKind::Integrity, &cause)));
         }
         if stored || self.pieces == Pieces::Whole {
             return Then::Steps(vec![Step::Compare(None)]);
@@ -310,7 +308,6 @@ impl Object {
     }
 }
 
-fn verify_error(pair: &Pair, cause: String) -> Error {
-    Error::new(crate::error::ErrorKind::Integrity, "verify", &*pair.source.name(), cause)
-        .hint("copy it again, then verify again")
+fn differs(pair: &Pair, kind: ErrorKind, cause: &str) -> Error {
+    Error::new(kind, "verify", &*pair.source.name(), cause).hint("copy it again, then verify again")
 }

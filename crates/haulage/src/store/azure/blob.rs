@@ -7,7 +7,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, HeaderName, HeaderV
 use http::{Method, StatusCode};
 
 use super::auth::CONTENT_MD5;
-use super::body::{Guard, md5_of};
+use super::body::{Guard, md5_of, send_guarded};
 use super::meta::{self, BODY_CRC64, text};
 use super::service::set;
 use super::{AzureStore, RANGE_CHECKSUM_MAX};
@@ -100,7 +100,7 @@ async fn empty(store: &AzureStore, key: &str, offset: u64, trace: &Trace) -> Res
 }
 
 fn is_unknown_header(error: &crate::Error) -> bool {
-    matches!(error.status(), Some(400 | 501))
+    matches!(error.status(), Some(400 | 501)) || error.service_code() == Some("FeatureNotSupported")
 }
 
 pub(super) async fn put(
@@ -134,11 +134,8 @@ pub(super) async fn put(
     headers.insert("x-ms-blob-type", HeaderValue::from_static("BlockBlob"));
     meta::write(&mut headers, key, &attributes, asked)?;
     meta::write_precondition(&mut headers, &options.precondition, asked)?;
-    guard.write(&mut headers, asked)?;
-    trace.mark(Phase::Ready);
     let operation = store.operation(Method::PUT, key, &[], headers, body);
-    let response = store.service.send(operation, asked, trace).await?;
-    guard.check_echo(response.headers(), asked)?;
+    let response = send_guarded(store, operation, guard, asked, trace).await?;
     trace.mark(Phase::Committed);
     Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64) })
 }

@@ -6,7 +6,7 @@ use http::Method;
 use http::header::HeaderMap;
 
 use super::AzureStore;
-use super::body::Guard;
+use super::body::{Guard, send_guarded};
 use super::meta;
 use super::service::Operation;
 use super::xml;
@@ -20,12 +20,12 @@ use crate::store::{
 pub(super) struct AzureBlocks {
     store: AzureStore,
     key: String,
-    size: u64,
+    size: Option<u64>,
     options: PutOptions,
 }
 
 impl AzureBlocks {
-    pub(super) fn new(store: AzureStore, key: &str, size: u64, options: &PutOptions) -> Self {
+    pub(super) fn new(store: AzureStore, key: &str, size: Option<u64>, options: &PutOptions) -> Self {
         Self { store, key: key.to_owned(), size, options: options.clone() }
     }
 
@@ -52,14 +52,10 @@ impl BlockWriter for AzureBlocks {
         }
         let id = BlockId { range, crc64: Crc64::of(&body) };
         let guard = Guard::of(&body, id.crc64, self.options.checksum, None, asked).await?;
-        let mut headers = HeaderMap::with_capacity(12);
-        guard.write(&mut headers, asked)?;
-        trace.mark(Phase::Ready);
         let encoded = id.encode();
         let query = [("blockid", encoded.as_str()), ("comp", "block")];
-        let operation = self.operation(Method::PUT, &query, headers, body);
-        let response = self.store.service.send(operation, asked, trace).await?;
-        guard.check_echo(response.headers(), asked)?;
+        let operation = self.operation(Method::PUT, &query, HeaderMap::with_capacity(12), body);
+        send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
         Ok(id)
     }
@@ -99,11 +95,8 @@ impl BlockWriter for AzureBlocks {
         let mut headers = HeaderMap::with_capacity(16);
         meta::write(&mut headers, &self.key, &attributes, asked)?;
         meta::write_precondition(&mut headers, &self.options.precondition, asked)?;
-        guard.write(&mut headers, asked)?;
-        trace.mark(Phase::Ready);
         let operation = self.operation(Method::PUT, &[("comp", "blocklist")], headers, body);
-        let response = self.store.service.send(operation, asked, trace).await?;
-        guard.check_echo(response.headers(), asked)?;
+        let response = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
         Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64) })
     }
@@ -113,7 +106,7 @@ impl BlockWriter for AzureBlocks {
 }
 
 /// The CRC64 of the blocks together, which must cover the whole without gap or overlap.
-fn whole(blocks: &[BlockId], size: u64) -> Result<Crc64, String> {
+fn whole(blocks: &[BlockId], size: Option<u64>) -> Result<Crc64, String> {
     let (mut end, mut crc64) = (0, Crc64::EMPTY);
     for block in blocks {
         if block.range.offset != end {
@@ -122,10 +115,10 @@ fn whole(blocks: &[BlockId], size: u64) -> Result<Crc64, String> {
         end = block.range.end();
         crc64 = crc64.combine(block.crc64, block.range.len);
     }
-    if end != size {
-        return Err(format!("the blocks hold {end} bytes of {size}"));
+    match size {
+        Some(size) if size != end => Err(format!("the blocks hold {end} bytes of {size}")),
+        _ => Ok(crc64),
     }
-    Ok(crc64)
 }
 
 #[cfg(test)]
@@ -139,10 +132,10 @@ mod tests {
     #[test]
     fn blocks_must_cover_the_whole() {
         let blocks = [id(0, b"1234"), id(4, b"56789")];
-        assert_eq!(whole(&blocks, 9), Ok(Crc64::of(b"123456789")));
-        assert_eq!(whole(&[], 0), Ok(Crc64::EMPTY));
-        assert!(whole(&blocks, 10).is_err());
-        assert!(whole(&blocks[1..], 9).is_err());
-        assert!(whole(&[blocks[1], blocks[0]], 9).is_err());
+        assert_eq!(whole(&blocks, Some(9)), Ok(Crc64::of(b"123456789")));
+        assert_eq!(whole(&[], None), Ok(Crc64::EMPTY));
+        assert!(whole(&blocks, Some(10)).is_err());
+        assert!(whole(&blocks[1..], Some(9)).is_err());
+        assert!(whole(&[blocks[1], blocks[0]], Some(9)).is_err());
     }
 }

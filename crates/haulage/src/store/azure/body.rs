@@ -1,14 +1,18 @@
 //! A body on its way out, and the checksum that goes with it.
 
 use bytes::Bytes;
+use http::Response;
 use http::header::HeaderMap;
 
+use super::AzureStore;
 use super::auth::CONTENT_MD5;
 use super::error::Asked;
 use super::meta::{BODY_CRC64, text};
-use super::service::set;
+use super::service::{Operation, set};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{ErrorKind, Result, Retry};
+use crate::http::ResponseBody;
+use crate::store::{Phase, Trace};
 
 /// The checksum that the service compares with what arrived: one of the two, never both, which it refuses.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +40,7 @@ impl Guard {
     }
 
     /// Sends it along.
-    pub(super) fn write(self, headers: &mut HeaderMap, asked: Asked<'_>) -> Result<()> {
+    fn write(self, headers: &mut HeaderMap, asked: Asked<'_>) -> Result<()> {
         match self {
             Self::Crc64(crc64) => set(headers, BODY_CRC64, &crc64.to_azure(), asked),
             Self::Md5(md5) => set(headers, CONTENT_MD5, &md5.to_base64(), asked),
@@ -45,7 +49,7 @@ impl Guard {
     }
 
     /// Compares it with what the service says that it received.
-    pub(super) fn check_echo(self, headers: &HeaderMap, asked: Asked<'_>) -> Result<()> {
+    fn check_echo(self, headers: &HeaderMap, asked: Asked<'_>) -> Result<()> {
         let echoed = match self {
             Self::Crc64(ours) => {
                 text(headers, &BODY_CRC64).map(|text| Crc64::from_azure(&text) == Some(ours))
@@ -60,6 +64,51 @@ impl Guard {
         }
         Ok(())
     }
+}
+
+/// Sends a body with its guard, and compares what the service says that it received.
+///
+/// A server that does not know CRC64 says so; from then on MD5 takes its place.
+pub(super) async fn send_guarded(
+    store: &AzureStore,
+    mut operation: Operation<'_>,
+    guard: Guard,
+    asked: Asked<'_>,
+    trace: &Trace,
+) -> Result<Response<ResponseBody>> {
+    let known = store.body_crc64.get().copied();
+    if !matches!(guard, Guard::Crc64(_)) || known == Some(true) {
+        return send_once(store, operation, guard, asked, trace).await;
+    }
+    if known.is_none() {
+        match send_once(store, operation.clone(), guard, asked, trace).await {
+            Err(error) if error.service_code() == Some("FeatureNotSupported") => {}
+            other => {
+                if other.is_ok() {
+                    store.body_crc64.get_or_init(|| true);
+                }
+                return other;
+            }
+        }
+        store.body_crc64.get_or_init(|| false);
+    }
+    let guard = Guard::Md5(md5_of(operation.body.clone(), asked).await?);
+    operation.headers.remove(BODY_CRC64);
+    send_once(store, operation, guard, asked, trace).await
+}
+
+async fn send_once(
+    store: &AzureStore,
+    mut operation: Operation<'_>,
+    guard: Guard,
+    asked: Asked<'_>,
+    trace: &Trace,
+) -> Result<Response<ResponseBody>> {
+    guard.write(&mut operation.headers, asked)?;
+    trace.mark(Phase::Ready);
+    let response = store.service.send(operation, asked, trace).await?;
+    guard.check_echo(response.headers(), asked)?;
+    Ok(response)
 }
 
 /// The MD5 of `body`, off the I/O threads: it takes 1.5 ms for each MiB.

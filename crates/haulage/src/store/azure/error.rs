@@ -47,6 +47,7 @@ pub(super) fn service_error(
     let word = code.as_deref().unwrap_or_default();
     let error = classify(asked, credential, status.as_u16(), word, message.as_deref());
     let retry = match status.as_u16() {
+        _ if word == "FeatureNotSupported" => Retry::Never,
         408 | 429 | 500 | 502 | 503 | 504 => match header(RETRY_AFTER.as_str()).and_then(retry_after) {
             Some(wait) => Retry::After(wait),
             None => Retry::Backoff,
@@ -94,10 +95,14 @@ fn classify(
             .error(Service, "a block of the list is no longer there")
             .hint("somebody else wrote this blob, or its blocks are older than a week; run the same command again"),
         (401 | 403, _) => refused(asked, credential, code, message),
+        // Azurite's strict mode, which answers so with status 500.
+        (_, "FeatureNotSupported") => asked
+            .error(Service, "this server does not know CRC64 (FeatureNotSupported)")
+            .hint("start Azurite with --loose, or use --checksum md5"),
         (429 | 503, _) | (_, "OperationTimedOut" | "ServerBusy") => asked.error(Busy, busy(code)),
         (400, "UnsupportedHeader" | "InvalidHeaderValue") | (501, _) => asked
             .error(Service, described(status, code, message))
-            .hint("an emulator may lack CRC64: start Azurite with --loose, or use --checksum md5"),
+            .hint("if this server is an emulator, it may lack CRC64: use --checksum md5"),
         (400, "InvalidResourceName" | "InvalidUri" | "OutOfRangeInput") => {
             asked.error(Usage, "the service does not take this name").hint(
                 "container names have 3 to 63 lower-case letters, digits and hyphens; blob names at most 1,024 characters",

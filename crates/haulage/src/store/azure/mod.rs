@@ -18,8 +18,8 @@ mod service;
 mod settings;
 mod xml;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -54,6 +54,8 @@ pub struct AzureStore {
     service: Service,
     /// Whether this service gives checksums of ranges; found out with the first one.
     range_checksum: Arc<AtomicBool>,
+    /// Whether this service checks the CRC64 of a body; found out with the first one.
+    body_crc64: Arc<OnceLock<bool>>,
 }
 
 impl AzureStore {
@@ -70,6 +72,7 @@ impl AzureStore {
             address: Arc::new(address),
             service,
             range_checksum: Arc::new(AtomicBool::new(true)),
+            body_crc64: Arc::default(),
         })
     }
 
@@ -197,7 +200,12 @@ impl Store for AzureStore {
         blob::put(self, key, payload, options, trace).await
     }
 
-    async fn begin(&self, key: &str, size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
+    async fn begin(
+        &self,
+        key: &str,
+        size: Option<u64>,
+        options: &PutOptions,
+    ) -> Result<Arc<dyn BlockWriter>> {
         self.need_key("write", key)?;
         Ok(Arc::new(blocks::AzureBlocks::new(self.clone(), key, size, options)))
     }

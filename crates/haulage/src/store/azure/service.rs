@@ -42,7 +42,7 @@ struct Shared {
 }
 
 /// What to send.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Operation<'a> {
     pub(super) method: Method,
     /// Empty for the account.

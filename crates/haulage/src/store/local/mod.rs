@@ -140,7 +140,7 @@ impl Store for LocalStore {
             blocking(move || write::put_at_once(&path, &bytes, &options)).await?
         } else {
             let size = payload.len();
-            let part = Arc::new(blocking(move || PartialFile::create(&path, size)).await?);
+            let part = Arc::new(blocking(move || PartialFile::create(&path, Some(size))).await?);
             let crc64 = write::write_payload(&part, 0, payload).await?;
             let options = options.clone();
             blocking(move || part.publish(crc64, &options.attributes, &options.precondition)).await?
@@ -149,7 +149,12 @@ impl Store for LocalStore {
         Ok(result)
     }
 
-    async fn begin(&self, key: &str, size: u64, options: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
+    async fn begin(
+        &self,
+        key: &str,
+        size: Option<u64>,
+        options: &PutOptions,
+    ) -> Result<Arc<dyn BlockWriter>> {
         let path = self.path_of(key)?;
         let part = blocking(move || PartialFile::create(&path, size)).await?;
         Ok(Arc::new(LocalWriter::new(part, options.precondition.clone())))

@@ -29,13 +29,14 @@ pub(super) struct PartialFile {
     file: File,
     temporary: PathBuf,
     destination: PathBuf,
-    size: u64,
+    /// `None` where it was not known beforehand.
+    size: Option<u64>,
     published: AtomicBool,
 }
 
 impl PartialFile {
     /// Creates the temporary file with all its room, and the folders above it.
-    pub(super) fn create(destination: &Path, size: u64) -> Result<Self> {
+    pub(super) fn create(destination: &Path, size: Option<u64>) -> Result<Self> {
         let name = format!("{PARTIAL_PREFIX}{:016x}{PARTIAL_SUFFIX}", fastrand::u64(..));
         let temporary = destination.with_file_name(name);
         let file = match File::create_new(&temporary) {
@@ -60,13 +61,11 @@ impl PartialFile {
 
     /// Takes the room now, so that a full disk is noticed before anything moves.
     fn allocate(&self) -> Result<()> {
-        if self.size <= BATCH {
-            return Ok(());
-        }
-        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, self.size) {
+        let Some(size) = self.size.filter(|size| *size > BATCH) else { return Ok(()) };
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
             // Some file systems cannot; the length alone will do there.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
-                self.file.set_len(self.size).map_err(|e| file::io("write", &self.destination, e))
+                self.file.set_len(size).map_err(|e| file::io("write", &self.destination, e))
             }
             other => other.map_err(|e| file::io("write", &self.destination, e.into())),
         }
@@ -169,7 +168,7 @@ fn system_time(ns: i64) -> SystemTime {
 
 /// A small object in one visit to the blocking pool.
 pub(super) fn put_at_once(path: &Path, bytes: &Bytes, options: &PutOptions) -> Result<PutResult> {
-    let part = PartialFile::create(path, bytes.len() as u64)?;
+    let part = PartialFile::create(path, Some(bytes.len() as u64))?;
     part.write_at(0, std::slice::from_ref(bytes))?;
     part.publish(Crc64::of(bytes), &options.attributes, &options.precondition)
 }
@@ -253,7 +252,7 @@ impl BlockWriter for LocalWriter {
 
     async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
         let covered = blocks.iter().try_fold(0, |end, id| (id.range.offset == end).then(|| id.range.end()));
-        if covered != Some(self.part.size) {
+        if covered.is_none() || self.part.size.is_some_and(|size| covered != Some(size)) {
             let name = self.part.destination.display().to_string();
             return Err(Error::new(
                 ErrorKind::Integrity,

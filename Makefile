@@ -1,0 +1,92 @@
+# All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
+# node are expected, everything else is fetched, pinned, into .venv, build and target.
+
+.PHONY: build demo test test-rust test-python check bench docs clean lock must-show peers help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Stamps say what is done; each is older than all that it was made from.
+STAMPS := build/stamps
+BIN := .venv/bin
+RCLONE_VERSION := v1.76.0
+
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+help:
+	@echo "make build   the command, in .venv/bin/haul"
+	@echo "make demo    see it work, against an endpoint on this machine"
+	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
+	@echo "make check   format, lint, types, stubs, import rules, documents"
+	@echo "make bench   the benchmarks"
+
+build: $(STAMPS)/engine
+
+$(STAMPS)/venv: requirements/dev.lock
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --requirement requirements/dev.lock
+	@mkdir -p $(STAMPS) && touch $@
+
+# An editable install: changes in python/ need no build.
+$(STAMPS)/engine: $(STAMPS)/venv pyproject.toml $(RUST)
+	$(BIN)/maturin develop --release --locked
+	@mkdir -p $(STAMPS) && touch $@
+
+# The endpoint and the clients of others, for the tests.
+peers: $(STAMPS)/node build/bin/rclone
+	@sh scripts/system-deps.sh
+
+$(STAMPS)/node: tests/package.json tests/package-lock.json
+	@mkdir -p build/node $(STAMPS)
+	cp tests/package.json tests/package-lock.json tests/.npmrc build/node/
+	npm ci --prefix build/node --ignore-scripts --no-progress --loglevel=error
+	@touch $@
+
+build/bin/rclone:
+	@mkdir -p build/bin
+	GOBIN=$(CURDIR)/build/bin go install github.com/rclone/rclone@$(RCLONE_VERSION)
+
+demo: build
+	sh scripts/demo.sh
+
+test: test-rust test-python
+
+# The bindings have no Rust tests: what they do shows only from Python.
+test-rust:
+	cargo test --locked --workspace --exclude haulage-python
+
+test-python: build peers
+	$(BIN)/pytest
+
+# Moves gibibytes: what the README claims, shown.
+must-show: build peers
+	$(BIN)/pytest -m campaign
+
+check: build
+	cargo fmt --check
+	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest haulage._engine
+	$(BIN)/python scripts/check_imports.py
+	$(BIN)/python scripts/check_files.py
+
+bench: build
+	$(BIN)/python benchmarks/run.py
+
+docs: build
+	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator
+	@mkdir -p build/docs && mv haulage*.html build/docs/
+
+# After a change of the extras in pyproject.toml, or of tests/package.json.
+lock: $(STAMPS)/venv
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
+	    --no-emit-find-links --no-emit-trusted-host --unsafe-package haulage --extra dev \
+	    --output-file requirements/dev.lock pyproject.toml
+	cd tests && npm install --package-lock-only --ignore-scripts --loglevel=error
+
+clean:
+	rm -rf .venv build target

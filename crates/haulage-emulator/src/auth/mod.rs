@@ -1,0 +1,63 @@
+//! Who may do what: shared key and shared access signatures.
+
+mod permission;
+mod sas;
+mod shared_key;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use haulage::{Error, ErrorKind};
+
+use crate::request::Call;
+use crate::wire::error::{AUTHENTICATION_FAILED, AUTHORIZATION_FAILURE, Answer};
+
+pub(crate) use sas::account_sas;
+
+/// The account's key, ready to sign.
+pub(crate) struct Key(Hmac<Sha256>);
+
+impl Key {
+    /// Reads the key in Base64.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        // The key itself never goes into a message.
+        let bad = || Error::new(ErrorKind::Usage, "read", "account key", "not Base64");
+        let bytes = BASE64_STANDARD.decode(text).map_err(|_| bad())?;
+        Hmac::new_from_slice(&bytes).map(Self).map_err(|_| bad())
+    }
+
+    /// The signature of `text` in Base64.
+    pub(crate) fn sign(&self, text: &str) -> String {
+        let mut mac = self.0.clone();
+        mac.update(text.as_bytes());
+        BASE64_STANDARD.encode(mac.finalize().into_bytes())
+    }
+
+    /// Whether `signature` is that of `text`, in a time that does not tell where they differ.
+    fn verifies(&self, text: &str, signature: &str) -> bool {
+        let mut mac = self.0.clone();
+        mac.update(text.as_bytes());
+        BASE64_STANDARD.decode(signature).is_ok_and(|bytes| mac.verify_slice(&bytes).is_ok())
+    }
+}
+
+/// Lets the request through, or says why not. `overwrites` tells whether the blob it would
+/// create is there already: a signature may allow creating but not replacing.
+pub(crate) fn authorize(
+    call: &Call<'_>,
+    account: &str,
+    key: &Key,
+    overwrites: impl FnOnce() -> bool,
+) -> Answer<()> {
+    match (call.header("authorization"), call.query.get("sig")) {
+        (Some(header), _) => shared_key::check(call, account, key, header),
+        (None, Some(signature)) => sas::check(call, account, key, signature, overwrites),
+        (None, None) => Err((&AUTHORIZATION_FAILURE).into()),
+    }
+}
+
+fn failed(detail: &str) -> crate::wire::error::ServiceError {
+    AUTHENTICATION_FAILED.detail("AuthenticationErrorDetail", detail)
+}

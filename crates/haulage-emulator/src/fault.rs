@@ -1,0 +1,201 @@
+//! Faults by share of requests, the same ones for the same seed.
+//!
+//! Only requests that move data are touched: Put Blob, Put Block, Put Block List, Get Blob and
+//! List. A flip touches only the bytes of blobs, never XML, because no checksum of the service
+//! guards a list. The nth such request meets the same fault on every run; under concurrency it
+//! is the order of arrival that decides which request is the nth.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use haulage::{Error, ErrorKind};
+
+const GRAMMAR: &str = "write something like busy=5%,cut=5%,stall=1%,flip=1%,seed=7";
+
+/// Which share of requests meets which fault. Parses `busy=5%,cut=5%,stall=1%,flip=1%,seed=7` or
+/// `none`; shares are in percent and may not exceed 100 % together.
+///
+/// ```
+/// use haulage_emulator::FaultSpec;
+/// let faults: FaultSpec = "busy=5%,seed=7".parse().unwrap();
+/// assert_eq!(faults.to_string(), "busy=5%,seed=7");
+/// assert!("busy=5".parse::<FaultSpec>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FaultSpec {
+    /// Share answered 503 ServerBusy once the request's body has arrived, in percent. Every
+    /// second one carries `Retry-After: 1`.
+    pub busy: f64,
+    /// Share whose connection is reset in the midst of a body, in percent.
+    pub cut: f64,
+    /// Share that stops moving in the midst of a body until the client gives up, in percent.
+    pub stall: f64,
+    /// Share with one bit of the blob's bytes flipped on the way, in percent: before the
+    /// checksum is compared on the way in, after it was computed on the way out.
+    pub flip: f64,
+    /// Seeds which requests are hit, and where.
+    pub seed: u64,
+}
+
+impl FaultSpec {
+    /// Whether nothing ever goes wrong.
+    pub fn is_none(&self) -> bool {
+        self.shares().iter().all(|(_, share)| *share == 0.0)
+    }
+
+    fn shares(&self) -> [(&'static str, f64); 4] {
+        [("busy", self.busy), ("cut", self.cut), ("stall", self.stall), ("flip", self.flip)]
+    }
+}
+
+impl FromStr for FaultSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = |cause: String| Error::new(ErrorKind::Usage, "parse faults", text, cause).hint(GRAMMAR);
+        let mut spec = Self::default();
+        if matches!(text, "" | "none") {
+            return Ok(spec);
+        }
+        let mut seen = Vec::new();
+        for item in text.split(',') {
+            let Some((key, value)) = item.split_once('=') else {
+                return Err(bad(format!("'{item}' is not name=value")));
+            };
+            if seen.contains(&key) {
+                return Err(bad(format!("'{key}' is given twice")));
+            }
+            seen.push(key);
+            let share = match key {
+                "busy" => &mut spec.busy,
+                "cut" => &mut spec.cut,
+                "stall" => &mut spec.stall,
+                "flip" => &mut spec.flip,
+                "seed" => {
+                    spec.seed = value.parse().map_err(|_| bad(format!("'{value}' is no whole number")))?;
+                    continue;
+                }
+                _ => return Err(bad(format!("no fault is called '{key}'"))),
+            };
+            *share = value
+                .strip_suffix('%')
+                .and_then(|number| number.trim().parse().ok())
+                .filter(|share| (0.0..=100.0).contains(share))
+                .ok_or_else(|| bad(format!("'{value}' is no share from 0% to 100%")))?;
+        }
+        if spec.shares().iter().map(|(_, share)| share).sum::<f64>() > 100.0 + 1e-9 {
+            return Err(bad("the shares exceed 100 % together".to_owned()));
+        }
+        Ok(spec)
+    }
+}
+
+impl fmt::Display for FaultSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_none() {
+            return f.write_str("none");
+        }
+        let mut comma = "";
+        for (name, share) in self.shares().into_iter().filter(|(_, share)| *share > 0.0) {
+            write!(f, "{comma}{name}={share}%")?;
+            comma = ",";
+        }
+        if self.seed != 0 { write!(f, ",seed={}", self.seed) } else { Ok(()) }
+    }
+}
+
+/// What happens to one request. Positions are shares of the body, from 0 to below 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    Busy { retry_after: bool },
+    Cut { position: f64 },
+    Stall { position: f64 },
+    Flip { position: f64, bit: u8 },
+}
+
+/// Deals the faults out.
+#[derive(Debug)]
+pub(crate) struct FaultPlan {
+    spec: FaultSpec,
+    dealt: AtomicU64,
+}
+
+impl FaultPlan {
+    pub(crate) fn new(spec: FaultSpec) -> Self {
+        Self { spec, dealt: AtomicU64::new(0) }
+    }
+
+    /// The fate of the next request.
+    pub(crate) fn deal(&self) -> Option<Fault> {
+        if self.spec.is_none() {
+            return None;
+        }
+        decide(&self.spec, self.dealt.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// The fate of the `nth` request: a pure function, so that a run can be repeated.
+fn decide(spec: &FaultSpec, nth: u64) -> Option<Fault> {
+    let mut random = fastrand::Rng::with_seed(spec.seed ^ nth.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let (mut left, position, word) = (random.f64() * 100.0, random.f64(), random.u8(..));
+    let mut hit = |share: f64| {
+        let is_hit = left < share;
+        left -= share;
+        is_hit
+    };
+    if hit(spec.busy) {
+        Some(Fault::Busy { retry_after: word % 2 == 0 })
+    } else if hit(spec.cut) {
+        Some(Fault::Cut { position })
+    } else if hit(spec.stall) {
+        Some(Fault::Stall { position })
+    } else if hit(spec.flip) {
+        Some(Fault::Flip { position, bit: word % 8 })
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specs_parse_and_print_back() {
+        for text in ["none", "busy=5%,cut=5%,stall=1%,flip=1%,seed=7", "flip=0.25%", "cut=100%"] {
+            assert_eq!(text.parse::<FaultSpec>().unwrap().to_string(), text);
+        }
+        for bad in [
+            "busy",
+            "busy=5",
+            "busy=101%",
+            "busy=-1%",
+            "busy=60%,cut=60%",
+            "odd=1%",
+            "seed=x",
+            "busy=NaN%",
+            "cut=1%,cut=2%",
+        ] {
+            let error = bad.parse::<FaultSpec>().unwrap_err();
+            assert_eq!(error.hint_text(), Some(GRAMMAR), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_deals_the_same_faults() {
+        let spec: FaultSpec = "busy=5%,cut=5%,stall=5%,flip=5%,seed=7".parse().unwrap();
+        let run = |spec| (0..500).map(|nth| decide(&spec, nth)).collect::<Vec<_>>();
+        assert_eq!(run(spec), run(spec));
+        assert_ne!(run(spec), run(FaultSpec { seed: 8, ..spec }));
+    }
+
+    #[test]
+    fn shares_are_kept() {
+        let spec: FaultSpec = "busy=10%,cut=20%,seed=1".parse().unwrap();
+        let faults: Vec<_> = (0..20_000).filter_map(|nth| decide(&spec, nth)).collect();
+        let cuts = faults.iter().filter(|fault| matches!(fault, Fault::Cut { .. })).count();
+        assert!((3_800..4_200).contains(&cuts), "{cuts} cuts");
+        assert!((5_700..6_300).contains(&faults.len()), "{} faults", faults.len());
+    }
+}

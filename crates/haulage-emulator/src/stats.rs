@@ -1,0 +1,79 @@
+//! What the emulator has seen.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::request::Operation;
+
+/// Counts since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct EmulatorStats {
+    /// Requests by operation (`PutBlock`, `GetBlob`, ...), those seen at least once. Requests that
+    /// were refused or met a fault count as well.
+    pub requests: BTreeMap<&'static str, u64>,
+    /// Bytes of request bodies received.
+    pub bytes_in: u64,
+    /// Bytes of response bodies handed to the connection.
+    pub bytes_out: u64,
+    /// Faults that took effect.
+    pub faults: FaultCounts,
+    /// Connections accepted.
+    pub connections: u64,
+}
+
+impl EmulatorStats {
+    /// How many requests asked for this operation.
+    pub fn requests(&self, operation: &str) -> u64 {
+        self.requests.get(operation).copied().unwrap_or(0)
+    }
+}
+
+/// Faults that took effect, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct FaultCounts {
+    /// Answered 503.
+    pub busy: u64,
+    /// Connections reset.
+    pub cut: u64,
+    /// Connections that stopped moving.
+    pub stall: u64,
+    /// Bodies with a bit flipped.
+    pub flip: u64,
+}
+
+/// The counters behind [`EmulatorStats`].
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    requests: [AtomicU64; Operation::COUNT],
+    pub(crate) bytes_in: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) busy: AtomicU64,
+    pub(crate) cut: AtomicU64,
+    pub(crate) stall: AtomicU64,
+    pub(crate) flip: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn request(&self, operation: Operation) {
+        self.requests[operation as usize].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> EmulatorStats {
+        let counts = Operation::ALL
+            .iter()
+            .map(|operation| (operation.name(), self.requests[*operation as usize].load(Relaxed)));
+        EmulatorStats {
+            requests: counts.filter(|(_, count)| *count > 0).collect(),
+            bytes_in: self.bytes_in.load(Relaxed),
+            bytes_out: self.bytes_out.load(Relaxed),
+            faults: FaultCounts {
+                busy: self.busy.load(Relaxed),
+                cut: self.cut.load(Relaxed),
+                stall: self.stall.load(Relaxed),
+                flip: self.flip.load(Relaxed),
+            },
+            connections: self.connections.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Where bytes go, and the catalogue of what is there.
+//!
+//! The catalogue (names, properties, block lists) is always in memory, so that all stores answer
+//! alike; a [`Store`] keeps the bytes, and, where it outlives the process, a copy of the records.
+
+mod catalogue;
+mod chunks;
+mod directory;
+mod memory;
+mod null;
+mod path;
+
+use std::io;
+use std::ops::Range;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use haulage::{Error, Result};
+
+pub(crate) use catalogue::{
+    Blob, Catalogue, CommittedBlock, Container, ContentHeaders, Metadata, Page, PageItem, PageQuery, Staged,
+    StagedBlock,
+};
+pub(crate) use chunks::Chunks;
+pub(crate) use directory::StoredFile;
+
+use crate::config::StoreKind;
+use crate::wire::error::Answer;
+use crate::wire::upload::Upload;
+
+/// Where the bytes of a block or a blob lie.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Data {
+    /// Nowhere: they are made up when read.
+    #[default]
+    Pattern,
+    /// In memory, in pieces.
+    Memory(Arc<[Bytes]>),
+    /// In a file.
+    File(Arc<StoredFile>),
+}
+
+/// A stretch of bytes already stored, to be joined with others.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) data: Data,
+    pub(crate) range: Range<u64>,
+}
+
+/// Which blob, for stores that file things by name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key<'a> {
+    pub(crate) container: &'a str,
+    pub(crate) blob: &'a str,
+}
+
+/// Keeps bytes. What is received is nobody's until one of the `keep` methods makes it a block's
+/// or a blob's; what is received and never kept is dropped.
+#[async_trait]
+pub(crate) trait Store: Send + Sync {
+    /// What is already there.
+    fn load(&self) -> io::Result<Catalogue>;
+
+    /// Whether Put Blob computes an MD5 that the client did not send, as the service does.
+    fn computes_md5(&self) -> bool {
+        true
+    }
+
+    /// Takes a body in.
+    async fn receive(&self, body: &mut Upload) -> Answer<Data>;
+
+    /// Joins stored stretches to one.
+    async fn assemble(&self, parts: Vec<Part>) -> io::Result<Data>;
+
+    /// Bytes `range` of what is stored, ready to be sent.
+    async fn open(&self, data: &Data, range: Range<u64>) -> io::Result<Chunks>;
+
+    /// Makes `blob` the one called `key`; where its data lie afterwards.
+    async fn keep_blob(&self, key: Key<'_>, blob: &Blob) -> io::Result<Data> {
+        let _ = key;
+        Ok(blob.data.clone())
+    }
+
+    /// Notes new properties of the blob called `key`.
+    async fn keep_properties(&self, _key: Key<'_>, _blob: &Blob) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Makes `data` the uncommitted block `id` of `key`; where they lie afterwards.
+    async fn keep_block(&self, key: Key<'_>, id: &str, data: Data) -> io::Result<Data> {
+        let _ = (key, id);
+        Ok(data)
+    }
+
+    /// Notes that the uncommitted blocks of `key` are gone.
+    async fn drop_blocks(&self, _key: Key<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Notes that a blob is gone.
+    async fn drop_blob(&self, _key: Key<'_>, _blob: &Blob) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Notes a new or changed container.
+    async fn keep_container(&self, _name: &str, _container: &Container) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Notes that a container is gone with all that it held.
+    async fn drop_container(&self, _name: &str) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Opens the store of this kind.
+pub(crate) fn open(kind: &StoreKind, seed: u64) -> Result<Box<dyn Store>> {
+    Ok(match kind {
+        StoreKind::Memory => Box::new(memory::MemoryStore),
+        StoreKind::Null => Box::new(null::NullStore::new(seed)),
+        StoreKind::Directory(path) => Box::new(
+            directory::DirectoryStore::open(path)
+                .map_err(|error| Error::from_io("open store", path.display().to_string(), error))?,
+        ),
+    })
+}

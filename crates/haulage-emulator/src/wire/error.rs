@@ -1,0 +1,141 @@
+//! The service's own failures: status, code and sentence as clients know them.
+
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+
+use super::body::ResponseBody;
+use super::time::iso8601;
+use super::xml;
+
+/// What a handler returns.
+pub(crate) type Answer<T> = Result<T, ServiceError>;
+
+/// One row of the service's table of errors.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) status: u16,
+    pub(crate) code: &'static str,
+    pub(crate) message: &'static str,
+}
+
+/// A failure as the service words it, with its extra elements and headers.
+#[derive(Debug)]
+pub(crate) struct ServiceError {
+    pub(crate) kind: &'static Kind,
+    details: Vec<(&'static str, String)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+macro_rules! kinds {
+    ($($name:ident $status:literal $code:literal $message:literal;)*) => {
+        $(pub(crate) static $name: Kind = Kind { status: $status, code: $code, message: $message };)*
+    };
+}
+
+kinds! {
+    ACCOUNT_NOT_FOUND 404 "ResourceNotFound" "The specified resource does not exist.";
+    AUTHENTICATION_FAILED 403 "AuthenticationFailed" "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
+    AUTHORIZATION_FAILURE 403 "AuthorizationFailure" "This request is not authorized to perform this operation.";
+    BLOB_EXISTS 409 "BlobAlreadyExists" "The specified blob already exists.";
+    BLOB_NOT_FOUND 404 "BlobNotFound" "The specified blob does not exist.";
+    BLOCK_COUNT_EXCEEDS_LIMIT 409 "BlockCountExceedsLimit" "The committed block count cannot exceed the maximum limit of 50,000 blocks.";
+    CANNOT_VERIFY_COPY_SOURCE 404 "CannotVerifyCopySource" "The specified blob does not exist.";
+    CONDITION_NOT_MET 412 "ConditionNotMet" "The condition specified using HTTP conditional header(s) is not met.";
+    CONTAINER_EXISTS 409 "ContainerAlreadyExists" "The specified container already exists.";
+    CONTAINER_NOT_FOUND 404 "ContainerNotFound" "The specified container does not exist.";
+    CRC64_MISMATCH 400 "Crc64Mismatch" "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
+    INTERNAL_ERROR 500 "InternalError" "The server encountered an internal error. Please retry the request.";
+    INVALID_BLOB_OR_BLOCK 400 "InvalidBlobOrBlock" "The specified blob or block content is invalid.";
+    INVALID_BLOCK_ID 400 "InvalidBlockId" "The specified block ID is invalid. The block ID must be Base64-encoded.";
+    INVALID_BLOCK_LIST 400 "InvalidBlockList" "The specified block list is invalid.";
+    INVALID_HEADER_VALUE 400 "InvalidHeaderValue" "The value for one of the HTTP headers is not in the correct format.";
+    INVALID_MD5 400 "InvalidMd5" "The MD5 value specified in the request is invalid. MD5 value must be 128 bits and base64 encoded.";
+    INVALID_QUERY_VALUE 400 "InvalidQueryParameterValue" "Value for one of the query parameters specified in the request URI is invalid.";
+    INVALID_RANGE 416 "InvalidRange" "The range specified is invalid for the current size of the resource.";
+    INVALID_RESOURCE_NAME 400 "InvalidResourceName" "The specified resource name contains invalid characters.";
+    INVALID_URI 400 "InvalidUri" "The requested URI does not represent any resource on the server.";
+    INVALID_XML 400 "InvalidXmlDocument" "XML specified is not syntactically valid.";
+    MD5_MISMATCH 400 "Md5Mismatch" "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
+    MISSING_CONTENT_LENGTH 411 "MissingContentLengthHeader" "Content-Length HTTP header is missing.";
+    MISSING_HEADER 400 "MissingRequiredHeader" "An HTTP header that's mandatory for this request is not specified.";
+    NOT_IMPLEMENTED 501 "NotImplemented" "The requested operation is not implemented on the specified resource.";
+    NOT_MODIFIED 304 "ConditionNotMet" "The condition specified using HTTP conditional header(s) is not met.";
+    OUT_OF_RANGE_NAME 400 "OutOfRangeInput" "The specified resource name length is not within the permissible limits.";
+    OUT_OF_RANGE_QUERY 400 "OutOfRangeQueryParameterValue" "One of the query parameters specified in the request URI is outside the permissible range.";
+    PERMISSION_MISMATCH 403 "AuthorizationPermissionMismatch" "This request is not authorized to perform this operation using this permission.";
+    PROTOCOL_MISMATCH 403 "AuthorizationProtocolMismatch" "This request is not authorized to perform this operation using this protocol.";
+    REQUEST_BODY_TOO_LARGE 413 "RequestBodyTooLarge" "The request body is too large and exceeds the maximum permissible limit.";
+    REQUEST_CUT 400 "RequestIncomplete" "The connection ended before the whole request body had arrived.";
+    RESOURCE_TYPE_MISMATCH 403 "AuthorizationResourceTypeMismatch" "This request is not authorized to perform this operation using this resource type.";
+    SERVER_BUSY 503 "ServerBusy" "The server is busy.";
+    SERVICE_MISMATCH 403 "AuthorizationServiceMismatch" "This request is not authorized to perform this operation using this service.";
+    UNSUPPORTED_VERB 405 "UnsupportedHttpVerb" "The resource doesn't support specified Http Verb.";
+}
+
+impl From<&'static Kind> for ServiceError {
+    fn from(kind: &'static Kind) -> Self {
+        Self { kind, details: Vec::new(), headers: Vec::new() }
+    }
+}
+
+impl Kind {
+    /// This failure with an extra element in its body, as the service adds them.
+    pub(crate) fn detail(&'static self, name: &'static str, value: impl Into<String>) -> ServiceError {
+        ServiceError::from(self).detail(name, value)
+    }
+}
+
+impl ServiceError {
+    /// Adds an element to the body.
+    pub(crate) fn detail(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.details.push((name, value.into()));
+        self
+    }
+
+    /// Adds a header to the answer.
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// A failure of the disk beneath the directory store. Its cause goes to the log, not to the client.
+    pub(crate) fn internal(error: &std::io::Error) -> Self {
+        tracing::warn!(%error, "the store failed");
+        (&INTERNAL_ERROR).into()
+    }
+
+    /// The answer. A HEAD gets the code in its header alone, as HTTP has no body there.
+    pub(crate) fn into_response(self, request_id: &str, head: bool) -> Response<ResponseBody> {
+        let status = StatusCode::from_u16(self.kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let bare = head || status == StatusCode::NOT_MODIFIED;
+        let body = if bare { ResponseBody::empty() } else { ResponseBody::full(self.xml(request_id)) };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert("x-ms-error-code", HeaderValue::from_static(self.kind.code));
+        if !bare {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        }
+        headers.extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
+        response
+    }
+
+    fn xml(&self, request_id: &str) -> Bytes {
+        let Kind { code, message, .. } = self.kind;
+        let time = iso8601(SystemTime::now());
+        let mut body = format!(
+            "{}<Error><Code>{code}</Code><Message>{message}\nRequestId:{request_id}\nTime:{time}</Message>",
+            xml::DECLARATION
+        );
+        for (name, value) in &self.details {
+            // Writing to a String cannot fail.
+            let _ = write!(body, "<{name}>{}</{name}>", xml::Escaped(value));
+        }
+        body.push_str("</Error>");
+        body.into()
+    }
+}

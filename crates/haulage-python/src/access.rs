@@ -1,0 +1,90 @@
+//! Looking at what a store holds.
+
+use std::sync::{Mutex, PoisonError};
+
+use haulage::event::Failure;
+use haulage::store::{ListPage, ObjectMeta};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value, json};
+
+use crate::enter::enter;
+use crate::error::Raise;
+use crate::event::to_python;
+use crate::options::{Name, copy_options};
+
+/// The pages of a list.
+#[pyclass(frozen, module = "haulage._engine")]
+pub(crate) struct Listing(Mutex<Option<haulage::access::Listing>>);
+
+#[pymethods]
+impl Listing {
+    /// Begins to list what is below a URL.
+    #[new]
+    #[pyo3(signature = (url, /, recursive, **options))]
+    fn new(
+        py: Python<'_>,
+        url: Name,
+        recursive: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let options = copy_options(options)?.store;
+        let listing = enter(py, haulage::access::list(&url.0, recursive, &options))?.or_raise(py)?;
+        Ok(Self(Mutex::new(Some(listing))))
+    }
+
+    /// The next page: `objects`, `prefixes` and `problems`; `None` after the last.
+    fn next_page<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        // Taken out while it works, so that nothing waits for the lock with the GIL in hand.
+        let Some(mut listing) = self.lock().take() else {
+            return Err(PyRuntimeError::new_err("another thread asks for a page of this list"));
+        };
+        let (listing, page) = enter(py, async {
+            let page = listing.next_page().await;
+            (listing, page)
+        })?;
+        *self.lock() = Some(listing);
+        page.or_raise(py)?.map(|page| to_python(py, &page_json(&page))).transpose()
+    }
+}
+
+impl Listing {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<haulage::access::Listing>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is known of one object.
+#[pyfunction]
+#[pyo3(signature = (url, /, **options))]
+pub(crate) fn stat<'py>(
+    py: Python<'py>,
+    url: Name,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options = copy_options(options)?.store;
+    let meta = enter(py, haulage::access::stat(&url.0, &options))?.or_raise(py)?;
+    to_python(py, &meta_json(&meta))
+}
+
+fn page_json(page: &ListPage) -> Value {
+    json!({
+        "objects": page.objects.iter().map(meta_json).collect::<Vec<_>>(),
+        "prefixes": page.prefixes,
+        "problems": page.problems.iter().map(Failure::from).collect::<Vec<_>>(),
+    })
+}
+
+fn meta_json(meta: &ObjectMeta) -> Value {
+    json!({
+        "key": meta.key,
+        "size_bytes": meta.size,
+        "etag": meta.etag,
+        "modified_ns": meta.modified_ns,
+        "source_modified_ns": meta.source_modified_ns,
+        "crc64": meta.crc64,
+        "md5": meta.md5,
+        "content_type": meta.content_type,
+    })
+}

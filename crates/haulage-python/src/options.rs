@@ -1,0 +1,132 @@
+//! Python's keyword arguments as [`CopyOptions`].
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use haulage::CopyOptions;
+use haulage::checksum::ChecksumMode;
+use haulage::job::{MethodChoice, Overwrite, Setting};
+use haulage::units::parse_duration;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::error::{Raise, usage};
+
+/// A path or URL: `str`, or anything with `__fspath__`.
+#[derive(Clone, Debug)]
+pub(crate) struct Name(pub(crate) String);
+
+impl<'py> FromPyObject<'_, 'py> for Name {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let py = object.py();
+        if let Ok(text) = object.cast::<PyString>() {
+            return match text.to_str() {
+                Ok(text) => Ok(Self(text.to_owned())),
+                Err(_) => Err(not_text(py, &text.to_string_lossy())),
+            };
+        }
+        let path: std::path::PathBuf = object.extract()?;
+        let text =
+            path.into_os_string().into_string().map_err(|name| not_text(py, &name.to_string_lossy()))?;
+        // pathlib folds `az://data` to `az:/data`, which would then name a local folder `az:`.
+        match text.split_once(":/") {
+            Some((scheme @ ("az" | "s3" | "http" | "https" | "mem"), _)) => Err(usage(
+                py,
+                &text,
+                "a Path cannot hold a URL, it folds the //",
+                &format!("pass the URL as a str: \"{scheme}://...\""),
+            )),
+            _ => Ok(Self(text)),
+        }
+    }
+}
+
+fn not_text(py: Python<'_>, name: &str) -> PyErr {
+    usage(py, name, "the name is not valid UTF-8", "rename the file, or copy the folder that holds it")
+}
+
+/// The engine's defaults with what Python gives in place; `None` gives nothing.
+pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOptions> {
+    let mut options = CopyOptions::default();
+    for (key, value) in given.into_iter().flatten() {
+        if value.is_none() {
+            continue;
+        }
+        let py = value.py();
+        match key.cast::<PyString>()?.to_str()? {
+            "concurrency" => options.concurrency = setting(&value, whole_number)?,
+            "block_size" => options.block_size = setting(&value, unit)?,
+            "single_put_max" => options.single_put_max = setting(&value, unit)?,
+            "method" => options.method = one_of(&value, METHODS)?,
+            "checksum" => options.checksum = one_of(&value, CHECKSUMS)?,
+            "max_memory" => options.max_memory = unit(&value)?,
+            "overwrite" => options.overwrite = one_of(&value, OVERWRITES)?,
+            "include" => options.include = value.extract()?,
+            "exclude" => options.exclude = value.extract()?,
+            "record" => options.record = Some(value.extract()?),
+            "endpoint" => options.store.endpoint = Some(value.extract()?),
+            "insecure_http" => options.store.insecure_http = value.extract()?,
+            "stall_timeout" => options.store.stall_timeout = duration(&value)?,
+            "cap" => options.store.cap = Some(unit(&value)?),
+            other => return Err(usage(py, other, "no such option", "see help(haulage.copy)")),
+        }
+    }
+    Ok(options)
+}
+
+const METHODS: &[(&str, MethodChoice)] =
+    &[("auto", MethodChoice::Auto), ("whole", MethodChoice::Whole), ("ranges", MethodChoice::Ranges)];
+const CHECKSUMS: &[(&str, ChecksumMode)] =
+    &[("crc64", ChecksumMode::Crc64), ("md5", ChecksumMode::Md5), ("none", ChecksumMode::None)];
+const OVERWRITES: &[(&str, Overwrite)] =
+    &[("if-different", Overwrite::IfDifferent), ("always", Overwrite::Always), ("never", Overwrite::Never)];
+
+/// `"auto"`, or what `parse` makes of it.
+fn setting<'py, T>(
+    value: &Bound<'py, PyAny>,
+    parse: fn(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Setting<T>> {
+    match value.extract::<String>().as_deref() {
+        Ok("auto") => Ok(Setting::Auto),
+        _ => parse(value).map(Setting::Fixed),
+    }
+}
+
+/// Text with a unit. A bare number goes the same way, and is refused with the engine's hint.
+fn unit<T: FromStr<Err = haulage::Error>>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+    value.str()?.to_str()?.parse().or_raise(value.py())
+}
+
+/// Text with a unit, or a `datetime.timedelta`.
+fn duration(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    match value.extract::<Duration>() {
+        Ok(duration) => Ok(duration),
+        Err(_) => parse_duration(value.str()?.to_str()?).or_raise(value.py()),
+    }
+}
+
+fn whole_number(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    match value.extract::<usize>() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(usage(
+            value.py(),
+            &value.str()?.to_string_lossy(),
+            "not a number of requests",
+            "write \"auto\" or a whole number from 1",
+        )),
+    }
+}
+
+fn one_of<T: Copy>(value: &Bound<'_, PyAny>, choices: &[(&str, T)]) -> PyResult<T> {
+    let text = value.str()?;
+    let text = text.to_string_lossy();
+    match choices.iter().find(|(name, _)| *name == text) {
+        Some((_, choice)) => Ok(*choice),
+        None => {
+            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+            Err(usage(value.py(), &text, "no such choice", &format!("write {}", names.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+"""Move collections of files to and from object stores, and prove that every byte arrived.
+
+>>> import haulage, pathlib, tempfile
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> _ = (folder / "a.txt").write_text("hello")
+>>> summary = haulage.copy(folder / "a.txt", folder / "b.txt")
+>>> summary.objects_done, summary.bytes_done
+(1, 5)
+>>> haulage.verify(folder / "a.txt", folder / "b.txt").exit_code
+0
+
+Names are imported when they are first used, so that ``import haulage`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+# As `typing.TYPE_CHECKING`, whose import costs more than the rest of the command's start.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    __version__: str
+    from haulage.emulator import Emulator as Emulator
+    from haulage.errors import (
+        BusyError as BusyError,
+        CancelledError as CancelledError,
+        ConnectionLostError as ConnectionLostError,
+        CredentialError as CredentialError,
+        ExistsError as ExistsError,
+        HaulageError as HaulageError,
+        IntegrityError as IntegrityError,
+        LocalIOError as LocalIOError,
+        NotFoundError as NotFoundError,
+        ServiceError as ServiceError,
+        SourceChangedError as SourceChangedError,
+        StalledError as StalledError,
+        StorageFullError as StorageFullError,
+        TransientError as TransientError,
+        UnsupportedError as UnsupportedError,
+        UsageError as UsageError,
+    )
+    from haulage.events import (
+        Failure as Failure,
+        ObjectMeta as ObjectMeta,
+        PlanReport as PlanReport,
+        Progress as Progress,
+        Summary as Summary,
+    )
+    from haulage.transfer import (
+        Job as Job,
+        copy as copy,
+        list as list,
+        plan as plan,
+        stat as stat,
+        verify as verify,
+    )
+
+_HOMES = {
+    "haulage.transfer": "Job copy list plan stat verify",
+    "haulage.events": "Failure ObjectMeta PlanReport Progress Summary",
+    "haulage.emulator": "Emulator",
+    "haulage.errors": (
+        "BusyError CancelledError ConnectionLostError CredentialError ExistsError HaulageError"
+        " IntegrityError LocalIOError NotFoundError ServiceError SourceChangedError StalledError"
+        " StorageFullError TransientError UnsupportedError UsageError"
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted([*_HOME_OF, "__version__"])
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "__version__":
+        value: object = import_module("haulage._engine").VERSION
+    elif name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    else:
+        raise AttributeError(f"module 'haulage' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> Iterable[str]:
+    return __all__

@@ -1,0 +1,65 @@
+"""A local Azure Blob endpoint inside this process, for tests and experiments."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from haulage import _engine
+
+
+class Emulator:
+    """An Azure Blob endpoint on a free port of this machine, over a link as bad as you ask for.
+
+    >>> with Emulator(link="none") as emulator:
+    ...     emulator.endpoint.startswith("http://127.0.0.1:")
+    True
+
+    Args:
+        store: ``"memory"`` (default, so that nothing is left behind), ``"null"`` (discards bodies)
+            or a folder.
+        link: Round trip and rates, such as ``"rtt=60ms,conn=20mbit,total=1gbit"``, or ``"wan"``,
+            ``"lan"``, ``"none"`` (default).
+        faults: What goes wrong and how often, such as ``"busy=5%,cut=5%,flip=1%,seed=7"``; default
+            nothing.
+
+    Raises:
+        UsageError: A specification that does not parse.
+    """
+
+    def __init__(
+        self, *, store: str | None = None, link: str | None = None, faults: str | None = None
+    ) -> None:
+        self._engine = _engine.Emulator(store=store, link=link, faults=faults)
+
+    @property
+    def endpoint(self) -> str:
+        """``http://127.0.0.1:PORT/ACCOUNT``, for ``endpoint=`` and ``AZURE_STORAGE_ENDPOINT``."""
+        return self._engine.endpoint
+
+    @property
+    def connection_string(self) -> str:
+        """What Azure's own clients take to connect; holds the emulator's well-known key."""
+        return self._engine.connection_string
+
+    def sas(self, permissions: str = "rwdlac", expires: datetime | None = None) -> str:
+        """Return a shared access signature for the account, without ``?``.
+
+        Args:
+            permissions: Letters as in Azure: read, write, delete, list, add, create.
+            expires: When it ends, with a time zone; default in an hour, ample for a test.
+        """
+        return self._engine.sas(permissions, expires or datetime.now(UTC) + timedelta(hours=1))
+
+    def close(self) -> None:
+        """Stop the endpoint and forget what is in its memory. May be called again."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

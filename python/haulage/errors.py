@@ -1,0 +1,185 @@
+"""What can go wrong, as a tree of exceptions.
+
+Each kind of failure in the engine has one class here, with the same stable :attr:`~HaulageError.code`
+and the exit code that the command ends with. Catch by class or branch on ``code``, never on text.
+
+====================  ==================  =========
+class                 code                exit code
+====================  ==================  =========
+UsageError            usage               2
+UnsupportedError      unsupported         2
+CredentialError       permission          3
+NotFoundError         not_found           4
+IntegrityError        integrity           5
+SourceChangedError    source_changed      6
+CancelledError        cancelled           130
+ExistsError           exists              1
+StorageFullError      no_space            1
+LocalIOError          io                  1
+BusyError             busy                1
+ConnectionLostError   connection          1
+StalledError          stalled             1
+ServiceError          service             1
+====================  ==================  =========
+
+The last four are kinds of :class:`TransientError`: the same call may succeed later, and it then
+resumes where it stood.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from haulage.events import Summary
+
+
+class HaulageError(Exception):
+    """A failure: what was done, on what, why it failed and what to do about it.
+
+    Attributes:
+        code: The kind, stable across releases.
+        exit_code: What the command would end with.
+        operation: What was being done, such as ``"read"``.
+        object: What it was done to; never holds a secret.
+        cause: Why it failed.
+        hint: What to do about it, or ``None``.
+        summary: What the job did before it failed; ``None`` if it never began.
+    """
+
+    code: ClassVar[str]
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, operation: str, object: str, cause: str, hint: str | None = None) -> None:
+        super().__init__(operation, object, cause, hint)
+        self.operation = operation
+        self.object = object
+        self.cause = cause
+        self.hint = hint
+        self.summary: Summary | None = None
+
+    def __str__(self) -> str:
+        hint = f" (hint: {self.hint})" if self.hint else ""
+        return f"{self.operation} {self.object}: {self.cause}{hint}"
+
+
+class UsageError(HaulageError):
+    """The call itself makes no sense: a bad option, a bad URL."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class UnsupportedError(HaulageError):
+    """The store cannot do what was asked."""
+
+    code = "unsupported"
+    exit_code = 2
+
+
+class CredentialError(HaulageError):
+    """The service or the file system refused access."""
+
+    code = "permission"
+    exit_code = 3
+
+
+class NotFoundError(HaulageError):
+    """No such file, blob, container or host."""
+
+    code = "not_found"
+    exit_code = 4
+
+
+class IntegrityError(HaulageError):
+    """Bytes differ from their checksum."""
+
+    code = "integrity"
+    exit_code = 5
+
+
+class SourceChangedError(HaulageError):
+    """The source changed while it was read."""
+
+    code = "source_changed"
+    exit_code = 6
+
+
+class CancelledError(HaulageError):
+    """The job was cancelled; the same call again resumes it."""
+
+    code = "cancelled"
+    exit_code = 130
+
+
+class ExistsError(HaulageError):
+    """The target exists already and must not be replaced."""
+
+    code = "exists"
+
+
+class StorageFullError(HaulageError):
+    """No room left at the destination."""
+
+    code = "no_space"
+
+
+class LocalIOError(HaulageError):
+    """The local file system failed."""
+
+    code = "io"
+
+
+class TransientError(HaulageError):
+    """A failure that may pass by itself; all attempts were used up."""
+
+
+class BusyError(TransientError):
+    """The service is overloaded or has failed for now."""
+
+    code = "busy"
+
+
+class ConnectionLostError(TransientError):
+    """The connection broke or could not be made."""
+
+    code = "connection"
+
+
+class StalledError(TransientError):
+    """No byte of progress within the stall timeout."""
+
+    code = "stalled"
+
+
+class ServiceError(TransientError):
+    """The service answered with something unexpected."""
+
+    code = "service"
+
+
+#: The class of every code.
+BY_CODE: dict[str, type[HaulageError]] = {
+    kind.code: kind
+    for kind in (
+        UsageError,
+        UnsupportedError,
+        CredentialError,
+        NotFoundError,
+        IntegrityError,
+        SourceChangedError,
+        CancelledError,
+        ExistsError,
+        StorageFullError,
+        LocalIOError,
+        BusyError,
+        ConnectionLostError,
+        StalledError,
+        ServiceError,
+    )
+}
+
+
+def from_engine(code: str, operation: str, object: str, cause: str, hint: str | None) -> HaulageError:
+    """Return the exception for a failure of the engine. The bindings call this."""
+    return BY_CODE[code](operation, object, cause, hint)

@@ -1,0 +1,249 @@
+"""What the engine says while it works: one frozen dataclass for every kind of event.
+
+The same fields stand in the JSON lines of ``haul --json`` and, for attempts and objects, in the
+columns of ``--record``. Sizes are in bytes, rates in bits per second, times in nanoseconds since the
+job began, on one monotonic clock; :class:`JobStarted` ties that clock to the calendar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+Outcome: TypeAlias = Literal["copied", "equal", "skipped", "failed"]
+Method: TypeAlias = Literal["whole", "blocks", "none"]
+Proof: TypeAlias = Literal["crc64", "md5", "length", "none"]
+
+
+class _Record:
+    """Something that the engine hands over as a JSON object."""
+
+    __slots__ = ()
+    _nested: ClassVar[Mapping[str, type[_Record]]] = {}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the record for a parsed JSON object.
+
+        Fields that this version does not know are left out, so that events of a newer engine can
+        be read. A missing field raises ``KeyError``.
+        """
+        return cls(**{name: _frozen(values[name], cls._nested.get(name)) for name in _names(cls)})
+
+
+def _frozen(value: Any, kind: type[_Record] | None) -> Any:
+    """Return ``value`` with tuples for lists and records of ``kind`` for objects."""
+    if isinstance(value, list):
+        return tuple(_frozen(item, kind) for item in value)
+    if kind is not None and isinstance(value, dict):
+        return kind.from_dict(value)
+    return value
+
+
+def _names(cls: type[_Record]) -> tuple[str, ...]:
+    names = _NAMES.get(cls)
+    if names is None:
+        names = _NAMES[cls] = tuple(field.name for field in fields(cls))  # type: ignore[arg-type]
+    return names
+
+
+_NAMES: dict[type[_Record], tuple[str, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure(_Record):
+    """Why an object, or the whole job, failed."""
+
+    kind: str  #: a code of :mod:`haulage.errors`
+    operation: str  #: what was being done
+    object: str  #: what it was done to
+    cause: str  #: why it failed
+    hint: str | None  #: what to do about it
+
+
+@dataclass(frozen=True, slots=True)
+class JobStarted(_Record):
+    """The job begins."""
+
+    job: str  #: a random name for this run
+    operation: str  #: ``copy`` or ``verify``
+    sources: tuple[str, ...]  #: without secrets
+    destination: str  #: without secrets
+    started_unix_ns: int  #: start of the clock, since 1970 (UTC)
+    version: str  #: of the engine
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(_Record):
+    """One attempt of one request ended, well or badly.
+
+    The eight phases are ``None`` where they were not reached or do not exist for the request.
+    """
+
+    object_id: int | None  #: number of the object in this job; ``None`` for listing
+    object: str  #: its name, without secrets
+    api: str  #: the operation by its name in the service, such as ``PutBlock``
+    offset_bytes: int  #: first byte of the range or block within the object
+    size_bytes: int  #: payload of this attempt
+    attempt: int  #: 1 for the first try
+    lane: int  #: the in-flight slot, from 0
+    connection: int  #: numbered from 1; 0 where there was none
+    connection_reused: bool  #: whether the connection had served before
+    fate: str  #: ``ok``, or a code of :mod:`haulage.errors`
+    status: int | None  #: HTTP status, where there was an answer
+    cause: str | None  #: the service's own name for a failure, or the cause in words
+    request_id: str | None  #: the service's id for the request
+    backoff_ns: int | None  #: wait before the next attempt; ``None`` when there is none
+    queued_ns: int | None  #: put into the queue
+    slot_ns: int | None  #: granted a slot of the budget
+    ready_ns: int | None  #: the body is in memory and its checksum known
+    connected_ns: int | None  #: a connection is at hand
+    sent_ns: int | None  #: the last byte of the request was given to the kernel
+    first_byte_ns: int | None  #: the response began
+    last_byte_ns: int | None  #: the response was complete
+    committed_ns: int | None  #: the effect is done
+    ended_ns: int  #: when the attempt ended
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectEnded(_Record):
+    """An object reached its end."""
+
+    object_id: int  #: number of the object in this job
+    source: str  #: without secrets
+    destination: str  #: without secrets
+    size_bytes: int  #: at the source
+    outcome: Outcome  #: what became of it
+    method: Method  #: how it was moved
+    proof: Proof  #: what proves that the destination holds the same bytes
+    crc64: str | None  #: CRC-64/NVME of the whole, hexadecimal
+    md5: str | None  #: MD5 of the whole, when asked for
+    etag: str | None  #: at the destination
+    attempts: int  #: requests sent for it
+    started_ns: int  #: when it was planned
+    ended_ns: int  #: when it ended
+    reason: str | None  #: why it was skipped
+    failure: Failure | None  #: why it failed
+
+    _nested: ClassVar[Mapping[str, type[_Record]]] = {"failure": Failure}
+
+
+@dataclass(frozen=True, slots=True)
+class SlowObject(_Record):
+    """An object that takes long."""
+
+    object: str  #: its name
+    age_ns: int  #: how long it has been in flight
+    bytes_done: int  #: how much of it has arrived
+    size_bytes: int  #: its size
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(_Record):
+    """A sample of how far the job has come."""
+
+    elapsed_ns: int  #: since the job began
+    listed: bool  #: whether all names are known, so that the totals are final
+    objects_total: int  #: objects found so far
+    objects_done: int  #: objects that reached their end
+    objects_failed: int  #: of these, failed
+    objects_skipped: int  #: of these, skipped
+    bytes_total: int  #: of the objects found so far, skipped ones not counted
+    bytes_done: int  #: payload that arrived
+    rate_bits_per_second: int  #: on the wire over the last seconds
+    eta_ns: int | None  #: time left at this rate; ``None`` while unknown
+    in_flight: int  #: requests in flight
+    retries: int  #: attempts that failed and were sent again
+    slowest: tuple[SlowObject, ...]  #: the objects longest in flight, at most three
+
+    _nested: ClassVar[Mapping[str, type[_Record]]] = {"slowest": SlowObject}
+
+
+@dataclass(frozen=True, slots=True)
+class Warned(_Record):
+    """Something a person should know that is no failure."""
+
+    object: str  #: what it is about
+    message: str  #: what was seen and what it means
+
+
+@dataclass(frozen=True, slots=True)
+class Summary(_Record):
+    """The end of the job."""
+
+    operation: str  #: ``copy`` or ``verify``
+    objects_total: int  #: objects found
+    objects_done: int  #: copied, or compared and equal
+    objects_skipped: int  #: already there, or not asked for
+    objects_failed: int  #: not moved, or different
+    objects_extra: int  #: only at the destination (verify)
+    objects_unproven: int  #: copied, but the source states no checksum to compare with
+    bytes_done: int  #: verified payload of the copied or compared objects
+    bytes_wire: int  #: on the wire, both directions, all attempts and headers counted
+    requests: int  #: requests sent
+    retries: int  #: attempts that failed and were sent again
+    integrity_retries: int  #: of these, caught by a checksum
+    elapsed_ns: int  #: wall time
+    goodput_bits_per_second: int  #: verified payload over wall time
+    chosen: str  #: what the controller chose and why
+    events_dropped: int  #: samples dropped under load; outcomes never are
+    failures: tuple[Failure, ...]  #: the first 1000; the events hold all of them
+    exit_code: int  #: of the command; 0 when all is done
+
+    _nested: ClassVar[Mapping[str, type[_Record]]] = {"failures": Failure}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport(_Record):
+    """What a copy would do."""
+
+    objects: int  #: objects found
+    objects_skipped: int  #: there already; would be skipped
+    bytes: int  #: payload that would move
+    requests: int  #: needed, retries not counted
+    whole: int  #: objects that travel whole
+    blocks: int  #: objects that travel in blocks or ranges
+    block_size: tuple[int, int] | None  #: smallest and largest block planned, in bytes
+    concurrency: int  #: requests in flight
+    round_trip_ns: int | None  #: measured with the listing; ``None`` for local stores
+    problems: tuple[Failure, ...]  #: names that cannot be moved, with reasons
+    estimates: tuple[tuple[int, int], ...]  #: (bits per second, nanoseconds needed at that rate)
+
+    _nested: ClassVar[Mapping[str, type[_Record]]] = {"problems": Failure}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectMeta(_Record):
+    """What is known of an object without reading it."""
+
+    key: str  #: name within the container, ``/`` between folders; ends in ``/`` for a folded prefix
+    size_bytes: int  #: its size
+    etag: str  #: changes whenever the content does
+    modified_ns: int  #: last change at this store, since 1970 (UTC)
+    source_modified_ns: int | None  #: last change of the file it was copied from, since 1970 (UTC)
+    crc64: str | None  #: CRC-64/NVME of the whole as stored with the object, hexadecimal
+    md5: str | None  #: MD5 of the whole as stored with the object
+    content_type: str | None  #: media type
+
+
+Event: TypeAlias = JobStarted | Attempt | ObjectEnded | Progress | Warned | Summary
+
+#: The class of each kind of event, by the name in its field ``event``.
+BY_NAME: dict[str, type[Event]] = {
+    "job_started": JobStarted,
+    "attempt": Attempt,
+    "object": ObjectEnded,
+    "progress": Progress,
+    "warning": Warned,
+    "summary": Summary,
+}
+
+
+def parse(values: Mapping[str, Any]) -> Event:
+    """Return the event for one parsed line of ``haul --json``.
+
+    >>> parse({"event": "warning", "object": "a.nc", "message": "grew while it was read"})
+    Warned(object='a.nc', message='grew while it was read')
+    """
+    return BY_NAME[values["event"]].from_dict(values)

@@ -1,0 +1,322 @@
+"""Copy, compare, plan and list.
+
+Every option defaults to ``None``, which leaves the choice to the engine; the default it takes is
+named with the option, with its reason.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
+from os import PathLike
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+
+from haulage import _engine
+from haulage.errors import BY_CODE, CancelledError, HaulageError, from_engine
+from haulage.events import Event, ObjectMeta, PlanReport, Progress, Summary, parse
+
+#: A local path, ``az://container/path``, ``http(s)://host/account/container/path[?SAS]`` or
+#: ``mem://name/path``. URLs are ``str``: a ``pathlib.Path`` would fold their ``//``.
+Name: TypeAlias = str | PathLike[str]
+
+
+class StoreOptions(TypedDict, total=False):
+    """How to reach stores. Credentials come from the environment, as Azure's own tools take them.
+
+    endpoint: Where ``az://container`` lives, ``https://host[:port][/account]``; default: the
+        environment's (``AZURE_STORAGE_ENDPOINT``, the connection string, or the account's host).
+    insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
+    stall_timeout: Give up a request without one byte of progress for this long and send it again;
+        ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
+        shorter than a person's patience.
+    cap: Bound on the rate on the wire, both directions together, such as ``"100mbit"``; default none.
+    """
+
+    endpoint: str | None
+    insecure_http: bool | None
+    stall_timeout: str | timedelta | None
+    cap: str | None
+
+
+class Options(StoreOptions, total=False):
+    """How to copy; besides these all of :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
+
+    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: follows the live link.
+    block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: aims at a time for
+        each block, so that slow links get small ones.
+    single_put_max: Objects up to this size travel in one request, ``"auto"`` or a size. Default auto.
+    method: ``"whole"`` sends every object in one request, ``"ranges"`` never does where there is
+        more than one block. Default ``"auto"``: by size.
+    checksum: ``"crc64"``, ``"md5"`` or ``"none"`` on the wire and with the object. Default
+        ``"crc64"``: nearly free, and parts combine into the proof of the whole.
+    max_memory: Bound on the bytes in flight in this process. Default 96 MiB: 128 MiB in all.
+    overwrite: ``"always"``, ``"never"``, or by default ``"if-different"``: what is there with the
+        same size and source time is skipped, which makes a second run resume the first.
+    include: Copy only names below the source that match one of these globs; default all.
+    exclude: Copy no names that match one of these globs; default none.
+    record: Write a row for every attempt and object into this Parquet file; default none.
+    """
+
+    concurrency: int | Literal["auto"] | None
+    block_size: str | None
+    single_put_max: str | None
+    method: Literal["auto", "whole", "ranges"] | None
+    checksum: Literal["crc64", "md5", "none"] | None
+    max_memory: str | None
+    overwrite: Literal["if-different", "always", "never"] | None
+    include: Sequence[str] | None
+    exclude: Sequence[str] | None
+    record: str | PathLike[str] | None
+
+
+class Job:
+    """A copy or a comparison that is watched or stopped while it runs.
+
+    Make one with :meth:`copy` or :meth:`verify`. It may be shared between threads: one reads events
+    or waits, any may ask for progress or cancel. Dropping it cancels it.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a").write_bytes(b"hello")
+    >>> job = Job.copy(folder / "a", folder / "b")
+    >>> [type(event).__name__ for event in job.events()][-1]
+    'Summary'
+    >>> job.wait().objects_done
+    1
+    """
+
+    def __init__(self, engine: _engine.Job) -> None:
+        self._engine = engine
+
+    @classmethod
+    def copy(
+        cls,
+        src: Name | Iterable[Name] | Iterable[tuple[Name, Name]],
+        dst: Name | None = None,
+        **options: Unpack[Options],
+    ) -> Job:
+        """Return a copy that is not started yet; arguments as for :func:`haulage.copy`."""
+        if dst is None:
+            if isinstance(src, (str, PathLike)):
+                raise from_engine(
+                    "usage",
+                    "copy",
+                    str(src),
+                    "no destination",
+                    "pass dst, or a list of (source, destination)",
+                )
+            return cls(_engine.Job.copy_pairs(_sequence(src), **options))
+        return cls(_engine.Job.copy(_sources(src), dst, **options))
+
+    @classmethod
+    def verify(cls, src: Name, dst: Name, *, stored: bool = False, **options: Unpack[Options]) -> Job:
+        """Return a comparison that is not started yet; arguments as for :func:`haulage.verify`."""
+        return cls(_engine.Job.verify(src, dst, stored=stored, **options))
+
+    def start(self, *, listen: bool = False) -> Job:
+        """Start it and return it; nothing happens if it runs already.
+
+        Args:
+            listen: Keep events for :meth:`events`, which must then be read: outcomes are never
+                dropped, so a full queue holds the job. Default no: it costs nothing to not listen.
+
+        Raises:
+            HaulageError: What is wrong before anything moves: a bad option or URL, no credentials, a
+                record file that cannot be written.
+        """
+        self._engine.start(listen=listen)
+        return self
+
+    def events(self, batch: int = 1024) -> Iterator[Event]:
+        """Yield every event to the :class:`~haulage.events.Summary`, which is the last.
+
+        Starts the job if need be; one that is started must have been told to ``listen``. Who begins to
+        read must go on: outcomes are never dropped, a full queue holds the job. ``batch`` bounds how
+        many cross from the engine in one call.
+
+        Raises:
+            UsageError: The job was started without ``listen``.
+        """
+        for values in self.batches(batch):
+            yield from map(parse, values)
+
+    def batches(self, max: int = 1024) -> Iterator[builtins.list[dict[str, Any]]]:
+        """As :meth:`events`, in lists of at most ``max`` plain dicts: for many events, or to pass them on."""
+        while values := self._engine.next_events(max):
+            yield values
+
+    def progress(self) -> Progress | None:
+        """Return a sample of how far it has come; ``None`` before the start and after :meth:`wait`."""
+        values = self._engine.progress()
+        return None if values is None else Progress.from_dict(values)
+
+    def cancel(self) -> None:
+        """Stop it at once. Requests in flight are dropped, partial files removed."""
+        self._engine.cancel()
+
+    def wait(self, *, check: bool = True, on_progress: Callable[[Progress], object] | None = None) -> Summary:
+        """Wait for the end, starting it if need be. Ctrl-C cancels the job and raises ``KeyboardInterrupt``.
+
+        Args:
+            check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
+            on_progress: Called with a sample about five times a second, in this thread. What it
+                raises cancels the job.
+
+        Raises:
+            HaulageError: What stopped the whole job; with ``check`` also what made objects fail, with
+                the summary attached as ``.summary``.
+        """
+
+        def sample(values: dict[str, Any]) -> None:
+            if on_progress is not None:
+                on_progress(Progress.from_dict(values))
+
+        summary = Summary.from_dict(self._engine.wait(sample if on_progress else None))
+        if check and summary.exit_code != 0:
+            raise _failure(summary)
+        return summary
+
+
+def copy(
+    src: Name | Iterable[Name] | Iterable[tuple[Name, Name]],
+    dst: Name | None = None,
+    *,
+    check: bool = True,
+    on_progress: Callable[[Progress], object] | None = None,
+    **options: Unpack[Options],
+) -> Summary:
+    """Copy files, folders, blobs or prefixes, and prove that every byte arrived.
+
+    A folder or prefix copies with all below it, its contents under ``dst``; a ``dst`` that ends in
+    ``/``, and more than one source, copy into it. Running the same call again resumes it.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in "ab":
+    ...     _ = (folder / name).write_bytes(b"hello")
+    >>> copy([(folder / "a", folder / "c"), (folder / "b", folder / "d")]).bytes_done
+    10
+
+    Args:
+        src: One name, several names, or, without ``dst``, pairs of source and destination. Pairs
+            cross into the engine in one call; a million of them is fine.
+        dst: Where to.
+        check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
+        on_progress: Called with a sample about five times a second, in this thread.
+        options: See :class:`Options`.
+
+    Returns:
+        What was done, in numbers.
+
+    Raises:
+        HaulageError: What stopped the whole copy; with ``check`` also what made objects fail, with
+            the summary attached as ``.summary``.
+        KeyboardInterrupt: Ctrl-C; the copy is cancelled within a tenth of a second.
+    """
+    return Job.copy(src, dst, **options).wait(check=check, on_progress=on_progress)
+
+
+def verify(
+    src: Name,
+    dst: Name,
+    *,
+    stored: bool = False,
+    check: bool = True,
+    on_progress: Callable[[Progress], object] | None = None,
+    **options: Unpack[Options],
+) -> Summary:
+    """Compare contents by checksum.
+
+    Args:
+        src: A file, folder, blob or prefix.
+        dst: What should hold the same.
+        stored: Trust the checksums stored with remote objects instead of reading them again: quicker,
+            but proves only what was written, not what is there now.
+        check: Raise if something differs. ``False`` leaves it to the caller to read the summary.
+        on_progress: Called with a sample about five times a second, in this thread.
+        options: See :class:`Options`; those that only concern writing have no effect.
+
+    Raises:
+        IntegrityError: Contents differ; ``.summary.failures`` names the objects.
+        HaulageError: What else stopped the comparison.
+    """
+    return Job.verify(src, dst, stored=stored, **options).wait(check=check, on_progress=on_progress)
+
+
+def plan(src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> PlanReport:
+    """Say what :func:`copy` would do, from listings alone; nothing moves.
+
+    Raises:
+        HaulageError: Bad options, no access to source or destination.
+    """
+    return PlanReport.from_dict(_engine.plan(_sources(src), dst, **options))
+
+
+def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions]) -> Iterator[ObjectMeta]:
+    """Yield what is below ``url``, in byte order of the names, page by page as it is read.
+
+    Without ``recursive`` names fold at the next ``/``; a folded prefix has size 0 and ends in ``/``.
+
+    Raises:
+        HaulageError: No access; or a name that cannot be moved, raised when all others are yielded.
+    """
+    listing = _engine.Listing(url, recursive=recursive, **options)
+    problems: builtins.list[dict[str, Any]] = []
+    while (page := listing.next_page()) is not None:
+        problems += page["problems"]
+        folded = [_folder(prefix) for prefix in page["prefixes"]]
+        found = [ObjectMeta.from_dict(values) for values in page["objects"]]
+        yield from sorted(folded + found, key=lambda meta: meta.key.encode())
+    if problems:
+        raise _exception(**problems[0])
+
+
+def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
+    """Return what is known of one object without reading it.
+
+    Raises:
+        NotFoundError: There is none of this name.
+    """
+    return ObjectMeta.from_dict(_engine.stat(url, **options))
+
+
+def _sequence(items: Iterable[Any]) -> Sequence[Any]:
+    return items if isinstance(items, (builtins.list, tuple)) else builtins.list(items)
+
+
+def _sources(src: Any) -> Sequence[Name]:
+    return [src] if isinstance(src, (str, PathLike)) else _sequence(src)
+
+
+def _folder(prefix: str) -> ObjectMeta:
+    return ObjectMeta(
+        key=prefix,
+        size_bytes=0,
+        etag="",
+        modified_ns=0,
+        source_modified_ns=None,
+        crc64=None,
+        md5=None,
+        content_type=None,
+    )
+
+
+def _exception(kind: str, operation: str, object: str, cause: str, hint: str | None) -> HaulageError:
+    return from_engine(kind, operation, object, cause, hint)
+
+
+def _failure(summary: Summary) -> HaulageError:
+    """Return the failure that says most: one that stands for the exit code, else the first."""
+    telling = [f for f in summary.failures if BY_CODE[f.kind].exit_code == summary.exit_code]
+    error: HaulageError
+    if summary.failures:
+        chosen = (telling or summary.failures)[0]
+        error = _exception(chosen.kind, chosen.operation, chosen.object, chosen.cause, chosen.hint)
+        if summary.objects_failed > 1:
+            error.add_note(f"{summary.objects_failed} of {summary.objects_total} objects failed")
+    else:
+        hint = "make the same call again to resume"
+        error = CancelledError(summary.operation, "job", "cancelled", hint)
+    error.summary = summary
+    return error

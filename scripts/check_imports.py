@@ -1,0 +1,161 @@
+"""Fail where an import goes against the arrows of the design.
+
+    python -> bindings -> {cli, emulator, engine};  cli -> {engine, emulator};  emulator -> engine
+
+The engine knows none of the others. Within it the stores, the wire and the controller do not know
+the flow that uses them. Within the Python package nothing knows the command but the entry point.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENGINE = ROOT / "crates/haulage/src"
+PACKAGE = ROOT / "python/haulage"
+
+#: What each crate may depend on among ours.
+CRATES = {
+    "haulage": set(),
+    "haulage-emulator": {"haulage"},
+    "haulage-cli": {"haulage", "haulage-emulator"},
+    "haulage-python": {"haulage", "haulage-emulator", "haulage-cli"},
+}
+#: Tests of the engine move bytes to a real endpoint.
+DEV_CRATES = {"haulage": {"haulage-emulator"}}
+
+#: Below each path of the engine: the modules that it must not import.
+ENGINE_MUST_NOT = {
+    "store": {"stage", "job", "control", "budget", "access"},
+    "http": {"store", "stage", "job", "control", "budget", "access"},
+    "event.rs": {"store", "stage", "job", "control", "http", "access"},
+    "error.rs": {"store", "stage", "job", "control", "http", "event", "access"},
+    "units.rs": {"store", "stage", "job", "control", "http", "event", "access"},
+    "checksum.rs": {"store", "stage", "job", "control", "http", "event", "access"},
+    "budget.rs": {"store", "stage", "job", "http", "access"},
+}
+#: Below each path of the engine: the only modules that it may import.
+ENGINE_ONLY = {"control": {"units", "event", "control"}}
+
+CORE = {"transfer", "events", "units", "errors", "emulator", "stores"}
+#: What each part of the Python package may import from it, besides its own parts.
+PYTHON_MAY = {
+    "__init__": CORE | {"_engine"},
+    "__main__": {"_engine"},
+    "errors": {"events"},
+    "events": set(),
+    "units": {"errors"},
+    "stores": {"_engine", "errors", "events", "units"},
+    "transfer": {"_engine", "errors", "events", "units"},
+    "emulator": {"_engine", "errors"},
+    "lab": CORE | {"__init__"},
+    "cluster": CORE | {"__init__"},
+    "watch": CORE | {"__init__"},
+    "tables": {"errors", "units"},
+    "view": {"transfer", "events", "units", "errors", "stores", "__init__"},
+    "cli": CORE | {"__init__", "lab", "cluster", "watch", "tables", "view"},
+}
+
+
+def crate_faults() -> Iterator[str]:
+    """Yield each dependency between our crates that goes against the arrows."""
+    command = ["cargo", "metadata", "--no-deps", "--locked", "--format-version", "1"]
+    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    packages = json.loads(found.stdout)["packages"]
+    for package in packages:
+        name = package["name"]
+        if name not in CRATES:
+            yield f"{name}: not in the table of scripts/check_imports.py"
+            continue
+        for dependency in package["dependencies"]:
+            allowed = CRATES[name] | (DEV_CRATES.get(name, set()) if dependency["kind"] == "dev" else set())
+            if dependency["name"] in CRATES and dependency["name"] not in allowed:
+                yield f"{name}: must not depend on {dependency['name']}"
+
+
+def engine_faults() -> Iterator[str]:
+    """Yield each import within the engine that goes against the arrows."""
+    for path in sorted(ENGINE.rglob("*.rs")):
+        below = path.relative_to(ENGINE)
+        part = below.parts[0]
+        imported = engine_imports(path.read_text(encoding="utf-8"))
+        wrong = imported & ENGINE_MUST_NOT.get(part, set())
+        if part in ENGINE_ONLY:
+            wrong |= imported - ENGINE_ONLY[part]
+        for name in sorted(wrong):
+            yield f"crates/haulage/src/{below}: must not use crate::{name}"
+
+
+def engine_imports(source: str) -> set[str]:
+    """Return the top modules of the crate that `source` names, its unit tests not counted."""
+    source = re.split(r"#\[cfg\(test\)\]\s*mod ", source)[0]
+    source = re.sub(r"//[^\n]*", "", source)
+    names = set(re.findall(r"\bcrate::([a-z_]+)", source))
+    for group in re.findall(r"\bcrate::\{([^;]*)\};", source):
+        names |= set(re.findall(r"(?:^|,)\s*([a-z_]+)", re.sub(r"\{[^{}]*\}", "", group)))
+    return names
+
+
+def python_faults() -> Iterator[str]:
+    """Yield each import within the Python package that goes against the arrows."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        below = path.relative_to(PACKAGE)
+        part = below.parts[0].removesuffix(".py")
+        if part not in PYTHON_MAY:
+            yield f"python/haulage/{below}: not in the table of scripts/check_imports.py"
+            continue
+        allowed = PYTHON_MAY[part] | {part}
+        for name in sorted(python_imports(path) - allowed):
+            yield f"python/haulage/{below}: must not import haulage.{name}"
+
+
+def python_imports(path: Path) -> set[str]:
+    """Return the parts of our package that the file imports when it runs; `__init__` is the package."""
+    names: set[str] = set()
+    for node in _running(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            names.add("(relative: write the whole name)")
+            continue
+        elif isinstance(node, ast.ImportFrom) and node.module == "haulage":
+            parts = {alias.name for alias in node.names}
+            modules = [
+                f"haulage.{part}" if part in PYTHON_MAY or part == "_engine" else "haulage" for part in parts
+            ]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module or ""]
+        else:
+            continue
+        for module in modules:
+            top, _, rest = module.partition(".")
+            if top == "haulage":
+                names.add(rest.partition(".")[0] or "__init__")
+    return names
+
+
+def _running(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes but those that only the type checker reads."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from _running(node)
+
+
+def main() -> int:
+    """Print each fault; return 1 if there is one."""
+    faults = [*crate_faults(), *engine_faults(), *python_faults()]
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""Runs the real command and says what it did."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HAUL = Path(sys.executable).parent / "haul"
+#: What would make a result depend on the machine the tests run on.
+FOREIGN = ("AZURE_", "AWS_", "AZCOPY_", "RCLONE_", "HAUL_")
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    """Return this process's environment without credentials or settings of the person who runs it."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    return kept | {"HOME": str(home), "NO_COLOR": "1"}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run of the command left behind."""
+
+    args: Sequence[str]
+    code: int
+    stdout: bytes
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode()
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The lines of `--json`."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """The events of one kind."""
+        return [event for event in self.events if event["event"] == kind]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        last = self.events[-1]
+        assert last["event"] == "summary", last
+        return last
+
+    @property
+    def error_lines(self) -> list[str]:
+        return [line for line in self.stderr.splitlines() if line.startswith("haul: ")]
+
+
+class Haul:
+    """The command, run in a folder of its own with an environment of its own."""
+
+    def __init__(self, folder: Path, env: Mapping[str, str] = {}, secrets: Sequence[str] = ()) -> None:
+        self.folder = folder
+        self.env = clean_environment(folder) | dict(env)
+        self.secrets = [secret for secret in secrets if secret]
+
+    def __call__(
+        self,
+        *args: str | Path,
+        code: int = 0,
+        stdin: bytes = b"",
+        env: Mapping[str, str] = {},
+        wrap: Sequence[str] = (),
+        timeout: float = 100,
+    ) -> Result:
+        """Run it; fail unless it ends with `code`, and if it shows a traceback, a panic or a secret."""
+        line = [*wrap, str(HAUL), *map(str, args)]
+        ran = subprocess.run(
+            line,
+            input=stdin,
+            capture_output=True,
+            env={**self.env, **env},
+            cwd=self.folder,
+            timeout=timeout,
+            check=False,
+        )
+        result = Result(line, ran.returncode, ran.stdout, ran.stderr.decode(errors="replace"))
+        said = result.stderr + result.stdout[:1_000_000].decode(errors="replace")
+        assert result.code == code, f"{' '.join(line)}\nended with {result.code}, not {code}:\n{said[-4000:]}"
+        for trace in ("Traceback", "panicked at", "RUST_BACKTRACE"):
+            assert trace not in said, said[-4000:]
+        for secret in self.secrets:
+            assert secret not in said, "a secret was printed"
+        return result
+
+    def start(self, *args: str | Path) -> subprocess.Popen[bytes]:
+        """Start it and return at once."""
+        return subprocess.Popen(
+            [str(HAUL), *map(str, args)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.env,
+            cwd=self.folder,
+        )

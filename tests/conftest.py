@@ -1,0 +1,99 @@
+"""Fixtures: the command, the endpoints, trees of files. All are real; nothing is mocked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+import endpoints
+import trees
+from command import Haul
+from endpoints import Container, Endpoint
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes minutes unless it is asked for by mark."""
+    if "campaign" in config.getoption("-m"):
+        return
+    slow = [item for item in items if item.get_closest_marker("campaign")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in slow]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,  # noqa: ARG001
+    call: pytest.CallInfo[None],  # noqa: ARG001
+) -> Iterator[None]:
+    """Fail a test that skips in CI: what is not run proves nothing."""
+    report: pytest.TestReport = yield  # type: ignore[assignment]
+    if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI: {report.longrepr}"
+    return report  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="session")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    with endpoints.azurite(tmp_path_factory.mktemp("azurite")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    """The emulator with its blobs in memory, over a link as good as the machine's."""
+    with endpoints.emulator(tmp_path_factory.mktemp("emulator")) as endpoint:
+        yield endpoint
+
+
+class StartEmulator(Protocol):
+    def __call__(self, *, store: str = ..., link: str = ..., faults: str = ...) -> Endpoint: ...
+
+
+@pytest.fixture
+def start_emulator(tmp_path: Path) -> Iterator[StartEmulator]:
+    """Start emulators of any kind; they end with the test."""
+    with ExitStack() as stack:
+
+        def start(*, store: str = "memory", link: str = "none", faults: str = "") -> Endpoint:
+            return stack.enter_context(endpoints.emulator(tmp_path, store=store, link=link, faults=faults))
+
+        yield start
+
+
+@pytest.fixture(params=["azurite", "emulator"])
+def endpoint(request: pytest.FixtureRequest) -> Endpoint:
+    found: Endpoint = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def container(endpoint: Endpoint) -> Container:
+    return endpoint.container()
+
+
+@pytest.fixture
+def haul(tmp_path: Path, request: pytest.FixtureRequest) -> Haul:
+    """The command, with the key of the endpoint that the test uses in its environment."""
+    names = ("endpoint", "emulator", "azurite")
+    used = [request.getfixturevalue(name) for name in names if name in request.fixturenames]
+    return Haul(tmp_path, used[0].env if used else {}, [endpoints.KEY])
+
+
+@pytest.fixture
+def haul_at(tmp_path: Path) -> Callable[[Endpoint], Haul]:
+    """Return the command for an endpoint that the test started."""
+    return lambda endpoint: Haul(tmp_path, endpoint.env, [endpoints.KEY])
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A few files of awkward names and one of several megabytes."""
+    folder = trees.make(tmp_path / "tree", files=20)
+    trees.random_file(folder / "large.bin", 3_000_001)
+    return folder

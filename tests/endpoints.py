@@ -1,0 +1,166 @@
+"""Real endpoints to test against: Azurite, which others wrote, and our own emulator."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import select
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from azure.storage.blob import (
+    AccountSasPermissions,
+    BlobServiceClient,
+    ContainerClient,
+    ResourceTypes,
+    generate_account_sas,
+)
+
+from command import HAUL, clean_environment
+
+ROOT = Path(__file__).resolve().parent.parent
+NODE_MODULES = ROOT / "build/node/node_modules"
+AZURITE = NODE_MODULES / "azurite/dist/src/blob/main.js"
+AZCOPY = NODE_MODULES / "@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64"
+RCLONE = ROOT / "build/bin/rclone"
+
+ACCOUNT = "devstoreaccount1"
+#: Published by the service's own documentation for every emulator, so it protects nothing.
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A blob service on this machine."""
+
+    name: str
+    url: str  #: http://127.0.0.1:PORT/devstoreaccount1
+    connection_string: str
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"AZURE_STORAGE_CONNECTION_STRING": self.connection_string}
+
+    @property
+    def service(self) -> BlobServiceClient:
+        """Azure's own client."""
+        return BlobServiceClient.from_connection_string(self.connection_string)
+
+    def sas(self, permissions: str = "rwdlac", lasts: timedelta = timedelta(hours=1)) -> str:
+        """Return a signature made by Azure's own library; it has expired where `lasts` is negative."""
+        now = datetime.now(UTC)
+        return generate_account_sas(
+            ACCOUNT,
+            KEY,
+            ResourceTypes(service=True, container=True, object=True),
+            AccountSasPermissions.from_string(permissions),  # type: ignore[no-untyped-call]
+            expiry=now + lasts,
+            start=now - timedelta(days=1),
+        )
+
+    def container(self) -> Container:
+        """Return a new, empty container."""
+        name = f"test-{next(_numbers)}"
+        return Container(self, name, self.service.create_container(name))
+
+
+@dataclass(frozen=True)
+class Container:
+    """A container of an endpoint."""
+
+    endpoint: Endpoint
+    name: str
+    client: ContainerClient
+
+    def az(self, path: str = "") -> str:
+        return f"az://{self.name}/{path}"
+
+    def url(self, path: str = "", sas: str = "") -> str:
+        return f"{self.endpoint.url}/{self.name}/{path}" + (f"?{sas}" if sas else "")
+
+    def contents(self) -> dict[str, bytes]:
+        """Return all blobs, as Azure's own client reads them."""
+        names = [blob.name for blob in self.client.list_blobs()]
+        return {name: self.client.download_blob(name).readall() for name in names}
+
+
+@contextmanager
+def azurite(folder: Path) -> Iterator[Endpoint]:
+    """Run Azurite with its blobs in memory."""
+    port = _free_port()
+    command = ["node", str(AZURITE), "--inMemoryPersistence", "--silent", "--disableTelemetry"]
+    # Strict, it refuses CRC64 headers; loose, it takes them. The SDK of the day may speak a newer version
+    # of the protocol than this Azurite has heard of.
+    command += ["--loose"]
+    command += ["--skipApiVersionCheck", "--blobHost", "127.0.0.1", "--blobPort", str(port)]
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=clean_environment(folder),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            _wait_for(port, process)
+            url = f"http://127.0.0.1:{port}/{ACCOUNT}"
+            yield Endpoint("azurite", url, connection_string(url))
+        finally:
+            process.kill()
+
+
+@contextmanager
+def emulator(
+    folder: Path, *, store: str = "memory", link: str = "none", faults: str = ""
+) -> Iterator[Endpoint]:
+    """Run `haul emulate`."""
+    command = [str(HAUL), "emulate", "--listen", "127.0.0.1:0", "--json", "--store", store, "--link", link]
+    if faults:
+        command += ["--faults", faults]
+    with (
+        (folder / "emulator.log").open("ab") as log,
+        subprocess.Popen(
+            command, cwd=folder, env=clean_environment(folder), stdout=subprocess.PIPE, stderr=log
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            ready, _, _ = select.select([process.stdout], [], [], 20)
+            line = process.stdout.readline() if ready else b""
+            assert line, f"the emulator did not start: {(folder / 'emulator.log').read_text()[-2000:]}"
+            serving = json.loads(line)
+            yield Endpoint("emulator", serving["endpoint"].rstrip("/"), serving["connection_string"])
+        finally:
+            process.kill()
+
+
+def connection_string(url: str, key: str = KEY) -> str:
+    """Return what Azure's own clients take to connect."""
+    return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={key};BlobEndpoint={url};"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    give_up = time.monotonic() + 30
+    while time.monotonic() < give_up:
+        assert process.poll() is None, f"the endpoint ended with {process.returncode}"
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError("the endpoint does not listen")

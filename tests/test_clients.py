@@ -1,0 +1,93 @@
+"""AzCopy and rclone move trees to and from `haul emulate`; `haul` reads what they wrote."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import trees
+from command import Haul, clean_environment
+from endpoints import ACCOUNT, AZCOPY, KEY, RCLONE, Container, Endpoint
+
+
+def run(folder: Path, *args: str | Path, env: Mapping[str, str]) -> None:
+    ran = subprocess.run(
+        [*map(str, args)],
+        cwd=folder,
+        env={**clean_environment(folder), **env},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
+
+
+def azcopy(folder: Path, *args: str | Path) -> None:
+    env = {"AZCOPY_LOG_LOCATION": str(folder / "log"), "AZCOPY_JOB_PLAN_LOCATION": str(folder / "plan")}
+    run(folder, AZCOPY, *args, "--skip-version-check", "--output-level=essential", env=env)
+
+
+def rclone(folder: Path, endpoint: Endpoint, *args: str | Path) -> None:
+    settings = {"TYPE": "azureblob", "ACCOUNT": ACCOUNT, "KEY": KEY, "ENDPOINT": endpoint.url}
+    env = {f"RCLONE_CONFIG_TEST_{name}": value for name, value in settings.items()}
+    run(folder, RCLONE, *args, "--config", "", "--azureblob-no-check-container", env=env)
+
+
+def test_azcopy_moves_a_tree_to_and_from_the_emulator(
+    emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path
+) -> None:
+    container, sas = emulator.container(), emulator.sas()
+    azcopy(
+        tmp_path,
+        "copy",
+        f"{tree}/*",
+        container.url("", sas),
+        "--recursive",
+        "--put-md5",
+        "--from-to=LocalBlob",
+    )
+    trees.assert_same(container.contents(), trees.contents(tree))
+
+    azcopy(
+        tmp_path,
+        "copy",
+        container.url("*", sas),
+        "back",
+        "--recursive",
+        "--check-md5=FailIfDifferentOrMissing",
+    )
+    trees.assert_same(trees.contents(tmp_path / "back"), trees.contents(tree))
+    haul("verify", tree, container.az())
+
+
+def test_azcopy_reads_what_haul_wrote(emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path) -> None:
+    container, sas = emulator.container(), emulator.sas()
+    haul("cp", tree, container.az(), "--checksum", "md5")
+    azcopy(
+        tmp_path,
+        "copy",
+        container.url("*", sas),
+        "back",
+        "--recursive",
+        "--check-md5=FailIfDifferentOrMissing",
+    )
+    trees.assert_same(trees.contents(tmp_path / "back"), trees.contents(tree))
+
+
+def test_rclone_moves_a_tree_to_and_from_the_emulator(
+    emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path
+) -> None:
+    container: Container = emulator.container()
+    rclone(tmp_path, emulator, "copy", tree, f"test:{container.name}/run")
+    rclone(tmp_path, emulator, "copy", f"test:{container.name}/run", "back")
+    trees.assert_same(trees.contents(tmp_path / "back"), trees.contents(tree))
+    haul("cp", container.az("run/"), "by-haul")
+    trees.assert_same(trees.contents(tmp_path / "by-haul"), trees.contents(tree))
+
+
+def test_rclone_checks_what_haul_wrote(emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path) -> None:
+    container = emulator.container()
+    haul("cp", tree, container.az(), "--checksum", "md5")
+    rclone(tmp_path, emulator, "check", tree, f"test:{container.name}")

@@ -1,0 +1,50 @@
+"""Ctrl-C in a Python call into the engine."""
+
+from __future__ import annotations
+
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import trees
+from command import clean_environment
+from endpoints import Endpoint
+
+SCRIPT = """
+import sys, time, haulage
+try:
+    moving = lambda progress: print("moving", flush=True)
+    haulage.copy("file.bin", sys.argv[1], cap="8mbit", on_progress=moving)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_takes_effect_within_a_tenth_of_a_second(emulator: Endpoint, tmp_path: Path) -> None:
+    trees.random_file(tmp_path / "file.bin", 16 << 20)
+    container = emulator.container()
+
+    def once() -> float:
+        with subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, container.az("file.bin")],
+            cwd=tmp_path,
+            env=clean_environment(tmp_path) | emulator.env,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "moving\n"
+            began = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            while (line := process.stdout.readline()) == "moving\n":
+                pass
+            took = time.monotonic() - began
+            assert line == "interrupted\n"
+            return took
+
+    # The median, because other tests' processes share the machine.
+    assert statistics.median(once() for _ in range(5)) < 0.1
+    assert container.contents() == {}
