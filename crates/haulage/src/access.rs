@@ -226,6 +226,6 @@ pub async fn cat<W: AsyncWrite + Unpin + Send>(
         let name = location.store.name(&location.key);
         return Err(Error::new(ErrorKind::Usage, "cat", name, "this names no object"));
     }
-    let limits = FixedController::new(&CopyOptions::default()).limits();
+    let limits = FixedController::new(&CopyOptions::default().wishes()).limits();
     Ok(stream::download(&location, writer, &limits, Clock::start()).await?.size_bytes)
 }

@@ -40,7 +40,7 @@ impl Crc64 {
     /// The CRC of this data followed by `next_len` bytes whose CRC is `next`.
     #[must_use]
     pub fn combine(self, next: Crc64, next_len: u64) -> Self {
-        Self(crc_fast::checksum_combine(Crc64Nvme, self.0, next.0, next_len))
+        Self(multiply(self.0, power_of_x(next_len)) ^ next.0)
     }
 
     /// As Azure writes it in a header: Base64 of the eight bytes, least significant first.
@@ -58,6 +58,42 @@ impl Crc64 {
     pub fn from_hex(text: &str) -> Option<Self> {
         (text.len() == 16).then(|| u64::from_str_radix(text, 16).ok().map(Self))?
     }
+}
+
+/// The reflected polynomial of CRC-64/NVME.
+const POLYNOMIAL: u64 = 0x9A6C_9329_AC4B_C9B5;
+
+/// The product of two polynomials modulo [`POLYNOMIAL`], both reflected: bit 63 is the factor of 1.
+const fn multiply(a: u64, mut b: u64) -> u64 {
+    let mut product = 0;
+    let mut bit = 1 << 63;
+    while bit != 0 {
+        if a & bit != 0 {
+            product ^= b;
+        }
+        b = if b & 1 == 0 { b >> 1 } else { (b >> 1) ^ POLYNOMIAL };
+        bit >>= 1;
+    }
+    product
+}
+
+/// x to the power of 8 times 2 to the power of each index: what a run of so many zero bytes does to a CRC.
+const POWERS: [u64; 64] = {
+    let mut powers = [0; 64];
+    // x^8
+    powers[0] = 1 << 55;
+    let mut index = 1;
+    while index < 64 {
+        powers[index] = multiply(powers[index - 1], powers[index - 1]);
+        index += 1;
+    }
+    powers
+};
+
+/// The factor by which `bytes` that follow move a CRC. About 1 us; the library's own way takes 200.
+fn power_of_x(bytes: u64) -> u64 {
+    let set = (0..64).filter(|index| bytes >> index & 1 == 1);
+    set.fold(1 << 63, |product, index| multiply(product, POWERS[index]))
 }
 
 impl fmt::Display for Crc64 {
@@ -188,6 +224,12 @@ mod tests {
             }
             prop_assert_eq!(combined, Crc64::of(&whole));
             prop_assert_eq!(stream.value(), combined);
+        }
+
+        #[test]
+        fn combining_agrees_with_the_library(a in any::<u64>(), b in any::<u64>(), len in any::<u64>()) {
+            let ours = Crc64::from_u64(a).combine(Crc64::from_u64(b), len);
+            prop_assert_eq!(ours.to_u64(), crc_fast::checksum_combine(Crc64Nvme, a, b, len));
         }
 
         #[test]

@@ -19,6 +19,7 @@ pub mod http;
 pub mod job;
 pub mod stage;
 pub mod store;
+pub mod trace;
 pub mod units;
 
 pub use error::{Error, ErrorKind, Result};

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Controller, Limits, Observation};
-use crate::job::{CopyOptions, Setting};
+use super::{Controller, Limits, Observation, Wishes};
 use crate::units::ByteSize;
 
 /// Requests in flight: enough to fill 1 Gbit/s where a connection gives 20 Mbit/s.
@@ -21,23 +20,16 @@ pub struct FixedController {
 
 impl FixedController {
     /// The user's values, and sensible ones for the rest.
-    pub fn new(options: &CopyOptions) -> Self {
-        let block_size = choose(options.block_size, BLOCK_SIZE);
+    pub fn new(wishes: &Wishes) -> Self {
+        let block_size = wishes.block_size.unwrap_or(BLOCK_SIZE);
         Self {
             limits: Limits {
-                concurrency: choose(options.concurrency, CONCURRENCY).max(1),
+                concurrency: wishes.concurrency.unwrap_or(CONCURRENCY).max(1),
                 block_size,
                 // An object of one block would need a second request to commit it.
-                single_put_max: choose(options.single_put_max, block_size),
+                single_put_max: wishes.single_put_max.unwrap_or(block_size),
             },
         }
-    }
-}
-
-fn choose<T>(setting: Setting<T>, otherwise: T) -> T {
-    match setting {
-        Setting::Auto => otherwise,
-        Setting::Fixed(value) => value,
     }
 }
 
@@ -60,12 +52,8 @@ mod tests {
 
     #[test]
     fn the_users_values_win() {
-        let options = CopyOptions {
-            concurrency: Setting::Fixed(0),
-            block_size: Setting::Fixed(ByteSize::mib(8)),
-            ..CopyOptions::default()
-        };
-        let limits = FixedController::new(&options).limits();
+        let wishes = Wishes { concurrency: Some(0), block_size: Some(ByteSize::mib(8)), ..Wishes::default() };
+        let limits = FixedController::new(&wishes).limits();
         assert_eq!((limits.concurrency, limits.block_size), (1, ByteSize::mib(8)));
         assert_eq!(limits.single_put_max, ByteSize::mib(8));
     }

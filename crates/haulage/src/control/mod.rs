@@ -19,6 +19,17 @@ pub struct Limits {
     pub single_put_max: ByteSize,
 }
 
+/// What the user asks for; the controller chooses the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Requests in flight.
+    pub concurrency: Option<usize>,
+    /// Size of blocks and ranges.
+    pub block_size: Option<ByteSize>,
+    /// Objects up to this size travel in one request.
+    pub single_put_max: Option<ByteSize>,
+}
+
 /// What happened on the link since the last look.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observation {

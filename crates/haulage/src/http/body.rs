@@ -12,7 +12,7 @@ use super::connection::{BodyFailure, Connection};
 use super::failure::{self, Call};
 use super::pool::Pool;
 use crate::error::{Error, Result};
-use crate::store::Trace;
+use crate::trace::Trace;
 
 /// The body of an answer: a stream of pieces. At its end the connection goes back to the pool;
 /// dropped before, it closes the connection.

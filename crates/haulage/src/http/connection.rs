@@ -23,7 +23,7 @@ use super::io::{MeteredIo, Traffic};
 use super::kernel;
 use super::origin::Origin;
 use crate::error::{Error, Result};
-use crate::store::{Phase, Trace};
+use crate::trace::{Phase, Trace};
 
 /// Largest read. Measured on GETs of 8 MiB: 128 to 512 KiB cost the same CPU within noise (0.12 to 0.17 s for each GiB),
 /// 1 MiB a third more, as every piece is then fresh memory from the system.

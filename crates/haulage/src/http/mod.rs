@@ -33,7 +33,7 @@ pub use meter::WireMeter;
 pub use origin::Origin;
 
 use crate::error::Result;
-use crate::store::{Phase, Trace};
+use crate::trace::{Phase, Trace};
 use crate::units::ByteRate;
 use connection::Connection;
 use failure::Call;

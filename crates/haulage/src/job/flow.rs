@@ -82,7 +82,7 @@ impl Flow {
         let opener = StoreOpener::new(options.store.clone())?;
         let recorder = Recorder::new(operation, clock, listener, options.record.as_deref())?;
         Ok(Self {
-            controller: Box::new(FixedController::new(&options)),
+            controller: Box::new(FixedController::new(&options.wishes())),
             budget: Budget::new(options.max_memory.bytes()),
             meter: ProgressMeter::new(clock, Arc::clone(opener.meter()), progress),
             schedule: Schedule::default(),

@@ -10,6 +10,7 @@ pub use handle::{Job, JobHandle};
 pub use plan::{PlanReport, plan};
 
 use crate::checksum::ChecksumMode;
+use crate::control::Wishes;
 use crate::store::StoreOptions;
 use crate::units::ByteSize;
 
@@ -21,6 +22,16 @@ pub enum Setting<T> {
     Auto,
     /// The user's choice.
     Fixed(T),
+}
+
+impl<T> Setting<T> {
+    /// The user's choice, where there is one.
+    pub fn fixed(self) -> Option<T> {
+        match self {
+            Self::Auto => None,
+            Self::Fixed(value) => Some(value),
+        }
+    }
 }
 
 /// How large objects are read.
@@ -114,6 +125,17 @@ pub enum Work {
         /// Trust the checksums stored with remote objects instead of reading them again.
         stored: bool,
     },
+}
+
+impl CopyOptions {
+    /// What the user wants of the controller.
+    pub(crate) fn wishes(&self) -> Wishes {
+        Wishes {
+            concurrency: self.concurrency.fixed(),
+            block_size: self.block_size.fixed(),
+            single_put_max: self.single_put_max.fixed(),
+        }
+    }
 }
 
 impl Work {

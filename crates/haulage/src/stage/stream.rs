@@ -42,7 +42,7 @@ pub(crate) async fn run(
     let Work::Copy { sources, destination } = work else {
         return Err(Error::new(ErrorKind::Usage, "copy", STDIO, "only a copy can have a stream"));
     };
-    let limits = FixedController::new(options).limits();
+    let limits = FixedController::new(&options.wishes()).limits();
     let limits = Limits { concurrency: within_memory(&limits, options), ..limits };
     if sources[0] == STDIO {
         let to = opener.open(destination)?;

@@ -10,7 +10,6 @@ mod local;
 mod location;
 mod memory;
 mod payload;
-mod trace;
 
 use std::sync::Arc;
 
@@ -21,10 +20,10 @@ pub use local::LocalStore;
 pub use location::{Address, Location, StoreOpener, StoreOptions};
 pub use memory::MemoryStore;
 pub use payload::Payload;
-pub use trace::{Phase, Trace};
 
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, Result};
+pub use crate::trace::{Phase, Trace};
 
 /// What a store can do; the planner decides by these.
 #[derive(Clone, Copy, Debug)]

@@ -87,7 +87,8 @@ impl ProgressMeter {
 /// Time left: by bytes or by objects, whichever takes longer.
 fn eta(now: u64, rate: f64, left: u64, done: u64, total: u64) -> Option<u64> {
     let by_bytes = if left == 0 { 0.0 } else { left as f64 / rate };
-    let by_objects = if done == 0 { 0.0 } else { (total - done) as f64 * (now as f64 / 1e9) / done as f64 };
+    let by_objects =
+        if done == 0 { 0.0 } else { total.saturating_sub(done) as f64 * (now as f64 / 1e9) / done as f64 };
     // Many small objects are bound by their number; the end of a few large ones is not.
     let seconds = if total > 100 { by_bytes.max(by_objects) } else { by_bytes };
     (seconds.is_finite() && (rate > 0.0 || left == 0)).then_some((seconds * 1e9) as u64)
