@@ -84,17 +84,17 @@ pub struct SelectArgs {
     pub exclude: Vec<String>,
 }
 
-/// How objects travel. All of it is chosen by measurement unless given.
+/// How objects travel.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transfer")]
 pub struct TransferArgs {
-    /// Requests in flight; auto follows the live link
+    /// Requests in flight; auto is 48, bounded by --max-memory
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = value::concurrency)]
     pub concurrency: Setting<usize>,
-    /// Size of blocks and ranges; auto aims at a few seconds each
+    /// Size of blocks and ranges; auto is 2MiB, larger where an object would need too many
     #[arg(long, value_name = "auto|SIZE", default_value = "auto", value_parser = value::size_setting)]
     pub block_size: Setting<ByteSize>,
-    /// Objects up to this size travel in one request
+    /// Objects up to this size travel in one request; auto is the block size
     #[arg(long, value_name = "auto|SIZE", default_value = "auto", value_parser = value::size_setting)]
     pub single_put_max: Setting<ByteSize>,
     /// How large objects travel: auto, whole or ranges
@@ -114,7 +114,7 @@ pub struct TransferArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct RecordArgs {
-    /// A row for every attempt and object goes into this file
+    /// A row for every attempt goes into this file
     #[arg(long, value_name = "FILE.parquet", value_hint = ValueHint::FilePath)]
     pub record: Option<PathBuf>,
 }

@@ -36,7 +36,9 @@ pub fn run(job: Job, data: Data, output: OutputArgs) -> Ending {
 async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrupt) -> Ending {
     let checksum = job.options.checksum;
     let mut sink = Sink::new(data);
+    let listens = sink.listens();
     let mut show = Show::new(output);
+    let job = if listens { job.listen() } else { job };
     let mut handle = job.start()?;
     let interrupted = follow(&mut handle, &mut sink, &mut show, output, &mut interrupt).await;
     let objects_done = handle.progress().objects_done;
@@ -44,7 +46,7 @@ async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrup
     let summary = match handle.wait().await {
         Err(error) if !interrupted => {
             sink.flush();
-            return Err(error.into());
+            return Err(if data == Data::Object { Stop::from_writer(error) } else { error.into() });
         }
         // A job that was stopped may have no summary; the last line must say how it ended all the same.
         Err(error) => {
@@ -66,6 +68,9 @@ async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrup
         report_failures(&summary);
     }
     if !output.quiet {
+        if !listens {
+            render::warning_lines(&summary).iter().for_each(output::say);
+        }
         render::summary_lines(&summary, checksum).iter().for_each(output::say);
     }
     Ok(summary.exit_code)
@@ -121,6 +126,11 @@ struct Sink {
 impl Sink {
     fn new(data: Data) -> Self {
         Self { data, lines: Lines::stdout(), pending: false }
+    }
+
+    /// Whether single events matter, or only how it ends.
+    fn listens(&self) -> bool {
+        matches!(self.data, Data::Events | Data::Differences)
     }
 
     fn event(&mut self, event: &Event) {

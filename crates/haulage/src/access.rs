@@ -30,8 +30,14 @@ impl Listing {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
-        let lister = &mut self.lister;
-        with_retries!(trace => lister.next_page(trace).await)
+        loop {
+            let lister = &mut self.lister;
+            match with_retries!(trace => lister.next_page(trace).await)? {
+                // A service may give an empty page with more to come.
+                Some(page) if page.is_empty() => {}
+                other => return Ok(other),
+            }
+        }
     }
 }
 

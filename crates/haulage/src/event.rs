@@ -32,6 +32,11 @@ impl Clock {
         self.began.elapsed().as_nanos() as u64
     }
 
+    /// Nanoseconds from the start to `instant`; 0 for anything earlier.
+    pub fn ns_at(&self, instant: Instant) -> u64 {
+        instant.saturating_duration_since(self.began).as_nanos() as u64
+    }
+
     /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
@@ -320,6 +325,8 @@ pub struct Summary {
     pub objects_unproven: u64,
     /// Verified payload of the copied or compared objects.
     pub bytes_done: u64,
+    /// Of these, found staged by an interrupted run and not sent again.
+    pub bytes_resumed: u64,
     /// Bytes on the wire, both directions, all attempts and headers counted.
     pub bytes_wire: u64,
     /// Requests sent.

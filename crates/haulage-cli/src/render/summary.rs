@@ -5,7 +5,7 @@ use haulage::checksum::ChecksumMode;
 use haulage::event::Summary;
 use haulage::units::{ByteRate, ByteSize};
 
-use super::{count, duration_ns, thousands};
+use super::{count, duration_ns, printable, thousands};
 
 /// Failures that are named on the terminal; more would push the summary out of sight.
 const FAILURES_SHOWN: usize = 10;
@@ -19,15 +19,17 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
             lines.push(line);
         }
     };
-    if summary.objects_done > 0 {
-        let skipped = count(summary.objects_skipped, "object");
-        add(summary.objects_skipped, format!("skipped: {skipped}, there already or not to be replaced"));
+    if verify || summary.objects_done > 0 {
+        let why = if verify { "not regular files" } else { "there already or not to be replaced" };
+        add(summary.objects_skipped, format!("skipped: {}, {why}", count(summary.objects_skipped, "object")));
     }
     add(summary.objects_failed, format!("failed: {}", count(summary.objects_failed, "object")));
     add(
         summary.objects_extra,
         format!("extra: {} only at the destination", count(summary.objects_extra, "object")),
     );
+    let resumed = ByteSize::new(summary.bytes_resumed);
+    add(summary.bytes_resumed, format!("resumed: {resumed} were there from an interrupted run"));
     add(summary.retries, retried(summary));
     add(
         summary.objects_unproven,
@@ -40,7 +42,8 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         summary.events_dropped,
         format!("dropped: {} of progress; outcomes are complete", count(summary.events_dropped, "sample")),
     );
-    add(u64::from(!summary.chosen.is_empty()), format!("chosen: {}", summary.chosen));
+    let moved = summary.objects_done > 0 && !summary.chosen.is_empty();
+    add(u64::from(moved && !verify), format!("chosen: {}", summary.chosen));
     lines
 }
 
@@ -50,9 +53,14 @@ pub fn failure_lines(summary: &Summary, line: impl Fn(&Error) -> String) -> Vec<
     let mut lines: Vec<String> = shown.map(|failure| line(&Error::from(failure))).collect();
     let more = summary.objects_failed.saturating_sub(lines.len() as u64);
     if more > 0 {
-        lines.push(format!("and {} more (--json or --record lists all)", thousands(more)));
+        lines.push(format!("and {} more (--json lists all)", thousands(more)));
     }
     lines
+}
+
+/// What a person should know that is no failure; one line each.
+pub fn warning_lines(summary: &Summary) -> Vec<String> {
+    summary.warnings.iter().map(|warning| format!("warning: {}", printable(warning))).collect()
 }
 
 /// What to say after Ctrl-C.
@@ -188,7 +196,7 @@ mod tests {
         let lines = failure_lines(&summary, |error| error.to_string());
         assert_eq!(lines.len(), 11);
         assert_eq!(lines[0], "read a.nc: permission denied (hint: check it)");
-        assert_eq!(lines[10], "and 4 more (--json or --record lists all)");
+        assert_eq!(lines[10], "and 4 more (--json lists all)");
         assert_eq!(
             interrupted_line(49),
             "interrupted: 49 objects done; run the same command again to resume"

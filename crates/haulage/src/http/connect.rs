@@ -12,13 +12,17 @@ use super::failure::{self, Call};
 use super::io::Wire;
 use super::origin::Origin;
 use super::tls::Tls;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Retry};
 
 /// From the lookup to the end of TLS. A healthy path needs three round trips, below a second anywhere.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long one address may keep silent before the next is tried beside it (RFC 8305 recommends 250 ms).
 const NEXT_ADDRESS: Duration = Duration::from_millis(250);
+
+/// Waits between tries for the first connection: a service that is just starting gets a moment.
+const FIRST_CONTACT: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(600)];
 
 /// The service that hands out managed identities on Azure machines. It speaks plain http on a link-local
 /// address that no router forwards, so nothing leaves the machine's host.
@@ -50,6 +54,21 @@ pub(super) async fn connect(origin: &Origin, tls: &Tls, call: Call<'_>) -> Resul
         Ok(result) => result,
         Err(_) => Err(failure::connect(call, origin, io::ErrorKind::TimedOut.into())),
     }
+}
+
+/// Tries a few times more for the first connection of all, then calls it a failure that will stay.
+pub(super) async fn insist(origin: &Origin, tls: &Tls, call: Call<'_>, mut error: Error) -> Result<Wire> {
+    for wait in FIRST_CONTACT {
+        if error.retry_advice() == Retry::Never || error.kind() != ErrorKind::Connection {
+            return Err(error);
+        }
+        tokio::time::sleep(wait).await;
+        error = match connect(origin, tls, call).await {
+            Ok(wire) => return Ok(wire),
+            Err(error) => error,
+        };
+    }
+    Err(error.retry(Retry::Never).hint(format!("is {origin} the right address, and does it serve?")))
 }
 
 /// Connects to the first address that answers.

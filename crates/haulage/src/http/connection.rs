@@ -141,8 +141,7 @@ impl Connection {
 
     /// Marks a time of the connection's clock on the trace's.
     fn mark(&self, trace: &Trace, phase: Phase, at_ns: u64) {
-        let ago = self.traffic.now_ns().saturating_sub(at_ns);
-        trace.mark_at(phase, trace.clock().now_ns().saturating_sub(ago));
+        trace.mark_at(phase, trace.clock().ns_at(self.traffic.instant(at_ns)));
     }
 }
 

@@ -79,6 +79,11 @@ impl Traffic {
         self.paced_until_ns.load(Relaxed) > self.now_ns()
     }
 
+    /// The moment of one of these times.
+    pub(super) fn instant(&self, at_ns: u64) -> Instant {
+        self.began + Duration::from_nanos(at_ns)
+    }
+
     /// Nanoseconds since the connection was made; never 0.
     pub(super) fn now_ns(&self) -> u64 {
         self.ns_at(Instant::now())

@@ -137,7 +137,13 @@ impl HttpClient {
     async fn connect(&self, origin: &Origin, call: Call<'_>) -> Result<Connection> {
         let shared = &self.0;
         connect::allow(origin, shared.options.insecure_http, call)?;
-        let wire = connect::connect(origin, &shared.tls, call).await?;
+        let wire = match connect::connect(origin, &shared.tls, call).await {
+            // Nothing has ever answered: more likely a wrong address than a passing fault.
+            Err(error) if self.connections() == 0 => {
+                connect::insist(origin, &shared.tls, call, error).await?
+            }
+            other => other?,
+        };
         let io = io::MeteredIo::new(wire, shared.meter.clone(), shared.pacer.clone());
         let number = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
         Connection::begin(origin.clone(), number, io, shared.options.stall_timeout, call).await

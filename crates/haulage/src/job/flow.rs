@@ -251,13 +251,11 @@ impl Flow {
                 self.schedule.push_later(again, ended_ns + wait.as_nanos() as u64);
             }
             (result, _) => {
-                if let Err(error) = &result
-                    && is_fatal(error)
-                    && self.stop.is_none()
-                {
-                    self.stop_for(Failure::from(error)).await;
-                }
+                let fatal = result.as_ref().err().filter(|error| is_fatal(error)).map(Failure::from);
                 self.objects.advance(unit, result, &mut self.schedule, &mut self.recorder, self.clock).await;
+                if let Some(fatal) = fatal.filter(|_| self.stop.is_none()) {
+                    self.stop_for(fatal).await;
+                }
             }
         }
     }
@@ -341,7 +339,8 @@ fn is_fatal(error: &Error) -> bool {
 }
 
 fn not_started(stop: &Failure) -> Failure {
-    Failure { cause: format!("not copied, because the job stopped: {}", stop.cause), ..stop.clone() }
+    let cause = format!("not begun, because the job stopped: {}", stop.cause);
+    Failure { operation: "copy", cause, ..stop.clone() }
 }
 
 /// Refuses what cannot work before anything is touched.

@@ -48,7 +48,7 @@ impl Job {
         let progress = Arc::new(Mutex::new(Progress::default()));
         let flow = Flow::new(self.work, self.options, sender, cancelled, Arc::clone(&progress))?;
         let task = tokio::spawn(flow.run());
-        Ok(JobHandle { events, progress, cancel, task: Some(task) })
+        Ok(JobHandle { events, progress, cancel, task: Some(task), result: None })
     }
 }
 
@@ -58,14 +58,20 @@ pub struct JobHandle {
     events: Option<mpsc::Receiver<Event>>,
     progress: Arc<Mutex<Progress>>,
     cancel: watch::Sender<bool>,
+    /// `None` once the result is taken in.
     task: Option<JoinHandle<Result<Summary>>>,
+    result: Option<Result<Summary>>,
 }
 
 impl JobHandle {
-    /// The next event; `None` after the [`Event::Summary`], or at once without [`Job::listen`].
-    /// Safe to drop while it waits.
+    /// The next event; `None` after the [`Event::Summary`]. Without [`Job::listen`] there are none, and
+    /// this waits for the end of the job. Safe to drop while it waits.
     pub async fn next_event(&mut self) -> Option<Event> {
-        self.events.as_mut()?.recv().await
+        if let Some(events) = &mut self.events {
+            return events.recv().await;
+        }
+        self.ended().await;
+        None
     }
 
     /// A sample of how far the job has come, at most 100 ms old; cheap, callable at any time.
@@ -86,6 +92,18 @@ impl JobHandle {
         }
     }
 
+    /// Waits until the job has ended, and leaves its result for [`Self::wait`]. Safe to drop while it waits.
+    async fn ended(&mut self) {
+        if let Some(task) = &mut self.task {
+            self.result = Some(match task.await {
+                Ok(result) => result,
+                Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+                Err(_) => Err(Error::new(ErrorKind::Cancelled, "run", "job", "the runtime shuts down")),
+            });
+            self.task = None;
+        }
+    }
+
     /// Whether the job has ended.
     pub fn is_finished(&self) -> bool {
         self.task.as_ref().is_none_or(JoinHandle::is_finished)
@@ -97,14 +115,9 @@ impl JobHandle {
     /// What stopped the whole job before any object was found. Everything later is an outcome in the summary.
     pub async fn wait(mut self) -> Result<Summary> {
         while self.next_event().await.is_some() {}
-        let Some(task) = self.task.take() else {
-            return Err(Error::new(ErrorKind::Cancelled, "run", "job", "it has ended before"));
-        };
-        match task.await {
-            Ok(result) => result,
-            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-            Err(_) => Err(Error::new(ErrorKind::Cancelled, "run", "job", "the runtime shuts down")),
-        }
+        self.ended().await;
+        let never = || Err(Error::new(ErrorKind::Cancelled, "run", "job", "it has no result"));
+        self.result.take().unwrap_or_else(never)
     }
 }
 

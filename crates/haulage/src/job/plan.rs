@@ -9,8 +9,8 @@ use crate::control::{Controller as _, FixedController};
 use crate::error::Result;
 use crate::event::{Clock, Failure};
 use crate::stage::list::{Filter, Listed, Listing};
-use crate::stage::plan::{Decision, Pair, Pieces, decide};
-use crate::stage::transfer::with_retries;
+use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
+use crate::stage::transfer::{look, with_retries};
 use crate::store::{ListRequest, Location, StoreOpener};
 use crate::units::{ByteRate, ByteSize};
 
@@ -62,7 +62,13 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
         match item {
             Listed::Problem(error) => report.problems.push(Failure::from(&error)),
             Listed::Extra(_) => {}
-            Listed::Pair(pair) => report.add(&pair, options, &limits),
+            Listed::Pair(mut pair) => {
+                if decide(&pair, options.overwrite) == Decision::Look {
+                    let there = with_retries!(trace => look(&pair.destination, trace).await)?;
+                    pair.existing = there.map_or(Existing::Absent, |meta| Existing::Present(Box::new(meta)));
+                }
+                report.add(&pair, options, &limits);
+            }
         }
     }
     match listing.await {

@@ -85,6 +85,13 @@ pub struct ListPage {
     pub problems: Vec<Error>,
 }
 
+impl ListPage {
+    /// Whether there is nothing on it.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.prefixes.is_empty() && self.problems.is_empty()
+    }
+}
+
 /// Gives the pages of a list, one after another.
 #[async_trait]
 pub trait Lister: Send {

@@ -101,6 +101,7 @@ impl Objects {
             purpose,
             options: Arc::clone(options),
             writer: object.writer.clone(),
+            staged: Arc::clone(&object.staged),
             blocks: if commit { object.block_ids() } else { Vec::new() },
             crc64: object.crc64,
             md5: object.md5,
@@ -155,10 +156,7 @@ impl Objects {
                 self.bytes_done = self.bytes_done + it.object.bytes_done - before;
                 then
             }
-            // Who may write but not look writes: what is there is replaced, as it would be anyway.
-            Err(error) if unit.step == Step::Look && error.kind() == ErrorKind::Permission => {
-                it.object.advance(Done::Looked(None))
-            }
+            Err(error) if it.object.may_go_unseen(unit.step, &error) => it.object.advance(Done::Looked(None)),
             Err(error) if error.kind() == ErrorKind::Exists && it.overwrite == Overwrite::Never => {
                 Then::End(Ended::skipped("there already"))
             }
@@ -205,6 +203,7 @@ impl Objects {
         {
             writer.abandon().await;
         }
+        recorder.resumed(object.bytes_resumed);
         let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Equal);
         if !moved {
             // What did not arrive is no longer awaited.

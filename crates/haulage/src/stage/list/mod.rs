@@ -74,8 +74,17 @@ impl Listing {
                 self.taken = several.then(HashSet::new);
                 let destination = self.opener.open(destination)?;
                 for source in sources {
-                    let source = self.opener.open(source)?;
-                    self.copy_source(source, &destination, several).await?;
+                    let copied = async {
+                        let source = self.opener.open(source)?;
+                        self.copy_source(source, &destination, several).await
+                    };
+                    match copied.await {
+                        // One source that is missing is no reason to leave the others.
+                        Err(error) if several && error.kind() == ErrorKind::NotFound => {
+                            self.send(Listed::Problem(error)).await?;
+                        }
+                        other => other?,
+                    }
                 }
                 Ok(())
             }

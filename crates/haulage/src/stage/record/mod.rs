@@ -104,6 +104,11 @@ impl Recorder {
         }
     }
 
+    /// Counts what an earlier run had sent already.
+    pub(crate) fn resumed(&mut self, bytes: u64) {
+        self.summary.bytes_resumed += bytes;
+    }
+
     /// Keeps a failure for the summary and the exit code.
     pub(crate) fn failure(&mut self, failure: Failure) {
         let found = &mut self.found;

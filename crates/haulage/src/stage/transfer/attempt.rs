@@ -1,5 +1,6 @@
 //! One try of one step: what goes over the wire and onto the disk.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,6 +24,8 @@ pub(crate) struct Task {
     pub(crate) purpose: Purpose,
     pub(crate) options: Arc<CopyOptions>,
     pub(crate) writer: Option<Arc<dyn BlockWriter>>,
+    /// Blocks that need not be sent again.
+    pub(crate) staged: Arc<HashSet<BlockId>>,
     /// For the commit: the blocks in order, and what to store with them.
     pub(crate) blocks: Vec<BlockId>,
     pub(crate) crc64: Option<Crc64>,
@@ -53,7 +56,7 @@ pub(crate) async fn run(task: &Task, trace: &Trace) -> Result<Done> {
     match task.step {
         Step::Look => look(&task.pair.destination, trace).await.map(Done::Looked),
         Step::Whole => whole(task, trace).await,
-        Step::Begin => begin(task).await,
+        Step::Begin => begin(task, trace).await,
         Step::Block(range) => block(task, range, trace).await,
         Step::Digest => digest(task, trace).await.map(Done::Digested),
         Step::Commit => commit(task, trace).await.map(Done::Committed),
@@ -106,10 +109,18 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     Ok(Done::Whole { put, crc64: Some(crc64), md5, range_checked })
 }
 
-async fn begin(task: &Task) -> Result<Done> {
+/// Prepares the destination, and asks what an interrupted run has left there.
+async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
     let Pair { destination, meta, .. } = &*task.pair;
     let options = put_options(task, meta, None, None);
-    destination.store.begin(&destination.key, Some(meta.size), &options).await.map(Done::Begun)
+    let writer = destination.store.begin(&destination.key, Some(meta.size), &options).await?;
+    let staged = match writer.staged(trace).await {
+        Ok(staged) => staged.into_iter().collect(),
+        // Who may write but not read sends everything.
+        Err(error) if error.kind() == ErrorKind::Permission => HashSet::new(),
+        Err(error) => return Err(error),
+    };
+    Ok(Done::Begun { writer, staged })
 }
 
 async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
@@ -124,12 +135,14 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
         id
     } else {
         let bytes = gather(got, &source.name()).await?;
-        if stated.is_some() {
-            check_crc64(&source.name(), Crc64::of(&bytes), stated)?;
+        let id = BlockId { range, crc64: Crc64::of(&bytes) };
+        check_crc64(&source.name(), id.crc64, stated)?;
+        if task.staged.contains(&id) {
+            return Ok(Done::Block { id, range_checked, resumed: true });
         }
         writer.put_block(range, Payload::Bytes(bytes), trace).await?
     };
-    Ok(Done::Block { id, range_checked })
+    Ok(Done::Block { id, range_checked, resumed: false })
 }
 
 async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {

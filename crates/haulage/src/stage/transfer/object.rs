@@ -1,5 +1,6 @@
 //! The life of one object: which steps it still needs, and how it ended. Pure but for the writer it holds.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::checksum::{ChecksumMode, Crc64, Md5};
@@ -25,12 +26,28 @@ pub(crate) enum Purpose {
 /// What a step came to.
 pub(crate) enum Done {
     Looked(Option<ObjectMeta>),
-    Whole { put: PutResult, crc64: Option<Crc64>, md5: Option<Md5>, range_checked: bool },
-    Begun(Arc<dyn BlockWriter>),
-    Block { id: BlockId, range_checked: bool },
+    Whole {
+        put: PutResult,
+        crc64: Option<Crc64>,
+        md5: Option<Md5>,
+        range_checked: bool,
+    },
+    Begun {
+        writer: Arc<dyn BlockWriter>,
+        staged: HashSet<BlockId>,
+    },
+    /// `resumed` says that the destination held the block already, from an earlier run.
+    Block {
+        id: BlockId,
+        range_checked: bool,
+        resumed: bool,
+    },
     Digested(Md5),
     Committed(PutResult),
-    Equal { crc64: Option<Crc64>, len: u64 },
+    Equal {
+        crc64: Option<Crc64>,
+        len: u64,
+    },
 }
 
 /// How an object ended.
@@ -85,6 +102,9 @@ pub(crate) struct Object {
     blocks: Vec<Option<BlockId>>,
     blocks_left: u64,
     pub(crate) writer: Option<Arc<dyn BlockWriter>>,
+    /// What an interrupted run has left at the destination.
+    pub(crate) staged: Arc<HashSet<BlockId>>,
+    pub(crate) bytes_resumed: u64,
     digest_wanted: bool,
     pub(crate) md5: Option<Md5>,
     pub(crate) crc64: Option<Crc64>,
@@ -120,6 +140,8 @@ impl Object {
             blocks: Vec::new(),
             blocks_left: 0,
             writer: None,
+            staged: Arc::default(),
+            bytes_resumed: 0,
             digest_wanted: false,
             md5: None,
             crc64: None,
@@ -203,6 +225,11 @@ impl Object {
         Some(next)
     }
 
+    /// Who may write but not look writes: what is there is replaced, as it would be anyway.
+    pub(crate) fn may_go_unseen(&self, step: Step, error: &Error) -> bool {
+        step == Step::Look && self.purpose == Purpose::Copy && error.kind() == ErrorKind::Permission
+    }
+
     /// Payload that a step carries.
     pub(crate) fn payload(&self, step: Step) -> BlockRange {
         match step {
@@ -231,12 +258,14 @@ impl Object {
                 (self.crc64, self.md5) = (crc64, md5.or(self.pair.meta.md5));
                 Then::End(self.copied(put, Method::Whole))
             }
-            Done::Begun(writer) => {
+            Done::Begun { writer, staged } => {
                 self.writer = Some(writer);
+                self.staged = Arc::new(staged);
                 self.digest_wanted = self.mode == ChecksumMode::Md5 && self.pair.meta.md5.is_none();
                 self.open_ranges()
             }
-            Done::Block { id, range_checked } => {
+            Done::Block { id, range_checked, resumed } => {
+                self.bytes_resumed += if resumed { id.range.len } else { 0 };
                 self.ranges_checked &= range_checked;
                 self.take_block(id);
                 self.when_all_there()

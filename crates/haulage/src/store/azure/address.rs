@@ -13,13 +13,12 @@ use crate::http::Origin;
 use crate::store::StoreOptions;
 
 /// Hosts of this form belong to the service: the first label is the account.
-const BLOB_SUFFIXES: [&str; 7] = [
+const BLOB_SUFFIXES: [&str; 6] = [
     ".blob.core.windows.net",
     ".blob.core.chinacloudapi.cn",
     ".blob.core.usgovcloudapi.net",
     ".blob.core.cloudapi.de",
     ".blob.storage.azure.net",
-    ".dfs.core.windows.net",
     ".blob.fabric.microsoft.com",
 ];
 

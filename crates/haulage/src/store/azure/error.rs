@@ -69,7 +69,9 @@ fn classify(
         (_, "ContainerNotFound") => asked
             .error(NotFound, "no such container")
             .hint(format!("create it with: haul mb {}", asked.container)),
-        (_, "BlobNotFound") => asked.error(NotFound, "no such blob"),
+        (_, "BlobNotFound") => asked
+            .error(NotFound, "no such blob")
+            .hint(format!("list what is there with: haul ls {}", asked.container)),
         (404, _) => asked.error(NotFound, "not found").hint("check the name of account, container and blob"),
         (_, "ContainerAlreadyExists") => asked.error(Exists, "the container exists already"),
         (_, "ContainerBeingDeleted") => asked

@@ -40,8 +40,7 @@ impl Lister for Walker {
             Ok((walk, page))
         })
         .await?;
-        let done = page.objects.is_empty() && page.prefixes.is_empty() && page.problems.is_empty();
-        if done {
+        if page.is_empty() {
             return Ok(None);
         }
         self.walk = Some(walk);
