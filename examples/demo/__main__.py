@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from chart import draw
 from collection import Collection, differing, find_collection
@@ -87,7 +88,7 @@ def main() -> int:
     try:
         perform(console)
     except DemoError as error:
-        console.print(f"[bold red]demo failed:[/] {error}")
+        console.print(f"[bold red]demo failed:[/] {escape(str(error))}")
         return 1
     except KeyboardInterrupt:
         console.print("\ninterrupted; `make demo` starts anew")
@@ -103,7 +104,7 @@ def perform(console: Console) -> None:
     # A short name for what may lie deep in an environment, so that commands stay readable.
     (TARGET / "climate").symlink_to(collection.root.resolve())
     size = f"{collection.files} files, {collection.size_bytes / 2**20:.1f} MiB"
-    console.print(f"{size}: {collection.title}")
+    console.print(f"{size}: {escape(collection.title)}")
     with emulator(LINK, console) as endpoint:
         console.print(f"an Azure Blob endpoint on this machine: {endpoint.terms}")
         play = Play(console, Haul(endpoint, console), collection, Link.parse(endpoint.terms))
@@ -113,7 +114,7 @@ def perform(console: Console) -> None:
     pictures = draw(acts, collection, play.link, TARGET / "comparison")
     console.print("\nWritten:")
     for path in [*pictures, TARGET / "comparison.json", *sorted(TARGET.glob("*.parquet"))]:
-        console.print(f"  {path}")
+        console.print(f"  {escape(str(path))}")
     open_picture(pictures[0])
 
 

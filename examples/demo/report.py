@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from collection import Collection
@@ -49,7 +50,7 @@ def show(console: Console, acts: list[Act]) -> None:
     console.print(table)
     console.print("[bold]What limited each[/], from a row for every request:")
     for act in acts:
-        console.print(f"  {act.name}: [bold]{act.verdict.cause}[/]: {act.verdict.evidence}")
+        console.print(f"  {act.name}: [bold]{act.verdict.cause}[/]: {escape(act.verdict.evidence)}")
 
 
 def save(path: Path, collection: Collection, terms: str, link: Link, acts: list[Act]) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 #: The command beside this interpreter, as `make build` leaves it, unless HAUL names another.
 HAUL = Path(os.environ.get("HAUL") or Path(sys.executable).parent / "haul")
@@ -41,7 +42,7 @@ def emulator(link: str, console: Console) -> Iterator[Endpoint]:
     if not HAUL.exists():
         raise DemoError(f"{HAUL} is not there: run `make build`, or let HAUL name the command")
     args = ["emulate", "--listen", "127.0.0.1:0", "--link", link, "--json"]
-    console.print(f"[bold]$ haul {shlex.join(args)} &[/]")
+    console.print(f"[bold]$ haul {escape(shlex.join(args))} &[/]")
     process = subprocess.Popen([HAUL, *args], stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         assert process.stdout is not None
@@ -73,7 +74,7 @@ class Haul:
             DemoError: It ended with another code than 0.
         """
         line = [str(arg) for arg in args]
-        self.console.print(f"[bold]$ haul {shlex.join(line)}[/]")
+        self.console.print(f"[bold]$ haul {escape(shlex.join(line))}[/]")
         # What the person has set for real accounts must not lead the demo astray.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("AZURE_", "HAUL_"))}
         env = kept | {"AZURE_STORAGE_CONNECTION_STRING": self.endpoint.connection_string}
