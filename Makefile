@@ -35,8 +35,13 @@ $(STAMPS)/engine: $(STAMPS)/venv pyproject.toml $(RUST)
 	@mkdir -p $(STAMPS) && touch $@
 
 # The endpoint and the clients of others, for the tests.
-peers: $(STAMPS)/node build/bin/rclone
+peers: $(STAMPS)/node build/bin/rclone build/bin/azcopy
 	@sh scripts/system-deps.sh
+
+# The package comes without the right to be run.
+build/bin/azcopy: $(STAMPS)/node
+	@mkdir -p build/bin
+	install -m 755 build/node/node_modules/@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64 $@
 
 $(STAMPS)/node: tests/package.json tests/package-lock.json
 	@mkdir -p build/node $(STAMPS)
@@ -49,14 +54,19 @@ build/bin/rclone:
 	@mkdir -p build/bin
 	GOBIN=$(CURDIR)/build/bin go install github.com/rclone/rclone@$(RCLONE_VERSION)
 
-demo: build
-	sh scripts/demo.sh
+# What the demo shows and draws with; make build does not need it.
+$(STAMPS)/demo: $(STAMPS)/venv requirements/demo.lock
+	$(BIN)/pip install --quiet --requirement requirements/demo.lock
+	@touch $@
+
+demo: build $(STAMPS)/demo
+	@$(BIN)/python examples/demo
 
 test: test-rust test-python
 
 # The bindings have no Rust tests: what they do shows only from Python.
-test-rust:
-	cargo test --locked --workspace --exclude haulage-python
+test-rust: peers
+	sh scripts/with-azurite.sh cargo test --locked --workspace --exclude haulage-python
 
 test-python: build peers
 	$(BIN)/pytest
@@ -75,8 +85,9 @@ check: build
 	$(BIN)/python scripts/check_imports.py
 	$(BIN)/python scripts/check_files.py
 
-bench: build
-	$(BIN)/python benchmarks/run.py
+# ARGS=--quick for a look.
+bench: build peers
+	$(BIN)/python benchmarks/run.py $(ARGS)
 
 docs: build
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator
@@ -87,6 +98,8 @@ lock: $(STAMPS)/venv
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --unsafe-package haulage --extra dev \
 	    --output-file requirements/dev.lock pyproject.toml
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
+	    --no-emit-find-links --no-emit-trusted-host --output-file requirements/demo.lock requirements/demo.in
 	cd tests && npm install --package-lock-only --ignore-scripts --loglevel=error
 
 clean:

@@ -23,7 +23,8 @@ impl BufferPool {
         let fits = free.iter().rposition(|buffer| buffer.capacity() >= len);
         let mut buffer = match fits {
             Some(index) => free.swap_remove(index),
-            None => Vec::new(),
+            // Zeroed by the system, page by page when first touched; `resize` would touch them all twice.
+            None => vec![0; len],
         };
         drop(free);
         buffer.resize(len, 0);

@@ -43,6 +43,8 @@ pub struct Observation {
     pub broken: u32,
     /// Requests in flight now.
     pub in_flight: u32,
+    /// The quickest answer of the job: a round trip and a little; `None` before the first.
+    pub quickest_answer: Option<Duration>,
 }
 
 /// Decides how much is in flight and in what pieces, from what the link shows.

@@ -134,6 +134,12 @@ impl Connection {
         self.mark(trace, Phase::FirstByte, self.traffic.first_read_ns());
     }
 
+    /// Time from the last byte sent to the first byte of the answer.
+    pub(super) fn answer_ns(&self) -> Option<u64> {
+        let (sent, first) = (self.traffic.last_write_ns(), self.traffic.first_read_ns());
+        (sent > 0 && first > sent).then(|| first - sent)
+    }
+
     /// Marks when the answer ended.
     pub(super) fn mark_end(&self, trace: &Trace) {
         self.mark(trace, Phase::LastByte, self.traffic.last_read_ns());

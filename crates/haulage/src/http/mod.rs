@@ -157,6 +157,9 @@ impl HttpClient {
         trace: &Trace,
     ) -> Response<ResponseBody> {
         connection.mark_head(trace);
+        if let Some(ns) = connection.answer_ns() {
+            self.0.meter.note_answer(ns);
+        }
         answer.map(|incoming| ResponseBody::new(incoming, connection, &self.0.pool, call, trace))
     }
 }

@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Event, Failure, JobStarted, Progress, Summary};
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::record::Recorder;
-use crate::stage::schedule::{Next, Schedule, Unit};
+use crate::stage::schedule::{Next, Schedule, Step, Unit};
 use crate::stage::stream;
 use crate::stage::transfer::{self, Done, Purpose};
 use crate::store::{Address, Phase, StoreOpener, Trace};
@@ -156,6 +156,8 @@ impl Flow {
             tokio::select! {
                 count = names.recv_many(&mut batch, 256), if room => {
                     self.listed = count == 0;
+                    // Listing has shown how far the service is.
+                    self.observe();
                     self.plan(&mut batch).await;
                 }
                 Some(finished) = self.tasks.join_next(), if !self.tasks.is_empty() => {
@@ -252,6 +254,11 @@ impl Flow {
             }
             (result, _) => {
                 let fatal = result.as_ref().err().filter(|error| is_fatal(error)).map(Failure::from);
+                if unit.step == Step::Look {
+                    // By now the distance of the service is known.
+                    self.observe();
+                    self.objects.cut(unit.object, &self.controller.limits());
+                }
                 self.objects.advance(unit, result, &mut self.schedule, &mut self.recorder, self.clock).await;
                 if let Some(fatal) = fatal.filter(|_| self.stop.is_none()) {
                     self.stop_for(fatal).await;
@@ -287,13 +294,21 @@ impl Flow {
 
     /// Shows the controller and the user how it goes.
     fn look(&mut self) {
-        self.seen.in_flight = self.budget.in_flight() as u32;
-        self.seen.wire_bytes = self.meter.wire_since_last();
-        self.controller.observe(&self.seen, self.clock.elapsed());
-        let progress =
-            self.meter.sample(&self.objects, self.recorder.summary(), self.listed, self.seen.in_flight);
+        let in_flight = self.observe();
+        let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, in_flight);
         self.recorder.sample(&progress);
-        self.seen = Observation::default();
+    }
+
+    /// Shows the controller what happened since it was last shown.
+    fn observe(&mut self) -> u32 {
+        let seen = Observation {
+            in_flight: self.budget.in_flight() as u32,
+            wire_bytes: self.meter.wire_since_last(),
+            quickest_answer: self.opener.meter().quickest_answer(),
+            ..std::mem::take(&mut self.seen)
+        };
+        self.controller.observe(&seen, self.clock.elapsed());
+        seen.in_flight
     }
 
     async fn run_stream(mut self) -> Result<Summary> {

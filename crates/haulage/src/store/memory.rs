@@ -245,8 +245,9 @@ struct MemoryWriter {
 #[async_trait]
 impl BlockWriter for MemoryWriter {
     async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId> {
-        let bytes = Bytes::copy_from_slice(&payload.collect().await?);
-        let id = BlockId { range, crc64: Crc64::of(&bytes) };
+        let (bytes, crc64) = payload.collect_hashed().await?;
+        let bytes = Bytes::copy_from_slice(&bytes);
+        let id = BlockId { range, crc64 };
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         blocks.insert(range, (id.crc64, bytes));
         trace.mark(Phase::Committed);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Finished;
+use crate::control::Limits;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{AttemptRecord, Clock, Failure, Method, ObjectRecord, Outcome, Proof};
 use crate::job::{CopyOptions, Overwrite};
@@ -66,6 +67,13 @@ impl Objects {
         let overwrite = object.overwrite;
         self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None, overwrite });
         id
+    }
+
+    /// Decides anew in what pieces an object moves, before it does.
+    pub(super) fn cut(&mut self, id: u64, limits: &Limits) {
+        if let Some(it) = self.by_id.get_mut(&id) {
+            it.object.cut(limits);
+        }
     }
 
     /// The first steps of a new object.

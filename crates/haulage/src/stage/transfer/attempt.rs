@@ -94,8 +94,7 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
         let put = destination.store.put(&destination.key, got.payload, &options, trace).await?;
         return Ok(Done::Whole { crc64: put.crc64, put, md5: None, range_checked });
     }
-    let bytes = gather(got, &source.name()).await?;
-    let crc64 = Crc64::of(&bytes);
+    let (bytes, crc64) = gather(got, &source.name()).await?;
     check_crc64(&source.name(), crc64, stated)?;
     let only_md5 = stated.is_none() && meta.md5.is_some();
     let md5 = match task.options.checksum {
@@ -105,7 +104,7 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     };
     check_md5(&source.name(), md5, meta.md5)?;
     let options = put_options(task, meta, Some(crc64), md5);
-    let put = destination.store.put(&destination.key, bytes.into(), &options, trace).await?;
+    let put = destination.store.put(&destination.key, Payload::Hashed(bytes, crc64), &options, trace).await?;
     Ok(Done::Whole { put, crc64: Some(crc64), md5, range_checked })
 }
 
@@ -134,13 +133,13 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
         check_crc64(&source.name(), id.crc64, stated)?;
         id
     } else {
-        let bytes = gather(got, &source.name()).await?;
-        let id = BlockId { range, crc64: Crc64::of(&bytes) };
+        let (bytes, crc64) = gather(got, &source.name()).await?;
+        let id = BlockId { range, crc64 };
         check_crc64(&source.name(), id.crc64, stated)?;
         if task.staged.contains(&id) {
             return Ok(Done::Block { id, range_checked, resumed: true });
         }
-        writer.put_block(range, Payload::Bytes(bytes), trace).await?
+        writer.put_block(range, Payload::Hashed(bytes, crc64), trace).await?
     };
     Ok(Done::Block { id, range_checked, resumed: false })
 }
@@ -162,7 +161,8 @@ async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
     while offset < meta.size {
         let range = BlockRange { offset, len: PIECE.min(meta.size - offset) };
         let options = GetOptions { range: Some(range), ..get_options(meta) };
-        let bytes = gather(source.store.get(&source.key, &options, trace).await?, &source.name()).await?;
+        let (bytes, _) =
+            gather(source.store.get(&source.key, &options, trace).await?, &source.name()).await?;
         md5 = off_thread(move || {
             md5.update(&bytes);
             md5
@@ -271,12 +271,12 @@ fn same_size(source: &Place, planned: u64, found: u64) -> Result<()> {
     Err(Error::new(ErrorKind::SourceChanged, "read", &*source.name(), cause))
 }
 
-/// All bytes in one piece, as many as announced.
-async fn gather(got: GetResult, name: &str) -> Result<Bytes> {
+/// All bytes in one piece, as many as announced, and their CRC64.
+async fn gather(got: GetResult, name: &str) -> Result<(Bytes, Crc64)> {
     let announced = got.payload.len();
-    let bytes = got.payload.collect().await?;
+    let (bytes, crc64) = got.payload.collect_hashed().await?;
     if bytes.len() as u64 == announced {
-        return Ok(bytes);
+        return Ok((bytes, crc64));
     }
     let cause = format!("{} bytes came where {announced} were announced", bytes.len());
     Err(Error::new(ErrorKind::Integrity, "read", name, cause).retry(Retry::Backoff))

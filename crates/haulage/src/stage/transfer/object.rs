@@ -98,6 +98,7 @@ pub(crate) struct Object {
     pub(crate) attempts: u32,
     pub(crate) bytes_done: u64,
     pieces: Pieces,
+    choice: MethodChoice,
     next_index: u64,
     blocks: Vec<Option<BlockId>>,
     blocks_left: u64,
@@ -123,19 +124,13 @@ impl Object {
         limits: &Limits,
         now_ns: u64,
     ) -> Self {
-        let (from, to) = (pair.source.store.capabilities(), pair.destination.store.capabilities());
-        // A comparison moves nothing to the destination, so only its reads bound the pieces.
-        let (choice, to) = match purpose {
-            Purpose::Copy => (options.method, to),
-            Purpose::Verify { .. } => (MethodChoice::Auto, from),
-        };
-        let pieces = Pieces::of(pair.meta.size, limits, choice, &from, &to);
-        Self {
+        let mut object = Self {
             pair: Arc::new(pair),
             started_ns: now_ns,
             attempts: 0,
             bytes_done: 0,
-            pieces,
+            pieces: Pieces::Whole,
+            choice: options.method,
             next_index: 0,
             blocks: Vec::new(),
             blocks_left: 0,
@@ -150,7 +145,21 @@ impl Object {
             mode: options.checksum,
             overwrite: options.overwrite,
             purpose,
-        }
+        };
+        object.cut(limits);
+        object
+    }
+
+    /// Decides in what pieces the object moves.
+    pub(crate) fn cut(&mut self, limits: &Limits) {
+        let Pair { source, destination, meta, .. } = &*self.pair;
+        let (from, to) = (source.store.capabilities(), destination.store.capabilities());
+        // A comparison moves nothing to the destination, so only its reads bound the pieces.
+        let (choice, to) = match self.purpose {
+            Purpose::Copy => (self.choice, to),
+            Purpose::Verify { .. } => (MethodChoice::Auto, from),
+        };
+        self.pieces = Pieces::of(meta.size, limits, choice, &from, &to);
     }
 
     /// The first steps.

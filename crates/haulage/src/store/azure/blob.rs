@@ -112,8 +112,7 @@ pub(super) async fn put(
 ) -> Result<PutResult> {
     let name = store.display(key);
     let asked = store.asked("write", &name, 'w', ErrorKind::Exists);
-    let body = payload.collect().await?;
-    let crc64 = Crc64::of(&body);
+    let (body, crc64) = payload.collect_hashed().await?;
     let mut attributes = options.attributes.clone();
     if attributes.crc64.is_some_and(|expected| expected != crc64) {
         return Err(asked.error(ErrorKind::Integrity, "the bytes to be written do not fit their CRC64"));

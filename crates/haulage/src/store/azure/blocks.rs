@@ -45,12 +45,12 @@ impl BlockWriter for AzureBlocks {
     async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId> {
         let name = self.store.display(&self.key);
         let asked = self.store.asked("write block of", &name, 'w', ErrorKind::Exists);
-        let body = payload.collect().await?;
+        let (body, crc64) = payload.collect_hashed().await?;
         if body.len() as u64 != range.len {
             let cause = format!("a block of {} bytes holds {}", range.len, body.len());
             return Err(asked.error(ErrorKind::SourceChanged, cause));
         }
-        let id = BlockId { range, crc64: Crc64::of(&body) };
+        let id = BlockId { range, crc64 };
         let guard = Guard::of(&body, id.crc64, self.options.checksum, None, asked).await?;
         let encoded = id.encode();
         let query = [("blockid", encoded.as_str()), ("comp", "block")];

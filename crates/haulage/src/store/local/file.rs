@@ -1,14 +1,19 @@
 //! Reading files by position.
 
 use std::fs::{File, Metadata};
+use std::io::IoSliceMut;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{ONE_READ_MAX, blocking};
+use super::blocking;
 use crate::buffer::BufferPool;
+use crate::checksum::Crc64Stream;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{BlockRange, GetOptions, GetResult, ObjectMeta, Payload};
+use crate::store::{BlockRange, GetOptions, ObjectMeta, Payload};
+
+/// Bytes are hashed while they are still in the processor's cache: later they come from memory again.
+const HASHED_PIECE: usize = 256 << 10;
 
 /// Pieces of a streamed read.
 const STREAM_PIECE: u64 = 1 << 20;
@@ -40,68 +45,99 @@ pub(super) fn head(path: &Path, key: String) -> Result<ObjectMeta> {
     Ok(meta(key, &metadata))
 }
 
-/// Opens a file and reads what is asked: at once where it is short, as a stream where it is long.
-pub(super) fn open(
-    path: &Path,
-    key: String,
-    options: &GetOptions,
-    buffers: &BufferPool,
-) -> Result<GetResult> {
-    let file = File::open(path).map_err(|e| io("read", path, e))?;
-    let metadata = file.metadata().map_err(|e| io("read", path, e))?;
-    if metadata.is_dir() {
-        return Err(Error::new(ErrorKind::NotFound, "read", path.display().to_string(), "is a folder"));
-    }
-    let meta = meta(key, &metadata);
-    if options.if_match.as_ref().is_some_and(|etag| *etag != meta.etag) {
-        return Err(changed(path));
-    }
-    let range = options.range.unwrap_or(BlockRange { offset: 0, len: meta.size });
-    if range.end() > meta.size {
-        return Err(changed(path));
-    }
-    let reader = Reader { file, path: path.into(), etag: meta.etag.clone(), buffers: buffers.clone() };
-    let payload =
-        if range.len <= ONE_READ_MAX { Payload::Bytes(reader.read(range)?) } else { reader.stream(range) };
-    Ok(GetResult { meta, payload, crc64: None, md5: None })
-}
-
 /// An open file of which every read is checked for change.
-struct Reader {
+#[derive(Debug)]
+pub(super) struct Reader {
     file: File,
     path: Arc<Path>,
-    etag: String,
+    meta: ObjectMeta,
     buffers: BufferPool,
 }
 
 impl Reader {
-    fn read(&self, range: BlockRange) -> Result<bytes::Bytes> {
-        if range.len == 0 {
-            return Ok(bytes::Bytes::new());
+    pub(super) fn open(path: &Path, key: String, buffers: &BufferPool) -> Result<Self> {
+        let file = File::open(path).map_err(|e| io("read", path, e))?;
+        let metadata = file.metadata().map_err(|e| io("read", path, e))?;
+        if metadata.is_dir() {
+            return Err(Error::new(ErrorKind::NotFound, "read", path.display().to_string(), "is a folder"));
         }
-        let mut buffer = self.buffers.take(range.len as usize);
-        self.file.read_exact_at(&mut buffer, range.offset).map_err(|e| match e.kind() {
-            std::io::ErrorKind::UnexpectedEof => changed(&self.path),
-            _ => io("read", &self.path, e),
-        })?;
-        let after = self.file.metadata().map_err(|e| io("read", &self.path, e))?;
-        if etag(&after) != self.etag {
-            return Err(changed(&self.path));
-        }
-        Ok(buffer.freeze())
+        Ok(Self { file, path: path.into(), meta: meta(key, &metadata), buffers: buffers.clone() })
     }
 
-    fn stream(self, range: BlockRange) -> Payload {
-        let reader = Arc::new(self);
+    pub(super) fn meta(&self) -> &ObjectMeta {
+        &self.meta
+    }
+
+    /// The stretch that is asked for, if the file is still the one that was listed.
+    pub(super) fn range(&self, options: &GetOptions) -> Result<BlockRange> {
+        let range = options.range.unwrap_or(BlockRange { offset: 0, len: self.meta.size });
+        let replaced = options.if_match.as_ref().is_some_and(|etag| *etag != self.meta.etag);
+        if replaced || range.end() > self.meta.size {
+            return Err(changed(&self.path));
+        }
+        Ok(range)
+    }
+
+    /// Reads what the system has in memory; `None` where it would have to wait for a disk, or cannot say.
+    pub(super) fn read_cached(&self, range: BlockRange) -> Result<Option<Payload>> {
+        let mut buffer = self.buffers.take(range.len as usize);
+        let mut crc = Crc64Stream::default();
+        let mut at = range.offset;
+        for piece in buffer.chunks_mut(HASHED_PIECE) {
+            let whole = piece.len();
+            let read = rustix::io::preadv2(
+                &self.file,
+                &mut [IoSliceMut::new(piece)],
+                at,
+                rustix::io::ReadWriteFlags::NOWAIT,
+            );
+            if read != Ok(whole) {
+                return Ok(None);
+            }
+            crc.update(piece);
+            at += whole as u64;
+        }
+        self.unchanged()?;
+        Ok(Some(Payload::Hashed(buffer.freeze(), crc.value())))
+    }
+
+    /// Reads, and waits for the disk.
+    pub(super) fn read(&self, range: BlockRange) -> Result<Payload> {
+        let mut buffer = self.buffers.take(range.len as usize);
+        let mut crc = Crc64Stream::default();
+        let mut at = range.offset;
+        for piece in buffer.chunks_mut(HASHED_PIECE) {
+            self.file.read_exact_at(piece, at).map_err(|e| match e.kind() {
+                std::io::ErrorKind::UnexpectedEof => changed(&self.path),
+                _ => io("read", &self.path, e),
+            })?;
+            crc.update(piece);
+            at += piece.len() as u64;
+        }
+        self.unchanged()?;
+        Ok(Payload::Hashed(buffer.freeze(), crc.value()))
+    }
+
+    fn unchanged(&self) -> Result<()> {
+        let after = self.file.metadata().map_err(|e| io("read", &self.path, e))?;
+        if etag(&after) == self.meta.etag { Ok(()) } else { Err(changed(&self.path)) }
+    }
+
+    /// A long stretch, piece by piece.
+    pub(super) fn stream(self: Arc<Self>, range: BlockRange) -> Payload {
         let pieces = futures_util::stream::unfold(range, move |left| {
-            let reader = Arc::clone(&reader);
+            let reader = Arc::clone(&self);
             async move {
                 if left.len == 0 {
                     return None;
                 }
                 let piece = BlockRange { offset: left.offset, len: left.len.min(STREAM_PIECE) };
                 let rest = BlockRange { offset: piece.end(), len: left.len - piece.len };
-                Some((blocking(move || reader.read(piece)).await, rest))
+                let read = match blocking(move || reader.read(piece)).await {
+                    Ok(payload) => payload.collect().await,
+                    Err(error) => Err(error),
+                };
+                Some((read, rest))
             }
         });
         Payload::stream(range.len, pieces)

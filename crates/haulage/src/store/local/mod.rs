@@ -5,6 +5,7 @@
 //! inode, compared before and after every read, so that a file that changes under the mover is noticed.
 
 mod file;
+mod readers;
 mod walk;
 mod write;
 
@@ -13,6 +14,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use self::file::Reader;
+use self::readers::Readers;
 use self::walk::Walker;
 use self::write::{LocalWriter, PartialFile};
 use super::*;
@@ -27,12 +30,13 @@ const ONE_READ_MAX: u64 = 64 << 20;
 pub struct LocalStore {
     root: PathBuf,
     buffers: BufferPool,
+    readers: Readers,
 }
 
 impl LocalStore {
     /// A store over the folder `root`, which is made by the first write if it is not there.
     pub fn new(root: PathBuf, buffers: BufferPool) -> Self {
-        Self { root, buffers }
+        Self { root, buffers, readers: Readers::default() }
     }
 
     /// Splits a path into the folder to open and the key within it. A folder, or a path that ends in `/`,
@@ -74,6 +78,11 @@ impl LocalStore {
         )
         .hint("copy this object alone, to a name of your choice"))
     }
+}
+
+/// A stretch that is short and in memory already.
+fn short(range: BlockRange, reader: &Reader) -> Result<Option<Payload>> {
+    if range.len <= ONE_READ_MAX { reader.read_cached(range) } else { Ok(None) }
 }
 
 /// The error for names that no object store can hold.
@@ -119,11 +128,37 @@ impl Store for LocalStore {
     }
 
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
-        let (path, key, options) = (self.path_of(key)?, key.to_owned(), options.clone());
-        let buffers = self.buffers.clone();
-        let result = blocking(move || file::open(&path, key, &options, &buffers)).await?;
+        let path = self.path_of(key)?;
+        // A file that is read in stretches stays open between them.
+        let known = self.readers.find(key).filter(|reader| reader.range(options).is_ok());
+        let kept = options.range.is_some();
+        if let Some(reader) = &known
+            && let Some(cached) = reader.range(options).and_then(|range| short(range, reader))?
+        {
+            trace.mark(Phase::Ready);
+            return Ok(GetResult { meta: reader.meta().clone(), payload: cached, crc64: None, md5: None });
+        }
+        let (owned, options, buffers) = (key.to_owned(), options.clone(), self.buffers.clone());
+        let (reader, payload) = blocking(move || {
+            let reader = match known {
+                Some(reader) => reader,
+                None => Arc::new(Reader::open(&path, owned, &buffers)?),
+            };
+            let range = reader.range(&options)?;
+            let payload = if range.len <= ONE_READ_MAX {
+                reader.read(range)?
+            } else {
+                Arc::clone(&reader).stream(range)
+            };
+            Ok((reader, payload))
+        })
+        .await?;
+        if kept {
+            self.readers.keep(key, &reader);
+        }
+        let meta = reader.meta().clone();
         trace.mark(Phase::Ready);
-        Ok(result)
+        Ok(GetResult { meta, payload, crc64: None, md5: None })
     }
 
     async fn put(

@@ -6,11 +6,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use rustix::fs::{FallocateFlags, RenameFlags};
+use tokio::task::JoinHandle;
 
 use super::walk::{PARTIAL_PREFIX, PARTIAL_SUFFIX};
 use super::{blocking, file};
@@ -24,6 +25,9 @@ use crate::store::{
 /// costs some 10 us, the write of so much some 100 us.
 pub(super) const BATCH: u64 = 512 << 10;
 
+/// A piece goes to memory in a tenth of this; what takes longer was waited for.
+const WAITED: Duration = Duration::from_millis(10);
+
 /// A file that does not have its final name yet. Dropped unpublished, it is removed.
 pub(super) struct PartialFile {
     file: File,
@@ -32,6 +36,10 @@ pub(super) struct PartialFile {
     /// `None` where it was not known beforehand.
     size: Option<u64>,
     published: AtomicBool,
+    /// A write had to wait, for a disk or a server.
+    slow: AtomicBool,
+    /// One write at a time: the kernel lets no more into a file, and would spin while they wait.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl PartialFile {
@@ -54,6 +62,8 @@ impl PartialFile {
             destination: destination.to_path_buf(),
             size,
             published: AtomicBool::new(false),
+            slow: AtomicBool::new(false),
+            turn: tokio::sync::Mutex::default(),
         };
         part.allocate()?;
         Ok(part)
@@ -62,6 +72,10 @@ impl PartialFile {
     /// Takes the room now, so that a full disk is noticed before anything moves.
     fn allocate(&self) -> Result<()> {
         let Some(size) = self.size.filter(|size| *size > BATCH) else { return Ok(()) };
+        if in_memory(&self.file) {
+            // Here the room would be filled with zeroes first, for 0.2 s a GiB, and nothing gained.
+            return self.has_room_for(size);
+        }
         match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
             // Some file systems cannot; the length alone will do there.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
@@ -71,12 +85,49 @@ impl PartialFile {
         }
     }
 
+    fn has_room_for(&self, size: u64) -> Result<()> {
+        let io = |e: rustix::io::Errno| file::io("write", &self.destination, e.into());
+        let room = rustix::fs::fstatvfs(&self.file).map_err(io)?;
+        // A file system without a bound says 0 blocks in all.
+        if room.f_blocks > 0 && room.f_bavail.saturating_mul(room.f_frsize) < size {
+            return Err(io(rustix::io::Errno::NOSPC));
+        }
+        self.file.set_len(size).map_err(|e| file::io("write", &self.destination, e))
+    }
+
     fn write_at(&self, mut offset: u64, pieces: &[Bytes]) -> Result<()> {
         for piece in pieces {
             self.file.write_all_at(piece, offset).map_err(|e| file::io("write", &self.destination, e))?;
             offset += piece.len() as u64;
         }
         Ok(())
+    }
+
+    /// Whether no write had to wait yet.
+    fn is_fast(&self) -> bool {
+        !self.slow.load(Ordering::Relaxed)
+    }
+
+    /// Writes on this thread, and notes when that took long.
+    fn write_here(&self, offset: u64, pieces: &[Bytes]) -> Result<()> {
+        let began = Instant::now();
+        self.write_at(offset, pieces)?;
+        if began.elapsed() > WAITED {
+            self.slow.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Writes in the blocking pool when its turn comes.
+    fn write_elsewhere(self: &Arc<Self>, offset: u64, batch: Vec<Bytes>) -> JoinHandle<Result<()>> {
+        let part = Arc::clone(self);
+        tokio::spawn(async move {
+            let turn = part.turn.lock().await;
+            let writer = Arc::clone(&part);
+            let result = blocking(move || writer.write_at(offset, &batch)).await;
+            drop(turn);
+            result
+        })
     }
 
     /// Compares with what the source says, gives the file its time and its final name.
@@ -146,6 +197,12 @@ impl Drop for PartialFile {
     }
 }
 
+/// Whether the file lies in memory (tmpfs).
+fn in_memory(file: &File) -> bool {
+    const TMPFS_MAGIC: u64 = 0x0102_1994;
+    rustix::fs::fstatfs(file).is_ok_and(|found| found.f_type as u64 == TMPFS_MAGIC)
+}
+
 /// Renames unless the destination is there.
 fn rename_new(from: &Path, to: &Path) -> rustix::io::Result<()> {
     use rustix::fs::CWD;
@@ -173,7 +230,11 @@ pub(super) fn put_at_once(path: &Path, bytes: &Bytes, options: &PutOptions) -> R
     part.publish(Crc64::of(bytes), &options.attributes, &options.precondition)
 }
 
-/// Writes a payload at `offset` as it arrives; the next batch is received while the last is written.
+/// Writes a payload at `offset` as it arrives.
+///
+/// While the file system takes bytes as fast as memory, each piece is hashed and written where it was
+/// received, still in the processor's cache: handing it over would cost more than writing it. As soon as
+/// one write has to wait, the file is written by the blocking pool, the next batch received meanwhile.
 pub(super) async fn write_payload(
     part: &Arc<PartialFile>,
     offset: u64,
@@ -181,33 +242,38 @@ pub(super) async fn write_payload(
 ) -> Result<Crc64> {
     let expected = payload.len();
     let mut crc = Crc64Stream::default();
-    let mut written = 0;
-    let mut writing: Option<tokio::task::JoinHandle<Result<Crc64Stream>>> = None;
+    let (mut batch, mut held, mut written) = (Vec::new(), 0, 0);
+    let mut writing: Option<JoinHandle<Result<()>>> = None;
     loop {
-        let (mut batch, mut len) = (Vec::new(), 0);
-        while len < BATCH {
-            match payload.next().await {
-                Some(piece) => {
-                    let piece = piece?;
-                    len += piece.len() as u64;
-                    batch.push(piece);
-                }
-                None => break,
+        let piece = payload.next().await.transpose()?;
+        let ended = piece.is_none();
+        if let Some(piece) = piece {
+            crc.update(&piece);
+            held += piece.len() as u64;
+            batch.push(piece);
+        }
+        let full = ended || held >= BATCH;
+        if part.is_fast() && writing.is_none() {
+            // While another block is being written, this one goes on receiving.
+            let turn = if full { Some(part.turn.lock().await) } else { part.turn.try_lock().ok() };
+            if turn.is_some() {
+                part.write_here(offset + written, &batch)?;
+                batch.clear();
+                written += std::mem::take(&mut held);
             }
+        } else if full {
+            if let Some(task) = writing.take() {
+                finished(task).await?;
+            }
+            writing = Some(part.write_elsewhere(offset + written, std::mem::take(&mut batch)));
+            written += std::mem::take(&mut held);
         }
-        if let Some(task) = writing.take() {
-            crc = finished(task).await?;
-        }
-        if len == 0 {
+        if ended {
             break;
         }
-        let (part, at, mut digest) = (Arc::clone(part), offset + written, crc.clone());
-        writing = Some(tokio::task::spawn_blocking(move || {
-            batch.iter().for_each(|piece| digest.update(piece));
-            part.write_at(at, &batch)?;
-            Ok(digest)
-        }));
-        written += len;
+    }
+    if let Some(task) = writing {
+        finished(task).await?;
     }
     if written == expected {
         return Ok(crc.value());
@@ -217,7 +283,7 @@ pub(super) async fn write_payload(
         .retry(Retry::Backoff))
 }
 
-async fn finished<T>(task: tokio::task::JoinHandle<Result<T>>) -> Result<T> {
+async fn finished<T>(task: JoinHandle<Result<T>>) -> Result<T> {
     match task.await {
         Ok(result) => result,
         Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
