@@ -180,6 +180,7 @@ class Summary(_Record):
     objects_extra: int  #: only at the destination (verify)
     objects_unproven: int  #: copied, but the source states no checksum to compare with
     bytes_done: int  #: verified payload of the copied or compared objects
+    bytes_resumed: int  #: of these, found staged by an interrupted run and not sent again
     bytes_wire: int  #: on the wire, both directions, all attempts and headers counted
     requests: int  #: requests sent
     retries: int  #: attempts that failed and were sent again

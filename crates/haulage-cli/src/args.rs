@@ -88,10 +88,10 @@ pub struct SelectArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transfer")]
 pub struct TransferArgs {
-    /// Requests in flight; auto is 48, bounded by --max-memory
+    /// Requests in flight; auto is 8 for a service within 2 ms, else 64
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = value::concurrency)]
     pub concurrency: Setting<usize>,
-    /// Size of blocks and ranges; auto is 2MiB, larger where an object would need too many
+    /// Size of blocks and ranges; auto is 4MiB for a service within 2 ms, else 1MiB
     #[arg(long, value_name = "auto|SIZE", default_value = "auto", value_parser = value::size_setting)]
     pub block_size: Setting<ByteSize>,
     /// Objects up to this size travel in one request; auto is the block size

@@ -2,8 +2,8 @@
 //!
 //! Steps that bring an object to its end go first, for they free memory and make progress visible. Then
 //! blocks of the largest object and whole small objects share the slots, so that the link is full
-//! and files per second do not starve: small ones keep at least a quarter. The largest object goes
-//! first because it has the longest tail.
+//! and files per second do not starve: small ones keep at least a quarter. Among each kind the largest
+//! object goes first, because it has the longest tail.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -57,7 +57,8 @@ pub(crate) enum Next {
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     urgent: VecDeque<Unit>,
-    small: VecDeque<Unit>,
+    /// Steps of objects that travel whole, the largest first: what starts last should end soon.
+    small: BinaryHeap<(u64, Reverse<Unit>)>,
     /// Objects with blocks still to send, by size.
     large: BinaryHeap<(u64, Reverse<u64>)>,
     later: BinaryHeap<Reverse<(u64, Unit)>>,
@@ -65,11 +66,11 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Adds a step.
-    pub(crate) fn push(&mut self, unit: Unit) {
+    /// Adds a step of an object of `size` bytes.
+    pub(crate) fn push(&mut self, unit: Unit, size: u64) {
         match unit.step {
             Step::Begin | Step::Commit | Step::Digest => self.urgent.push_back(unit),
-            _ => self.small.push_back(unit),
+            _ => self.small.push((size, Reverse(unit))),
         }
     }
 
@@ -102,7 +103,7 @@ impl Schedule {
         if let Some(unit) = self.urgent.front() {
             return Next::Step(*unit);
         }
-        match (self.large.peek(), self.small.front()) {
+        match (self.large.peek(), self.small.peek().map(|(_, Reverse(unit))| unit)) {
             (Some((_, Reverse(object))), None) => Next::BlockOf(*object),
             (None, Some(unit)) => Next::Step(*unit),
             (Some((_, Reverse(object))), Some(unit)) => {
@@ -122,8 +123,8 @@ impl Schedule {
             self.later.pop();
         } else if self.urgent.front() == Some(unit) {
             self.urgent.pop_front();
-        } else if self.small.front() == Some(unit) {
-            self.small.pop_front();
+        } else if self.small.peek().is_some_and(|(_, Reverse(next))| next == unit) {
+            self.small.pop();
         }
     }
 
@@ -153,10 +154,10 @@ mod tests {
     #[test]
     fn ends_go_first_then_the_largest_and_small_ones_do_not_starve() {
         let mut schedule = Schedule::default();
-        schedule.push(unit(1, Step::Whole));
+        schedule.push(unit(1, Step::Whole), 1);
         schedule.push_large(2, 100);
         schedule.push_large(3, 900);
-        schedule.push(unit(4, Step::Commit));
+        schedule.push(unit(4, Step::Commit), 1);
         assert_eq!(schedule.peek(0, 4), Next::Step(unit(4, Step::Commit)));
         schedule.take(&unit(4, Step::Commit));
         for _ in 0..3 {
@@ -174,7 +175,7 @@ mod tests {
         let mut schedule = Schedule::default();
         schedule.push_later(unit(1, Step::Whole), 50);
         assert_eq!(schedule.peek(0, 4), Next::Wait(50));
-        schedule.push(unit(2, Step::Whole));
+        schedule.push(unit(2, Step::Whole), 1);
         assert_eq!(schedule.peek(0, 4), Next::Step(unit(2, Step::Whole)));
         assert_eq!(schedule.peek(50, 4), Next::Step(unit(1, Step::Whole)));
         schedule.take(&unit(1, Step::Whole));

@@ -182,18 +182,19 @@ impl Objects {
         clock: Clock,
     ) {
         let Some(it) = self.by_id.get(&id) else { return };
-        let now = clock.now_ns();
+        let (now, size) = (clock.now_ns(), it.object.pair.meta.size);
         match then {
             Then::Wait => {}
             Then::Steps(steps) => {
                 for step in steps {
-                    schedule.push(Unit { object: id, step, attempt: 1, queued_ns: now });
+                    schedule.push(Unit { object: id, step, attempt: 1, queued_ns: now }, size);
                 }
             }
             Then::Ranges => {
-                schedule.push_large(id, it.object.pair.meta.size);
+                schedule.push_large(id, size);
                 if it.object.wants_digest() {
-                    schedule.push(Unit { object: id, step: Step::Digest, attempt: 1, queued_ns: now });
+                    let digest = Unit { object: id, step: Step::Digest, attempt: 1, queued_ns: now };
+                    schedule.push(digest, size);
                 }
             }
             Then::End(ended) => {
@@ -281,6 +282,8 @@ impl Objects {
         let range = object.map(|object| object.payload(unit.step)).unwrap_or_default();
         let seen = trace.seen();
         let error = result.as_ref().err();
+        // Read and compared, but not sent.
+        let api = if matches!(result, Ok(Done::Block { resumed: true, .. })) { "StagedBlock" } else { api };
         let mut phases = seen.phases;
         if error.is_some() {
             phases.committed_ns = None;
