@@ -5,6 +5,7 @@
 //! inode, compared before and after every read, so that a file that changes under the mover is noticed.
 
 mod file;
+mod pen;
 mod readers;
 mod walk;
 mod write;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::file::Reader;
+use self::pen::Pen;
 use self::readers::Readers;
 use self::walk::Walker;
 use self::write::{LocalWriter, PartialFile};
@@ -169,14 +171,14 @@ impl Store for LocalStore {
         trace: &Trace,
     ) -> Result<PutResult> {
         let path = self.path_of(key)?;
-        let result = if payload.len() <= write::BATCH {
+        let result = if payload.len() <= write::AT_ONCE {
             let bytes = payload.collect().await?;
             let options = options.clone();
             blocking(move || write::put_at_once(&path, &bytes, &options)).await?
         } else {
             let size = payload.len();
             let part = Arc::new(blocking(move || PartialFile::create(&path, Some(size))).await?);
-            let crc64 = write::write_payload(&part, 0, payload).await?;
+            let crc64 = Pen::new(&part).write(0, payload).await?;
             let options = options.clone();
             blocking(move || part.publish(crc64, &options.attributes, &options.precondition)).await?
         };

@@ -6,27 +6,23 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use rustix::fs::{FallocateFlags, RenameFlags};
-use tokio::task::JoinHandle;
 
+use super::pen::Pen;
 use super::walk::{PARTIAL_PREFIX, PARTIAL_SUFFIX};
 use super::{blocking, file};
-use crate::checksum::{Crc64, Crc64Stream, Md5Stream};
+use crate::checksum::{Crc64, Md5Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{
     Attributes, BlockId, BlockRange, BlockWriter, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
 };
 
-/// Arriving pieces are gathered to this size before they are handed to the blocking pool: the hop
-/// costs some 10 us, the write of so much some 100 us.
-pub(super) const BATCH: u64 = 512 << 10;
-
-/// A piece goes to memory in a tenth of this; what takes longer was waited for.
-const WAITED: Duration = Duration::from_millis(10);
+/// Objects up to this size are written in one visit to the blocking pool.
+pub(super) const AT_ONCE: u64 = 512 << 10;
 
 /// A file that does not have its final name yet. Dropped unpublished, it is removed.
 pub(super) struct PartialFile {
@@ -36,10 +32,6 @@ pub(super) struct PartialFile {
     /// `None` where it was not known beforehand.
     size: Option<u64>,
     published: AtomicBool,
-    /// A write had to wait, for a disk or a server.
-    slow: AtomicBool,
-    /// One write at a time: the kernel lets no more into a file, and would spin while they wait.
-    turn: tokio::sync::Mutex<()>,
 }
 
 impl PartialFile {
@@ -62,8 +54,6 @@ impl PartialFile {
             destination: destination.to_path_buf(),
             size,
             published: AtomicBool::new(false),
-            slow: AtomicBool::new(false),
-            turn: tokio::sync::Mutex::default(),
         };
         part.allocate()?;
         Ok(part)
@@ -71,7 +61,7 @@ impl PartialFile {
 
     /// Takes the room now, so that a full disk is noticed before anything moves.
     fn allocate(&self) -> Result<()> {
-        let Some(size) = self.size.filter(|size| *size > BATCH) else { return Ok(()) };
+        let Some(size) = self.size.filter(|size| *size > AT_ONCE) else { return Ok(()) };
         if in_memory(&self.file) {
             // Here the room would be filled with zeroes first, for 0.2 s a GiB, and nothing gained.
             return self.has_room_for(size);
@@ -85,6 +75,11 @@ impl PartialFile {
         }
     }
 
+    /// The final name.
+    pub(super) fn name(&self) -> String {
+        self.destination.display().to_string()
+    }
+
     fn has_room_for(&self, size: u64) -> Result<()> {
         let io = |e: rustix::io::Errno| file::io("write", &self.destination, e.into());
         let room = rustix::fs::fstatvfs(&self.file).map_err(io)?;
@@ -95,39 +90,12 @@ impl PartialFile {
         self.file.set_len(size).map_err(|e| file::io("write", &self.destination, e))
     }
 
-    fn write_at(&self, mut offset: u64, pieces: &[Bytes]) -> Result<()> {
+    pub(super) fn write_at(&self, mut offset: u64, pieces: &[Bytes]) -> Result<()> {
         for piece in pieces {
             self.file.write_all_at(piece, offset).map_err(|e| file::io("write", &self.destination, e))?;
             offset += piece.len() as u64;
         }
         Ok(())
-    }
-
-    /// Whether no write had to wait yet.
-    fn is_fast(&self) -> bool {
-        !self.slow.load(Ordering::Relaxed)
-    }
-
-    /// Writes on this thread, and notes when that took long.
-    fn write_here(&self, offset: u64, pieces: &[Bytes]) -> Result<()> {
-        let began = Instant::now();
-        self.write_at(offset, pieces)?;
-        if began.elapsed() > WAITED {
-            self.slow.store(true, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    /// Writes in the blocking pool when its turn comes.
-    fn write_elsewhere(self: &Arc<Self>, offset: u64, batch: Vec<Bytes>) -> JoinHandle<Result<()>> {
-        let part = Arc::clone(self);
-        tokio::spawn(async move {
-            let turn = part.turn.lock().await;
-            let writer = Arc::clone(&part);
-            let result = blocking(move || writer.write_at(offset, &batch)).await;
-            drop(turn);
-            result
-        })
     }
 
     /// Compares with what the source says, gives the file its time and its final name.
@@ -150,7 +118,7 @@ impl PartialFile {
             Precondition::IfMatch(etag) => {
                 let found = std::fs::metadata(&self.destination).map_err(io)?;
                 if file::etag(&found) != *etag {
-                    let name = self.destination.display().to_string();
+                    let name = self.name();
                     return Err(Error::new(ErrorKind::Exists, "write", name, "the file there has changed"));
                 }
                 std::fs::rename(&self.temporary, &self.destination).map_err(io)?;
@@ -171,14 +139,13 @@ impl PartialFile {
             },
             _ => return Ok(()),
         };
-        Err(Error::new(ErrorKind::Integrity, "verify", self.destination.display().to_string(), cause)
-            .retry(Retry::Backoff))
+        Err(Error::new(ErrorKind::Integrity, "verify", self.name(), cause).retry(Retry::Backoff))
     }
 
     fn md5(&self) -> Result<crate::checksum::Md5> {
         let mut file = File::open(&self.temporary).map_err(|e| file::io("verify", &self.destination, e))?;
         let mut md5 = Md5Stream::default();
-        let mut buffer = vec![0; BATCH as usize];
+        let mut buffer = vec![0; AT_ONCE as usize];
         loop {
             match file.read(&mut buffer).map_err(|e| file::io("verify", &self.destination, e))? {
                 0 => return Ok(md5.value()),
@@ -230,83 +197,24 @@ pub(super) fn put_at_once(path: &Path, bytes: &Bytes, options: &PutOptions) -> R
     part.publish(Crc64::of(bytes), &options.attributes, &options.precondition)
 }
 
-/// Writes a payload at `offset` as it arrives.
-///
-/// While the file system takes bytes as fast as memory, each piece is hashed and written where it was
-/// received, still in the processor's cache: handing it over would cost more than writing it. As soon as
-/// one write has to wait, the file is written by the blocking pool, the next batch received meanwhile.
-pub(super) async fn write_payload(
-    part: &Arc<PartialFile>,
-    offset: u64,
-    mut payload: Payload,
-) -> Result<Crc64> {
-    let expected = payload.len();
-    let mut crc = Crc64Stream::default();
-    let (mut batch, mut held, mut written) = (Vec::new(), 0, 0);
-    let mut writing: Option<JoinHandle<Result<()>>> = None;
-    loop {
-        let piece = payload.next().await.transpose()?;
-        let ended = piece.is_none();
-        if let Some(piece) = piece {
-            crc.update(&piece);
-            held += piece.len() as u64;
-            batch.push(piece);
-        }
-        let full = ended || held >= BATCH;
-        if part.is_fast() && writing.is_none() {
-            // While another block is being written, this one goes on receiving.
-            let turn = if full { Some(part.turn.lock().await) } else { part.turn.try_lock().ok() };
-            if turn.is_some() {
-                part.write_here(offset + written, &batch)?;
-                batch.clear();
-                written += std::mem::take(&mut held);
-            }
-        } else if full {
-            if let Some(task) = writing.take() {
-                finished(task).await?;
-            }
-            writing = Some(part.write_elsewhere(offset + written, std::mem::take(&mut batch)));
-            written += std::mem::take(&mut held);
-        }
-        if ended {
-            break;
-        }
-    }
-    if let Some(task) = writing {
-        finished(task).await?;
-    }
-    if written == expected {
-        return Ok(crc.value());
-    }
-    let cause = format!("{written} bytes came where {expected} were announced");
-    Err(Error::new(ErrorKind::Integrity, "write", part.destination.display().to_string(), cause)
-        .retry(Retry::Backoff))
-}
-
-async fn finished<T>(task: JoinHandle<Result<T>>) -> Result<T> {
-    match task.await {
-        Ok(result) => result,
-        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-        Err(_) => Err(Error::new(ErrorKind::Cancelled, "write", "file", "the runtime shuts down")),
-    }
-}
-
 /// A file being written block by block.
 pub(super) struct LocalWriter {
     part: Arc<PartialFile>,
+    pen: Pen,
     precondition: Precondition,
 }
 
 impl LocalWriter {
     pub(super) fn new(part: PartialFile, precondition: Precondition) -> Self {
-        Self { part: Arc::new(part), precondition }
+        let part = Arc::new(part);
+        Self { pen: Pen::new(&part), part, precondition }
     }
 }
 
 #[async_trait]
 impl BlockWriter for LocalWriter {
     async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId> {
-        let crc64 = write_payload(&self.part, range.offset, payload).await?;
+        let crc64 = self.pen.write(range.offset, payload).await?;
         trace.mark(Phase::Committed);
         Ok(BlockId { range, crc64 })
     }
@@ -319,7 +227,7 @@ impl BlockWriter for LocalWriter {
     async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
         let covered = blocks.iter().try_fold(0, |end, id| (id.range.offset == end).then(|| id.range.end()));
         if covered.is_none() || self.part.size.is_some_and(|size| covered != Some(size)) {
-            let name = self.part.destination.display().to_string();
+            let name = self.part.name();
             return Err(Error::new(
                 ErrorKind::Integrity,
                 "write",
