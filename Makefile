@@ -75,12 +75,14 @@ test-python: build peers
 must-show: build peers
 	$(BIN)/pytest -m campaign
 
-check: build
+check: build $(STAMPS)/demo
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	cd examples/demo && MYPYPATH=. ../../$(BIN)/mypy --strict --explicit-package-bases .
+	cd benchmarks && MYPYPATH=. ../$(BIN)/mypy --strict --explicit-package-bases .
 	$(BIN)/python -m mypy.stubtest haulage._engine
 	$(BIN)/python scripts/check_imports.py
 	$(BIN)/python scripts/check_files.py

@@ -103,7 +103,7 @@ impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, scale) =
             SIZE_UNITS[..5].iter().rev().find(|(_, scale)| self.0 >= *scale).unwrap_or(&SIZE_UNITS[0]);
-        if self.0 % scale == 0 {
+        if self.0.is_multiple_of(*scale) {
             write!(f, "{} {unit}", self.0 / scale)
         } else {
             write!(f, "{:.1} {unit}", self.0 as f64 / *scale as f64)
