@@ -193,10 +193,11 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
         .ok_or_else(|| bad_unit("duration", text, number, &["s", "m"]))
 }
 
-/// Prints a duration as a person reads it: `340 ms`, `8.6 s`, `3 m 20 s`, `2 h 5 m`.
+/// Prints a duration as a person reads it: `290 us`, `340 ms`, `8.6 s`, `3 m 20 s`, `2 h 5 m`.
 pub fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match seconds {
+        s if s < 1e-3 => format!("{:.0} us", s * 1e6),
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
         s if s < 60.0 => format!("{s:.1} s"),
         s if s < 3600.0 => format!("{} m {} s", s as u64 / 60, s as u64 % 60),
@@ -266,6 +267,7 @@ mod tests {
         assert_eq!(ByteSize::mib(8).to_string(), "8 MiB");
         assert_eq!(ByteRate::bits_per_second(2_300_000).to_string(), "2.3 Mbit/s");
         assert_eq!(ByteRate::over(2_500_000, Duration::from_secs(1)).to_string(), "20 Mbit/s");
+        assert_eq!(format_duration(Duration::from_micros(290)), "290 us");
         assert_eq!(format_duration(Duration::from_millis(340)), "340 ms");
         assert_eq!(format_duration(Duration::from_secs(200)), "3 m 20 s");
     }
