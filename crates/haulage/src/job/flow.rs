@@ -196,7 +196,7 @@ impl Flow {
                 continue;
             };
             let share = self.budget.take(bytes, concurrency)?;
-            self.objects.taken(&unit, &mut self.schedule);
+            self.objects.taken(&unit, now, &mut self.schedule);
             let trace = Trace::new(self.clock);
             trace.mark_at(Phase::Queued, unit.queued_ns);
             trace.mark(Phase::Slot);

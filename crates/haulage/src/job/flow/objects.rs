@@ -119,10 +119,10 @@ impl Objects {
     }
 
     /// Notes that a step went into flight, and takes it out of the queue.
-    pub(super) fn taken(&mut self, unit: &Unit, schedule: &mut Schedule) {
+    pub(super) fn taken(&mut self, unit: &Unit, now_ns: u64, schedule: &mut Schedule) {
         let Some(it) = self.by_id.get_mut(&unit.object) else { return };
         it.in_flight += 1;
-        it.first_ns.get_or_insert(unit.queued_ns);
+        it.first_ns.get_or_insert(now_ns);
         it.object.attempts += 1;
         let ranged = is_ranged(unit.step);
         if ranged {

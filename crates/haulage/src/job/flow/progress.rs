@@ -10,6 +10,9 @@ use crate::http::WireMeter;
 /// The rate is taken over this long: steady enough to read, quick enough to show a change.
 const WINDOW_NS: u64 = 3_000_000_000;
 
+/// An object below this takes about as long as an empty one.
+const SMALL: u64 = 64 << 10;
+
 /// Names of slow objects given.
 const SLOWEST: usize = 3;
 
@@ -89,8 +92,9 @@ fn eta(now: u64, rate: f64, left: u64, done: u64, total: u64) -> Option<u64> {
     let by_bytes = if left == 0 { 0.0 } else { left as f64 / rate };
     let by_objects =
         if done == 0 { 0.0 } else { total.saturating_sub(done) as f64 * (now as f64 / 1e9) / done as f64 };
-    // Many small objects are bound by their number; the end of a few large ones is not.
-    let seconds = if total > 100 { by_bytes.max(by_objects) } else { by_bytes };
+    // Small objects are bound by their number; large ones by their bytes.
+    let small = left < SMALL * total.saturating_sub(done);
+    let seconds = if small && total > 100 { by_bytes.max(by_objects) } else { by_bytes };
     (seconds.is_finite() && (rate > 0.0 || left == 0)).then_some((seconds * 1e9) as u64)
 }
 
