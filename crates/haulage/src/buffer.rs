@@ -17,6 +17,9 @@ impl BufferPool {
     /// Buffers beyond this number are given back to the system.
     const KEPT: usize = 64;
 
+    /// ... and beyond this sum.
+    const KEPT_BYTES: usize = 96 << 20;
+
     /// A buffer of exactly `len` bytes, with whatever was in it before.
     pub fn take(&self, len: usize) -> PooledBuffer {
         let mut free = self.lock();
@@ -33,7 +36,8 @@ impl BufferPool {
 
     fn give_back(&self, buffer: Vec<u8>) {
         let mut free = self.lock();
-        if free.len() < Self::KEPT {
+        let kept: usize = free.iter().map(Vec::capacity).sum();
+        if free.len() < Self::KEPT && kept + buffer.capacity() <= Self::KEPT_BYTES {
             free.push(buffer);
         }
     }

@@ -179,3 +179,65 @@ async fn a_cancelled_job_leaves_no_partial_file() {
     }
     panic!("a partial file is left");
 }
+
+#[tokio::test]
+async fn a_thousand_files_in_blocks_do_not_use_up_the_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("src");
+    std::fs::create_dir(&source).unwrap();
+    for n in 0..1000 {
+        std::fs::write(source.join(n.to_string()), [n as u8; 3000]).unwrap();
+    }
+    let options = CopyOptions {
+        block_size: Setting::Fixed(ByteSize::kib(1)),
+        single_put_max: Setting::Fixed(ByteSize::kib(1)),
+        ..CopyOptions::default()
+    };
+    let (source, back) = (path(&dir, "src"), path(&dir, "back"));
+    let work = copy(&source, &back, options);
+    let summary = tokio::time::timeout(std::time::Duration::from_secs(60), work).await.expect("it hangs");
+    assert_eq!((summary.exit_code, summary.objects_done), (0, 1000));
+}
+
+#[tokio::test]
+async fn a_blob_that_is_named_like_its_folder_is_not_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x");
+    std::fs::write(&file, "12345").unwrap();
+    let pairs = vec![(file.display().to_string(), "mem://marker/dir/".to_owned() + "x")];
+    Job::new(Work::CopyPairs(pairs), small_blocks()).start().unwrap().wait().await.unwrap();
+    let store = haulage::store::MemoryStore::named("marker");
+    let bytes = haulage::store::Payload::Bytes("12345".into());
+    let put = haulage::store::PutOptions::default();
+    haulage::store::Store::put(&store, "dir/", bytes, &put, &haulage::store::Trace::detached())
+        .await
+        .unwrap();
+
+    let down = copy("mem://marker/dir/", &path(&dir, "back"), small_blocks()).await;
+    assert_eq!((down.objects_done, down.objects_failed, down.exit_code), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_the_job_also_while_others_are_half_way() {
+    // A folder in memory with room for one of the two files.
+    let dir = tempfile::tempdir().unwrap();
+    let (source, small) = (dir.path().join("src"), dir.path().join("small"));
+    std::fs::create_dir(&source).unwrap();
+    std::fs::create_dir(&small).unwrap();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=12m", "tmpfs"])
+        .arg(&small)
+        .status();
+    assert!(mounted.unwrap().success(), "this test mounts a small file system and needs to be root");
+    for n in 0..8 {
+        std::fs::write(source.join(n.to_string()), vec![n; 3 << 20]).unwrap();
+    }
+    let (source, full) = (path(&dir, "src"), path(&dir, "small"));
+    let work = copy(&source, &full, small_blocks());
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(60), work).await;
+    std::process::Command::new("umount").arg("-l").arg(&small).status().unwrap();
+    let summary = ended.expect("it hangs");
+    assert_eq!(summary.objects_done + summary.objects_failed, 8);
+    assert!(summary.objects_failed >= 4 && summary.exit_code == 1, "{summary:?}");
+    assert!(summary.failures.iter().all(|failure| failure.kind == ErrorKind::NoSpace), "{summary:?}");
+}

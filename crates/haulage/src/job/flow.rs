@@ -212,6 +212,9 @@ impl Flow {
         for listed in batch.drain(..) {
             match listed {
                 Listed::Extra(name) => self.objects.extra(name, &mut self.recorder, self.clock).await,
+                Listed::NotAFile(error) => {
+                    self.objects.not_a_file(error, &mut self.recorder, self.clock).await
+                }
                 Listed::Problem(error) => self.objects.problem(error, &mut self.recorder, self.clock).await,
                 Listed::Pair(pair) => {
                     let limits = self.controller.limits();
@@ -260,28 +263,28 @@ impl Flow {
                     self.objects.cut(unit.object, &self.controller.limits());
                 }
                 self.objects.advance(unit, result, &mut self.schedule, &mut self.recorder, self.clock).await;
-                if let Some(fatal) = fatal.filter(|_| self.stop.is_none()) {
-                    self.stop_for(fatal).await;
-                }
+                self.stop = self.stop.take().or(fatal);
             }
         }
+        self.give_up_if_stopped().await;
     }
 
     fn retry_wait(&self, error: &Error, unit: &Unit) -> Option<Duration> {
         let verify = matches!(self.purpose, Purpose::Verify { .. });
         // Two sides that differ three times differ.
         let enough = verify && error.kind() == ErrorKind::Integrity && unit.attempt >= 3;
-        if self.stop.is_some() || enough {
+        if self.stop.is_some() || enough || !self.objects.contains(unit.object) {
             return None;
         }
         transfer::backoff(error, unit.attempt, fastrand::f64())
     }
 
-    /// What one object met, all others would meet: nothing more is begun, and each says why.
-    async fn stop_for(&mut self, failure: Failure) {
-        self.schedule.clear();
-        self.objects.fail_waiting(&not_started(&failure), &mut self.recorder, self.clock).await;
-        self.stop = Some(failure);
+    /// What stopped one object would stop all others: nothing more is begun, and each says why.
+    async fn give_up_if_stopped(&mut self) {
+        if let Some(stop) = &self.stop {
+            self.schedule.clear();
+            self.objects.fail_waiting(&not_started(stop), &mut self.recorder, self.clock).await;
+        }
     }
 
     fn note(&mut self, error: Option<&Error>) {
@@ -331,6 +334,7 @@ impl Flow {
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
+        self.objects.abandon().await;
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
         }

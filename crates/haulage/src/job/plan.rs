@@ -60,7 +60,7 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     let mut report = PlanReport { concurrency: limits.concurrency as u32, ..PlanReport::default() };
     while let Some(item) = listed.recv().await {
         match item {
-            Listed::Problem(error) => report.problems.push(Failure::from(&error)),
+            Listed::NotAFile(error) | Listed::Problem(error) => report.problems.push(Failure::from(&error)),
             Listed::Extra(_) => {}
             Listed::Pair(mut pair) => {
                 if decide(&pair, options.overwrite) == Decision::Look {

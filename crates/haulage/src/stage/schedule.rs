@@ -57,6 +57,9 @@ pub(crate) enum Next {
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     urgent: VecDeque<Unit>,
+    /// Objects to be begun, by size. Each holds an open file or so from then on, so that no more are begun
+    /// than can be served.
+    begins: BinaryHeap<(u64, Reverse<Unit>)>,
     /// Steps of objects that travel whole, the largest first: what starts last should end soon.
     small: BinaryHeap<(u64, Reverse<Unit>)>,
     /// Objects with blocks still to send, by size.
@@ -69,7 +72,8 @@ impl Schedule {
     /// Adds a step of an object of `size` bytes.
     pub(crate) fn push(&mut self, unit: Unit, size: u64) {
         match unit.step {
-            Step::Begin | Step::Commit | Step::Digest => self.urgent.push_back(unit),
+            Step::Commit | Step::Digest => self.urgent.push_back(unit),
+            Step::Begin => self.begins.push((size, Reverse(unit))),
             _ => self.small.push((size, Reverse(unit))),
         }
     }
@@ -84,12 +88,10 @@ impl Schedule {
         self.large.push((size, Reverse(object)));
     }
 
-    /// Takes an object out that has no more blocks to send.
+    /// Takes out the object that [`Self::peek`] chose, when it has no more blocks to send.
     pub(crate) fn finish_large(&mut self, object: u64) {
         if self.large.peek().is_some_and(|(_, Reverse(top))| *top == object) {
             self.large.pop();
-        } else {
-            self.large.retain(|(_, Reverse(other))| *other != object);
         }
     }
 
@@ -101,6 +103,11 @@ impl Schedule {
             return Next::Step(*unit);
         }
         if let Some(unit) = self.urgent.front() {
+            return Next::Step(*unit);
+        }
+        if let Some((_, Reverse(unit))) = self.begins.peek()
+            && self.large.len() < concurrency
+        {
             return Next::Step(*unit);
         }
         match (self.large.peek(), self.small.peek().map(|(_, Reverse(unit))| unit)) {
@@ -123,6 +130,8 @@ impl Schedule {
             self.later.pop();
         } else if self.urgent.front() == Some(unit) {
             self.urgent.pop_front();
+        } else if self.begins.peek().is_some_and(|(_, Reverse(next))| next == unit) {
+            self.begins.pop();
         } else if self.small.peek().is_some_and(|(_, Reverse(next))| next == unit) {
             self.small.pop();
         }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::task::{JoinError, JoinSet};
 
 use super::transfer::with_retries;
 use super::verify::{check_crc64, combine, proof};
@@ -16,7 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Method, ObjectRecord, Outcome, Proof};
 use crate::job::{CopyOptions, Overwrite, Work};
 use crate::store::{
-    Attributes, BlockRange, GetOptions, Location, ObjectMeta, Payload, Precondition, PutOptions, StoreOpener,
+    Attributes, BlockId, BlockRange, GetOptions, Location, ObjectMeta, Payload, Precondition, PutOptions,
+    StoreOpener,
 };
 
 /// The name of either stream.
@@ -155,7 +157,8 @@ impl Sent {
     ) -> Result<String> {
         let capabilities = to.store.capabilities();
         let writer = to.store.begin(&to.key, None, options).await?;
-        let mut in_flight = FuturesOrdered::new();
+        // Tasks of their own, so that they move while the input makes us wait.
+        let mut in_flight = JoinSet::new();
         let mut ids = Vec::new();
         let mut block = first;
         let mut size = limits.block_size.bytes();
@@ -163,13 +166,15 @@ impl Sent {
             let range = BlockRange { offset: self.len, len: block.len() as u64 };
             self.take(&block);
             let writer = Arc::clone(&writer);
-            in_flight.push_back(async move {
+            in_flight.spawn(async move {
                 with_retries!(trace => writer.put_block(range, Payload::Bytes(block.clone()), trace).await)
             });
-            if in_flight.len() == limits.concurrency
-                && let Some(id) = in_flight.next().await
+            // Larger blocks, fewer at once: the memory stays the same.
+            let room = limits.concurrency * limits.block_size.bytes() as usize / size as usize;
+            while in_flight.len() >= room.max(1)
+                && let Some(id) = in_flight.join_next().await
             {
-                ids.push(id?);
+                ids.push(joined(id)?);
             }
             // A stream without an end must not run out of blocks: double them as it grows.
             if (ids.len() as u64) > capabilities.blocks_max / 2 && size < capabilities.block_max / 2 {
@@ -177,13 +182,22 @@ impl Sent {
             }
             block = read_block(&mut input, size).await?;
         }
-        while let Some(id) = in_flight.next().await {
-            ids.push(id?);
+        while let Some(id) = in_flight.join_next().await {
+            ids.push(joined(id)?);
         }
+        ids.sort_unstable_by_key(|id: &BlockId| id.range.offset);
         combine(&to.store.name(&to.key), &ids, self.len)?;
         let attributes = self.attributes();
         let put = with_retries!(trace => writer.commit(&ids, &attributes, trace).await)?;
         Ok(put.etag)
+    }
+}
+
+fn joined(ended: Result<Result<BlockId>, JoinError>) -> Result<BlockId> {
+    match ended {
+        Ok(result) => result,
+        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+        Err(_) => Err(Error::new(ErrorKind::Cancelled, "write", STDIO, "the runtime shuts down")),
     }
 }
 

@@ -197,10 +197,7 @@ impl Objects {
                     schedule.push(digest, size);
                 }
             }
-            Then::End(ended) => {
-                schedule.finish_large(id);
-                self.end(id, ended, recorder, clock).await;
-            }
+            Then::End(ended) => self.end(id, ended, recorder, clock).await,
         }
     }
 
@@ -257,16 +254,39 @@ impl Objects {
 
     /// A name that cannot be moved: an outcome like any other.
     pub(super) async fn problem(&mut self, error: Error, recorder: &mut Recorder, clock: Clock) {
-        let object_id = self.total;
+        let failure = Some(Failure::from(&error));
+        let source = error.object_name().into();
+        let object_id = self.count_name();
+        let record = ObjectRecord { object_id, source, outcome: Outcome::Failed, failure, ..unmoved(clock) };
+        recorder.object(record).await;
+    }
+
+    /// A link, a socket or a device: skipped, and said.
+    pub(super) async fn not_a_file(&mut self, error: Error, recorder: &mut Recorder, clock: Clock) {
+        let source: Arc<str> = error.object_name().into();
+        let object_id = self.count_name();
+        recorder.warn(source.clone(), format!("skipped: {}", error.cause())).await;
+        let reason = Some("not a regular file");
+        recorder.object(ObjectRecord { object_id, source, reason, ..unmoved(clock) }).await;
+    }
+
+    fn count_name(&mut self) -> u64 {
         self.total += 1;
-        let name: Arc<str> = error.object_name().into();
-        let record = ObjectRecord { object_id, source: name.clone(), ..unmoved(clock) };
-        if error.kind() != ErrorKind::Unsupported {
-            let failure = Some(Failure::from(&error));
-            return recorder.object(ObjectRecord { outcome: Outcome::Failed, failure, ..record }).await;
+        self.total - 1
+    }
+
+    /// Whether the object is still on its way.
+    pub(super) fn contains(&self, id: u64) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// Gives up what is left when the job ends early.
+    pub(super) async fn abandon(&mut self) {
+        for it in self.by_id.values() {
+            if let Some(writer) = &it.object.writer {
+                writer.abandon().await;
+            }
         }
-        recorder.warn(name, format!("skipped: {}", error.cause())).await;
-        recorder.object(ObjectRecord { reason: Some("not a regular file"), ..record }).await;
     }
 
     /// An object that is only at the destination.

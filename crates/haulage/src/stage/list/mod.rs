@@ -31,6 +31,8 @@ const LOOKUPS: usize = 64;
 pub(crate) enum Listed {
     /// An object with its destination.
     Pair(Box<Pair>),
+    /// A link, a socket or a device.
+    NotAFile(Error),
     /// A name that is there but cannot be moved.
     Problem(Error),
     /// The name of an object that is only at the destination.
@@ -153,13 +155,14 @@ impl Listing {
         while let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
             for problem in page.problems {
                 any = true;
-                self.send(Listed::Problem(problem)).await?;
+                let file = problem.kind() != ErrorKind::Unsupported;
+                self.send(if file { Listed::Problem(problem) } else { Listed::NotAFile(problem) }).await?;
             }
             for meta in page.objects {
                 any = true;
                 let relative = &meta.key[from.len()..];
                 // A marker that makes a folder visible in a browser is no object to move.
-                let marker = relative.is_empty() || (relative.ends_with('/') && meta.size == 0);
+                let marker = meta.size == 0 && (relative.is_empty() || relative.ends_with('/'));
                 if marker || !self.filter.wants(relative) {
                     continue;
                 }

@@ -160,9 +160,10 @@ async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
     let mut offset = 0;
     while offset < meta.size {
         let range = BlockRange { offset, len: PIECE.min(meta.size - offset) };
-        let options = GetOptions { range: Some(range), ..get_options(meta) };
-        let (bytes, _) =
-            gather(source.store.get(&source.key, &options, trace).await?, &source.name()).await?;
+        let got = source.store.get(&source.key, &range_options(source, meta, range), trace).await?;
+        let stated = got.crc64;
+        let (bytes, crc64) = gather(got, &source.name()).await?;
+        check_crc64(&source.name(), crc64, stated)?;
         md5 = off_thread(move || {
             md5.update(&bytes);
             md5

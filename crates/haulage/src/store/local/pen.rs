@@ -4,10 +4,11 @@
 //! thread that receives should not wait at all. Each piece is hashed where it was received, while it is
 //! still in the processor's cache.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::write::PartialFile;
 use crate::checksum::{Crc64, Crc64Stream};
@@ -19,24 +20,37 @@ use crate::store::Payload;
 const QUEUE: usize = 32;
 
 enum Order {
-    Write(u64, Bytes),
+    /// The permit is its place in the queue.
+    Write(u64, Bytes, OwnedSemaphorePermit),
     /// Say how it went with all that was ordered before.
     Report(oneshot::Sender<Result<()>>),
 }
 
-/// The way to the thread that writes a file. It ends with its pen.
+/// The way to whoever writes a file. A thread of the pool is taken only while there is something to write:
+/// thousands of files may be open, and the pool has some hundred threads.
 pub(super) struct Pen {
     name: String,
-    orders: mpsc::Sender<Order>,
+    places: Arc<Semaphore>,
+    desk: Arc<Desk>,
+}
+
+struct Desk {
+    part: Arc<PartialFile>,
+    orders: Mutex<Orders>,
+}
+
+#[derive(Default)]
+struct Orders {
+    waiting: VecDeque<Order>,
+    /// A thread is at work and will see what is added.
+    at_work: bool,
+    failed: Option<Failure>,
 }
 
 impl Pen {
     pub(super) fn new(part: &Arc<PartialFile>) -> Self {
-        let (orders, queue) = mpsc::channel(QUEUE);
-        let part = Arc::clone(part);
-        let name = part.name();
-        tokio::task::spawn_blocking(move || write_all(&part, queue));
-        Self { name, orders }
+        let desk = Arc::new(Desk { part: Arc::clone(part), orders: Mutex::default() });
+        Self { name: part.name(), places: Arc::new(Semaphore::new(QUEUE)), desk }
     }
 
     /// Writes a payload at `offset` as it arrives, and gives its CRC64 when all of it is in the file.
@@ -49,10 +63,11 @@ impl Pen {
             crc.update(&piece);
             let at = offset + written;
             written += piece.len() as u64;
-            self.order(Order::Write(at, piece)).await?;
+            let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| self.gone())?;
+            self.order(Order::Write(at, piece, place));
         }
         let (reply, report) = oneshot::channel();
-        self.order(Order::Report(reply)).await?;
+        self.order(Order::Report(reply));
         report.await.unwrap_or_else(|_| Err(self.gone()))?;
         if written == expected {
             return Ok(crc.value());
@@ -61,8 +76,13 @@ impl Pen {
         Err(Error::new(ErrorKind::Integrity, "write", &self.name, cause).retry(Retry::Backoff))
     }
 
-    async fn order(&self, order: Order) -> Result<()> {
-        self.orders.send(order).await.map_err(|_| self.gone())
+    fn order(&self, order: Order) {
+        let mut orders = self.desk.lock();
+        orders.waiting.push_back(order);
+        if !std::mem::replace(&mut orders.at_work, true) {
+            let desk = Arc::clone(&self.desk);
+            tokio::task::spawn_blocking(move || desk.work());
+        }
     }
 
     fn gone(&self) -> Error {
@@ -70,19 +90,34 @@ impl Pen {
     }
 }
 
-/// Writes until the pen is dropped. After a failure nothing more is written, and every report says so.
-fn write_all(part: &PartialFile, mut queue: mpsc::Receiver<Order>) {
-    let mut failed: Option<Failure> = None;
-    while let Some(order) = queue.blocking_recv() {
-        match order {
-            Order::Write(..) if failed.is_some() => {}
-            Order::Write(offset, piece) => {
-                failed = part.write_at(offset, &[piece]).err().as_ref().map(Failure::from);
-            }
-            Order::Report(reply) => {
-                // A block that was given up waits for no report.
-                let _ = reply.send(failed.as_ref().map_or(Ok(()), |failure| Err(Error::from(failure))));
+impl Desk {
+    /// Writes until nothing waits. After a failure nothing more is written, and every report says so.
+    fn work(&self) {
+        loop {
+            let (order, failed) = {
+                let mut orders = self.lock();
+                let Some(order) = orders.waiting.pop_front() else {
+                    orders.at_work = false;
+                    return;
+                };
+                (order, orders.failed.clone())
+            };
+            match order {
+                Order::Write(..) if failed.is_some() => {}
+                Order::Write(offset, piece, _place) => {
+                    if let Err(error) = self.part.write_at(offset, &[piece]) {
+                        self.lock().failed = Some(Failure::from(&error));
+                    }
+                }
+                Order::Report(reply) => {
+                    // A block that was given up waits for no report.
+                    let _ = reply.send(failed.as_ref().map_or(Ok(()), |failure| Err(Error::from(failure))));
+                }
             }
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -75,6 +75,14 @@ impl PartialFile {
         }
     }
 
+    /// Removes the file unless it has its final name.
+    pub(super) fn discard(&self) {
+        if !self.published.load(Ordering::Acquire) {
+            // Nobody is left to tell; a leftover is invisible to listings and named as one.
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
+
     /// The final name.
     pub(super) fn name(&self) -> String {
         self.destination.display().to_string()
@@ -157,10 +165,7 @@ impl PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        if !self.published.load(Ordering::Acquire) {
-            // Nobody is left to tell; a leftover is invisible to listings and named as one.
-            let _ = std::fs::remove_file(&self.temporary);
-        }
+        self.discard();
     }
 }
 
@@ -238,12 +243,18 @@ impl BlockWriter for LocalWriter {
         let whole = blocks.iter().fold(Crc64::EMPTY, |crc, id| crc.combine(id.crc64, id.range.len));
         let (part, attributes, when) =
             (Arc::clone(&self.part), attributes.clone(), self.precondition.clone());
-        let result = blocking(move || part.publish(whole, &attributes, &when)).await?;
+        // The same file would come to the same sum again.
+        let published = blocking(move || part.publish(whole, &attributes, &when)).await;
+        let result = published.map_err(|error| match error.kind() {
+            ErrorKind::Integrity => error.retry(Retry::Never),
+            _ => error,
+        })?;
         trace.mark(Phase::Committed);
         Ok(result)
     }
 
     async fn abandon(&self) {
-        // The file goes with the last clone of the writer; see Drop of PartialFile.
+        // What is still being written goes with the file.
+        self.part.discard();
     }
 }
