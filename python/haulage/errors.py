@@ -85,7 +85,7 @@ class CredentialError(HaulageError):
 
 
 class NotFoundError(HaulageError):
-    """No such file, blob, container or host."""
+    """No such file, blob or container."""
 
     code = "not_found"
     exit_code = 4

@@ -42,20 +42,21 @@ class StoreOptions(TypedDict, total=False):
 class Options(StoreOptions, total=False):
     """How to copy; besides these all of :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
 
-    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: follows the live link.
-    block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: aims at a time for
-        each block, so that slow links get small ones.
+    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: 8 for a service that answers
+        within 2 ms, else 64.
+    block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: 4 MiB for a service
+        that answers within 2 ms, else 1 MiB.
     single_put_max: Objects up to this size travel in one request, ``"auto"`` or a size. Default auto.
     method: ``"whole"`` sends every object in one request, ``"ranges"`` never does where there is
         more than one block. Default ``"auto"``: by size.
-    checksum: ``"crc64"``, ``"md5"`` or ``"none"`` on the wire and with the object. Default
+    checksum: ``"crc64"``, ``"md5"`` or ``"none"`` on the wire; a CRC64 is stored in any case. Default
         ``"crc64"``: nearly free, and parts combine into the proof of the whole.
     max_memory: Bound on the bytes in flight in this process. Default 96 MiB: 128 MiB in all.
     overwrite: ``"always"``, ``"never"``, or by default ``"if-different"``: what is there with the
         same size and source time is skipped, which makes a second run resume the first.
     include: Copy only names below the source that match one of these globs; default all.
     exclude: Copy no names that match one of these globs; default none.
-    record: Write a row for every attempt and object into this Parquet file; default none.
+    record: Write a row for every attempt into this Parquet file; default none.
     """
 
     concurrency: int | Literal["auto"] | None
@@ -102,7 +103,7 @@ class Job:
                 raise from_engine(
                     "usage",
                     "copy",
-                    str(src),
+                    str(src).split("?")[0],
                     "no destination",
                     "pass dst, or a list of (source, destination)",
                 )

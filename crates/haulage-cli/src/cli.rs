@@ -23,7 +23,7 @@ use crate::command::Command;
 Credentials come from AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with
 AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or az login; or from a SAS in the URL.
 
-`haul help COMMAND` tells more. sync, doctor, lab, watch, table and view come with the Python package."
+`haul help COMMAND` tells more."
     ),
     max_term_width = 100,
     subcommand_required = true,

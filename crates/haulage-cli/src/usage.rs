@@ -11,7 +11,7 @@ use crate::render::public_url;
 use crate::stop::Stop;
 
 /// Commands of the contract that are written in Python.
-const IN_PYTHON: [&str; 6] = ["sync", "doctor", "lab", "watch", "table", "view"];
+const PLANNED: [&str; 6] = ["sync", "doctor", "lab", "watch", "table", "view"];
 
 /// Prints what was asked for or what is wrong; returns the exit code.
 pub fn report(ending: &clap::Error, args: &[OsString]) -> u8 {
@@ -89,9 +89,9 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
 
 fn unknown_command(mistake: &clap::Error) -> Error {
     let name = texts(mistake, ContextKind::InvalidSubcommand).concat();
-    if IN_PYTHON.contains(&name.as_str()) {
-        return Error::new(ErrorKind::Unsupported, "run", name, "this command is part of the Python package")
-            .hint("pip install haulage, and call that package's haul");
+    if PLANNED.contains(&name.as_str()) {
+        return Error::new(ErrorKind::Unsupported, "run", name, "this command is planned, and not there yet")
+            .hint("haul --help lists what is there");
     }
     let hint = suggestion(mistake, ContextKind::SuggestedSubcommand);
     Error::new(ErrorKind::Usage, "parse", name, "no such command")

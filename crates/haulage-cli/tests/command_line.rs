@@ -79,7 +79,7 @@ fn cp_unknown_choice_option_and_command() {
     );
     assert_eq!(
         mistake(&["lab", "run"]),
-        "haul: run lab: this command is part of the Python package (hint: pip install haulage, and call that package's haul)"
+        "haul: run lab: this command is planned, and not there yet (hint: haul --help lists what is there)"
     );
 }
 

@@ -38,7 +38,9 @@ impl Listing {
     fn next_page<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         // Taken out while it works, so that nothing waits for the lock with the GIL in hand.
         let Some(mut listing) = self.lock().take() else {
-            return Err(PyRuntimeError::new_err("another thread asks for a page of this list"));
+            return Err(PyRuntimeError::new_err(
+                "another thread asks for a page of this list, or it was interrupted",
+            ));
         };
         let (listing, page) = enter(py, async {
             let page = listing.next_page().await;

@@ -77,7 +77,12 @@ impl Job {
         let State::Ready(job) = self.take_if(|state| matches!(state, State::Ready(_))) else { return Ok(()) };
         // Without the lock: whoever asks for progress meanwhile must not wait for it with the GIL in hand.
         let job = if listen { job.listen() } else { job };
-        match enter(py, async { job.start() })? {
+        let started = enter(py, async { job.start() });
+        if started.is_err() {
+            let stopped = haulage::Error::new(ErrorKind::Cancelled, "start", "job", "interrupted");
+            *self.lock() = State::Ended(Err(stopped));
+        }
+        match started? {
             Ok(handle) => {
                 *self.lock() = State::Running { handle, listens: listen };
                 Ok(())

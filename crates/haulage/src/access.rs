@@ -12,7 +12,9 @@ use crate::event::{Clock, Failure};
 use crate::job::CopyOptions;
 use crate::stage::stream;
 use crate::stage::transfer::with_retries;
-use crate::store::{Address, ListPage, ListRequest, Lister, Location, ObjectMeta, StoreOpener, StoreOptions};
+use crate::store::{
+    Address, ListPage, ListRequest, Lister, Location, ObjectMeta, Store, StoreOpener, StoreOptions,
+};
 
 /// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
 const DELETES: usize = 64;
@@ -115,12 +117,14 @@ pub async fn stat(url: &str, options: &StoreOptions) -> Result<ObjectMeta> {
 }
 
 /// How much there is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Usage {
     /// Objects.
     pub objects: u64,
     /// Bytes in them.
     pub bytes: u64,
+    /// Names that are there but could not be counted.
+    pub problems: Vec<Failure>,
 }
 
 /// Adds up objects and bytes at and below a path or URL.
@@ -128,6 +132,7 @@ pub async fn disk_usage(url: &str, options: &StoreOptions) -> Result<Usage> {
     let mut listing = list(url, true, options).await?;
     let mut usage = Usage::default();
     while let Some(page) = listing.next_page().await? {
+        usage.problems.extend(page.problems.iter().map(Failure::from));
         usage.objects += page.objects.len() as u64;
         usage.bytes += page.objects.iter().map(|object| object.size).sum::<u64>();
     }
@@ -157,7 +162,7 @@ pub async fn remove(url: &str, recursive: bool, options: &StoreOptions) -> Resul
                 .hint("add --recursive to remove everything below it"));
         }
         let meta = with_retries!(trace => store.head(&key, trace).await)?;
-        with_retries!(trace => store.delete(&key, trace).await)?;
+        delete(&*store, &key).await?;
         return Ok(RemoveReport { objects: 1, bytes: meta.size, failures: Vec::new() });
     }
     let mut listing = list(url, true, options).await?;
@@ -167,8 +172,7 @@ pub async fn remove(url: &str, recursive: bool, options: &StoreOptions) -> Resul
         let store = &store;
         let mut deletes = futures_util::stream::iter(page.objects)
             .map(|object| async move {
-                let key = &object.key;
-                match with_retries!(trace => store.delete(key, trace).await) {
+                match delete(&**store, &object.key).await {
                     // Somebody else was faster: it is gone, as asked.
                     Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
                     _ => Ok(object.size),
@@ -188,15 +192,47 @@ pub async fn remove(url: &str, recursive: bool, options: &StoreOptions) -> Resul
     Ok(report)
 }
 
+/// Deletes an object; one that an attempt with a lost answer has deleted is deleted.
+async fn delete(store: &dyn Store, key: &str) -> Result<()> {
+    let mut tries = 0;
+    let deleted = with_retries!(trace => {
+        tries += 1;
+        store.delete(key, trace).await
+    });
+    match deleted {
+        Err(error) if error.kind() == ErrorKind::NotFound && tries > 1 => Ok(()),
+        other => other,
+    }
+}
+
 /// Creates the container (or folder) of a URL.
 pub async fn make_container(url: &str, options: &StoreOptions) -> Result<()> {
     let store = container("mb", url, options)?.store;
-    with_retries!(trace => store.create_container(trace).await)
+    let mut tries = 0;
+    let made = with_retries!(trace => {
+        tries += 1;
+        store.create_container(trace).await
+    });
+    match made {
+        // Made by an attempt whose answer was lost.
+        Err(error) if error.kind() == ErrorKind::Exists && tries > 1 => Ok(()),
+        other => other,
+    }
 }
 
-/// Deletes the container (or folder) of a URL with all that is in it.
-pub async fn remove_container(url: &str, options: &StoreOptions) -> Result<()> {
-    let store = container("rb", url, options)?.store;
+/// Deletes the container (or folder) of a URL; one that holds objects only by `force`, and then with them.
+///
+/// # Errors
+/// `Usage` where it holds objects and `force` is not given: the service itself would not ask.
+pub async fn remove_container(url: &str, force: bool, options: &StoreOptions) -> Result<()> {
+    let Location { store, .. } = container("rb", url, options)?;
+    let mut lister = store.list(ListRequest::default());
+    while !force && let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
+        if !page.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "rb", store.name(""), "it holds objects")
+                .hint("add --force to remove them as well; haul du counts them"));
+        }
+    }
     with_retries!(trace => store.delete_container(trace).await)
 }
 

@@ -17,7 +17,7 @@ pub enum ErrorKind {
     Usage,
     /// The service or the file system refused access.
     Permission,
-    /// No such file, blob, container or host.
+    /// No such file, blob or container.
     NotFound,
     /// The target exists already and must not be replaced.
     Exists,
@@ -143,8 +143,8 @@ impl Error {
         Self(Box::new(Inner {
             kind,
             operation,
-            object: object.into(),
-            cause: cause.into(),
+            object: without_signature(object.into()),
+            cause: without_signature(cause.into()),
             hint: None,
             retry: Retry::Never,
             status: None,
@@ -176,7 +176,7 @@ impl Error {
     /// Adds what the user can do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+        self.0.hint = Some(without_signature(hint.into()));
         self
     }
 
@@ -205,7 +205,7 @@ impl Error {
     /// Replaces the object, where a caller knows its name better than the layer below.
     #[must_use]
     pub fn object(mut self, object: impl Into<String>) -> Self {
-        self.0.object = object.into();
+        self.0.object = without_signature(object.into());
         self
     }
 
@@ -250,6 +250,26 @@ impl Error {
     }
 }
 
+/// The text without what may be the signature of a SAS: users paste URLs where they do not belong, and
+/// every error is printed and recorded.
+fn without_signature(text: String) -> String {
+    const MARK: &str = "sig=";
+    let mut clean = String::new();
+    let mut rest = text.as_str();
+    // ASCII only, so that the offsets hold.
+    while let Some(at) = rest.to_ascii_lowercase().find(MARK) {
+        let (before, after) = rest.split_at(at + MARK.len());
+        clean.push_str(before);
+        clean.push_str("REDACTED");
+        let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || "%+/=-_.~".contains(c)));
+        rest = &after[end.unwrap_or(after.len())..];
+    }
+    if clean.is_empty() {
+        return text;
+    }
+    clean + rest
+}
+
 /// The system's words without the error number that Rust appends.
 fn io_cause(source: &std::io::Error) -> String {
     let text = source.to_string();
@@ -288,6 +308,22 @@ mod tests {
             error.to_string(),
             "read az://data/a.nc: no such blob (hint: list what is there with: haul ls az://data)"
         );
+    }
+
+    #[test]
+    fn no_signature_is_ever_told() {
+        let error = Error::new(
+            ErrorKind::Usage,
+            "open",
+            "HTTPS://h/c?se=1&SIG=a%2Bb/c==&sp=r",
+            "`c?sig=x+y` is wrong",
+        )
+        .hint("not sig=secret here");
+        let said = error.to_string();
+        assert!(!said.contains("a%2Bb") && !said.contains("x+y") && !said.contains("secret"), "{said}");
+        assert!(said.contains("&sp=r") && said.contains("` is wrong") && said.contains(" here"), "{said}");
+        let plain = Error::new(ErrorKind::Usage, "open", "signal=1.nc", "no");
+        assert_eq!(plain.object_name(), "signal=1.nc");
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! `haul cat`: objects to standard output.
 
 use clap::Args;
+use haulage::access;
 use tokio::io::AsyncWriteExt as _;
 
 use super::help;
 use crate::args::StoreArgs;
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
-use haulage::access;
 
 /// Write objects to standard output, one after another
 #[derive(Args, Debug)]

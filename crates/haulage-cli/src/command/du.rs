@@ -2,16 +2,16 @@
 
 use clap::Args;
 use haulage::units::ByteSize;
+use haulage::{Error, access};
 use serde_json::json;
 
 use super::help;
 use crate::args::{OutputArgs, StoreArgs};
-use crate::output::Lines;
+use crate::output::{self, Lines};
 use crate::progress::while_waiting;
 use crate::render::{count, printable, public_url};
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
-use haulage::access;
 
 /// Count the objects and bytes below a container, prefix or folder
 #[derive(Args, Debug)]
@@ -35,9 +35,12 @@ impl Du {
         block_on_interruptible("measure", async {
             let options = self.store.options();
             let mut lines = Lines::stdout();
+            let mut code = 0;
             for url in &self.urls {
                 let usage = while_waiting("counting", output, access::disk_usage(url, &options)).await?;
                 let (objects, bytes, url) = (usage.objects, usage.bytes, public_url(url));
+                usage.problems.iter().for_each(|problem| output::error(&Error::from(problem)));
+                code = code.max(u8::from(!usage.problems.is_empty()));
                 if output.json {
                     lines.json(&json!({ "url": url, "objects": objects, "size_bytes": bytes }))?;
                 } else {
@@ -46,7 +49,7 @@ impl Du {
                 }
                 lines.flush()?;
             }
-            Ok(0)
+            Ok(code)
         })
     }
 }

@@ -1,6 +1,7 @@
 //! `haul ls`: lists objects, page by page as they come.
 
 use clap::Args;
+use haulage::access;
 use haulage::store::ListPage;
 use serde_json::json;
 
@@ -10,7 +11,6 @@ use crate::output::{self, Lines};
 use crate::render::{ObjectLine, list_line, prefix_line};
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
-use haulage::access;
 
 /// List objects: size, time of change (UTC), name within the container
 #[derive(Args, Debug)]
@@ -38,13 +38,15 @@ impl Ls {
         block_on_interruptible("list", async {
             let mut listing = access::list(&self.url, self.recursive, &self.store.options()).await?;
             let mut lines = Lines::stdout();
+            let mut code = 0;
             // Each page is written before the next is asked for: a million names are never held.
             while let Some(page) = listing.next_page().await? {
                 self.write(&page, output.json, &mut lines)?;
                 lines.flush()?;
                 page.problems.iter().for_each(output::error);
+                code = code.max(u8::from(!page.problems.is_empty()));
             }
-            Ok(0)
+            Ok(code)
         })
     }
 

@@ -1,6 +1,7 @@
 //! `haul mb`: makes a container.
 
 use clap::Args;
+use haulage::access;
 use serde_json::json;
 
 use super::help;
@@ -9,7 +10,6 @@ use crate::output::{self, Lines};
 use crate::render::public_url;
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
-use haulage::access;
 
 /// Make a container
 #[derive(Args, Debug)]

@@ -1,8 +1,7 @@
 //! `haul rb`: removes a container.
 
 use clap::Args;
-use haulage::store::StoreOptions;
-use haulage::{Error, ErrorKind};
+use haulage::access;
 use serde_json::json;
 
 use super::help;
@@ -11,7 +10,6 @@ use crate::output::{self, Lines};
 use crate::render::public_url;
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
-use haulage::access;
 
 /// Remove a container, if it is empty
 #[derive(Args, Debug)]
@@ -34,10 +32,7 @@ impl Rb {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         block_on_interruptible("remove", async {
             let options = self.store.options();
-            if !self.force {
-                refuse_unless_empty(&self.url, &options).await?;
-            }
-            access::remove_container(&self.url, &options).await?;
+            access::remove_container(&self.url, self.force, &options).await?;
             let url = public_url(&self.url);
             if output.json {
                 let mut lines = Lines::stdout();
@@ -49,16 +44,4 @@ impl Rb {
             Ok(0)
         })
     }
-}
-
-/// The service itself would delete a full container without a word.
-async fn refuse_unless_empty(url: &str, options: &StoreOptions) -> Result<(), Error> {
-    let mut listing = access::list(url, true, options).await?;
-    while let Some(page) = listing.next_page().await? {
-        if !page.objects.is_empty() || !page.problems.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "remove", public_url(url), "it holds objects")
-                .hint("add --force to remove them as well; haul du counts them"));
-        }
-    }
-    Ok(())
 }

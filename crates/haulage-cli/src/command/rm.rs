@@ -1,6 +1,7 @@
 //! `haul rm`: removes objects.
 
 use clap::Args;
+use haulage::access;
 use haulage::store::{Address, StoreOptions};
 use haulage::units::ByteSize;
 use haulage::{Error, ErrorKind};
@@ -13,7 +14,6 @@ use crate::progress::while_waiting;
 use crate::render::{count, public_url};
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
-use haulage::access;
 
 /// Remove one object, or with -r all below a prefix
 #[derive(Args, Debug)]

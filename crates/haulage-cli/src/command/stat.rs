@@ -1,6 +1,7 @@
 //! `haul stat`: all that is known of an object.
 
 use clap::Args;
+use haulage::access;
 
 use super::help;
 use crate::args::{OutputArgs, StoreArgs};
@@ -8,7 +9,6 @@ use crate::output::Lines;
 use crate::render::{ObjectLine, stat_lines};
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
-use haulage::access;
 
 /// Show an object's size, times, ETag and checksums
 #[derive(Args, Debug)]

@@ -20,7 +20,7 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         }
     };
     if verify || summary.objects_done > 0 {
-        let why = if verify { "not regular files" } else { "there already or not to be replaced" };
+        let why = if verify { "not regular files" } else { "there already or not to be copied" };
         add(summary.objects_skipped, format!("skipped: {}, {why}", count(summary.objects_skipped, "object")));
     }
     add(summary.objects_failed, format!("failed: {}", count(summary.objects_failed, "object")));
@@ -74,7 +74,7 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
         (0, 0, 0) => "nothing to copy: no objects found".to_owned(),
         (0, skipped, 0) => {
             format!(
-                "nothing to copy: {} skipped, there already or not to be replaced",
+                "nothing to copy: {} skipped, there already or not to be copied",
                 count(skipped, "object")
             )
         }
@@ -163,7 +163,7 @@ mod tests {
             summary_lines(&summary, ChecksumMode::Crc64),
             [
                 "copied 140 of 144 objects, 58.2 GiB in 3 m 20 s (2.5 Gbit/s)",
-                "skipped: 12 objects, there already or not to be replaced",
+                "skipped: 12 objects, there already or not to be copied",
                 "failed: 4 objects",
                 "retried: 7 requests, 2 because a checksum did not match",
                 "unproven: 3 objects whose source states no checksum; lengths were compared",
@@ -177,7 +177,7 @@ mod tests {
         let line = |summary: &Summary| summary_lines(summary, ChecksumMode::Crc64).remove(0);
         assert_eq!(line(&Summary::default()), "nothing to copy: no objects found");
         let again = Summary { objects_skipped: 144, ..Summary::default() };
-        assert_eq!(line(&again), "nothing to copy: 144 objects skipped, there already or not to be replaced");
+        assert_eq!(line(&again), "nothing to copy: 144 objects skipped, there already or not to be copied");
         let verify = Summary { operation: "verify", objects_extra: 1, ..sample() };
         assert_eq!(
             summary_lines(&verify, ChecksumMode::Crc64),

@@ -213,7 +213,7 @@ impl Flow {
             match listed {
                 Listed::Extra(name) => self.objects.extra(name, &mut self.recorder, self.clock).await,
                 Listed::NotAFile(error) => {
-                    self.objects.not_a_file(error, &mut self.recorder, self.clock).await
+                    self.objects.not_a_file(error, &mut self.recorder, self.clock).await;
                 }
                 Listed::Problem(error) => self.objects.problem(error, &mut self.recorder, self.clock).await,
                 Listed::Pair(pair) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::{CopyOptions, Work};
-use crate::control::{Controller as _, FixedController};
+use crate::control::{Controller as _, FixedController, Observation};
 use crate::error::Result;
 use crate::event::{Clock, Failure};
 use crate::stage::list::{Filter, Listed, Listing};
@@ -52,12 +52,20 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     let opener = StoreOpener::new(options.store.clone())?;
     let filter = Filter::new(&options.include, &options.exclude)?;
     let work = Work::Copy { sources: sources.to_vec(), destination: destination.to_owned() };
+    let round_trip = round_trip(&opener, sources, destination).await?;
+    let mut controller = FixedController::new(&options.wishes());
+    let seen = Observation { quickest_answer: round_trip, ..Observation::default() };
+    controller.observe(&seen, Duration::ZERO);
+    let limits = controller.limits();
     let (found, mut listed) = mpsc::channel(1000);
     let listing = Listing::new(opener.clone(), filter, options.overwrite, found);
     let listing = tokio::spawn(async move { listing.run(&work).await });
 
-    let limits = FixedController::new(&options.wishes()).limits();
-    let mut report = PlanReport { concurrency: limits.concurrency as u32, ..PlanReport::default() };
+    let mut report = PlanReport {
+        concurrency: limits.concurrency as u32,
+        round_trip_ns: round_trip.map(|round_trip| round_trip.as_nanos() as u64),
+        ..PlanReport::default()
+    };
     while let Some(item) = listed.recv().await {
         match item {
             Listed::NotAFile(error) | Listed::Problem(error) => report.problems.push(Failure::from(&error)),
@@ -74,12 +82,6 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     match listing.await {
         Ok(result) => result?,
         Err(failed) => std::panic::resume_unwind(failed.into_panic()),
-    }
-    for location in sources.iter().map(String::as_str).chain([destination]) {
-        let location = opener.open(location)?;
-        if !location.store.capabilities().local && report.round_trip_ns.is_none() {
-            report.round_trip_ns = Some(round_trip(&location).await?.as_nanos() as u64);
-        }
     }
     report.estimate();
     Ok(report)
@@ -122,16 +124,23 @@ impl PlanReport {
     }
 }
 
-/// The faster of two small requests: the first one opens the connection.
-async fn round_trip(location: &Location) -> Result<Duration> {
-    let mut best = Duration::MAX;
-    for _ in 0..2 {
-        let clock = Clock::start();
-        // Listing a name that is hardly there costs the service nothing.
-        let prefix = format!("{}.haul-round-trip", location.key);
-        let mut lister = location.store.list(ListRequest { prefix, hierarchical: true });
-        with_retries!(trace => lister.next_page(trace).await)?;
-        best = best.min(clock.elapsed());
+/// The faster of two small requests to the first remote location, since the first opens the connection.
+async fn round_trip(opener: &StoreOpener, sources: &[String], destination: &str) -> Result<Option<Duration>> {
+    for name in sources.iter().map(String::as_str).chain([destination]) {
+        let Location { store, key } = opener.open(name)?;
+        if store.capabilities().local {
+            continue;
+        }
+        let mut best = Duration::MAX;
+        for _ in 0..2 {
+            let clock = Clock::start();
+            // Listing a name that is hardly there costs the service nothing.
+            let prefix = format!("{key}.haul-round-trip");
+            let mut lister = store.list(ListRequest { prefix, hierarchical: true });
+            with_retries!(trace => lister.next_page(trace).await)?;
+            best = best.min(clock.elapsed());
+        }
+        return Ok(Some(best));
     }
-    Ok(best)
+    Ok(None)
 }

@@ -63,7 +63,7 @@ impl Address {
         let Some((scheme, rest)) = text.split_once("://") else {
             return Ok(Self::Local(PathBuf::from(text)));
         };
-        match scheme {
+        match scheme.to_ascii_lowercase().as_str() {
             "az" | "http" | "https" => AzureAddress::parse(text, options).map(Self::Azure),
             "mem" => {
                 let (name, key) = rest.split_once('/').unwrap_or((rest, ""));

@@ -164,13 +164,12 @@ impl Recorder {
     /// Wrong bytes outrank everything; a job in which nothing worked, always for the same reason, gives
     /// that reason; otherwise some objects failed.
     fn exit_code(&self, cancelled: bool) -> u8 {
+        let nothing_worked = self.summary.objects_done + self.summary.objects_skipped == 0;
         match &self.found {
             Failures { integrity: true, .. } => ErrorKind::Integrity.exit_code(),
             Failures { source_changed: true, .. } => ErrorKind::SourceChanged.exit_code(),
             _ if cancelled => ErrorKind::Cancelled.exit_code(),
-            Failures { first: Some(kind), several_kinds: false, .. } if self.summary.objects_done == 0 => {
-                kind.exit_code()
-            }
+            Failures { first: Some(kind), several_kinds: false, .. } if nothing_worked => kind.exit_code(),
             Failures { first: Some(_), .. } => 1,
             Failures { first: None, .. } => 0,
         }

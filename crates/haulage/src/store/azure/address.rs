@@ -149,6 +149,12 @@ impl AzureAddress {
                     )
             })?,
         };
+        if rest.split_once('?').is_some_and(|(_, query)| query.to_ascii_lowercase().contains("sig=")) {
+            // Taken literally it would become part of a name, and be listed for all to see.
+            let shown = text.split('?').next().unwrap_or_default();
+            return Err(Error::new(ErrorKind::Usage, "open", shown, "a SAS cannot follow az://")
+                .hint("write https://ACCOUNT.blob.core.windows.net/container/path?SAS, or set AZURE_STORAGE_SAS_TOKEN"));
+        }
         let (container, key) = rest.split_once('/').unwrap_or((rest, ""));
         check_container(container, text)?;
         Ok(Self { endpoint, container: container.to_owned(), key: key.to_owned(), short: true, sas: None })
@@ -231,6 +237,15 @@ mod tests {
 
     fn settings(account: Option<&str>) -> Settings {
         Settings { account: account.map(str::to_owned), ..Settings::default() }
+    }
+
+    #[test]
+    fn a_sas_does_not_become_a_name() {
+        for text in ["az://c?sv=1&sig=secret", "az://c/a.nc?sv=1&SIG=secret"] {
+            let error = AzureAddress::parse_with(text, &options(None), &settings(Some("acc"))).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage);
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
     }
 
     #[test]
