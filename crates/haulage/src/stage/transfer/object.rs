@@ -234,9 +234,11 @@ impl Object {
         Some(next)
     }
 
-    /// Who may write but not look writes: what is there is replaced, as it would be anyway.
+    /// Who may write but not look writes: what is there is replaced, as it would be anyway. Who is not
+    /// known at all may do neither.
     pub(crate) fn may_go_unseen(&self, step: Step, error: &Error) -> bool {
-        step == Step::Look && self.purpose == Purpose::Copy && error.kind() == ErrorKind::Permission
+        let known = error.service_code() != Some("AuthenticationFailed");
+        step == Step::Look && self.purpose == Purpose::Copy && error.kind() == ErrorKind::Permission && known
     }
 
     /// Payload that a step carries.
