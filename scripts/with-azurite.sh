@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 node build/node/node_modules/azurite/dist/src/blob/main.js --blobHost 127.0.0.1 --blobPort "$port" \
-    --inMemoryPersistence --loose --skipApiVersionCheck --silent &
+    --inMemoryPersistence --loose --skipApiVersionCheck --disableTelemetry --silent &
 server=$!
 trap 'kill $server' EXIT INT TERM
 tries=0
