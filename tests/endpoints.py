@@ -99,7 +99,7 @@ def azurite(folder: Path) -> Iterator[Endpoint]:
     command = ["node", str(AZURITE), "--inMemoryPersistence", "--silent", "--disableTelemetry"]
     # Strict, it refuses CRC64 headers; loose, it takes them. The SDK of the day may speak a newer version
     # of the protocol than this Azurite has heard of.
-    command += ["--loose"]
+    command += ["--loose", "--disableTelemetry"]
     command += ["--skipApiVersionCheck", "--blobHost", "127.0.0.1", "--blobPort", str(port)]
     with subprocess.Popen(
         command,
