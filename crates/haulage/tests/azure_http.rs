@@ -170,7 +170,9 @@ async fn broken_connections_say_how() {
     let refused = exchange(&client(Duration::from_secs(1)), &port, &Trace::detached()).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Connection);
     assert!(refused.cause().starts_with("connection refused"), "{refused}");
-    assert_eq!(refused.retry_advice(), haulage::error::Retry::Backoff);
+    // Nothing has ever answered there, and it was tried four times: a wrong address, not a passing fault.
+    assert_eq!(refused.retry_advice(), haulage::error::Retry::Never);
+    assert!(refused.hint_text().is_some_and(|hint| hint.contains("right address")), "{refused}");
 
     for answered in [&b""[..], b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", b"HTTP/1.1 200 O"] {
         let (listener, origin) = listen().await;
