@@ -14,7 +14,9 @@ from command import clean_environment
 from endpoints import Endpoint
 
 SCRIPT = """
-import sys, time, haulage
+import signal, sys, haulage
+# A runner in the background hands down SIGINT ignored, and Python leaves it so.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     moving = lambda progress: print("moving", flush=True)
     haulage.copy("file.bin", sys.argv[1], cap="8mbit", on_progress=moving)
