@@ -5,7 +5,7 @@ use std::fmt::Display;
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::event::Proof;
-use crate::store::{BlockId, ObjectMeta};
+use crate::store::{BlockId, ObjectMeta, join};
 
 /// Compares the CRC64 of what arrived with what the other side states, where it states one.
 ///
@@ -35,18 +35,10 @@ fn differs(name: &str, checksum: &str, arrived: &dyn Display, stated: &dyn Displ
 
 /// The CRC64 of the whole from its blocks, which must be in order and leave no gap.
 pub(crate) fn combine(name: &str, blocks: &[BlockId], size: u64) -> Result<Crc64> {
-    let mut end = 0;
-    let mut whole = Crc64::EMPTY;
-    for id in blocks {
-        if id.range.offset != end {
-            break;
-        }
-        whole = whole.combine(id.crc64, id.range.len);
-        end = id.range.end();
-    }
-    if end == size {
-        return Ok(whole);
-    }
+    let end = match join(blocks) {
+        Ok((whole, end)) if end == size => return Ok(whole),
+        Ok((_, end)) | Err((end, _)) => end,
+    };
     Err(Error::new(ErrorKind::Integrity, "verify", name, format!("the blocks end at byte {end} of {size}")))
 }
 

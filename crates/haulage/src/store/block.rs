@@ -63,6 +63,19 @@ impl BlockId {
     }
 }
 
+/// CRC64 and length of blocks that follow each other from byte 0.
+///
+/// # Errors
+/// The byte up to which they do, and the byte at which the next one begins instead.
+pub(crate) fn join(blocks: &[BlockId]) -> Result<(Crc64, u64), (u64, u64)> {
+    blocks.iter().try_fold((Crc64::EMPTY, 0), |(crc64, end), id| {
+        if id.range.offset != end {
+            return Err((end, id.range.offset));
+        }
+        Ok((crc64.combine(id.crc64, id.range.len), id.range.end()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub(crate) use block::join;
 pub use block::{BlockId, BlockRange};
 pub use local::LocalStore;
 pub use location::{Address, Location, StoreOpener, StoreOptions};

@@ -11,13 +11,10 @@ use crate::event::{AttemptRecord, Clock, Failure, Method, ObjectRecord, Outcome,
 use crate::job::{CopyOptions, Overwrite};
 use crate::stage::record::Recorder;
 use crate::stage::schedule::{Schedule, Step, Unit};
-use crate::stage::transfer::{Done, Ended, Object, Purpose, Task, Then};
+use crate::stage::transfer::{DIGEST_PIECE, Done, Ended, Object, Purpose, Task, Then};
 
 /// Memory that a streamed body holds: what is being written, what is being gathered, and the socket's piece.
 const STREAMED: u64 = 3 << 19;
-
-/// A piece of the source that is read only to be hashed.
-const DIGEST_PIECE: u64 = 4 << 20;
 
 /// An object and how many of its requests are in flight.
 pub(super) struct OnItsWay {
@@ -25,7 +22,6 @@ pub(super) struct OnItsWay {
     pub(super) in_flight: u32,
     /// When its first request went out.
     pub(super) first_ns: Option<u64>,
-    overwrite: Overwrite,
 }
 
 /// All of them.
@@ -64,8 +60,7 @@ impl Objects {
         let id = self.total;
         self.total += 1;
         self.bytes_total += object.pair.meta.size;
-        let overwrite = object.overwrite;
-        self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None, overwrite });
+        self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None });
         id
     }
 
@@ -165,7 +160,7 @@ impl Objects {
                 then
             }
             Err(error) if it.object.may_go_unseen(unit.step, &error) => it.object.advance(Done::Looked(None)),
-            Err(error) if error.kind() == ErrorKind::Exists && it.overwrite == Overwrite::Never => {
+            Err(error) if error.kind() == ErrorKind::Exists && it.object.overwrite == Overwrite::Never => {
                 Then::End(Ended::skipped("there already"))
             }
             Err(error) => Then::End(Ended::failed(error)),

@@ -17,6 +17,9 @@ use crate::store::{
     PutOptions, PutResult, Trace,
 };
 
+/// A piece of the source that is read only to be hashed.
+pub(crate) const DIGEST_PIECE: u64 = 4 << 20;
+
 /// Everything a try needs; cheap to clone.
 pub(crate) struct Task {
     pub(crate) step: Step,
@@ -154,12 +157,11 @@ async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {
 
 /// MD5 cannot be combined from blocks, so the source is read once more, in order, beside the blocks.
 async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
-    const PIECE: u64 = 4 << 20;
     let Pair { source, meta, .. } = &*task.pair;
     let mut md5 = Md5Stream::default();
     let mut offset = 0;
     while offset < meta.size {
-        let range = BlockRange { offset, len: PIECE.min(meta.size - offset) };
+        let range = BlockRange { offset, len: DIGEST_PIECE.min(meta.size - offset) };
         let got = source.store.get(&source.key, &range_options(source, meta, range), trace).await?;
         let stated = got.crc64;
         let (bytes, crc64) = gather(got, &source.name()).await?;

@@ -13,7 +13,7 @@ use super::xml;
 use crate::checksum::Crc64;
 use crate::error::{ErrorKind, Result};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, Payload, Phase, PutOptions, PutResult, Trace,
+    Attributes, BlockId, BlockRange, BlockWriter, Payload, Phase, PutOptions, PutResult, Trace, join,
 };
 
 /// A blob in the making. The service keeps staged blocks for a week, whoever staged them.
@@ -107,14 +107,8 @@ impl BlockWriter for AzureBlocks {
 
 /// The CRC64 of the blocks together, which must cover the whole without gap or overlap.
 fn whole(blocks: &[BlockId], size: Option<u64>) -> Result<Crc64, String> {
-    let (mut end, mut crc64) = (0, Crc64::EMPTY);
-    for block in blocks {
-        if block.range.offset != end {
-            return Err(format!("the block at byte {} should begin at {end}", block.range.offset));
-        }
-        end = block.range.end();
-        crc64 = crc64.combine(block.crc64, block.range.len);
-    }
+    let (crc64, end) =
+        join(blocks).map_err(|(end, next)| format!("the block at byte {next} should begin at {end}"))?;
     match size {
         Some(size) if size != end => Err(format!("the blocks hold {end} bytes of {size}")),
         _ => Ok(crc64),

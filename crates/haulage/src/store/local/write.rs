@@ -19,6 +19,7 @@ use crate::checksum::{Crc64, Md5Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{
     Attributes, BlockId, BlockRange, BlockWriter, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
+    join,
 };
 
 /// Objects up to this size are written in one visit to the blocking pool.
@@ -230,17 +231,11 @@ impl BlockWriter for LocalWriter {
     }
 
     async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
-        let covered = blocks.iter().try_fold(0, |end, id| (id.range.offset == end).then(|| id.range.end()));
-        if covered.is_none() || self.part.size.is_some_and(|size| covered != Some(size)) {
-            let name = self.part.name();
-            return Err(Error::new(
-                ErrorKind::Integrity,
-                "write",
-                name,
-                "the blocks do not make up the file",
-            ));
-        }
-        let whole = blocks.iter().fold(Crc64::EMPTY, |crc, id| crc.combine(id.crc64, id.range.len));
+        let joined = join(blocks).ok().filter(|(_, end)| self.part.size.is_none_or(|size| size == *end));
+        let Some((whole, _)) = joined else {
+            let (name, cause) = (self.part.name(), "the blocks do not make up the file");
+            return Err(Error::new(ErrorKind::Integrity, "write", name, cause));
+        };
         let (part, attributes, when) =
             (Arc::clone(&self.part), attributes.clone(), self.precondition.clone());
         // The same file would come to the same sum again.
