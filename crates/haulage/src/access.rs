@@ -6,7 +6,6 @@
 use futures_util::StreamExt as _;
 use tokio::io::AsyncWrite;
 
-use crate::control::{Controller as _, FixedController};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Failure};
 use crate::job::CopyOptions;
@@ -268,6 +267,6 @@ pub async fn cat<W: AsyncWrite + Unpin + Send>(
         let name = location.store.name(&location.key);
         return Err(Error::new(ErrorKind::Usage, "cat", name, "this names no object"));
     }
-    let limits = FixedController::new(&CopyOptions::default().wishes()).limits();
+    let limits = stream::limits(&CopyOptions::default());
     Ok(stream::download(&location, writer, &limits, Clock::start()).await?.size_bytes)
 }

@@ -39,12 +39,17 @@ impl Budget {
         if !alone && (self.in_flight() >= concurrency || self.bytes + bytes > self.bytes_max) {
             return None;
         }
+        Some(self.force(bytes))
+    }
+
+    /// A share for bytes that are in memory already.
+    pub fn force(&mut self, bytes: u64) -> Share {
         self.bytes += bytes;
         let lane = self.free_lanes.pop().unwrap_or_else(|| {
             self.lanes += 1;
             self.lanes - 1
         });
-        Some(Share { bytes, lane })
+        Share { bytes, lane }
     }
 
     /// Gives a share back: whoever has done so holds it no more.

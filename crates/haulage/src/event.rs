@@ -335,6 +335,12 @@ pub struct Summary {
     pub retries: u64,
     /// Of these, caught by a checksum.
     pub integrity_retries: u64,
+    /// Blocks that stalled and were sent again in halves.
+    pub splits: u64,
+    /// Requests sent a second time beside a slow one, near the end of the job.
+    pub duplicates: u64,
+    /// Payload of these: what being quicker cost.
+    pub bytes_duplicated: u64,
     /// Wall time.
     pub elapsed_ns: u64,
     /// Goodput: verified payload over wall time, in bits per second.

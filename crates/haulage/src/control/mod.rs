@@ -1,9 +1,18 @@
 //! How much at once, and in what pieces: pure decisions, no clock, no I/O.
+//!
+//! [`AdaptiveController`] follows the link all through the job: `search` finds how many requests in flight
+//! pay, `pieces` sizes blocks so that each takes a second or two. [`FixedController`] keeps to what a user has set.
 
+mod adaptive;
 mod fixed;
+mod pieces;
+mod search;
+#[cfg(test)]
+mod simulator;
 
 use std::time::Duration;
 
+pub use adaptive::AdaptiveController;
 pub use fixed::FixedController;
 
 use crate::units::ByteSize;
@@ -15,8 +24,33 @@ pub struct Limits {
     pub concurrency: usize,
     /// Size of blocks and ranges, before a store's own bounds.
     pub block_size: ByteSize,
+    /// Smallest block or range when little is left and all slots shall end together.
+    pub block_min: ByteSize,
     /// Objects up to this size travel in one request.
     pub single_put_max: ByteSize,
+    /// The same where there are many objects, so that no slot is idle while a few travel whole.
+    pub crowd_put_max: ByteSize,
+    /// Give up a request whose bytes have not moved for this long; `None` leaves it to the user's bound.
+    pub stall: Option<Duration>,
+}
+
+impl Limits {
+    /// The size of the next block when `left` bytes of the job are not yet on their way: an even share for every
+    /// slot, twice over, so that no slot is left alone with a large block at the end.
+    pub fn block_for(&self, left: u64) -> u64 {
+        let share = left / (2 * self.concurrency as u64);
+        let even = if share.is_power_of_two() { share } else { share.next_power_of_two() / 2 };
+        even.clamp(self.block_min.bytes().min(self.block_size.bytes()), self.block_size.bytes())
+    }
+
+    /// The limits for an object among `objects`.
+    #[must_use]
+    pub fn among(self, objects: usize) -> Self {
+        match objects >= 2 * self.concurrency {
+            true => Self { single_put_max: self.crowd_put_max, ..self },
+            false => self,
+        }
+    }
 }
 
 /// What the user asks for; the controller chooses the rest.
@@ -33,16 +67,20 @@ pub struct Wishes {
 /// What happened on the link since the last look.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observation {
-    /// Bytes on the wire, both directions.
+    /// Bytes that arrived, both directions: received, or acknowledged by the other side.
     pub wire_bytes: u64,
     /// Attempts that ended well.
     pub succeeded: u32,
     /// Attempts that the service refused because it is busy.
     pub busy: u32,
-    /// Attempts that broke or stalled.
-    pub broken: u32,
+    /// Attempts that stalled.
+    pub stalled: u32,
     /// Requests in flight now.
     pub in_flight: u32,
+    /// Payload of the requests in flight now, in bytes.
+    pub in_flight_bytes: u64,
+    /// More requests would have gone out, had the concurrency allowed.
+    pub hungry: bool,
     /// The quickest answer of the job: a round trip and a little; `None` before the first.
     pub quickest_answer: Option<Duration>,
 }
@@ -59,4 +97,39 @@ pub trait Controller: Send + std::fmt::Debug {
 
     /// What was chosen and why, in a line or two for the summary.
     fn explain(&self) -> String;
+}
+
+/// The controller for these wishes: one that adapts, unless the user has set all there is to adapt.
+/// `memory` bounds the bytes in flight.
+pub fn controller(wishes: &Wishes, memory: ByteSize) -> Box<dyn Controller> {
+    match (wishes.concurrency, wishes.block_size) {
+        (Some(concurrency), Some(block_size)) => {
+            Box::new(FixedController::new(concurrency, block_size, wishes.single_put_max))
+        }
+        _ => Box::new(AdaptiveController::new(*wishes, memory)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_cut_into_even_shares_within_bounds() {
+        let limits = Limits {
+            block_min: ByteSize::kib(64),
+            ..FixedController::new(4, ByteSize::mib(1), None).limits()
+        };
+        assert_eq!(limits.block_for(u64::MAX), 1 << 20);
+        assert_eq!(limits.block_for(8 << 20), 1 << 20);
+        assert_eq!(limits.block_for((8 << 20) - 1), 512 << 10);
+        assert_eq!(limits.block_for(0), 64 << 10);
+    }
+
+    #[test]
+    fn in_a_crowd_larger_objects_travel_whole() {
+        let limits = AdaptiveController::new(Wishes::default(), ByteSize::mib(96)).limits();
+        assert_eq!(limits.among(2 * limits.concurrency - 1), limits);
+        assert!(limits.among(2 * limits.concurrency).single_put_max > limits.single_put_max);
+    }
 }

@@ -21,6 +21,7 @@ use tokio::time::Sleep;
 use super::failure::{self, Call};
 use super::io::{MeteredIo, Traffic};
 use super::kernel;
+use super::meter::WireMeter;
 use super::origin::Origin;
 use crate::error::{Error, Result};
 use crate::trace::{Phase, Trace};
@@ -51,13 +52,13 @@ impl Connection {
         stall_timeout: Duration,
         call: Call<'_>,
     ) -> Result<Self> {
-        let traffic = io.traffic().clone();
+        let (traffic, meter) = (io.traffic().clone(), io.meter().clone());
         let (sender, driver) = http1::Builder::new()
             .max_buf_size(READ_MAX)
             .handshake(TokioIo::new(io))
             .await
             .map_err(|error| failure::exchange(call, error))?;
-        let watch = StallWatch::new(stall_timeout);
+        let watch = StallWatch::new(stall_timeout, meter);
         Ok(Self { origin, number, sender, driver, closed: false, traffic, watch })
     }
 
@@ -96,10 +97,9 @@ impl Connection {
             // Only the driver can bring the answer and we poll it ourselves: no waker needed.
             match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(result) => Poll::Ready(result.map_err(|error| failure::exchange(call, error))),
-                Poll::Pending => self
-                    .watch
-                    .poll(cx, &self.traffic)
-                    .map(|()| Err(failure::stalled(call, self.watch.timeout))),
+                Poll::Pending => {
+                    self.watch.poll(cx, &self.traffic).map(|waited| Err(failure::stalled(call, waited)))
+                }
             }
         })
         .await
@@ -118,7 +118,7 @@ impl Connection {
         if let Poll::Ready(ended) = poll_incoming(body) {
             return Poll::Ready(ended);
         }
-        self.watch.poll(cx, &self.traffic).map(|()| Err(BodyFailure::Stalled(self.watch.timeout)))
+        self.watch.poll(cx, &self.traffic).map(|waited| Err(BodyFailure::Stalled(waited)))
     }
 
     /// The caller waits again after a pause of its own, which is no stall of the connection.
@@ -181,7 +181,9 @@ fn poll_incoming(body: &mut Incoming) -> Poll<Result<Option<Bytes>, BodyFailure>
 /// Counters are compared eight times within the timeout, not at every byte; the timer goes on
 /// from one exchange to the next, so that a small request never touches it.
 struct StallWatch {
+    /// The user's bound; the controller's may be shorter.
     timeout: Duration,
+    meter: Arc<WireMeter>,
     timer: Option<Pin<Box<Sleep>>>,
     moved: u64,
     acked: Option<u64>,
@@ -189,8 +191,8 @@ struct StallWatch {
 }
 
 impl StallWatch {
-    fn new(timeout: Duration) -> Self {
-        Self { timeout, timer: None, moved: 0, acked: None, since: Instant::now() }
+    fn new(timeout: Duration, meter: Arc<WireMeter>) -> Self {
+        Self { timeout, meter, timer: None, moved: 0, acked: None, since: Instant::now() }
     }
 
     fn begin(&mut self, traffic: &Traffic) {
@@ -198,9 +200,14 @@ impl StallWatch {
         self.since = Instant::now();
     }
 
-    /// Ready when nothing has moved for the whole timeout.
-    fn poll(&mut self, cx: &mut Context<'_>, traffic: &Traffic) -> Poll<()> {
-        let pause = (self.timeout / 8).max(Duration::from_millis(5));
+    /// The deadline while bytes should move.
+    fn moving(&self) -> Duration {
+        self.meter.stall().map_or(self.timeout, |stall| stall.min(self.timeout))
+    }
+
+    /// Ready when nothing has moved for the whole time, which it gives.
+    fn poll(&mut self, cx: &mut Context<'_>, traffic: &Traffic) -> Poll<Duration> {
+        let pause = (self.moving() / 8).max(Duration::from_millis(5));
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
         loop {
             std::task::ready!(timer.as_mut().poll(cx));
@@ -210,8 +217,13 @@ impl StallWatch {
             let progress = moved != self.moved || acked != self.acked || traffic.is_paced();
             if progress {
                 (self.moved, self.acked, self.since) = (moved, acked, now);
-            } else if now.duration_since(self.since) >= self.timeout {
-                return Poll::Ready(());
+                continue;
+            }
+            // A server that has the whole request may think for as long as the user allows.
+            let stalls = self.meter.stall().filter(|_| !traffic.is_servers_turn());
+            let deadline = stalls.map_or(self.timeout, |stall| stall.min(self.timeout));
+            if now.duration_since(self.since) >= deadline {
+                return Poll::Ready(deadline);
             }
         }
     }

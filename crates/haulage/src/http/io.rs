@@ -50,6 +50,16 @@ impl Traffic {
         self.written.load(Relaxed) + self.read.load(Relaxed)
     }
 
+    /// Bytes that the other side has; all that were written where the system does not say.
+    pub(super) fn acknowledged(&self) -> u64 {
+        super::kernel::bytes_acked(self.socket).unwrap_or_else(|| self.written.load(Relaxed))
+    }
+
+    /// Whether all that was written has arrived and no answer has begun: it is the server's turn.
+    pub(super) fn is_servers_turn(&self) -> bool {
+        !self.answered() && self.acknowledged() >= self.written.load(Relaxed)
+    }
+
     /// Forgets the times of the last exchange.
     pub(super) fn begin_exchange(&self) {
         self.first_read_ns.store(0, Relaxed);
@@ -142,11 +152,16 @@ impl MeteredIo {
         #[cfg(not(unix))]
         let socket = -1;
         let traffic = Arc::new(Traffic::new(socket));
+        meter.opened(&traffic);
         Self { wire, traffic, meter, pacer, read_pause: Pause::default(), write_pause: Pause::default() }
     }
 
     pub(super) fn traffic(&self) -> &Arc<Traffic> {
         &self.traffic
+    }
+
+    pub(super) fn meter(&self) -> &Arc<WireMeter> {
+        &self.meter
     }
 
     fn wrote(&mut self, bytes: usize) {
@@ -168,6 +183,12 @@ impl MeteredIo {
         if let Some(pacer) = &self.pacer {
             self.read_pause.set(pacer.charge(bytes, now), &self.traffic);
         }
+    }
+}
+
+impl Drop for MeteredIo {
+    fn drop(&mut self) {
+        self.meter.closes(&self.traffic);
     }
 }
 

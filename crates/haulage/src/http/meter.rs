@@ -1,7 +1,10 @@
 //! Bytes on the wire, counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use super::io::Traffic;
 
 /// Bytes on the wire, headers included, before TLS.
 #[derive(Debug, Default)]
@@ -10,6 +13,11 @@ pub struct WireMeter {
     received: AtomicU64,
     /// Quickest answer to a small request; 0 for none yet.
     answer_ns: AtomicU64,
+    /// Deadline for requests whose bytes do not move; 0 for none but the user's.
+    stall_ns: AtomicU64,
+    /// What the other side has acknowledged of connections that are closed.
+    acknowledged: AtomicU64,
+    open: Mutex<Vec<Arc<Traffic>>>,
 }
 
 impl WireMeter {
@@ -27,6 +35,35 @@ impl WireMeter {
     /// trip and what the service needs to think; `None` before the first.
     pub fn quickest_answer(&self) -> Option<Duration> {
         Some(self.answer_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0).map(Duration::from_nanos)
+    }
+
+    /// Bytes that the other side has acknowledged: what was sent and arrived. What the kernel still holds is not in it.
+    pub fn acknowledged(&self) -> u64 {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let there: u64 = open.iter().map(|traffic| traffic.acknowledged()).sum();
+        self.acknowledged.load(Ordering::Relaxed) + there
+    }
+
+    /// Sets the deadline for requests whose bytes do not move; the user's bound holds beside it.
+    pub fn set_stall(&self, deadline: Option<Duration>) {
+        self.stall_ns.store(deadline.map_or(0, |stall| stall.as_nanos() as u64), Ordering::Relaxed);
+    }
+
+    pub(super) fn stall(&self) -> Option<Duration> {
+        Some(self.stall_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0).map(Duration::from_nanos)
+    }
+
+    pub(super) fn opened(&self, traffic: &Arc<Traffic>) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).push(traffic.clone());
+    }
+
+    /// Before the socket is closed: its number may soon stand for another.
+    pub(super) fn closes(&self, traffic: &Arc<Traffic>) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = open.iter().position(|other| Arc::ptr_eq(other, traffic)) {
+            open.swap_remove(at);
+            self.acknowledged.fetch_add(traffic.acknowledged(), Ordering::Relaxed);
+        }
     }
 
     pub(super) fn note_answer(&self, ns: u64) {

@@ -3,27 +3,29 @@
 //! One task owns all state and makes all decisions; requests run beside it and report back. So nothing here
 //! needs a lock, and what happens next is always a function of what is known.
 
+mod flights;
 mod objects;
 mod progress;
+mod tail;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use self::flights::{Flights, Landed};
 use self::progress::ProgressMeter;
 use super::{CopyOptions, Work};
-use crate::budget::{Budget, Share};
-use crate::control::{Controller, FixedController, Observation};
+use crate::budget::Budget;
+use crate::control::{Controller, Limits, Observation, controller};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Event, Failure, JobStarted, Progress, Summary};
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::record::Recorder;
 use crate::stage::schedule::{Next, Schedule, Step, Unit};
 use crate::stage::stream;
-use crate::stage::transfer::{self, Done, Purpose};
+use crate::stage::transfer::{self, Done, Held, Purpose};
 use crate::store::{Address, Phase, StoreOpener, Trace};
 
 use self::objects::Objects;
@@ -47,22 +49,16 @@ pub(super) struct Flow {
     budget: Budget,
     schedule: Schedule,
     objects: Objects,
-    tasks: JoinSet<Finished>,
+    flights: Flights,
+    /// Duplicates that wait for the original to be gone before they are written.
+    held: Vec<(Unit, Held)>,
     meter: ProgressMeter,
     seen: Observation,
+    /// Requests wait that only the concurrency holds back.
+    hungry: bool,
     /// Why no more objects are begun.
     stop: Option<Failure>,
     listed: bool,
-}
-
-/// A request that ended.
-struct Finished {
-    unit: Unit,
-    share: Share,
-    api: &'static str,
-    trace: Trace,
-    ended_ns: u64,
-    result: Result<Done>,
 }
 
 impl Flow {
@@ -82,13 +78,15 @@ impl Flow {
         let opener = StoreOpener::new(options.store.clone())?;
         let recorder = Recorder::new(operation, clock, listener, options.record.as_deref())?;
         Ok(Self {
-            controller: Box::new(FixedController::new(&options.wishes())),
+            controller: controller(&options.wishes(), options.max_memory),
             budget: Budget::new(options.max_memory.bytes()),
             meter: ProgressMeter::new(clock, Arc::clone(opener.meter()), progress),
             schedule: Schedule::default(),
             objects: Objects::default(),
-            tasks: JoinSet::new(),
+            flights: Flights::new(clock),
+            held: Vec::new(),
             seen: Observation::default(),
+            hungry: false,
             stop: None,
             listed: false,
             options: Arc::new(options),
@@ -149,7 +147,7 @@ impl Flow {
         let mut batch = Vec::with_capacity(256);
         loop {
             let wake = self.start_requests();
-            if self.listed && self.objects.is_empty() && self.tasks.is_empty() {
+            if self.listed && self.objects.is_empty() && self.flights.is_empty() {
                 return false;
             }
             let room = !self.listed && self.objects.len() < WINDOW;
@@ -160,13 +158,16 @@ impl Flow {
                     self.observe();
                     self.plan(&mut batch).await;
                 }
-                Some(finished) = self.tasks.join_next(), if !self.tasks.is_empty() => {
-                    self.finished(finished).await;
-                    while let Some(finished) = self.tasks.try_join_next() {
-                        self.finished(finished).await;
+                Some(landed) = self.flights.next(), if !self.flights.is_empty() => {
+                    self.landed(landed).await;
+                    while let Some(landed) = self.flights.try_next() {
+                        self.landed(landed).await;
                     }
                 }
-                _ = tick.tick() => self.look(),
+                _ = tick.tick() => {
+                    self.look();
+                    self.duplicate_laggards();
+                }
                 () = sleep_until(wake, self.clock) => {}
                 () = stopped(&mut self.cancelled) => return true,
             }
@@ -175,14 +176,16 @@ impl Flow {
 
     /// Puts as many requests into flight as the budget allows; gives the time of the next retry.
     fn start_requests(&mut self) -> Option<u64> {
+        self.hungry = false;
         loop {
             let now = self.clock.now_ns();
-            let concurrency = self.controller.limits().concurrency;
-            let unit = match self.schedule.peek(now, concurrency) {
+            let limits = self.controller.limits();
+            let wanted = limits.block_for(self.left());
+            let unit = match self.schedule.peek(now, limits.concurrency) {
                 Next::Empty => return None,
                 Next::Wait(due) => return Some(due),
                 Next::Step(unit) => unit,
-                Next::BlockOf(object) => match self.objects.peek_range(object) {
+                Next::BlockOf(object) => match self.objects.peek_range(object, wanted) {
                     Some(step) => Unit { object, step, attempt: 1, queued_ns: now },
                     None => {
                         self.schedule.finish_large(object);
@@ -190,25 +193,40 @@ impl Flow {
                     }
                 },
             };
-            let Some((task, bytes)) = self.objects.task(&unit, self.purpose, &self.options) else {
+            let Some((task, bytes, len)) = self.objects.task(&unit, self.purpose, &self.options) else {
                 // The object has failed meanwhile.
                 self.schedule.take(&unit);
                 continue;
             };
-            let share = self.budget.take(bytes, concurrency)?;
-            self.objects.taken(&unit, now, &mut self.schedule);
-            let trace = Trace::new(self.clock);
-            trace.mark_at(Phase::Queued, unit.queued_ns);
-            trace.mark(Phase::Slot);
-            let clock = self.clock;
-            self.tasks.spawn(async move {
-                let result = transfer::run(&task, &trace).await;
-                Finished { unit, share, api: task.api(), ended_ns: clock.now_ns(), trace, result }
-            });
+            let Some(share) = self.budget.take(bytes, limits.concurrency) else {
+                self.hungry = self.budget.in_flight() >= limits.concurrency;
+                return None;
+            };
+            self.objects.taken(&unit, wanted, now, &mut self.schedule);
+            self.flights.start(unit, task, len, share, self.trace(&unit));
         }
     }
 
+    fn trace(&self, unit: &Unit) -> Trace {
+        let trace = Trace::new(self.clock);
+        trace.mark_at(Phase::Queued, unit.queued_ns);
+        trace.mark(Phase::Slot);
+        trace
+    }
+
+    /// Bytes of the job that are not on their way yet, as far as anybody knows.
+    fn left(&self) -> u64 {
+        let (total, done) = self.objects.bytes();
+        if self.listed { total.saturating_sub(done + self.flights.payload()) } else { u64::MAX }
+    }
+
+    /// What the controller allows, seen among this many objects.
+    fn limits(&self, objects: usize) -> Limits {
+        self.controller.limits().among(objects)
+    }
+
     async fn plan(&mut self, batch: &mut Vec<Listed>) {
+        let limits = self.limits(self.objects.len() + batch.len());
         for listed in batch.drain(..) {
             match listed {
                 Listed::Extra(name) => self.objects.extra(name, &mut self.recorder, self.clock).await,
@@ -217,7 +235,6 @@ impl Flow {
                 }
                 Listed::Problem(error) => self.objects.problem(error, &mut self.recorder, self.clock).await,
                 Listed::Pair(pair) => {
-                    let limits = self.controller.limits();
                     let now = self.clock.now_ns();
                     let object = transfer::Object::new(*pair, self.purpose, &self.options, &limits, now);
                     let id = self.objects.add(object);
@@ -232,41 +249,63 @@ impl Flow {
     }
 
     /// Takes in the end of a request.
-    async fn finished(&mut self, finished: Result<Finished, tokio::task::JoinError>) {
-        let finished = match finished {
-            Ok(finished) => finished,
-            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-            Err(_) => return,
-        };
-        let unit = finished.unit;
-        let error = finished.result.as_ref().err();
+    async fn landed(&mut self, landed: Landed) {
+        let unit = landed.flight.unit;
+        let Some(result) = &landed.result else { return self.overtaken(landed).await };
+        let error = result.as_ref().err();
         self.note(error);
-        let wait = error.and_then(|error| self.retry_wait(error, &unit));
+        let held = self.take_held(&unit);
+        let twin = held.is_some() || self.flights.has_twin(&unit);
+        // While another attempt is on its way, nothing is lost.
+        let wait = error.filter(|_| !twin).and_then(|error| self.retry_wait(error, &unit));
         self.recorder.count_attempt(error.map(Error::kind), wait.is_some());
-        if self.recorder.wants_attempts() {
-            let record = self.objects.attempt_record(&finished, wait);
-            self.recorder.attempt(record).await;
-        }
-        let Finished { share, result, ended_ns, .. } = finished;
-        self.budget.release(share);
+        self.record_attempt(&landed, wait).await;
+        let Landed { flight, ended_ns, result } = landed;
+        self.budget.release(flight.share);
         self.objects.came_back(&unit, &mut self.schedule);
         match (result, wait) {
-            (Err(_), Some(wait)) => {
-                let again = Unit { attempt: unit.attempt + 1, queued_ns: ended_ns, ..unit };
-                self.schedule.push_later(again, ended_ns + wait.as_nanos() as u64);
+            (None, _) => {}
+            (Some(Err(error)), Some(wait)) => self.again(unit, &error, ended_ns, wait),
+            (Some(Err(_)), None) if twin => {
+                if let Some(held) = held {
+                    self.write(unit, held);
+                }
             }
-            (result, _) => {
+            (Some(Ok(Done::Held(held))), _) => self.hold(unit, held),
+            (Some(result), _) => {
+                self.flights.cancel_twins(&unit);
                 let fatal = result.as_ref().err().filter(|error| is_fatal(error)).map(Failure::from);
                 if unit.step == Step::Look {
                     // By now the distance of the service is known.
                     self.observe();
-                    self.objects.cut(unit.object, &self.controller.limits());
+                    self.objects.cut(unit.object, &self.limits(self.objects.len()));
                 }
                 self.objects.advance(unit, result, &mut self.schedule, &mut self.recorder, self.clock).await;
                 self.stop = self.stop.take().or(fatal);
             }
         }
         self.give_up_if_stopped().await;
+    }
+
+    /// Puts a step back into the queue; in halves where it was too much for the link.
+    fn again(&mut self, unit: Unit, error: &Error, ended_ns: u64, wait: Duration) {
+        let due = ended_ns + wait.as_nanos() as u64;
+        let again = Unit { attempt: unit.attempt + 1, queued_ns: ended_ns, ..unit };
+        let halves = if transfer::was_too_slow(error) { self.objects.split(&unit) } else { None };
+        match halves {
+            Some(halves) => {
+                self.recorder.split();
+                halves.into_iter().for_each(|step| self.schedule.push_later(Unit { step, ..again }, due));
+            }
+            None => self.schedule.push_later(again, due),
+        }
+    }
+
+    async fn record_attempt(&mut self, landed: &Landed, wait: Option<Duration>) {
+        if self.recorder.wants_attempts() {
+            let record = self.objects.attempt_record(landed, wait);
+            self.recorder.attempt(record).await;
+        }
     }
 
     fn retry_wait(&self, error: &Error, unit: &Unit) -> Option<Duration> {
@@ -291,7 +330,8 @@ impl Flow {
         match error.map(Error::kind) {
             None => self.seen.succeeded += 1,
             Some(ErrorKind::Busy) => self.seen.busy += 1,
-            Some(_) => self.seen.broken += 1,
+            Some(ErrorKind::Stalled) => self.seen.stalled += 1,
+            Some(_) => {}
         }
     }
 
@@ -304,13 +344,17 @@ impl Flow {
 
     /// Shows the controller what happened since it was last shown.
     fn observe(&mut self) -> u32 {
+        let wire = self.opener.meter();
         let seen = Observation {
             in_flight: self.budget.in_flight() as u32,
-            wire_bytes: self.meter.wire_since_last(),
-            quickest_answer: self.opener.meter().quickest_answer(),
+            in_flight_bytes: self.flights.payload(),
+            wire_bytes: self.meter.arrived_since_last(),
+            quickest_answer: wire.quickest_answer(),
+            hungry: self.hungry,
             ..std::mem::take(&mut self.seen)
         };
         self.controller.observe(&seen, self.clock.elapsed());
+        wire.set_stall(self.controller.limits().stall);
         seen.in_flight
     }
 
@@ -332,8 +376,7 @@ impl Flow {
     }
 
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
-        self.tasks.abort_all();
-        while self.tasks.join_next().await.is_some() {}
+        self.flights.stop().await;
         self.objects.abandon().await;
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));

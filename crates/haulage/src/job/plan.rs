@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::{CopyOptions, Work};
-use crate::control::{Controller as _, FixedController, Observation};
+use crate::control::{Observation, controller};
 use crate::error::Result;
 use crate::event::{Clock, Failure};
 use crate::stage::list::{Filter, Listed, Listing};
@@ -53,7 +53,7 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     let filter = Filter::new(&options.include, &options.exclude)?;
     let work = Work::Copy { sources: sources.to_vec(), destination: destination.to_owned() };
     let round_trip = round_trip(&opener, sources, destination).await?;
-    let mut controller = FixedController::new(&options.wishes());
+    let mut controller = controller(&options.wishes(), options.max_memory);
     let seen = Observation { quickest_answer: round_trip, ..Observation::default() };
     controller.observe(&seen, Duration::ZERO);
     let limits = controller.limits();

@@ -20,6 +20,7 @@ use crate::store::{
     Attributes, BlockId, BlockRange, GetOptions, Location, ObjectMeta, Payload, Precondition, PutOptions,
     StoreOpener,
 };
+use crate::units::ByteSize;
 
 /// The name of either stream.
 const STDIO: &str = "-";
@@ -44,8 +45,7 @@ pub(crate) async fn run(
     let Work::Copy { sources, destination } = work else {
         return Err(Error::new(ErrorKind::Usage, "copy", STDIO, "only a copy can have a stream"));
     };
-    let limits = FixedController::new(&options.wishes()).limits();
-    let limits = Limits { concurrency: within_memory(&limits, options), ..limits };
+    let limits = limits(options);
     if sources[0] == STDIO {
         let to = opener.open(destination)?;
         return upload(tokio::io::stdin(), &to, options, &limits, clock).await;
@@ -54,10 +54,16 @@ pub(crate) async fn run(
     download(&from, &mut tokio::io::stdout(), &limits, clock).await
 }
 
-/// Blocks that may be held at once.
-fn within_memory(limits: &Limits, options: &CopyOptions) -> usize {
-    let blocks = options.max_memory.bytes() / limits.block_size.bytes().max(1);
-    limits.concurrency.min(blocks as usize).max(1)
+/// A stream is read in order, and what is ahead of its reader is held in memory. So its numbers do not follow the
+/// link: as many blocks as memory allows, of which the slowest link passes one in a while.
+pub(crate) fn limits(options: &CopyOptions) -> Limits {
+    const CONCURRENCY: usize = 64;
+    const BLOCK: ByteSize = ByteSize::mib(1);
+    let wishes = options.wishes();
+    let block = wishes.block_size.unwrap_or(BLOCK);
+    let blocks = (options.max_memory.bytes() / block.bytes().max(1)) as usize;
+    let concurrency = wishes.concurrency.unwrap_or(CONCURRENCY).min(blocks);
+    FixedController::new(concurrency, block, wishes.single_put_max).limits()
 }
 
 /// Reads to the end; a stream that fits one put is one, any other goes in blocks as they fill.

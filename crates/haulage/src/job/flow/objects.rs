@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Finished;
+use super::flights::{Flight, Landed};
 use crate::control::Limits;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{AttemptRecord, Clock, Failure, Method, ObjectRecord, Outcome, Proof};
@@ -85,17 +85,22 @@ impl Objects {
     }
 
     /// The next stretch of an object, without taking it.
-    pub(super) fn peek_range(&self, id: u64) -> Option<Step> {
-        self.by_id.get(&id)?.object.peek_range().map(|(step, _)| step)
+    pub(super) fn peek_range(&self, id: u64, wanted: u64) -> Option<Step> {
+        self.by_id.get(&id)?.object.peek_range(wanted)
     }
 
-    /// What a step needs to run, and the memory it will hold. `None` where the object has ended.
+    /// Halves of a stretch, to be moved instead of it.
+    pub(super) fn split(&mut self, unit: &Unit) -> Option<[Step; 2]> {
+        self.by_id.get_mut(&unit.object)?.object.split(unit.step)
+    }
+
+    /// What a step needs to run, the memory it will hold and its payload, in bytes. `None` where the object has ended.
     pub(super) fn task(
         &self,
         unit: &Unit,
         purpose: Purpose,
         options: &Arc<CopyOptions>,
-    ) -> Option<(Task, u64)> {
+    ) -> Option<(Task, u64, u64)> {
         let object = &self.by_id.get(&unit.object)?.object;
         let commit = unit.step == Step::Commit;
         let task = Task {
@@ -108,13 +113,16 @@ impl Objects {
             blocks: if commit { object.block_ids() } else { Vec::new() },
             crc64: object.crc64,
             md5: object.md5,
+            duplicate: false,
+            held: None,
         };
-        let bytes = memory(&task, object.payload(unit.step).len);
-        Some((task, bytes))
+        let len = object.payload(unit.step).len;
+        let bytes = memory(&task, len);
+        Some((task, bytes, len))
     }
 
     /// Notes that a step went into flight, and takes it out of the queue.
-    pub(super) fn taken(&mut self, unit: &Unit, now_ns: u64, schedule: &mut Schedule) {
+    pub(super) fn taken(&mut self, unit: &Unit, wanted: u64, now_ns: u64, schedule: &mut Schedule) {
         let Some(it) = self.by_id.get_mut(&unit.object) else { return };
         it.in_flight += 1;
         it.first_ns.get_or_insert(now_ns);
@@ -124,11 +132,22 @@ impl Objects {
             schedule.note_block(true);
         }
         if ranged && unit.attempt == 1 {
-            if let Some((_, true)) = it.object.next_range() {
+            if it.object.take_range(wanted) {
                 schedule.finish_large(unit.object);
             }
         } else {
             schedule.take(unit);
+        }
+    }
+
+    /// Notes that a second attempt of a step went into flight.
+    pub(super) fn duplicated(&mut self, unit: &Unit, schedule: &mut Schedule) {
+        if is_ranged(unit.step) {
+            schedule.note_block(true);
+        }
+        if let Some(it) = self.by_id.get_mut(&unit.object) {
+            it.in_flight += 1;
+            it.object.attempts += 1;
         }
     }
 
@@ -291,18 +310,22 @@ impl Objects {
     }
 
     /// The row of an attempt.
-    pub(super) fn attempt_record(&self, finished: &Finished, wait: Option<Duration>) -> AttemptRecord {
-        let Finished { unit, share, api, trace, ended_ns, result } = finished;
+    pub(super) fn attempt_record(&self, landed: &Landed, wait: Option<Duration>) -> AttemptRecord {
+        let Landed { flight: Flight { unit, share, api, trace, .. }, ended_ns, result } = landed;
         let object = self.by_id.get(&unit.object).map(|it| &it.object);
         let range = object.map(|object| object.payload(unit.step)).unwrap_or_default();
         let seen = trace.seen();
-        let error = result.as_ref().err();
+        let error = result.as_ref().and_then(|result| result.as_ref().err());
         // Read and compared, but not sent.
-        let api = if matches!(result, Ok(Done::Block { resumed: true, .. })) { "StagedBlock" } else { api };
+        let staged = matches!(result, Some(Ok(Done::Block { resumed: true, .. })));
+        let api = if staged { "StagedBlock" } else { api };
+        let overtaken = result.is_none();
         let mut phases = seen.phases;
-        if error.is_some() {
+        if error.is_some() || overtaken {
             phases.committed_ns = None;
         }
+        let fate = if overtaken { ErrorKind::Cancelled.code() } else { "ok" };
+        let cause = overtaken.then(|| "another attempt was quicker".to_owned());
         AttemptRecord {
             object_id: Some(unit.object),
             object: object.map_or_else(|| "".into(), |object| object.pair.source.name()),
@@ -313,9 +336,9 @@ impl Objects {
             lane: share.lane(),
             connection: seen.connection,
             connection_reused: seen.connection_reused,
-            fate: error.map_or("ok", |error| error.kind().code()),
+            fate: error.map_or(fate, |error| error.kind().code()),
             status: seen.status,
-            cause: error.map(|error| error.service_code().unwrap_or(error.cause()).to_owned()),
+            cause: error.map(|error| error.service_code().unwrap_or(error.cause()).to_owned()).or(cause),
             request_id: seen.request_id,
             backoff_ns: wait.map(|wait| wait.as_nanos() as u64),
             phases,

@@ -23,12 +23,12 @@ pub(super) struct ProgressMeter {
     shared: Arc<Mutex<Progress>>,
     /// Time, bytes on the wire and payload at each look, newest last.
     looks: VecDeque<(u64, u64, u64)>,
-    last_wire: u64,
+    last_arrived: u64,
 }
 
 impl ProgressMeter {
     pub(super) fn new(clock: Clock, wire: Arc<WireMeter>, shared: Arc<Mutex<Progress>>) -> Self {
-        Self { clock, wire, shared, looks: VecDeque::from([(0, 0, 0)]), last_wire: 0 }
+        Self { clock, wire, shared, looks: VecDeque::from([(0, 0, 0)]), last_arrived: 0 }
     }
 
     /// Bytes on the wire, both directions.
@@ -36,10 +36,10 @@ impl ProgressMeter {
         self.wire.sent() + self.wire.received()
     }
 
-    /// Bytes on the wire since this was last asked.
-    pub(super) fn wire_since_last(&mut self) -> u64 {
-        let wire = self.wire();
-        wire - std::mem::replace(&mut self.last_wire, wire)
+    /// Bytes that arrived, here or on the other side, since this was last asked.
+    pub(super) fn arrived_since_last(&mut self) -> u64 {
+        let arrived = self.wire.acknowledged() + self.wire.received();
+        arrived.saturating_sub(std::mem::replace(&mut self.last_arrived, arrived))
     }
 
     /// Takes a sample, and leaves it where the handle finds it.

@@ -74,6 +74,17 @@ impl Recorder {
         self.summary.integrity_retries += u64::from(retried && failed == Some(ErrorKind::Integrity));
     }
 
+    /// Counts a block that was cut in halves because it was too much for the link.
+    pub(crate) fn split(&mut self) {
+        self.summary.splits += 1;
+    }
+
+    /// Counts a second attempt beside a slow one, and what it costs.
+    pub(crate) fn duplicated(&mut self, bytes: u64) {
+        self.summary.duplicates += 1;
+        self.summary.bytes_duplicated += bytes;
+    }
+
     /// Keeps an attempt.
     pub(crate) async fn attempt(&mut self, record: AttemptRecord) {
         if let Some(rows) = &mut self.rows {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::object::{Done, Purpose};
+use super::object::{Done, Held, Purpose};
 use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::job::{CopyOptions, Overwrite};
@@ -33,6 +33,10 @@ pub(crate) struct Task {
     pub(crate) blocks: Vec<BlockId>,
     pub(crate) crc64: Option<Crc64>,
     pub(crate) md5: Option<Md5>,
+    /// This is a duplicate.
+    pub(crate) duplicate: bool,
+    /// What a duplicate has fetched, now to be written.
+    pub(crate) held: Option<Held>,
 }
 
 impl Task {
@@ -127,11 +131,22 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
 
 async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     let Pair { source, destination, meta, .. } = &*task.pair;
+    if let Some(held) = &task.held {
+        let payload = Payload::Hashed(held.bytes.clone(), held.crc64);
+        let id = writer(task)?.put_block(range, payload, trace).await?;
+        return Ok(Done::Block { id, range_checked: held.range_checked, resumed: false });
+    }
     let got = source.store.get(&source.key, &range_options(source, meta, range), trace).await?;
     same_size(source, meta.size, got.meta.size)?;
     let (stated, range_checked) = (got.crc64, got.crc64.is_some());
     let writer = writer(task)?;
-    let id = if destination.store.capabilities().streams {
+    let streams = destination.store.capabilities().streams;
+    if streams && task.duplicate {
+        let (bytes, crc64) = gather(got, &source.name()).await?;
+        check_crc64(&source.name(), crc64, stated)?;
+        return Ok(Done::Held(Held { bytes, crc64, range_checked }));
+    }
+    let id = if streams {
         let id = writer.put_block(range, got.payload, trace).await?;
         check_crc64(&source.name(), id.crc64, stated)?;
         id

@@ -5,5 +5,5 @@ mod object;
 mod retry;
 
 pub(crate) use attempt::{DIGEST_PIECE, Task, look, run};
-pub(crate) use object::{Done, Ended, Object, Purpose, Then};
-pub(crate) use retry::{backoff, pause, with_retries};
+pub(crate) use object::{Done, Ended, Held, Object, Purpose, Then};
+pub(crate) use retry::{backoff, pause, was_too_slow, with_retries};

@@ -3,15 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::control::Limits;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Method, Outcome, Proof};
 use crate::job::{CopyOptions, MethodChoice, Overwrite};
-use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
+use crate::stage::plan::{Cutter, Decision, Existing, Pair, Pieces, decide};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
-use crate::store::{BlockId, BlockRange, BlockWriter, ObjectMeta, PutResult};
+use crate::store::{BlockId, BlockRange, BlockWriter, Capabilities, ObjectMeta, PutResult};
 
 /// What the job is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,15 @@ pub(crate) enum Done {
         crc64: Option<Crc64>,
         len: u64,
     },
+    /// A duplicate of a block, in memory: it must not be written while the original still may be.
+    Held(Held),
+}
+
+/// A block that was fetched and checked, and waits to be written.
+pub(crate) struct Held {
+    pub(crate) bytes: Bytes,
+    pub(crate) crc64: Crc64,
+    pub(crate) range_checked: bool,
 }
 
 /// How an object ended.
@@ -80,7 +91,7 @@ impl Ended {
 pub(crate) enum Then {
     /// These steps become possible.
     Steps(Vec<Step>),
-    /// Blocks may now be taken by [`Object::next_range`].
+    /// Blocks may now be taken by [`Object::take_range`].
     Ranges,
     /// Nothing: others are in flight.
     Wait,
@@ -99,9 +110,8 @@ pub(crate) struct Object {
     pub(crate) bytes_done: u64,
     pieces: Pieces,
     choice: MethodChoice,
-    next_index: u64,
-    blocks: Vec<Option<BlockId>>,
-    blocks_left: u64,
+    /// Where it moves in blocks or ranges, once that has begun.
+    cutter: Option<Cutter>,
     pub(crate) writer: Option<Arc<dyn BlockWriter>>,
     /// What an interrupted run has left at the destination.
     pub(crate) staged: Arc<HashSet<BlockId>>,
@@ -131,9 +141,7 @@ impl Object {
             bytes_done: 0,
             pieces: Pieces::Whole,
             choice: options.method,
-            next_index: 0,
-            blocks: Vec::new(),
-            blocks_left: 0,
+            cutter: None,
             writer: None,
             staged: Arc::default(),
             bytes_resumed: 0,
@@ -152,14 +160,23 @@ impl Object {
 
     /// Decides in what pieces the object moves.
     pub(crate) fn cut(&mut self, limits: &Limits) {
-        let Pair { source, destination, meta, .. } = &*self.pair;
-        let (from, to) = (source.store.capabilities(), destination.store.capabilities());
-        // A comparison moves nothing to the destination, so only its reads bound the pieces.
-        let (choice, to) = match self.purpose {
-            Purpose::Copy => (self.choice, to),
-            Purpose::Verify { .. } => (MethodChoice::Auto, from),
+        let (from, to) = self.capabilities();
+        let choice = match self.purpose {
+            Purpose::Copy => self.choice,
+            Purpose::Verify { .. } => MethodChoice::Auto,
         };
-        self.pieces = Pieces::of(meta.size, limits, choice, &from, &to);
+        self.pieces = Pieces::of(self.pair.meta.size, limits, choice, &from, &to);
+    }
+
+    /// What the two sides can do.
+    fn capabilities(&self) -> (Capabilities, Capabilities) {
+        let Pair { source, destination, .. } = &*self.pair;
+        let (from, to) = (source.store.capabilities(), destination.store.capabilities());
+        match self.purpose {
+            Purpose::Copy => (from, to),
+            // A comparison moves nothing to the destination, so only its reads bound the pieces.
+            Purpose::Verify { .. } => (from, from),
+        }
     }
 
     /// The first steps.
@@ -205,33 +222,43 @@ impl Object {
     }
 
     fn open_ranges(&mut self) -> Then {
-        let count = self.pieces.count(self.pair.meta.size);
-        self.blocks = vec![None; count as usize];
-        self.blocks_left = count;
-        self.next_index = 0;
+        let (from, to) = self.capabilities();
+        let mut cutter = Cutter::new(self.pair.meta.size, &from, &to);
+        cutter.resume(self.staged.iter().map(|id| id.range));
+        self.cutter = Some(cutter);
         self.ranges_checked = true;
         Then::Ranges
     }
 
-    /// The next stretch to move or compare, and whether it is the last one; without taking it.
-    pub(crate) fn peek_range(&self) -> Option<(Step, bool)> {
-        let count = self.blocks.len() as u64;
-        if self.next_index >= count {
-            return None;
-        }
-        let range = self.pieces.range(self.pair.meta.size, self.next_index);
-        let step = match self.purpose {
-            Purpose::Copy => Step::Block(range),
-            Purpose::Verify { .. } => Step::Compare(Some(range)),
-        };
-        Some((step, self.next_index + 1 == count))
+    /// The next stretch to move or compare where one of `wanted` bytes is asked for, without taking it.
+    pub(crate) fn peek_range(&self, wanted: u64) -> Option<Step> {
+        self.cutter.as_ref()?.peek(wanted).map(|range| self.ranged(range))
     }
 
-    /// Takes the next stretch.
-    pub(crate) fn next_range(&mut self) -> Option<(Step, bool)> {
-        let next = self.peek_range()?;
-        self.next_index += 1;
-        Some(next)
+    /// Takes the next stretch; true with the last one.
+    pub(crate) fn take_range(&mut self, wanted: u64) -> bool {
+        self.cutter.as_mut().is_none_or(|cutter| {
+            cutter.take(wanted);
+            cutter.is_cut()
+        })
+    }
+
+    /// Halves of a stretch that was too much for the link, to be moved instead of it.
+    pub(crate) fn split(&mut self, step: Step) -> Option<[Step; 2]> {
+        match step {
+            Step::Block(range) => {
+                let halves = self.cutter.as_mut()?.split(range)?;
+                Some(halves.map(|half| self.ranged(half)))
+            }
+            _ => None,
+        }
+    }
+
+    fn ranged(&self, range: BlockRange) -> Step {
+        match self.purpose {
+            Purpose::Copy => Step::Block(range),
+            Purpose::Verify { .. } => Step::Compare(Some(range)),
+        }
     }
 
     /// Who may write but not look writes: what is there is replaced, as it would be anyway. Who is not
@@ -252,7 +279,12 @@ impl Object {
 
     /// The blocks in order; empty before all are there.
     pub(crate) fn block_ids(&self) -> Vec<BlockId> {
-        self.blocks.iter().flatten().copied().collect()
+        self.cutter.as_ref().map(Cutter::blocks).unwrap_or_default()
+    }
+
+    /// Bytes of blocks or ranges that have not arrived.
+    fn ranges_left(&self) -> u64 {
+        self.cutter.as_ref().map_or(0, Cutter::left)
     }
 
     /// Takes in the end of a step and says what follows.
@@ -288,13 +320,14 @@ impl Object {
             Done::Committed(put) => Then::End(self.copied(put, Method::Blocks)),
             Done::Equal { crc64, len } => {
                 self.bytes_done += len;
-                self.blocks_left = self.blocks_left.saturating_sub(1);
-                if self.blocks_left > 0 {
+                if self.bytes_done < self.pair.meta.size {
                     return Then::Wait;
                 }
-                let method = if self.blocks.is_empty() { Method::Whole } else { Method::Blocks };
+                let method = if self.cutter.is_none() { Method::Whole } else { Method::Blocks };
                 Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, method, Proof::Crc64) })
             }
+            // It is written by a step of its own.
+            Done::Held(_) => Then::Wait,
         }
     }
 
@@ -304,17 +337,14 @@ impl Object {
     }
 
     fn take_block(&mut self, id: BlockId) {
-        let Pieces::Blocks(block) = self.pieces else { return };
-        let slot = &mut self.blocks[(id.range.offset / block) as usize];
-        if slot.replace(id).is_none() {
-            self.blocks_left -= 1;
+        if self.cutter.as_mut().is_some_and(|cutter| cutter.put(id)) {
             self.bytes_done += id.range.len;
         }
     }
 
     /// With the last block and the digest there, judges the whole.
     fn when_all_there(&mut self) -> Then {
-        if self.blocks_left > 0 || self.wants_digest() {
+        if self.ranges_left() > 0 || self.wants_digest() {
             return Then::Wait;
         }
         let name = self.pair.source.name();

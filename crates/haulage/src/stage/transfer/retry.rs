@@ -37,6 +37,13 @@ pub(crate) fn backoff(error: &Error, attempt: u32, random: f64) -> Option<Durati
     }
 }
 
+/// Whether the time ran out: the same again would run out of time again.
+pub(crate) fn was_too_slow(error: &Error) -> bool {
+    error.kind() == ErrorKind::Stalled
+        || error.status() == Some(408)
+        || error.service_code() == Some("OperationTimedOut")
+}
+
 /// Waits before the attempt after `attempt`, or gives the error back.
 pub(crate) async fn pause(error: Error, attempt: u32) -> Result<()> {
     match backoff(&error, attempt, fastrand::f64()) {

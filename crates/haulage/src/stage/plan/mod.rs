@@ -1,10 +1,13 @@
 //! What to do with each object: skip it, move it whole, or move it in blocks. Pure.
 
+mod pieces;
+
 use std::sync::Arc;
 
-use crate::control::Limits;
-use crate::job::{MethodChoice, Overwrite};
-use crate::store::{BlockRange, Capabilities, ObjectMeta, Store};
+pub(crate) use pieces::{Cutter, Pieces};
+
+use crate::job::Overwrite;
+use crate::store::{ObjectMeta, Store};
 
 /// An object's place: a store and a name in it.
 #[derive(Clone, Debug)]
@@ -79,83 +82,11 @@ fn same(source: &ObjectMeta, there: &ObjectMeta) -> bool {
     }
 }
 
-/// In what pieces an object moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pieces {
-    /// One request.
-    Whole,
-    /// Blocks of this size, the last one shorter.
-    Blocks(u64),
-}
-
-impl Pieces {
-    /// Decides by size, the controller's limits, the user's choice and the bounds of both stores.
-    pub(crate) fn of(
-        size: u64,
-        limits: &Limits,
-        choice: MethodChoice,
-        from: &Capabilities,
-        to: &Capabilities,
-    ) -> Self {
-        let whole = match choice {
-            MethodChoice::Auto => size <= limits.single_put_max.bytes(),
-            MethodChoice::Whole => true,
-            MethodChoice::Ranges => size <= limits.block_size.bytes(),
-        };
-        if whole && size <= to.put_max {
-            return Self::Whole;
-        }
-        // The service bounds the number of blocks, so a very large object needs larger ones.
-        let least = size.div_ceil(to.blocks_max).max(to.block_min).max(1);
-        let mut block = limits.block_size.bytes().max(least).min(to.block_max);
-        // Where the source can vouch for a range of this size, let it.
-        if !from.local && from.range_checksum_max >= least {
-            block = block.min(from.range_checksum_max);
-        }
-        Self::Blocks(block)
-    }
-
-    /// Number of requests that carry payload.
-    pub(crate) fn count(self, size: u64) -> u64 {
-        match self {
-            Self::Whole => 1,
-            Self::Blocks(block) => size.div_ceil(block),
-        }
-    }
-
-    /// The `index`-th stretch.
-    pub(crate) fn range(self, size: u64, index: u64) -> BlockRange {
-        match self {
-            Self::Whole => BlockRange { offset: 0, len: size },
-            Self::Blocks(block) => {
-                let offset = index * block;
-                BlockRange { offset, len: block.min(size - offset) }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::checksum::Crc64;
     use crate::store::MemoryStore;
-    use crate::units::ByteSize;
-    use proptest::prelude::*;
-
-    const AZURE: Capabilities = Capabilities {
-        put_max: 5000 << 20,
-        block_max: 4000 << 20,
-        block_min: 1,
-        blocks_max: 50_000,
-        range_checksum_max: 4 << 20,
-        streams: false,
-        local: false,
-    };
-
-    fn limits(block: u64) -> Limits {
-        Limits { concurrency: 8, block_size: ByteSize::new(block), single_put_max: ByteSize::new(block) }
-    }
 
     fn pair(existing: Existing) -> Pair {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::named("plan"));
@@ -185,22 +116,5 @@ mod tests {
         assert_eq!(decide(&pair(present(same_time.clone())), Overwrite::Always), Decision::Move);
         assert_eq!(decide(&pair(present(same_time)), Overwrite::Never), Decision::Skip("there already"));
         assert_eq!(decide(&pair(Existing::Absent), Overwrite::Never), Decision::Move);
-    }
-
-    proptest! {
-        #[test]
-        fn pieces_cover_every_byte_once_within_the_bounds(size in 0u64..190 << 40, block in 1u64..100 << 20) {
-            let pieces = Pieces::of(size, &limits(block), MethodChoice::Auto, &AZURE, &AZURE);
-            let count = pieces.count(size);
-            if let Pieces::Blocks(block) = pieces {
-                prop_assert!(count <= 50_000 && block <= AZURE.block_max, "{count} blocks of {block}");
-            }
-            let (first, last) = (pieces.range(size, 0), pieces.range(size, count - 1));
-            prop_assert_eq!((first.offset, last.end()), (0, size));
-            if count > 1 {
-                prop_assert_eq!(pieces.range(size, count - 2).end(), last.offset);
-                prop_assert!(last.len > 0);
-            }
-        }
     }
 }

@@ -1,0 +1,161 @@
+//! The controller that follows the link.
+
+use std::time::Duration;
+
+use super::pieces::Pieces;
+use super::search::{Look, Search, Why};
+use super::{Controller, Limits, Observation, Wishes};
+use crate::units::{ByteRate, ByteSize, format_duration};
+
+/// An answer within this comes from the same machine or rack. The services of a cloud take longer.
+const NEAR: Duration = Duration::from_millis(2);
+
+/// A near connection gives all that the machine can take; more of them only push the bytes out of the
+/// processor's cache between reading and sending.
+const NEAR_START: usize = 8;
+
+/// A far connection is bound by its round trip, so it takes many; three doublings reach 128 in a second and a half.
+const FAR_START: usize = 16;
+
+/// Below this a connection that is lost, or slow, would be felt.
+const LEAST: usize = 4;
+
+/// Enough for 1 Gbit/s where each connection gives 4 Mbit/s. Services and firewalls begin to mind more.
+const MOST: usize = 256;
+
+/// A request whose bytes do not move for this long has stalled, where others do move.
+const STALL_MIN: Duration = Duration::from_secs(5);
+
+/// Bytes come in lumps: windows are announced when a good part of a buffer is free. A connection must be able to pass
+/// some of these within the stall deadline, and within a part of it there must be one for each connection.
+const LUMP: f64 = 64.0 * 1024.0;
+
+/// Seconds within which each connection shall pass a lump.
+const LUMP_SECONDS: f64 = 8.0;
+
+/// Chooses from what the link shows, all through the job.
+#[derive(Debug)]
+pub struct AdaptiveController {
+    wishes: Wishes,
+    search: Search,
+    pieces: Pieces,
+    quickest_answer: Option<Duration>,
+    looked: f64,
+    /// What the link gives, in bytes a second, followed over a second or two.
+    rate: f64,
+    /// Seconds for which something has been in flight.
+    busy_seconds: f64,
+}
+
+impl AdaptiveController {
+    /// Keeps to what is wished and chooses the rest; `memory` bounds the bytes in flight.
+    pub fn new(wishes: Wishes, memory: ByteSize) -> Self {
+        Self {
+            wishes,
+            search: Search::new(FAR_START, LEAST, MOST),
+            pieces: Pieces::new(memory),
+            quickest_answer: None,
+            looked: 0.0,
+            rate: 0.0,
+            busy_seconds: 0.0,
+        }
+    }
+
+    fn is_near(&self) -> bool {
+        self.quickest_answer.is_some_and(|answer| answer < NEAR)
+    }
+
+    fn locate(&mut self, answer: Duration) {
+        let was_near = self.is_near();
+        self.quickest_answer = Some(answer);
+        if self.is_near() && !was_near {
+            self.search = Search::settled(NEAR_START, LEAST, MOST);
+        }
+        self.search.set_round_trip(answer.as_secs_f64());
+        self.pieces.locate(self.is_near(), answer);
+    }
+
+    fn concurrency(&self) -> usize {
+        self.wishes.concurrency.unwrap_or_else(|| self.search.concurrency()).max(1)
+    }
+
+    /// Learns what one connection gives, and how many the link can feed at all.
+    fn weigh(&mut self, seen: &Observation, seconds: f64) {
+        if seen.in_flight == 0 || seconds <= 0.0 {
+            return;
+        }
+        self.busy_seconds += seconds;
+        let rate = seen.wire_bytes as f64 / seconds;
+        let weight = (seconds / 1.5).min(1.0);
+        self.rate += weight * (rate - self.rate);
+        // Small requests wait more than they move: they say nothing of what a connection could give.
+        let heavy = seen.in_flight_bytes / u64::from(seen.in_flight) >= 64 << 10;
+        let steady = self.busy_seconds >= 0.2;
+        if heavy && steady && seen.wire_bytes > 0 {
+            self.pieces.learn(rate / f64::from(seen.in_flight), seconds);
+        }
+        // Admission: with more connections than this, each would starve.
+        if heavy && self.busy_seconds >= 3.0 {
+            let fed = (self.rate * LUMP_SECONDS / LUMP) as usize;
+            self.search.set_most(fed.clamp(2, MOST));
+        }
+    }
+
+    fn stall(&self) -> Option<Duration> {
+        let lumps = Duration::try_from_secs_f64(8.0 * LUMP / self.pieces.connection()?).ok()?;
+        Some(lumps.max(STALL_MIN))
+    }
+}
+
+impl Controller for AdaptiveController {
+    fn limits(&self) -> Limits {
+        let concurrency = self.concurrency();
+        let block = self.pieces.block(concurrency);
+        let (few, many) = self.pieces.whole_max(block);
+        let Wishes { block_size, single_put_max, .. } = self.wishes;
+        let single = |chosen| single_put_max.or(block_size).unwrap_or(ByteSize::new(chosen));
+        Limits {
+            concurrency,
+            block_size: block_size.unwrap_or(ByteSize::new(block)),
+            block_min: block_size.unwrap_or(ByteSize::new(self.pieces.block_min())),
+            single_put_max: single(few),
+            crowd_put_max: single(many),
+            stall: self.stall(),
+        }
+    }
+
+    fn observe(&mut self, seen: &Observation, now: Duration) {
+        if let Some(answer) = seen.quickest_answer.filter(|answer| Some(*answer) != self.quickest_answer) {
+            self.locate(answer);
+        }
+        let now = now.as_secs_f64();
+        let seconds = now - std::mem::replace(&mut self.looked, now);
+        self.weigh(seen, seconds);
+        let look = Look {
+            bytes: seen.wire_bytes,
+            requests: seen.succeeded,
+            refused: seen.busy + seen.stalled,
+            hungry: seen.hungry,
+        };
+        self.search.look(look, now);
+    }
+
+    fn explain(&self) -> String {
+        let Limits { concurrency, block_size, .. } = self.limits();
+        let plural = if concurrency == 1 { "" } else { "s" };
+        let mut text = format!("{concurrency} request{plural} in flight, blocks of {block_size}");
+        let Some(answer) = self.quickest_answer else { return text };
+        let place = if self.is_near() { "near" } else { "far" };
+        text += &format!(": the service is {place} (quickest answer {})", format_duration(answer));
+        if let Some(rate) = self.pieces.connection() {
+            text += &format!(", a connection gives {}", ByteRate::bits_per_second((rate * 8.0) as u64));
+        }
+        match (self.wishes.concurrency, self.search.why()) {
+            (Some(_), _) | (None, Why::Start) => {}
+            (None, Why::Knee) => text += ", and more of them give no more",
+            (None, Why::Refused) => text += ", and the service refused more of them",
+            (None, Why::Bound) => text += ", and no more can be fed",
+        }
+        text
+    }
+}

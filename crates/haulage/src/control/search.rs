@@ -1,0 +1,381 @@
+//! How many requests in flight pay: climb while doubling pays, stay at the knee, look around now and then.
+//!
+//! Time is cut into rounds. A round lets a change settle, then measures; only rounds in which more requests would
+//! have gone out, had they been allowed, say anything about the number of them.
+
+/// What one request is worth beside its bytes: small objects are bound by their number.
+const REQUEST_WORTH: f64 = 16.0 * 1024.0;
+
+/// Doubling must give this much more to go on; a link that is not full gives nearly twice.
+const CLIMB_GAIN: f64 = 1.25;
+
+/// A quarter more in flight must give this much, ...
+const MORE_GAIN: f64 = 1.08;
+
+/// ... where it gives this much the knee is far: climb on.
+const CLIMB_AGAIN: f64 = 1.15;
+
+/// ... and a quarter fewer may cost this much, seen against the best rate known.
+const FEWER_COST: f64 = 0.97;
+
+/// A little above the knee, so that a slow connection leaves no hole.
+const KNEE_MARGIN: f64 = 1.15;
+
+/// A link that gives this part of what it gave is another link, ...
+const WORSE: f64 = 0.6;
+
+/// ... and so is one that gives this much more.
+const BETTER: f64 = 1.4;
+
+/// Below this share of refusals the service is not overloaded by us.
+const REFUSED_MIN: f64 = 0.05;
+
+/// After a refusal or a stall, this part goes on.
+const YIELD: f64 = 0.7;
+
+/// A rate that strays by this part needs one round to be judged, ...
+const ROUND_NOISE: f64 = 0.03;
+
+/// ... and none needs more than these.
+const ROUNDS_MAX: u32 = 5;
+
+/// Seconds for which a refused number is not tried again.
+const CEILING_SECONDS: f64 = 60.0;
+
+/// Seconds to stay before looking around, at first and at most: where nothing changes, looks become rare.
+const PAUSE: (f64, f64) = (1.0, 16.0);
+
+/// A round is over after so many seconds at the latest.
+const ROUND_MAX: f64 = 3.0;
+
+/// Fewer bytes than this arrive in lumps, of a segment or a window each.
+const ROUND_BYTES: u64 = 2 << 20;
+const ROUND_REQUESTS: u32 = 40;
+
+/// Why the number is what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Nothing else was tried, or needed.
+    Start,
+    /// More gave no more.
+    Knee,
+    /// The service refused more.
+    Refused,
+    /// No more are allowed.
+    Bound,
+}
+
+/// A number of requests in flight and what it gave, in bytes a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Step {
+    concurrency: usize,
+    rate: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Doubles as long as it pays.
+    Climb { before: Option<Step> },
+    /// Stays until then.
+    Hold { until: f64 },
+    /// Tries another number for some rounds, and goes back where that does not pay. What the rounds gave so far.
+    Probe { from: Step, rounds: u32, sum: f64 },
+    /// Fewer, because the service refused this share at this number.
+    Yield { from: Step, refused: f64 },
+}
+
+/// What one round has seen so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// Until when a change settles.
+    settles: f64,
+    /// The look at which it began; `None` while it settles.
+    began: Option<f64>,
+    bytes: u64,
+    requests: u32,
+    refused: u32,
+    looks: u32,
+    hungry: u32,
+}
+
+/// What happened since the last look.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Look {
+    pub(super) bytes: u64,
+    pub(super) requests: u32,
+    pub(super) refused: u32,
+    pub(super) hungry: bool,
+}
+
+/// The search.
+#[derive(Debug)]
+pub(super) struct Search {
+    concurrency: usize,
+    least: usize,
+    most: usize,
+    round_trip: f64,
+    phase: Phase,
+    round: Round,
+    /// The rate where we stay, slowly followed.
+    usual: Option<f64>,
+    /// How far rounds stray from the usual rate, as a part of it.
+    spread: f64,
+    /// Rounds in a row that fell out of the usual.
+    odd: u32,
+    pause: f64,
+    /// The number that was refused, and until when that is remembered.
+    ceiling: Option<(usize, f64)>,
+    /// The next look goes upwards.
+    upwards: bool,
+    /// Refusals of this share do not depend on how many we send.
+    futile: f64,
+    why: Why,
+}
+
+impl Search {
+    pub(super) fn new(start: usize, least: usize, most: usize) -> Self {
+        Self {
+            concurrency: start,
+            least,
+            most,
+            round_trip: 0.0,
+            phase: Phase::Climb { before: None },
+            round: Round::default(),
+            usual: None,
+            spread: 0.0,
+            odd: 0,
+            pause: PAUSE.0,
+            ceiling: None,
+            upwards: true,
+            futile: 0.0,
+            why: Why::Start,
+        }
+    }
+
+    /// A service so near that its number is known: only looks around.
+    pub(super) fn settled(start: usize, least: usize, most: usize) -> Self {
+        Self { phase: Phase::Hold { until: PAUSE.0 }, ..Self::new(start, least, most) }
+    }
+
+    pub(super) fn concurrency(&self) -> usize {
+        self.concurrency.min(self.most)
+    }
+
+    pub(super) fn why(&self) -> Why {
+        if self.concurrency >= self.most { Why::Bound } else { self.why }
+    }
+
+    pub(super) fn set_round_trip(&mut self, seconds: f64) {
+        self.round_trip = seconds;
+    }
+
+    /// No more than this from now on.
+    pub(super) fn set_most(&mut self, most: usize) {
+        self.most = most.max(1);
+        self.least = self.least.min(self.most);
+    }
+
+    /// Takes in what happened until `now`, in seconds since the job began.
+    pub(super) fn look(&mut self, look: Look, now: f64) {
+        let Some(began) = self.round.began else {
+            // From look to look, or bytes of before would count.
+            self.round.began = (now >= self.round.settles).then_some(now);
+            return;
+        };
+        self.round.refused += look.refused;
+        self.round.bytes += look.bytes;
+        self.round.requests += look.requests;
+        self.round.looks += 1;
+        self.round.hungry += u32::from(look.hungry);
+        let seconds = now - began;
+        let enough = self.round.bytes >= ROUND_BYTES || self.round.requests >= ROUND_REQUESTS;
+        // A share of few says little.
+        let enough =
+            enough && (self.round.refused == 0 || self.round.refused + self.round.requests >= ROUND_REQUESTS);
+        if seconds < self.round_min() || (!enough && seconds < ROUND_MAX) {
+            return;
+        }
+        let round = std::mem::replace(&mut self.round, Round { began: Some(now), ..Round::default() });
+        let before = self.concurrency;
+        self.end_round(&round, seconds, now);
+        if self.concurrency != before {
+            // New connections take a round trip or three, and then carry what their buffers take.
+            self.round = Round { settles: now + (3.0 * self.round_trip).clamp(0.1, 1.0), ..Round::default() };
+        }
+    }
+
+    /// Quick steps while climbing, steadier ones later.
+    fn round_min(&self) -> f64 {
+        match self.phase {
+            Phase::Climb { .. } => (2.0 * self.round_trip).clamp(0.2, 1.0),
+            _ => (4.0 * self.round_trip).clamp(0.5, 2.0),
+        }
+    }
+
+    fn end_round(&mut self, round: &Round, seconds: f64, now: f64) {
+        self.ceiling = self.ceiling.filter(|(_, until)| now < *until);
+        let rate = (round.bytes as f64 + f64::from(round.requests) * REQUEST_WORTH) / seconds;
+        if self.yielded(round, rate, now) {
+            return;
+        }
+        if f64::from(round.hungry) < 0.7 * f64::from(round.looks) || rate <= 0.0 {
+            // Too little to do, or no memory for more: no evidence. A probe is called off.
+            if let Phase::Probe { from, .. } = self.phase {
+                self.concurrency = from.concurrency;
+                self.hold(now);
+            }
+            return;
+        }
+        match self.phase {
+            Phase::Climb { before } => self.climb(before, rate, now),
+            Phase::Hold { until } => self.stay(rate, until, now),
+            Phase::Probe { from, rounds, sum } if rounds + 1 < self.rounds_needed() => {
+                self.phase = Phase::Probe { from, rounds: rounds + 1, sum: sum + rate };
+            }
+            Phase::Probe { from, rounds, sum } => {
+                self.judge(from, (sum + rate) / f64::from(rounds + 1), now);
+            }
+            Phase::Yield { .. } => {
+                self.usual = Some(rate);
+                self.hold(now);
+            }
+        }
+    }
+
+    /// Backs off where the service refuses; true where that settles the round.
+    fn yielded(&mut self, round: &Round, rate: f64, now: f64) -> bool {
+        let share = f64::from(round.refused) / f64::from(round.refused + round.requests).max(1.0);
+        if round.refused < 3 || share <= REFUSED_MIN.max(1.5 * self.futile) {
+            return false;
+        }
+        match self.phase {
+            // A service with too much to do does as much for fewer requests. This one did less and refused as often:
+            // it is not we who are too many.
+            Phase::Yield { from, refused } if share > 0.6 * refused && rate < 0.85 * from.rate => {
+                self.futile = share.max(refused);
+                self.concurrency = from.concurrency;
+                self.ceiling = None;
+                self.why = Why::Start;
+                self.phase = Phase::Climb { before: None };
+            }
+            _ => {
+                let from = Step { concurrency: self.concurrency, rate };
+                self.phase = Phase::Yield { from, refused: share };
+                self.ceiling = Some((from.concurrency, now + CEILING_SECONDS));
+                self.concurrency = self.scaled(YIELD);
+                self.why = Why::Refused;
+            }
+        }
+        true
+    }
+
+    fn climb(&mut self, before: Option<Step>, rate: f64, now: f64) {
+        let here = Step { concurrency: self.concurrency, rate };
+        match before {
+            Some(before) if rate < CLIMB_GAIN * before.rate => {
+                let knee = before.concurrency as f64 * (rate / before.rate).max(1.0) * KNEE_MARGIN;
+                self.concurrency = (knee.ceil() as usize).clamp(before.concurrency, self.concurrency);
+                self.why = Why::Knee;
+                self.usual = Some(rate.max(before.rate));
+                self.hold(now);
+            }
+            _ if self.scaled(2.0) == self.concurrency => {
+                self.usual = Some(rate);
+                self.hold(now);
+            }
+            _ => {
+                self.phase = Phase::Climb { before: Some(here) };
+                self.concurrency = self.scaled(2.0);
+            }
+        }
+    }
+
+    fn stay(&mut self, rate: f64, until: f64, now: f64) {
+        let usual = *self.usual.get_or_insert(rate);
+        let (worse, better) = (rate < WORSE * usual, rate > BETTER * usual);
+        self.odd = if worse || better { self.odd + 1 } else { 0 };
+        if self.odd >= 2 {
+            self.odd = 0;
+            self.usual = Some(rate);
+            self.pause = PAUSE.0;
+            if better {
+                self.phase = Phase::Climb { before: None };
+            } else {
+                self.probe(rate, 0.5);
+            }
+            return;
+        }
+        if self.odd > 0 {
+            return;
+        }
+        self.spread += 0.2 * ((rate - usual).abs() / usual - self.spread);
+        let usual = usual + 0.3 * (rate - usual);
+        self.usual = Some(usual);
+        if now >= until {
+            let factor = if self.upwards { 1.25 } else { 0.75 };
+            self.probe(usual, factor);
+        }
+    }
+
+    fn probe(&mut self, rate: f64, factor: f64) {
+        let from = Step { concurrency: self.concurrency, rate };
+        self.concurrency = self.scaled(factor);
+        if self.concurrency == from.concurrency {
+            // At a bound: the other way next time.
+            self.upwards = !self.upwards;
+            return;
+        }
+        self.phase = Phase::Probe { from, rounds: 0, sum: 0.0 };
+    }
+
+    /// The more the rate strays by itself, the more rounds it takes to see a difference.
+    fn rounds_needed(&self) -> u32 {
+        ((self.spread / ROUND_NOISE).powi(2) as u32 + 1).min(ROUNDS_MAX)
+    }
+
+    fn judge(&mut self, from: Step, rate: f64, now: f64) {
+        let up = self.concurrency > from.concurrency;
+        if rate > BETTER.max(1.2 * self.concurrency as f64 / from.concurrency as f64) * from.rate {
+            // More than the probe can explain: it is another link.
+            self.usual = Some(rate);
+            self.pause = PAUSE.0;
+            self.phase = Phase::Climb { before: None };
+            return;
+        }
+        let pays = if up { rate >= MORE_GAIN * from.rate } else { rate >= FEWER_COST * from.rate };
+        if pays {
+            let factor = self.concurrency as f64 / from.concurrency as f64;
+            // Giving up a little each time must not add up, so the best rate is forgotten slowly.
+            let reference = if up { rate } else { rate.max(0.99 * from.rate) };
+            self.usual = Some(reference);
+            self.pause = PAUSE.0;
+            self.why = Why::Knee;
+            self.phase = Phase::Hold { until: now };
+            if up && rate >= CLIMB_AGAIN * from.rate {
+                self.climb(None, rate, now);
+            } else {
+                self.probe(reference, factor.clamp(0.5, 1.5));
+            }
+            return;
+        }
+        // The link itself may have changed under the probe: the next rounds will tell.
+        self.concurrency = from.concurrency;
+        self.why = Why::Knee;
+        self.upwards = !up;
+        self.pause = if up { self.pause } else { (2.0 * self.pause).min(PAUSE.1) };
+        self.hold(now);
+    }
+
+    fn hold(&mut self, now: f64) {
+        self.phase = Phase::Hold { until: now + self.pause };
+    }
+
+    /// The number times `factor`, changed by one at least, within the bounds.
+    fn scaled(&self, factor: f64) -> usize {
+        let scaled = self.concurrency as f64 * factor;
+        let scaled = if factor > 1.0 { scaled.ceil() } else { scaled.floor() } as usize;
+        // Just below what was refused.
+        let most = self.ceiling.map_or(self.most, |(refused, _)| self.most.min(refused * 9 / 10));
+        scaled.clamp(self.least, most.max(self.least))
+    }
+}

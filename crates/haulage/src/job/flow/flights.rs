@@ -1,0 +1,199 @@
+//! The requests in flight, which of them lag, and what became of each.
+
+use std::collections::{HashMap, VecDeque};
+
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+
+use crate::budget::Share;
+use crate::error::Result;
+use crate::event::Clock;
+use crate::stage::schedule::{Step, Unit};
+use crate::stage::transfer::{self, Done, Task};
+use crate::trace::Trace;
+
+/// Ended requests whose times are kept.
+const KEPT: usize = 64;
+
+/// With fewer, nobody knows what is usual.
+const KNOWN_MIN: usize = 8;
+
+/// A request lags that takes this many times as long as nearly all others of its size.
+const LAGS: f64 = 3.0;
+
+/// ... and at least this long: a duplicate costs a round trip and its bytes.
+const LAGS_MIN_NS: u64 = 500_000_000;
+
+/// Below this, requests take about as long as empty ones.
+const SMALL: u64 = 64 << 10;
+
+/// A request in flight.
+pub(super) struct Flight {
+    pub(super) unit: Unit,
+    pub(super) share: Share,
+    pub(super) api: &'static str,
+    pub(super) trace: Trace,
+    /// Payload in bytes.
+    pub(super) len: u64,
+    pub(super) duplicate: bool,
+    began_ns: u64,
+    abort: AbortHandle,
+}
+
+/// A request that ended; without a result where another attempt was quicker.
+pub(super) struct Landed {
+    pub(super) flight: Flight,
+    pub(super) ended_ns: u64,
+    pub(super) result: Option<Result<Done>>,
+}
+
+/// All of them.
+pub(super) struct Flights {
+    clock: Clock,
+    tasks: JoinSet<(u64, Result<Done>)>,
+    by_id: HashMap<Id, Flight>,
+    payload: u64,
+    duplicates: usize,
+    /// Size and time of requests that ended well, newest last.
+    ended: VecDeque<(u64, u64)>,
+}
+
+impl Flights {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            tasks: JoinSet::new(),
+            by_id: HashMap::new(),
+            payload: 0,
+            duplicates: 0,
+            ended: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Payload of all in flight, in bytes.
+    pub(super) fn payload(&self) -> u64 {
+        self.payload
+    }
+
+    /// Sends a step on its way.
+    pub(super) fn start(&mut self, unit: Unit, task: Task, len: u64, share: Share, trace: Trace) {
+        let (clock, api, duplicate) = (self.clock, task.api(), task.duplicate);
+        let seen = trace.clone();
+        let abort = self.tasks.spawn(async move {
+            let result = transfer::run(&task, &seen).await;
+            (clock.now_ns(), result)
+        });
+        self.payload += len;
+        self.duplicates += usize::from(duplicate);
+        let flight = Flight { unit, share, api, trace, len, duplicate, began_ns: clock.now_ns(), abort };
+        self.by_id.insert(flight.abort.id(), flight);
+    }
+
+    /// The next one to end.
+    pub(super) async fn next(&mut self) -> Option<Landed> {
+        let ended = self.tasks.join_next_with_id().await?;
+        self.landed(ended)
+    }
+
+    /// One that has ended already.
+    pub(super) fn try_next(&mut self) -> Option<Landed> {
+        let ended = self.tasks.try_join_next_with_id()?;
+        self.landed(ended)
+    }
+
+    fn landed(&mut self, ended: Result<(Id, (u64, Result<Done>)), JoinError>) -> Option<Landed> {
+        let (id, ended_ns, result) = match ended {
+            Ok((id, (ended_ns, result))) => (id, ended_ns, Some(result)),
+            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+            Err(failed) => (failed.id(), self.clock.now_ns(), None),
+        };
+        let flight = self.by_id.remove(&id)?;
+        self.payload -= flight.len;
+        self.duplicates -= usize::from(flight.duplicate);
+        if matches!(result, Some(Ok(_))) && flight.len > 0 {
+            if self.ended.len() == KEPT {
+                self.ended.pop_front();
+            }
+            self.ended.push_back((flight.len, ended_ns.saturating_sub(flight.began_ns)));
+        }
+        Some(Landed { flight, ended_ns, result })
+    }
+
+    /// Whether another attempt of this step is in flight.
+    pub(super) fn has_twin(&self, unit: &Unit) -> bool {
+        self.duplicates > 0 && self.by_id.values().any(|flight| is_twin(flight, unit))
+    }
+
+    /// Ends the other attempts of this step: they land without a result.
+    pub(super) fn cancel_twins(&mut self, unit: &Unit) {
+        if self.duplicates > 0 {
+            self.by_id
+                .values()
+                .filter(|flight| is_twin(flight, unit))
+                .for_each(|flight| flight.abort.abort());
+        }
+    }
+
+    /// Steps that carry payload, lag, and have no duplicate yet; the one that lags most first.
+    pub(super) fn laggards(&self) -> Vec<Unit> {
+        let now = self.clock.now_ns();
+        let mut found: Vec<(u64, Unit)> = Vec::new();
+        for flight in self.by_id.values() {
+            let age = now.saturating_sub(flight.began_ns);
+            let carries = matches!(flight.unit.step, Step::Block(_) | Step::Whole) && flight.len > 0;
+            if carries && self.lags(flight.len, age) && self.alone(flight) {
+                found.push((age, flight.unit));
+            }
+        }
+        found.sort_unstable_by_key(|(age, _)| std::cmp::Reverse(*age));
+        found.into_iter().map(|(_, unit)| unit).collect()
+    }
+
+    fn alone(&self, flight: &Flight) -> bool {
+        self.by_id.values().filter(|other| is_twin(other, &flight.unit)).count() == 1
+    }
+
+    fn lags(&self, len: u64, age_ns: u64) -> bool {
+        usual(&self.ended, len).is_some_and(|usual| age_ns as f64 > LAGS * usual && age_ns > LAGS_MIN_NS)
+    }
+
+    /// Ends everything.
+    pub(super) async fn stop(&mut self) {
+        self.tasks.abort_all();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+fn is_twin(flight: &Flight, unit: &Unit) -> bool {
+    flight.unit.object == unit.object && flight.unit.step == unit.step
+}
+
+/// Time within which nine of ten requests of `len` bytes ended, scaled from those that did; in nanoseconds.
+fn usual(ended: &VecDeque<(u64, u64)>, len: u64) -> Option<f64> {
+    if ended.len() < KNOWN_MIN {
+        return None;
+    }
+    let scale = |size: u64| len.max(SMALL) as f64 / size.max(SMALL) as f64;
+    // A larger one takes longer; a smaller one may take as long, for waiting does not shrink.
+    let mut times: Vec<f64> = ended.iter().map(|(size, ns)| *ns as f64 * scale(*size).max(1.0)).collect();
+    let at = times.len() * 9 / 10;
+    Some(*times.select_nth_unstable_by(at, f64::total_cmp).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_usual_grows_with_the_size_and_passes_over_one_laggard() {
+        let mut ended: VecDeque<_> = (0..7).map(|_| (1 << 20, 100)).collect();
+        assert_eq!(usual(&ended, 1 << 20), None, "too few to tell");
+        ended.extend([(1 << 20, 100), (1 << 20, 100), (1 << 20, 100), (1 << 20, 9_000)]);
+        assert_eq!(usual(&ended, 1 << 20), Some(100.0));
+        assert_eq!(usual(&ended, 4 << 20), Some(400.0));
+        assert_eq!(usual(&ended, 1 << 10), Some(100.0));
+    }
+}

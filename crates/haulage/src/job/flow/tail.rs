@@ -1,0 +1,74 @@
+//! The end of a job: what lags is sent a second time, over connections that have nothing else to do.
+
+use super::flights::Landed;
+use super::{Flow, Unit};
+use crate::job::Overwrite;
+use crate::stage::schedule::Next;
+use crate::stage::transfer::{Held, Purpose};
+
+impl Flow {
+    /// Duplicates what lags, when slots are free because nothing is left to begin.
+    pub(super) fn duplicate_laggards(&mut self) {
+        // A duplicate of a whole object would find the object there.
+        let allowed = self.purpose == Purpose::Copy && self.options.overwrite != Overwrite::Never;
+        if !allowed || !self.listed || self.stop.is_some() {
+            return;
+        }
+        let now = self.clock.now_ns();
+        let limits = self.controller.limits();
+        if matches!(self.schedule.peek(now, limits.concurrency), Next::Step(_) | Next::BlockOf(_)) {
+            return;
+        }
+        for original in self.flights.laggards() {
+            let unit = Unit { attempt: original.attempt + 1, queued_ns: now, ..original };
+            let Some((mut task, _, len)) = self.objects.task(&unit, self.purpose, &self.options) else {
+                continue;
+            };
+            task.duplicate = true;
+            // Held in memory as a whole, whichever way it goes.
+            let Some(share) = self.budget.take(len, limits.concurrency) else { return };
+            self.objects.duplicated(&unit, &mut self.schedule);
+            self.recorder.duplicated(len);
+            self.flights.start(unit, task, len, share, self.trace(&unit));
+        }
+    }
+
+    /// Takes in an attempt that was called off because another was quicker.
+    pub(super) async fn overtaken(&mut self, landed: Landed) {
+        let unit = landed.flight.unit;
+        self.recorder.count_attempt(None, false);
+        self.record_attempt(&landed, None).await;
+        self.budget.release(landed.flight.share);
+        self.objects.came_back(&unit, &mut self.schedule);
+        if let Some(held) = self.take_held(&unit) {
+            self.write(unit, held);
+        }
+    }
+
+    /// What a duplicate of this step has fetched and not yet written.
+    pub(super) fn take_held(&mut self, unit: &Unit) -> Option<Held> {
+        let same = |(waits, _): &(Unit, Held)| waits.object == unit.object && waits.step == unit.step;
+        let at = self.held.iter().position(same)?;
+        Some(self.held.swap_remove(at).1)
+    }
+
+    /// A duplicate has all bytes. The original may have written some, and may write more until it is gone.
+    pub(super) fn hold(&mut self, unit: Unit, held: Held) {
+        if self.flights.has_twin(&unit) {
+            self.flights.cancel_twins(&unit);
+            self.held.push((unit, held));
+        } else {
+            self.write(unit, held);
+        }
+    }
+
+    /// Writes what a duplicate has fetched, when nobody else can.
+    pub(super) fn write(&mut self, unit: Unit, held: Held) {
+        let Some((mut task, _, len)) = self.objects.task(&unit, self.purpose, &self.options) else { return };
+        (task.duplicate, task.held) = (true, Some(held));
+        // The bytes are here already; only the slot is counted.
+        let share = self.budget.force(len);
+        self.objects.duplicated(&unit, &mut self.schedule);
+        self.flights.start(unit, task, len, share, self.trace(&unit));
+    }
+}

@@ -1,0 +1,273 @@
+//! The pieces of an object. Pure.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::control::Limits;
+use crate::job::MethodChoice;
+use crate::store::{BlockId, BlockRange, Capabilities};
+
+/// In what pieces an object moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pieces {
+    /// One request.
+    Whole,
+    /// Blocks of this size, the last one shorter.
+    Blocks(u64),
+}
+
+impl Pieces {
+    /// Decides by size, the controller's limits, the user's choice and the bounds of both stores.
+    pub(crate) fn of(
+        size: u64,
+        limits: &Limits,
+        choice: MethodChoice,
+        from: &Capabilities,
+        to: &Capabilities,
+    ) -> Self {
+        let whole = match choice {
+            MethodChoice::Auto => size <= limits.single_put_max.bytes(),
+            MethodChoice::Whole => true,
+            MethodChoice::Ranges => size <= limits.block_size.bytes(),
+        };
+        if whole && size <= to.put_max {
+            return Self::Whole;
+        }
+        let (least, most) = bounds(size, from, to);
+        Self::Blocks(limits.block_size.bytes().clamp(least, most))
+    }
+
+    /// Number of requests that carry payload.
+    pub(crate) fn count(self, size: u64) -> u64 {
+        match self {
+            Self::Whole => 1,
+            Self::Blocks(block) => size.div_ceil(block),
+        }
+    }
+}
+
+/// The smallest and the largest block of an object of `size` bytes.
+fn bounds(size: u64, from: &Capabilities, to: &Capabilities) -> (u64, u64) {
+    // The service bounds the number of blocks, so a very large object needs larger ones.
+    let least = size.div_ceil(to.blocks_max).max(to.block_min).max(1);
+    // Where the source can vouch for a range of this size, let it.
+    let vouched = !from.local && from.range_checksum_max >= least;
+    let most = if vouched { to.block_max.min(from.range_checksum_max) } else { to.block_max };
+    (least, most.max(least))
+}
+
+/// Splits leave room for this share of the blocks that a service allows.
+const KEPT_FOR_SPLITS: u64 = 50;
+
+/// Below twice this, a half is not worth a request.
+const SPLIT_MIN: u64 = 64 << 10;
+
+/// Cuts one object into blocks or ranges as they are wanted, and knows which are there.
+///
+/// Sizes may differ from one to the next, as the link changes. Stretches that an earlier run has staged are cut exactly so
+/// again, whatever size is wanted now.
+#[derive(Debug)]
+pub(crate) struct Cutter {
+    size: u64,
+    block_min: u64,
+    /// What the source can vouch for, where that is enough.
+    vouched_max: u64,
+    block_max: u64,
+    blocks_max: u64,
+    /// The first byte that is in no piece yet.
+    next: u64,
+    /// Pieces cut so far.
+    count: u64,
+    /// Staged by an earlier run, not yet cut; in order, without overlap.
+    staged: VecDeque<BlockRange>,
+    there: BTreeMap<u64, BlockId>,
+    left: u64,
+}
+
+impl Cutter {
+    /// An object of `size` bytes between two stores.
+    pub(crate) fn new(size: u64, from: &Capabilities, to: &Capabilities) -> Self {
+        let (block_min, vouched_max) = bounds(size, from, to);
+        let Capabilities { block_max, blocks_max, .. } = *to;
+        let (staged, there) = Default::default();
+        Self {
+            size,
+            block_min,
+            vouched_max,
+            block_max,
+            blocks_max,
+            next: 0,
+            count: 0,
+            staged,
+            there,
+            left: size,
+        }
+    }
+
+    /// Takes over the stretches of an earlier run, as far as they do not overlap.
+    pub(crate) fn resume(&mut self, staged: impl Iterator<Item = BlockRange>) {
+        let mut staged: Vec<BlockRange> =
+            staged.filter(|range| range.len > 0 && range.end() <= self.size).collect();
+        // Of those that begin together the longest: it leaves the least to send.
+        staged.sort_unstable_by_key(|range| (range.offset, u64::MAX - range.len));
+        let mut end = 0;
+        staged.retain(|range| {
+            let follows = range.offset >= end;
+            end = if follows { range.end() } else { end };
+            follows
+        });
+        // A service bounds the blocks; so many small ones would leave none for the rest.
+        if staged.len() as u64 <= self.blocks_max / 2 {
+            self.staged = staged.into();
+        }
+    }
+
+    /// The next piece where one of `wanted` bytes is asked for, without taking it.
+    pub(crate) fn peek(&self, wanted: u64) -> Option<BlockRange> {
+        let left = self.size - self.next;
+        if left == 0 {
+            return None;
+        }
+        if let Some(staged) = self.staged.front()
+            && staged.offset == self.next
+        {
+            return Some(*staged);
+        }
+        let room = self.staged.front().map_or(left, |staged| staged.offset - self.next);
+        let slots = self.blocks_max - self.blocks_max / KEPT_FOR_SPLITS;
+        let slots = slots.saturating_sub(self.count + self.staged.len() as u64).max(1);
+        let least = left.div_ceil(slots).max(self.block_min);
+        let len = wanted.min(self.vouched_max).max(least).min(self.block_max).min(room);
+        Some(BlockRange { offset: self.next, len })
+    }
+
+    /// Takes the next piece.
+    pub(crate) fn take(&mut self, wanted: u64) -> Option<BlockRange> {
+        let piece = self.peek(wanted)?;
+        if self.staged.front() == Some(&piece) {
+            self.staged.pop_front();
+        }
+        self.next = piece.end();
+        self.count += 1;
+        Some(piece)
+    }
+
+    /// Whether all pieces are cut.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.next == self.size
+    }
+
+    /// Two halves of a piece that was too much for the link; `None` where it stays as it is.
+    pub(crate) fn split(&mut self, piece: BlockRange) -> Option<[BlockRange; 2]> {
+        // On a boundary that later runs are likely to cut at as well.
+        let half = (piece.len / 2).next_multiple_of(SPLIT_MIN);
+        let enough = half >= self.block_min.max(SPLIT_MIN) && half < piece.len;
+        if !enough || self.count >= self.blocks_max {
+            return None;
+        }
+        self.count += 1;
+        let first = BlockRange { offset: piece.offset, len: half };
+        Some([first, BlockRange { offset: first.end(), len: piece.len - half }])
+    }
+
+    /// Notes a piece that has arrived; false where it was there.
+    pub(crate) fn put(&mut self, id: BlockId) -> bool {
+        let new = self.there.insert(id.range.offset, id).is_none();
+        self.left -= if new { id.range.len } else { 0 };
+        new
+    }
+
+    /// Bytes that have not arrived.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// What is there, in order.
+    pub(crate) fn blocks(&self) -> Vec<BlockId> {
+        self.there.values().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checksum::Crc64;
+    use crate::units::ByteSize;
+    use proptest::prelude::*;
+
+    const AZURE: Capabilities = Capabilities {
+        put_max: 5000 << 20,
+        block_max: 4000 << 20,
+        block_min: 1,
+        blocks_max: 50_000,
+        range_checksum_max: 4 << 20,
+        streams: false,
+        local: false,
+    };
+    const LOCAL: Capabilities = Capabilities { local: true, ..AZURE };
+
+    fn limits(block: u64) -> Limits {
+        use crate::control::{Controller as _, FixedController};
+        FixedController::new(8, ByteSize::new(block), None).limits()
+    }
+
+    fn range(offset: u64, len: u64) -> BlockRange {
+        BlockRange { offset, len }
+    }
+
+    fn put(cutter: &mut Cutter, range: BlockRange) -> bool {
+        cutter.put(BlockId { range, crc64: Crc64::EMPTY })
+    }
+
+    #[test]
+    fn what_is_staged_is_cut_alike_whatever_size_is_wanted_now() {
+        let mut cutter = Cutter::new(1000, &LOCAL, &AZURE);
+        let staged = [range(100, 50), range(100, 200), range(250, 100), range(600, 400), range(900, 200)];
+        cutter.resume(staged.into_iter());
+        let cut: Vec<_> = std::iter::from_fn(|| cutter.take(250)).collect();
+        let expected = [range(0, 100), range(100, 200), range(300, 250), range(550, 50), range(600, 400)];
+        assert_eq!(cut, expected);
+        for piece in cut {
+            assert!(put(&mut cutter, piece));
+            assert!(!put(&mut cutter, piece), "a duplicate counts once");
+        }
+        assert_eq!(cutter.left(), 0);
+    }
+
+    #[test]
+    fn a_piece_splits_until_halves_are_not_worth_it() {
+        let mut cutter = Cutter::new(1 << 20, &LOCAL, &AZURE);
+        let whole = cutter.take(1 << 20).unwrap();
+        let halves = cutter.split(whole).unwrap();
+        assert_eq!(halves, [range(0, 512 << 10), range(512 << 10, 512 << 10)]);
+        assert_eq!(cutter.split(range(0, 64 << 10)), None);
+        assert_eq!(cutter.split(range(0, 100 << 10)), Some([range(0, 64 << 10), range(64 << 10, 36 << 10)]));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_cover_every_byte_once_within_the_bounds(
+            size in 1u64..190 << 40,
+            wanted in prop::collection::vec(1u64..100 << 20, 1..20),
+            remote in any::<bool>(),
+        ) {
+            let from = if remote { AZURE } else { LOCAL };
+            let mut cutter = Cutter::new(size, &from, &AZURE);
+            let (mut end, mut count) = (0, 0);
+            while let Some(piece) = cutter.take(wanted[count % wanted.len()]) {
+                prop_assert_eq!(piece.offset, end);
+                prop_assert!(piece.len > 0 && piece.len <= AZURE.block_max);
+                end = piece.end();
+                count += 1;
+            }
+            prop_assert_eq!(end, size);
+            prop_assert!(count <= 50_000, "{count} blocks");
+            prop_assert!(cutter.is_cut());
+        }
+
+        #[test]
+        fn the_planned_size_keeps_the_number_of_blocks(size in 0u64..190 << 40, block in 1u64..100 << 20) {
+            let pieces = Pieces::of(size, &limits(block), MethodChoice::Auto, &LOCAL, &AZURE);
+            prop_assert!(pieces.count(size) <= 50_000);
+        }
+    }
+}
