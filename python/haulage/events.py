@@ -185,6 +185,9 @@ class Summary(_Record):
     requests: int  #: requests sent
     retries: int  #: attempts that failed and were sent again
     integrity_retries: int  #: of these, caught by a checksum
+    splits: int  #: blocks that stalled and were sent again in halves
+    duplicates: int  #: requests sent a second time beside a slow one, near the end of the job
+    bytes_duplicated: int  #: payload of these: what being quicker cost
     elapsed_ns: int  #: wall time
     goodput_bits_per_second: int  #: verified payload over wall time
     chosen: str  #: what the controller chose and why

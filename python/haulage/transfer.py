@@ -42,11 +42,12 @@ class StoreOptions(TypedDict, total=False):
 class Options(StoreOptions, total=False):
     """How to copy; besides these all of :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
 
-    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: 8 for a service that answers
-        within 2 ms, else 64.
-    block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: 4 MiB for a service
-        that answers within 2 ms, else 1 MiB.
-    single_put_max: Objects up to this size travel in one request, ``"auto"`` or a size. Default auto.
+    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: as many as pay, found while
+        the job runs, because the best number changes with the link.
+    block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: two seconds of what a
+        connection gives, from 64 KiB to 4 MiB.
+    single_put_max: Objects up to this size travel in one request, ``"auto"`` or a size. Default auto:
+        one block, or four where there are many objects.
     method: ``"whole"`` sends every object in one request, ``"ranges"`` never does where there is
         more than one block. Default ``"auto"``: by size.
     checksum: ``"crc64"``, ``"md5"`` or ``"none"`` on the wire; a CRC64 is stored in any case. Default

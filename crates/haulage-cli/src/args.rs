@@ -88,13 +88,13 @@ pub struct SelectArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transfer")]
 pub struct TransferArgs {
-    /// Requests in flight; auto is 8 for a service within 2 ms, else 64
+    /// Requests in flight; auto finds as many as pay, while the job runs
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = value::concurrency)]
     pub concurrency: Setting<usize>,
-    /// Size of blocks and ranges; auto is 4MiB for a service within 2 ms, else 1MiB
+    /// Size of blocks and ranges; auto follows the link, from 64KiB to 4MiB
     #[arg(long, value_name = "auto|SIZE", default_value = "auto", value_parser = value::size_setting)]
     pub block_size: Setting<ByteSize>,
-    /// Objects up to this size travel in one request; auto is the block size
+    /// Objects up to this size travel in one request; auto is one block, four among many objects
     #[arg(long, value_name = "auto|SIZE", default_value = "auto", value_parser = value::size_setting)]
     pub single_put_max: Setting<ByteSize>,
     /// How large objects travel: auto, whole or ranges

@@ -31,6 +31,9 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
     let resumed = ByteSize::new(summary.bytes_resumed);
     add(summary.bytes_resumed, format!("resumed: {resumed} were there from an interrupted run"));
     add(summary.retries, retried(summary));
+    let twice = ByteSize::new(summary.bytes_duplicated);
+    let requests = count(summary.duplicates, "request");
+    add(summary.duplicates, format!("duplicated: {requests} that lagged ({twice} sent twice)"));
     add(
         summary.objects_unproven,
         format!(

@@ -23,11 +23,7 @@ const LEAST: usize = 4;
 /// Enough for 1 Gbit/s where each connection gives 4 Mbit/s. Services and firewalls begin to mind more.
 const MOST: usize = 256;
 
-/// A request whose bytes do not move for this long has stalled, where others do move.
-const STALL_MIN: Duration = Duration::from_secs(5);
-
-/// Bytes come in lumps: windows are announced when a good part of a buffer is free. A connection must be able to pass
-/// some of these within the stall deadline, and within a part of it there must be one for each connection.
+/// Bytes come in lumps: windows are announced when a good part of a buffer is free.
 const LUMP: f64 = 64.0 * 1024.0;
 
 /// Seconds within which each connection shall pass a lump.
@@ -91,7 +87,7 @@ impl AdaptiveController {
         // Small requests wait more than they move: they say nothing of what a connection could give.
         let heavy = seen.in_flight_bytes / u64::from(seen.in_flight) >= 64 << 10;
         let steady = self.busy_seconds >= 0.2;
-        if heavy && steady && seen.wire_bytes > 0 {
+        if heavy && steady && (seen.wire_bytes > 0 || self.pieces.connection().is_some()) {
             self.pieces.learn(rate / f64::from(seen.in_flight), seconds);
         }
         // Admission: with more connections than this, each would starve.
@@ -99,11 +95,6 @@ impl AdaptiveController {
             let fed = (self.rate * LUMP_SECONDS / LUMP) as usize;
             self.search.set_most(fed.clamp(2, MOST));
         }
-    }
-
-    fn stall(&self) -> Option<Duration> {
-        let lumps = Duration::try_from_secs_f64(8.0 * LUMP / self.pieces.connection()?).ok()?;
-        Some(lumps.max(STALL_MIN))
     }
 }
 
@@ -120,7 +111,6 @@ impl Controller for AdaptiveController {
             block_min: block_size.unwrap_or(ByteSize::new(self.pieces.block_min())),
             single_put_max: single(few),
             crowd_put_max: single(many),
-            stall: self.stall(),
         }
     }
 

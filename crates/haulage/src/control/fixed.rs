@@ -19,7 +19,6 @@ impl FixedController {
             block_min: block_size,
             single_put_max,
             crowd_put_max: single_put_max,
-            stall: None,
         })
     }
 }

@@ -30,8 +30,6 @@ pub struct Limits {
     pub single_put_max: ByteSize,
     /// The same where there are many objects, so that no slot is idle while a few travel whole.
     pub crowd_put_max: ByteSize,
-    /// Give up a request whose bytes have not moved for this long; `None` leaves it to the user's bound.
-    pub stall: Option<Duration>,
 }
 
 impl Limits {

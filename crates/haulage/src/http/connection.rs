@@ -176,38 +176,42 @@ fn poll_incoming(body: &mut Incoming) -> Poll<Result<Option<Bytes>, BodyFailure>
     }
 }
 
+/// Others must have moved so much each, ...
+const SHARE_MIN: u64 = 512 << 10;
+
+/// ... and for so long, before one that moved nothing has stalled. Bytes come in lumps of a window, 64 KiB and more.
+const SILENCE_MIN: Duration = Duration::from_secs(5);
+
 /// Sees that bytes move.
 ///
-/// Counters are compared eight times within the timeout, not at every byte; the timer goes on
+/// Two deadlines: the user's, whatever the link does; and a shorter one where only this connection is silent, for then
+/// it is not the link. Counters are compared eight times within the deadline, not at every byte; the timer goes on
 /// from one exchange to the next, so that a small request never touches it.
 struct StallWatch {
-    /// The user's bound; the controller's may be shorter.
     timeout: Duration,
     meter: Arc<WireMeter>,
     timer: Option<Pin<Box<Sleep>>>,
     moved: u64,
     acked: Option<u64>,
     since: Instant,
+    /// What each connection had moved on average at that time.
+    share: u64,
 }
 
 impl StallWatch {
     fn new(timeout: Duration, meter: Arc<WireMeter>) -> Self {
-        Self { timeout, meter, timer: None, moved: 0, acked: None, since: Instant::now() }
+        Self { timeout, meter, timer: None, moved: 0, acked: None, since: Instant::now(), share: 0 }
     }
 
     fn begin(&mut self, traffic: &Traffic) {
         self.moved = traffic.moved();
         self.since = Instant::now();
-    }
-
-    /// The deadline while bytes should move.
-    fn moving(&self) -> Duration {
-        self.meter.stall().map_or(self.timeout, |stall| stall.min(self.timeout))
+        self.share = self.meter.share();
     }
 
     /// Ready when nothing has moved for the whole time, which it gives.
     fn poll(&mut self, cx: &mut Context<'_>, traffic: &Traffic) -> Poll<Duration> {
-        let pause = (self.moving() / 8).max(Duration::from_millis(5));
+        let pause = (self.timeout.min(SILENCE_MIN) / 8).max(Duration::from_millis(5));
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
         loop {
             std::task::ready!(timer.as_mut().poll(cx));
@@ -217,13 +221,15 @@ impl StallWatch {
             let progress = moved != self.moved || acked != self.acked || traffic.is_paced();
             if progress {
                 (self.moved, self.acked, self.since) = (moved, acked, now);
+                self.share = self.meter.share();
                 continue;
             }
+            let silent = now.duration_since(self.since);
+            let share = self.meter.share().saturating_sub(self.share);
             // A server that has the whole request may think for as long as the user allows.
-            let stalls = self.meter.stall().filter(|_| !traffic.is_servers_turn());
-            let deadline = stalls.map_or(self.timeout, |stall| stall.min(self.timeout));
-            if now.duration_since(self.since) >= deadline {
-                return Poll::Ready(deadline);
+            let alone = share >= SHARE_MIN && !traffic.is_servers_turn();
+            if silent >= self.timeout || (silent >= SILENCE_MIN && alone) {
+                return Poll::Ready(silent);
             }
         }
     }

@@ -13,8 +13,6 @@ pub struct WireMeter {
     received: AtomicU64,
     /// Quickest answer to a small request; 0 for none yet.
     answer_ns: AtomicU64,
-    /// Deadline for requests whose bytes do not move; 0 for none but the user's.
-    stall_ns: AtomicU64,
     /// What the other side has acknowledged of connections that are closed.
     acknowledged: AtomicU64,
     open: Mutex<Vec<Arc<Traffic>>>,
@@ -44,13 +42,10 @@ impl WireMeter {
         self.acknowledged.load(Ordering::Relaxed) + there
     }
 
-    /// Sets the deadline for requests whose bytes do not move; the user's bound holds beside it.
-    pub fn set_stall(&self, deadline: Option<Duration>) {
-        self.stall_ns.store(deadline.map_or(0, |stall| stall.as_nanos() as u64), Ordering::Relaxed);
-    }
-
-    pub(super) fn stall(&self) -> Option<Duration> {
-        Some(self.stall_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0).map(Duration::from_nanos)
+    /// How much each connection has moved on average, idle ones included.
+    pub(super) fn share(&self) -> u64 {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).len() as u64;
+        (self.sent() + self.received()) / open.max(1)
     }
 
     pub(super) fn opened(&self, traffic: &Arc<Traffic>) {

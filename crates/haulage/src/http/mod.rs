@@ -157,7 +157,8 @@ impl HttpClient {
         trace: &Trace,
     ) -> Response<ResponseBody> {
         connection.mark_head(trace);
-        if let Some(ns) = connection.answer_ns() {
+        // A refusal may come before the request has left.
+        if let Some(ns) = connection.answer_ns().filter(|_| answer.status().is_success()) {
             self.0.meter.note_answer(ns);
         }
         answer.map(|incoming| ResponseBody::new(incoming, connection, &self.0.pool, call, trace))

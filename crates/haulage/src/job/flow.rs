@@ -3,6 +3,7 @@
 //! One task owns all state and makes all decisions; requests run beside it and report back. So nothing here
 //! needs a lock, and what happens next is always a function of what is known.
 
+mod attempts;
 mod flights;
 mod objects;
 mod progress;
@@ -303,8 +304,7 @@ impl Flow {
 
     async fn record_attempt(&mut self, landed: &Landed, wait: Option<Duration>) {
         if self.recorder.wants_attempts() {
-            let record = self.objects.attempt_record(landed, wait);
-            self.recorder.attempt(record).await;
+            self.recorder.attempt(landed.record(wait)).await;
         }
     }
 
@@ -354,7 +354,6 @@ impl Flow {
             ..std::mem::take(&mut self.seen)
         };
         self.controller.observe(&seen, self.clock.elapsed());
-        wire.set_stall(self.controller.limits().stall);
         seen.in_flight
     }
 

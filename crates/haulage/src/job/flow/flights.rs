@@ -1,12 +1,14 @@
 //! The requests in flight, which of them lag, and what became of each.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use crate::budget::Share;
 use crate::error::Result;
 use crate::event::Clock;
+use crate::stage::plan::Pair;
 use crate::stage::schedule::{Step, Unit};
 use crate::stage::transfer::{self, Done, Task};
 use crate::trace::Trace;
@@ -34,7 +36,7 @@ pub(super) struct Flight {
     pub(super) trace: Trace,
     /// Payload in bytes.
     pub(super) len: u64,
-    pub(super) duplicate: bool,
+    pub(super) pair: Arc<Pair>,
     began_ns: u64,
     abort: AbortHandle,
 }
@@ -52,7 +54,8 @@ pub(super) struct Flights {
     tasks: JoinSet<(u64, Result<Done>)>,
     by_id: HashMap<Id, Flight>,
     payload: u64,
-    duplicates: usize,
+    /// Whether there ever was a second attempt beside a first.
+    duplicated: bool,
     /// Size and time of requests that ended well, newest last.
     ended: VecDeque<(u64, u64)>,
 }
@@ -64,7 +67,7 @@ impl Flights {
             tasks: JoinSet::new(),
             by_id: HashMap::new(),
             payload: 0,
-            duplicates: 0,
+            duplicated: false,
             ended: VecDeque::new(),
         }
     }
@@ -80,15 +83,15 @@ impl Flights {
 
     /// Sends a step on its way.
     pub(super) fn start(&mut self, unit: Unit, task: Task, len: u64, share: Share, trace: Trace) {
-        let (clock, api, duplicate) = (self.clock, task.api(), task.duplicate);
+        let (clock, api, pair) = (self.clock, task.api(), Arc::clone(&task.pair));
+        self.duplicated |= task.duplicate;
         let seen = trace.clone();
         let abort = self.tasks.spawn(async move {
             let result = transfer::run(&task, &seen).await;
             (clock.now_ns(), result)
         });
         self.payload += len;
-        self.duplicates += usize::from(duplicate);
-        let flight = Flight { unit, share, api, trace, len, duplicate, began_ns: clock.now_ns(), abort };
+        let flight = Flight { unit, share, api, trace, len, pair, began_ns: clock.now_ns(), abort };
         self.by_id.insert(flight.abort.id(), flight);
     }
 
@@ -112,7 +115,6 @@ impl Flights {
         };
         let flight = self.by_id.remove(&id)?;
         self.payload -= flight.len;
-        self.duplicates -= usize::from(flight.duplicate);
         if matches!(result, Some(Ok(_))) && flight.len > 0 {
             if self.ended.len() == KEPT {
                 self.ended.pop_front();
@@ -124,12 +126,12 @@ impl Flights {
 
     /// Whether another attempt of this step is in flight.
     pub(super) fn has_twin(&self, unit: &Unit) -> bool {
-        self.duplicates > 0 && self.by_id.values().any(|flight| is_twin(flight, unit))
+        self.duplicated && self.by_id.values().any(|flight| is_twin(flight, unit))
     }
 
     /// Ends the other attempts of this step: they land without a result.
     pub(super) fn cancel_twins(&mut self, unit: &Unit) {
-        if self.duplicates > 0 {
+        if self.duplicated {
             self.by_id
                 .values()
                 .filter(|flight| is_twin(flight, unit))

@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::flights::{Flight, Landed};
 use crate::control::Limits;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{AttemptRecord, Clock, Failure, Method, ObjectRecord, Outcome, Proof};
+use crate::event::{Clock, Failure, Method, ObjectRecord, Outcome, Proof};
 use crate::job::{CopyOptions, Overwrite};
 use crate::stage::record::Recorder;
 use crate::stage::schedule::{Schedule, Step, Unit};
@@ -307,43 +305,6 @@ impl Objects {
     pub(super) async fn extra(&mut self, name: String, recorder: &mut Recorder, clock: Clock) {
         let record = ObjectRecord { destination: name.into(), outcome: Outcome::Extra, ..unmoved(clock) };
         recorder.object(record).await;
-    }
-
-    /// The row of an attempt.
-    pub(super) fn attempt_record(&self, landed: &Landed, wait: Option<Duration>) -> AttemptRecord {
-        let Landed { flight: Flight { unit, share, api, trace, .. }, ended_ns, result } = landed;
-        let object = self.by_id.get(&unit.object).map(|it| &it.object);
-        let range = object.map(|object| object.payload(unit.step)).unwrap_or_default();
-        let seen = trace.seen();
-        let error = result.as_ref().and_then(|result| result.as_ref().err());
-        // Read and compared, but not sent.
-        let staged = matches!(result, Some(Ok(Done::Block { resumed: true, .. })));
-        let api = if staged { "StagedBlock" } else { api };
-        let overtaken = result.is_none();
-        let mut phases = seen.phases;
-        if error.is_some() || overtaken {
-            phases.committed_ns = None;
-        }
-        let fate = if overtaken { ErrorKind::Cancelled.code() } else { "ok" };
-        let cause = overtaken.then(|| "another attempt was quicker".to_owned());
-        AttemptRecord {
-            object_id: Some(unit.object),
-            object: object.map_or_else(|| "".into(), |object| object.pair.source.name()),
-            api,
-            offset_bytes: range.offset,
-            size_bytes: range.len,
-            attempt: unit.attempt,
-            lane: share.lane(),
-            connection: seen.connection,
-            connection_reused: seen.connection_reused,
-            fate: error.map_or(fate, |error| error.kind().code()),
-            status: seen.status,
-            cause: error.map(|error| error.service_code().unwrap_or(error.cause()).to_owned()).or(cause),
-            request_id: seen.request_id,
-            backoff_ns: wait.map(|wait| wait.as_nanos() as u64),
-            phases,
-            ended_ns: *ended_ns,
-        }
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct ProgressMeter {
     clock: Clock,
     wire: Arc<WireMeter>,
     shared: Arc<Mutex<Progress>>,
-    /// Time, bytes on the wire and payload at each look, newest last.
+    /// Time, bytes that arrived and payload at each look, newest last.
     looks: VecDeque<(u64, u64, u64)>,
     last_arrived: u64,
 }
@@ -36,9 +36,13 @@ impl ProgressMeter {
         self.wire.sent() + self.wire.received()
     }
 
+    fn arrived(&self) -> u64 {
+        self.wire.acknowledged() + self.wire.received()
+    }
+
     /// Bytes that arrived, here or on the other side, since this was last asked.
     pub(super) fn arrived_since_last(&mut self) -> u64 {
-        let arrived = self.wire.acknowledged() + self.wire.received();
+        let arrived = self.arrived();
         arrived.saturating_sub(std::mem::replace(&mut self.last_arrived, arrived))
     }
 
@@ -76,12 +80,12 @@ impl ProgressMeter {
 
     /// Bytes per second: of the wire, or of the payload where nothing crosses a wire.
     fn rate(&mut self, now: u64, payload: u64) -> f64 {
-        self.looks.push_back((now, self.wire(), payload));
+        self.looks.push_back((now, self.arrived(), payload));
         while self.looks.len() > 2 && self.looks[0].0 + WINDOW_NS < now {
             self.looks.pop_front();
         }
         let (then, wire_then, payload_then) = self.looks[0];
-        let wire = self.wire().saturating_sub(wire_then);
+        let wire = self.arrived().saturating_sub(wire_then);
         let moved = wire.max(payload.saturating_sub(payload_then));
         if now > then { moved as f64 / ((now - then) as f64 / 1e9) } else { 0.0 }
     }

@@ -1,0 +1,112 @@
+"""`haul cp` finds its own way: over slow links, past what stalls and what refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trees
+from command import Haul, Result
+from conftest import StartEmulator
+from endpoints import Endpoint
+
+MIB = 1 << 20
+
+
+def blocks(went: Result) -> list[dict[str, object]]:
+    """Attempts of `went` that carried a block up."""
+    return [attempt for attempt in went.of("attempt") if attempt["api"] == "PutBlock"]
+
+
+@pytest.mark.parametrize("link", ["none", "rtt=20ms,conn=40mbit,total=400mbit"])
+def test_cp_sends_what_stalls_a_second_time_and_does_not_wait(
+    link: str, start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    endpoint = start_emulator(link=link, faults="stall=3%,seed=3")
+    container = endpoint.container()
+    haul = haul_at(endpoint)
+    file = trees.random_file(tmp_path / "file.bin", 48 * MIB)
+    how = ("--json", "--block-size", "512KiB", "--stall-timeout", "20s")
+
+    up = haul("cp", file, container.az("file.bin"), *how)
+    down = haul("cp", container.az("file.bin"), "back.bin", *how)
+    assert (haul.folder / "back.bin").read_bytes() == file.read_bytes()
+    for went in (up, down):
+        summary = went.summary
+        assert summary["duplicates"] > 0, "nothing stalled"
+        assert summary["bytes_duplicated"] <= 32 * (MIB // 2)
+        overtaken = [attempt for attempt in went.of("attempt") if attempt["fate"] == "cancelled"]
+        assert 0 < len(overtaken) <= summary["duplicates"]
+        assert all(attempt["cause"] == "another attempt was quicker" for attempt in overtaken)
+        assert summary["requests"] == len(went.of("attempt"))
+
+
+def test_cp_cuts_what_stalls_in_halves(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    endpoint = start_emulator(faults="stall=10%,seed=5")
+    container = endpoint.container()
+    haul = haul_at(endpoint)
+    file = trees.random_file(tmp_path / "file.bin", 16 * MIB)
+    # One at a time, so that nothing is duplicated.
+    how = ("--json", "--block-size", "1MiB", "--concurrency", "1", "--stall-timeout", "500ms")
+    went = haul("cp", file, container.az("file.bin"), *how)
+    stalled = [attempt for attempt in blocks(went) if attempt["fate"] == "stalled"]
+    assert went.summary["splits"] == len([a for a in stalled if a["size_bytes"] >= 2 * 64 << 10]) > 0
+    assert {MIB, MIB // 2} <= {attempt["size_bytes"] for attempt in blocks(went)}
+    assert container.contents() == {"file.bin": file.read_bytes()}
+
+
+def test_cp_over_a_slow_link_does_not_time_out(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    endpoint = start_emulator(link="rtt=100ms,total=2mbit")
+    container = endpoint.container()
+    haul = haul_at(endpoint)
+    file = trees.random_file(tmp_path / "file.bin", 3 * MIB)
+    went = haul("cp", file, container.az("file.bin"), "--json")
+    assert {attempt["fate"] for attempt in went.of("attempt")} == {"ok"}
+    assert all(attempt["size_bytes"] <= 512 << 10 for attempt in blocks(went))
+    # At 2 Mbit/s it takes 12.6 s; less is what still lies in buffers.
+    assert went.summary["elapsed_ns"] < 18e9
+    assert "far" in went.summary["chosen"]
+
+
+def test_cp_asks_a_service_that_refuses_hardly_more_than_needed(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    endpoint = start_emulator(faults="busy=30%,seed=7")
+    container = endpoint.container()
+    haul = haul_at(endpoint)
+    file = trees.random_file(tmp_path / "file.bin", 64 * MIB)
+    went = haul("cp", file, container.az("file.bin"), "--json", "--block-size", "256KiB")
+    needed = len([attempt for attempt in went.of("attempt") if attempt["fate"] == "ok"])
+    assert went.summary["requests"] <= 1.6 * needed
+    assert container.contents() == {"file.bin": file.read_bytes()}
+
+
+def test_cp_goes_on_from_blocks_of_another_size(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    endpoint = start_emulator(link="rtt=5ms,total=80mbit")
+    container = endpoint.container()
+    haul = haul_at(endpoint)
+    file = trees.random_file(tmp_path / "file.bin", 16 * MIB)
+    first = haul.start(
+        "cp", file, container.az("file.bin"), "--json", "--block-size", "256KiB", "--concurrency", "4"
+    )
+    assert first.stdout is not None
+    staged = 0
+    for line in first.stdout:
+        staged += b'"PutBlock"' in line and b'"ok"' in line
+        if staged == 20:
+            first.kill()
+            break
+    first.communicate()
+
+    again = haul("cp", file, container.az("file.bin"), "--json", "--block-size", "1MiB")
+    assert again.summary["bytes_resumed"] >= 20 * (256 << 10)
+    sent = sum(attempt["size_bytes"] for attempt in blocks(again))
+    assert sent == 16 * MIB - again.summary["bytes_resumed"]
+    assert container.contents() == {"file.bin": file.read_bytes()}
