@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -46,6 +47,8 @@ def main() -> int:
         for case in CASES:
             print(f"{case.group:<9} {case.name:<13} {case.title:<31} {', '.join(case.arms)}")
         return 0
+    # Ends as on Ctrl-C, so that no server and no file in memory stays behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     tools = find(given.tools.split(","))
     plan = list(planned(given, list(tools)))
     # A look proves nothing, so it is kept apart from what does.
