@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python check bench docs clean lock must-show peers help
+.PHONY: build demo test test-rust test-python check bench bench-peers peers-bench docs clean lock must-show peers help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -12,6 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 STAMPS := build/stamps
 BIN := .venv/bin
 RCLONE_VERSION := v1.76.0
+VERSITYGW_VERSION := v1.8.0
 
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
@@ -20,7 +21,7 @@ help:
 	@echo "make demo    see it work, against an endpoint on this machine"
 	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
 	@echo "make check   format, lint, types, stubs, import rules, documents"
-	@echo "make bench   the benchmarks"
+	@echo "make bench   the benchmarks against two movers; bench-peers: against all, for hours"
 
 build: $(STAMPS)/engine
 
@@ -89,7 +90,27 @@ check: build $(STAMPS)/demo
 
 # ARGS=--quick for a look.
 bench: build peers
-	$(BIN)/python benchmarks/run.py $(ARGS)
+	$(BIN)/python benchmarks/run.py --short --rounds 3 --tools haul,rclone,azcopy $(ARGS)
+
+# All cases, all movers, both servers, and the chart; ARGS as above, such as --only wan-up.
+bench-peers: build peers peers-bench $(STAMPS)/demo
+	$(BIN)/python benchmarks/run.py --chart $(ARGS)
+
+# The libraries, the second server, and an S3 server for s5cmd.
+peers-bench: $(STAMPS)/peers-bench build/nginx/usr/sbin/nginx build/bin/versitygw
+
+$(STAMPS)/peers-bench: requirements/peers.lock
+	$(PYTHON) -m venv build/peers
+	build/peers/bin/pip install --quiet --requirement requirements/peers.lock
+	@mkdir -p $(STAMPS) && touch $@
+
+build/nginx/usr/sbin/nginx:
+	sh benchmarks/peers/nginx.sh build/nginx
+
+# Optional: without it the rows of S3 are left out.
+build/bin/versitygw:
+	@mkdir -p build/bin
+	-GOBIN=$(CURDIR)/build/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 
 docs: build
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator
@@ -102,6 +123,8 @@ lock: $(STAMPS)/venv
 	    --output-file requirements/dev.lock pyproject.toml
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --output-file requirements/demo.lock requirements/demo.in
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
+	    --no-emit-find-links --no-emit-trusted-host --output-file requirements/peers.lock requirements/peers.in
 	cd tests && npm install --package-lock-only --ignore-scripts --loglevel=error
 
 clean:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from resource import RUSAGE_SELF, getrusage
+from threading import Event, Timer
 
 HERE = Path(__file__).parent
 #: What a person has set for real accounts or tuning must not take part.
@@ -31,67 +32,87 @@ class Weight:
     cpu_s: float
     max_rss_mib: float  #: never below this interpreter's own, `rss_floor_mib` in the facts
     exit_code: int
+    timed_out: bool  #: killed, because it took too long
 
 
-def weigh(line: Sequence[str | Path], env: Mapping[str, str]) -> Weight:
-    """Run ``line`` with its output discarded and return what it cost, by wait4."""
+def weigh(
+    line: Sequence[str | Path], env: Mapping[str, str], *, limit_s: float = 600, says: Path | None = None
+) -> Weight:
+    """Run ``line`` and return what it cost, by wait4. Its output is discarded, or goes to the file ``says``.
+
+    After ``limit_s`` it is killed, with all that it started, which its weight tells.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    began = time.perf_counter()
-    process = subprocess.Popen(
-        [str(word) for word in line], env=kept | dict(env), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    assert process.stderr is not None
-    said = process.stderr.read()
-    _, status, used = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - began
-    process.stderr.close()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.stderr.write(said.decode(errors="replace")[-2000:])
-    return Weight(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, process.returncode)
+    late = Event()
+    with (says or Path(os.devnull)).open("wb") as out, tempfile.TemporaryFile() as errors:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [str(word) for word in line],
+            env=kept | dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            start_new_session=True,
+        )
 
+        def kill() -> None:
+            late.set()
+            os.killpg(process.pid, signal.SIGKILL)
 
-@dataclass(frozen=True)
-class Task:
-    """Work that every arm does alike."""
-
-    name: str
-    size_bytes: int
-    objects: int
+        timer = Timer(limit_s, kill)
+        timer.start()
+        try:
+            _, status, used = os.wait4(process.pid, 0)
+        except BaseException:  # In a session of its own, it does not see our Ctrl-C.
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            timer.cancel()
+        wall = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            errors.seek(0)
+            sys.stderr.write(errors.read().decode(errors="replace")[-2000:])
+    cpu = used.ru_utime + used.ru_stime
+    return Weight(wall, cpu, used.ru_maxrss / 1024, process.returncode, late.is_set())
 
 
 class Rows:
     """Keeps every run as a line of JSON, beneath a first line of facts about machine and tools."""
 
-    def __init__(self, benchmark: str, versions: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, benchmark: str, versions: Mapping[str, str]) -> None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        self.path = HERE / "results" / f"{benchmark}-{stamp}.jsonl"
-        self.path.parent.mkdir(exist_ok=True)
+        self.path = folder / f"{benchmark}-{stamp}.jsonl"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._failed: list[str] = []
         self._write({"facts": facts() | {"benchmark": benchmark, "began": stamp, "versions": dict(versions)}})
+
+    def keep(self, row: Mapping[str, object]) -> None:
+        """Write a run down at once, so that a campaign cut short keeps what it has."""
+        self._write(row)
+        if row["exit_code"] != 0 or row.get("same") is False:
+            self._failed.append(f"{row['case']}: {row['arm']} failed in round {row['round']}")
+
+    def failed(self) -> list[str]:
+        """Return what failed, in words."""
+        return self._failed
 
     def _write(self, row: object) -> None:
         with self.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
 
-    def alternate(self, task: Task, arms: Mapping[str, Callable[[int], Weight]], rounds: int) -> None:
-        """Run every arm once a round, in an order shuffled anew each round, and keep each run.
 
-        What slows this machine for a while then slows all arms alike, and pairs of one round compare.
-        An arm gets the round's number and must leave nothing behind.
-        """
-        order = Random(task.name)  # The same order every time, so that a run can be repeated.
-        for number in range(rounds):
-            names = list(arms)
-            order.shuffle(names)
-            for place, arm in enumerate(names):
-                weight = arms[arm](number)
-                row = {"task": asdict(task), "arm": arm, "round": number, "place": place, **asdict(weight)}
-                self._write(row)
-                print(
-                    f"{task.name:<28} {arm:<8} round {number + 1}/{rounds}: {weight.wall_s:7.2f} s, "
-                    f"{weight.cpu_s:6.2f} CPU-s, {weight.max_rss_mib:6.0f} MiB",
-                    flush=True,
-                )
+def orders(seed: str, names: Sequence[str], rounds: int) -> Iterator[tuple[int, int, str]]:
+    """Yield round, place and name: every name once a round, in an order shuffled anew each round.
+
+    What slows this machine for a while then slows all arms alike, and pairs of one round compare.
+    """
+    order = Random(seed)  # The same order every time, so that a run can be repeated.
+    for number in range(rounds):
+        shuffled = list(names)
+        order.shuffle(shuffled)
+        for place, name in enumerate(shuffled):
+            yield number, place, name
 
 
 def facts() -> dict[str, object]:
@@ -144,18 +165,3 @@ def random_files(folder: Path, count: int, size: int) -> Path:
     for number in range(count):
         random_file(folder / f"{number:06}.bin", size)
     return folder
-
-
-def arguments(about: str, tasks: list[str], rounds: int) -> argparse.Namespace:
-    """Parse the options that all benchmarks share."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument(
-        "--quick", action="store_true", help="a sixteenth of the bytes, two rounds: does it run?"
-    )
-    parser.add_argument("--rounds", type=int, help=f"runs of every arm (default {rounds})")
-    parser.add_argument("--only", nargs="+", choices=tasks, help="only these tasks")
-    parser.add_argument("--tools", default="haul,rclone,azcopy", help="default: all that are found")
-    given = parser.parse_args()
-    given.rounds = given.rounds or (2 if given.quick else rounds)
-    given.divisor = 16 if given.quick else 1
-    return given

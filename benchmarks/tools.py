@@ -1,132 +1,196 @@
-"""The movers under test, each told the same work in its own words, and the endpoint they all use."""
+"""The movers under test, each told the same work in its own words."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import HERE, Weight, weigh
+from endpoints import ACCOUNT, BUILD, CONTAINER, Endpoint
+from harness import HERE
 
-ACCOUNT = "devstoreaccount1"
-CONTAINER = "bench"
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """`haul emulate` while it runs."""
-
-    url: str
-    connection_string: str
-    sas: str
-    scratch: Path
-
-    @property
-    def key(self) -> str:
-        """The account's key, which is public knowledge."""
-        parts = dict(part.split("=", 1) for part in self.connection_string.split(";") if part)
-        return parts["AccountKey"]
+Words = list[str]
 
 
 @dataclass(frozen=True)
-class Tool:
+class Tool(ABC):
     """A mover. ``many`` says that a name stands for a folder or a prefix, not for one object."""
 
     name: str
-    path: Path
+    start: tuple[str, ...]  #: the command that starts it
+
+    version_words = ("--version",)
 
     def version(self) -> str:
         """Return what it says of itself, in its first line."""
-        line = [str(self.path), "version" if self.name == "rclone" else "--version"]
+        line = [*self.start, *self.version_words]
         return subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
-    def up(self, at: Endpoint, source: Path, name: str, *options: str, many: bool = False) -> Weight:
+    @abstractmethod
+    def up(self, at: Endpoint, source: Path, name: str, many: bool) -> Words:
         """Upload ``source`` as ``name``."""
-        return self._run(at, self._copy(str(source), self._remote(at, name), "LocalBlob", many), options)
 
-    def down(self, at: Endpoint, name: str, target: Path, *options: str, many: bool = False) -> Weight:
-        """Download ``name`` to ``target``, then remove it again, which is not timed."""
-        weight = self._run(at, self._copy(self._remote(at, name), str(target), "BlobLocal", many), options)
-        shutil.rmtree(target) if many else target.unlink()
-        return weight
+    @abstractmethod
+    def down(self, at: Endpoint, name: str, target: Path, many: bool) -> Words:
+        """Download ``name`` to ``target``."""
 
-    def names(self, at: Endpoint, name: str) -> Weight:
-        """List all names below ``name``."""
-        words = {"haul": ["ls", "-r"], "rclone": ["lsf", "-R"], "azcopy": ["list", "--location", "Blob"]}
-        return self._run(at, [*words[self.name], self._remote(at, name)], ())
+    @abstractmethod
+    def names(self, at: Endpoint, prefix: str) -> Words:
+        """List all names below ``prefix``."""
 
-    def _remote(self, at: Endpoint, name: str) -> str:
-        forms = {
-            "haul": f"az://{CONTAINER}/{name}",
-            "rclone": f"EMU:{CONTAINER}/{name}",
-            "azcopy": f"{at.url}/{CONTAINER}/{name}?{at.sas}",
-        }
-        return forms[self.name]
+    def env(self, at: Endpoint) -> dict[str, str]:
+        """Return what it reads of the endpoint."""
+        return {}
 
-    def _copy(self, source: str, target: str, way: str, many: bool) -> list[str]:
-        if self.name == "haul":
-            return ["cp", "--progress", "none", source, target]
-        if self.name == "rclone":
-            return ["copy" if many else "copyto", source, target]
-        if many:  # A wildcard before the signature means the contents, not the folder.
-            path, mark, query = source.partition("?")
-            source = f"{path}/*{mark}{query}"
-        flags = ["--from-to", way, "--recursive", "--output-level", "quiet", "--log-level", "NONE"]
-        return ["copy", source, target, *flags]
 
-    def _run(self, at: Endpoint, words: list[str], options: tuple[str, ...]) -> Weight:
-        logs = str(at.scratch / "azcopy")
-        env = {
-            "AZURE_STORAGE_CONNECTION_STRING": at.connection_string,
+class Haul(Tool):
+    """Ours."""
+
+    def up(self, at: Endpoint, source: Path, name: str, many: bool) -> Words:
+        return ["cp", "--progress", "none", str(source), f"az://{CONTAINER}/{name}"]
+
+    def down(self, at: Endpoint, name: str, target: Path, many: bool) -> Words:
+        return ["cp", "--progress", "none", f"az://{CONTAINER}/{name}", str(target)]
+
+    def names(self, at: Endpoint, prefix: str) -> Words:
+        return ["ls", "-r", f"az://{CONTAINER}/{prefix}/"]
+
+    def env(self, at: Endpoint) -> dict[str, str]:
+        return {"AZURE_STORAGE_CONNECTION_STRING": at.connection_string}
+
+
+class Rclone(Tool):
+    """Checks an MD5 on every block, whether asked or not."""
+
+    version_words = ("version",)
+
+    def up(self, at: Endpoint, source: Path, name: str, many: bool) -> Words:
+        return ["copy" if many else "copyto", str(source), f"EMU:{CONTAINER}/{name}"]
+
+    def down(self, at: Endpoint, name: str, target: Path, many: bool) -> Words:
+        return ["copy" if many else "copyto", f"EMU:{CONTAINER}/{name}", str(target)]
+
+    def names(self, at: Endpoint, prefix: str) -> Words:
+        return ["lsf", "-R", f"EMU:{CONTAINER}/{prefix}"]
+
+    def env(self, at: Endpoint) -> dict[str, str]:
+        return {
             "RCLONE_CONFIG": os.devnull,
             "RCLONE_CONFIG_EMU_TYPE": "azureblob",
             "RCLONE_CONFIG_EMU_ACCOUNT": ACCOUNT,
             "RCLONE_CONFIG_EMU_KEY": at.key,
             "RCLONE_CONFIG_EMU_ENDPOINT": at.url,
-            "AZCOPY_LOG_LOCATION": logs,
-            "AZCOPY_JOB_PLAN_LOCATION": logs,
-            "NO_PROXY": "127.0.0.1",
         }
-        return weigh([self.path, *words, *options], env)
 
 
-def find(names: str) -> dict[str, Tool]:
+class AzCopy(Tool):
+    """Takes a signature in the URL; looks at its own state every 2 s."""
+
+    flags = ("--recursive", "--output-level", "quiet", "--log-level", "NONE")
+
+    def up(self, at: Endpoint, source: Path, name: str, many: bool) -> Words:
+        inside = f"{source}/*" if many else str(source)
+        return ["copy", inside, self._remote(at, name), "--from-to", "LocalBlob", *self.flags]
+
+    def down(self, at: Endpoint, name: str, target: Path, many: bool) -> Words:
+        # A wildcard before the signature means the contents, not the folder.
+        source = self._remote(at, f"{name}/*" if many else name)
+        return ["copy", source, str(target), "--from-to", "BlobLocal", *self.flags]
+
+    def names(self, at: Endpoint, prefix: str) -> Words:
+        return ["list", "--location", "Blob", self._remote(at, prefix)]
+
+    def env(self, at: Endpoint) -> dict[str, str]:
+        logs = str(at.scratch / "azcopy")
+        return {"AZCOPY_LOG_LOCATION": logs, "AZCOPY_JOB_PLAN_LOCATION": logs}
+
+    def _remote(self, at: Endpoint, name: str) -> str:
+        return f"{at.url}/{CONTAINER}/{name}?{at.sas}"
+
+
+class Script(Tool):
+    """A library, driven by a script in peers/ as its users would."""
+
+    version_words = ("version",)
+
+    def up(self, at: Endpoint, source: Path, name: str, many: bool) -> Words:
+        return ["up-many" if many else "up", str(source), name]
+
+    def down(self, at: Endpoint, name: str, target: Path, many: bool) -> Words:
+        return ["down-many" if many else "down", name, str(target)]
+
+    def names(self, at: Endpoint, prefix: str) -> Words:
+        return ["list", prefix]
+
+    def env(self, at: Endpoint) -> dict[str, str]:
+        return {
+            "BENCH_URL": at.url,
+            "BENCH_CONTAINER": CONTAINER,
+            "BENCH_ACCOUNT": ACCOUNT,
+            "BENCH_KEY": at.key,
+        }
+
+
+class S5cmd(Tool):
+    """Speaks S3 only, so its rows stand apart."""
+
+    version_words = ("version",)
+
+    def up(self, at: Endpoint, source: Path, name: str, many: bool) -> Words:
+        inside, into = (f"{source}/", f"{name}/") if many else (str(source), name)
+        return ["--endpoint-url", at.url, "cp", inside, f"s3://{CONTAINER}/{into}"]
+
+    def down(self, at: Endpoint, name: str, target: Path, many: bool) -> Words:
+        inside, into = (f"{name}/*", f"{target}/") if many else (name, str(target))
+        return ["--endpoint-url", at.url, "cp", f"s3://{CONTAINER}/{inside}", into]
+
+    def names(self, at: Endpoint, prefix: str) -> Words:
+        return ["--endpoint-url", at.url, "ls", f"s3://{CONTAINER}/{prefix}/*"]
+
+
+PROGRAMS: dict[str, type[Tool]] = {"haul": Haul, "rclone": Rclone, "azcopy": AzCopy, "s5cmd": S5cmd}
+SCRIPTS = {"obstore": "obstore_run.py", "azure": "azure_run.py"}
+NAMES = (*PROGRAMS, *SCRIPTS)
+
+
+def find(names: list[str]) -> dict[str, Tool]:
     """Return those of the named tools that are here.
 
-    Looks at HAUL, RCLONE and AZCOPY in the environment, then beside this interpreter, in build/bin, on PATH.
+    A program is looked for under its name in capitals in the environment, then beside this
+    interpreter, in build/bin and build/peers, on PATH; libraries in the environment build/peers, or where
+    PEERS_PYTHON says.
     """
-    found = {}
-    for name in names.split(","):
-        places = [Path(sys.executable).parent, HERE.parent / "build" / "bin"]
-        search = os.pathsep.join([*map(str, places), os.environ.get("PATH", "")])
-        path = os.environ.get(name.upper()) or shutil.which(name, path=search)
-        if path and os.access(path, os.X_OK):
-            found[name] = Tool(name, Path(path))
-        else:
-            print(f"{name} is not here or may not be run; left out (see benchmarks/peers/README.md)")
+    found: dict[str, Tool] = {}
+    for name in names:
+        tool = _script(name) if name in SCRIPTS else _program(name)
+        try:
+            if tool is None:
+                raise OSError
+            tool.version()
+            found[name] = tool
+        except (OSError, subprocess.CalledProcessError):
+            print(f"{name} is not here or does not run; left out (see benchmarks/peers/README.md)")
     if "haul" not in found:
         sys.exit("haul is not here: run `make build`, or let HAUL name it")
     return found
 
 
-@contextmanager
-def endpoint(haul: Tool, folder: Path, *options: str) -> Iterator[Endpoint]:
-    """Serve an endpoint with an empty container for as long as the context is open."""
-    line = [str(haul.path), "emulate", "--listen", "127.0.0.1:0", "--json", *options]
-    process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        said = json.loads(process.stdout.readline())
-        at = Endpoint(said["endpoint"], said["connection_string"], said["sas"], folder)
-        env = os.environ | {"AZURE_STORAGE_CONNECTION_STRING": at.connection_string}
-        subprocess.run([haul.path, "mb", "--quiet", f"az://{CONTAINER}"], env=env, check=True)
-        yield at
-    finally:
-        process.terminate()
-        process.wait()
+def _program(name: str) -> Tool | None:
+    places = [
+        Path(sys.executable).parent,
+        BUILD / "bin",
+        *BUILD.glob(f"peers/lib/*/site-packages/{name}/bin"),
+    ]
+    search = os.pathsep.join([*map(str, places), os.environ.get("PATH", "")])
+    path = os.environ.get(name.upper()) or shutil.which(name, path=search)
+    return PROGRAMS[name](name, (path,)) if path else None
+
+
+def _script(name: str) -> Tool | None:
+    python = Path(os.environ.get("PEERS_PYTHON", BUILD / "peers/bin/python"))
+    script = HERE / "peers" / SCRIPTS[name]
+    return Script(name, (str(python), str(script))) if python.exists() else None
