@@ -13,13 +13,13 @@ use crate::stage::schedule::{Step, Unit};
 use crate::stage::transfer::{self, Done, Task};
 use crate::trace::Trace;
 
-/// Ended requests whose times are kept.
-const KEPT: usize = 64;
+/// Ended requests whose times are kept: as many as may be in flight.
+const KEPT: usize = 256;
 
-/// With fewer, nobody knows what is usual.
-const KNOWN_MIN: usize = 8;
+/// With fewer of its time, nobody knows what is usual for a request.
+const KNOWN_MIN: usize = 3;
 
-/// A request lags that takes this many times as long as nearly all others of its size.
+/// A request lags that takes this many times as long as nearly all others of its time and size ...
 const LAGS: f64 = 3.0;
 
 /// ... and at least this long: a duplicate costs a round trip and its bytes.
@@ -48,6 +48,13 @@ pub(super) struct Landed {
     pub(super) result: Option<Result<Done>>,
 }
 
+/// A request that carried payload and ended well.
+struct Ended {
+    began_ns: u64,
+    len: u64,
+    took_ns: u64,
+}
+
 /// All of them.
 pub(super) struct Flights {
     clock: Clock,
@@ -56,8 +63,8 @@ pub(super) struct Flights {
     payload: u64,
     /// Whether there ever was a second attempt beside a first.
     duplicated: bool,
-    /// Size and time of requests that ended well, newest last.
-    ended: VecDeque<(u64, u64)>,
+    /// Requests that ended well, newest last.
+    ended: VecDeque<Ended>,
 }
 
 impl Flights {
@@ -115,11 +122,14 @@ impl Flights {
         };
         let flight = self.by_id.remove(&id)?;
         self.payload -= flight.len;
-        if matches!(result, Some(Ok(_))) && flight.len > 0 {
+        // What was staged already says nothing of the link.
+        let went = matches!(result, Some(Ok(ref done)) if !matches!(done, Done::Block { resumed: true, .. }));
+        if went && flight.len > 0 {
             if self.ended.len() == KEPT {
                 self.ended.pop_front();
             }
-            self.ended.push_back((flight.len, ended_ns.saturating_sub(flight.began_ns)));
+            let took_ns = ended_ns.saturating_sub(flight.began_ns);
+            self.ended.push_back(Ended { began_ns: flight.began_ns, len: flight.len, took_ns });
         }
         Some(Landed { flight, ended_ns, result })
     }
@@ -146,7 +156,7 @@ impl Flights {
         for flight in self.by_id.values() {
             let age = now.saturating_sub(flight.began_ns);
             let carries = matches!(flight.unit.step, Step::Block(_) | Step::Whole) && flight.len > 0;
-            if carries && self.lags(flight.len, age) && self.alone(flight) {
+            if carries && lags(&self.ended, flight.began_ns, flight.len, age) && self.alone(flight) {
                 found.push((age, flight.unit));
             }
         }
@@ -156,10 +166,6 @@ impl Flights {
 
     fn alone(&self, flight: &Flight) -> bool {
         self.by_id.values().filter(|other| is_twin(other, &flight.unit)).count() == 1
-    }
-
-    fn lags(&self, len: u64, age_ns: u64) -> bool {
-        usual(&self.ended, len).is_some_and(|usual| age_ns as f64 > LAGS * usual && age_ns > LAGS_MIN_NS)
     }
 
     /// Ends everything.
@@ -173,29 +179,46 @@ fn is_twin(flight: &Flight, unit: &Unit) -> bool {
     flight.unit.object == unit.object && flight.unit.step == unit.step
 }
 
-/// Time within which nine of ten requests of `len` bytes ended, scaled from those that did; in nanoseconds.
-fn usual(ended: &VecDeque<(u64, u64)>, len: u64) -> Option<f64> {
-    if ended.len() < KNOWN_MIN {
-        return None;
+/// Whether a request of `len` bytes that has taken `age_ns` is left behind by those of its time: by requests that began with
+/// it or later. When all have become slow, none lags.
+fn lags(ended: &VecDeque<Ended>, began_ns: u64, len: u64, age_ns: u64) -> bool {
+    let since = began_ns.saturating_sub(age_ns / 4);
+    let mut times: Vec<f64> = (ended.iter().filter(|other| other.began_ns >= since))
+        // A larger one takes longer; a smaller one may take as long, for waiting does not shrink.
+        .map(|other| other.took_ns as f64 * (len.max(SMALL) as f64 / other.len.max(SMALL) as f64).max(1.0))
+        .collect();
+    if times.len() < KNOWN_MIN || age_ns < LAGS_MIN_NS {
+        return false;
     }
-    let scale = |size: u64| len.max(SMALL) as f64 / size.max(SMALL) as f64;
-    // A larger one takes longer; a smaller one may take as long, for waiting does not shrink.
-    let mut times: Vec<f64> = ended.iter().map(|(size, ns)| *ns as f64 * scale(*size).max(1.0)).collect();
     let at = times.len() * 9 / 10;
-    Some(*times.select_nth_unstable_by(at, f64::total_cmp).1)
+    age_ns as f64 > LAGS * *times.select_nth_unstable_by(at, f64::total_cmp).1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SECOND: u64 = 1_000_000_000;
+    const BLOCK: u64 = 1 << 20;
+
+    fn ended(took: &[(u64, u64)]) -> VecDeque<Ended> {
+        took.iter()
+            .map(|(began_ns, took_ns)| Ended { began_ns: *began_ns, len: BLOCK, took_ns: *took_ns })
+            .collect()
+    }
+
     #[test]
-    fn what_is_usual_grows_with_the_size_and_passes_over_one_laggard() {
-        let mut ended: VecDeque<_> = (0..7).map(|_| (1 << 20, 100)).collect();
-        assert_eq!(usual(&ended, 1 << 20), None, "too few to tell");
-        ended.extend([(1 << 20, 100), (1 << 20, 100), (1 << 20, 100), (1 << 20, 9_000)]);
-        assert_eq!(usual(&ended, 1 << 20), Some(100.0));
-        assert_eq!(usual(&ended, 4 << 20), Some(400.0));
-        assert_eq!(usual(&ended, 1 << 10), Some(100.0));
+    fn a_request_lags_that_others_of_its_time_have_left_behind() {
+        let others = ended(&[(SECOND, SECOND), (2 * SECOND, SECOND), (3 * SECOND, SECOND)]);
+        assert!(lags(&others, SECOND, BLOCK, 4 * SECOND));
+        assert!(!lags(&others, SECOND, BLOCK, 2 * SECOND), "not for long enough");
+        assert!(!lags(&others, SECOND, 4 * BLOCK, 4 * SECOND), "a larger one may take longer");
+        assert!(lags(&others, SECOND, BLOCK / 16, 4 * SECOND));
+    }
+
+    #[test]
+    fn when_all_have_become_slow_none_lags() {
+        let before = ended(&[(0, SECOND), (SECOND, SECOND), (2 * SECOND, SECOND), (3 * SECOND, SECOND)]);
+        assert!(!lags(&before, 10 * SECOND, BLOCK, 8 * SECOND));
     }
 }
