@@ -157,8 +157,9 @@ impl HttpClient {
         trace: &Trace,
     ) -> Response<ResponseBody> {
         connection.mark_head(trace);
-        // A refusal may come before the request has left.
-        if let Some(ns) = connection.answer_ns().filter(|_| answer.status().is_success()) {
+        // A refusal may come before the request has left; "not there" is an answer.
+        let answered = answer.status().is_success() || answer.status() == http::StatusCode::NOT_FOUND;
+        if let Some(ns) = connection.answer_ns().filter(|_| answered) {
             self.0.meter.note_answer(ns);
         }
         answer.map(|incoming| ResponseBody::new(incoming, connection, &self.0.pool, call, trace))
