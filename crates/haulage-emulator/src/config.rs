@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use crate::fault::FaultSpec;
 use crate::link::LinkSpec;
+use crate::tls::TlsFiles;
 
 /// The account that every emulator of this service offers.
 pub const WELL_KNOWN_ACCOUNT: &str = "devstoreaccount1";
@@ -38,6 +39,8 @@ pub struct EmulatorConfig {
     pub link: LinkSpec,
     /// What goes wrong. Default: nothing.
     pub faults: FaultSpec,
+    /// Serve https with this certificate. Default: plain http.
+    pub tls: Option<TlsFiles>,
     /// The account's name, the first segment of every path.
     pub account: String,
     /// The account's key in Base64.
@@ -54,10 +57,17 @@ impl Default for EmulatorConfig {
             store: StoreKind::Memory,
             link: LinkSpec::default(),
             faults: FaultSpec::default(),
+            tls: None,
             account: WELL_KNOWN_ACCOUNT.to_owned(),
             key: WELL_KNOWN_KEY.to_owned(),
             seed: 0,
         }
+    }
+}
+
+impl EmulatorConfig {
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
     }
 }
 
@@ -69,6 +79,7 @@ impl fmt::Debug for EmulatorConfig {
             .field("store", &self.store)
             .field("link", &self.link)
             .field("faults", &self.faults)
+            .field("tls", &self.tls)
             .field("account", &self.account)
             .field("seed", &self.seed)
             .finish_non_exhaustive()

@@ -3,7 +3,7 @@
 //! The laboratory measures against it, the tests kill and resume against it, and people try the
 //! command on it. A request passes these layers, from the wire up:
 //!
-//! 1. `link`: rates and round trips, beneath HTTP;
+//! 1. `link`: rates and round trips, beneath HTTP; `tls` above it where asked for;
 //! 2. `server`: connections, one task each, hyper's HTTP/1;
 //! 3. `request` and `auth`: what is asked for, and whether it may be;
 //! 4. `fault`: what goes wrong with this one;
@@ -31,6 +31,7 @@ mod service;
 mod stats;
 mod store;
 mod thread;
+mod tls;
 mod wire;
 
 pub use config::{EmulatorConfig, StoreKind, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
@@ -39,3 +40,4 @@ pub use link::{LinkChange, LinkSpec};
 pub use server::{Emulator, start};
 pub use stats::{EmulatorStats, FaultCounts};
 pub use thread::EmulatorThread;
+pub use tls::TlsFiles;

@@ -16,12 +16,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
 
 use crate::auth::account_sas;
 use crate::config::EmulatorConfig;
 use crate::link::{Link, ShapedStream};
 use crate::service::Service;
 use crate::stats::EmulatorStats;
+use crate::tls;
 
 /// Segments on a shaped link: loopback's own are 64 KiB, more than a slow link's whole buffer.
 const SHAPED_SEGMENT: u32 = 8 * 1024;
@@ -29,17 +31,18 @@ const SHAPED_SEGMENT: u32 = 8 * 1024;
 /// Starts the endpoint on the current tokio runtime. It serves until [`Emulator::shutdown`] or
 /// until the handle is dropped.
 ///
-/// Fails where the address is taken, the store's directory cannot be opened or the key is not
-/// Base64.
+/// Fails where the address is taken, the store's directory cannot be opened, the key is not
+/// Base64 or the certificate cannot be read.
 pub async fn start(config: EmulatorConfig) -> Result<Emulator> {
     let link = Link::new(&config.link).map(Arc::new);
+    let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
     let listener = listen(config.listen, link.as_deref())
         .map_err(|error| Error::from_io("listen", config.listen.to_string(), error))?;
     let address =
         listener.local_addr().map_err(|error| Error::from_io("listen", config.listen.to_string(), error))?;
     let service = Arc::new(Service::open(config, address)?);
     let (stop, stopped) = watch::channel(());
-    let accepting = tokio::spawn(accept(listener, Arc::clone(&service), link, stopped));
+    let accepting = tokio::spawn(accept(listener, Arc::clone(&service), link, tls, stopped));
     Ok(Emulator { address, service, stop, accepting })
 }
 
@@ -58,7 +61,7 @@ impl Emulator {
         self.address
     }
 
-    /// The URL of the account: `http://127.0.0.1:PORT/devstoreaccount1`.
+    /// The URL of the account: `http://127.0.0.1:PORT/devstoreaccount1`, https with a certificate.
     pub fn endpoint(&self) -> String {
         self.service.endpoint().to_owned()
     }
@@ -67,7 +70,8 @@ impl Emulator {
     pub fn connection_string(&self) -> String {
         let config = &self.service.config;
         format!(
-            "DefaultEndpointsProtocol=http;AccountName={};AccountKey={};BlobEndpoint={};",
+            "DefaultEndpointsProtocol={};AccountName={};AccountKey={};BlobEndpoint={};",
+            config.scheme(),
             config.account,
             config.key,
             self.endpoint()
@@ -120,6 +124,7 @@ async fn accept(
     listener: TcpListener,
     service: Arc<Service>,
     link: Option<Arc<Link>>,
+    tls: Option<TlsAcceptor>,
     mut stopped: watch::Receiver<()>,
 ) {
     let mut connections = JoinSet::new();
@@ -132,7 +137,7 @@ async fn accept(
         match accepted {
             Ok((stream, _)) => {
                 service.counters.connections.fetch_add(1, Relaxed);
-                connections.spawn(connect(stream, Arc::clone(&service), link.clone()));
+                connections.spawn(connect(stream, Arc::clone(&service), link.clone(), tls.clone()));
             }
             Err(error) => {
                 // Usually too many open files: some will close.
@@ -145,7 +150,12 @@ async fn accept(
     connections.shutdown().await;
 }
 
-async fn connect(stream: TcpStream, service: Arc<Service>, link: Option<Arc<Link>>) {
+async fn connect(
+    stream: TcpStream,
+    service: Arc<Service>,
+    link: Option<Arc<Link>>,
+    tls: Option<TlsAcceptor>,
+) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "the connection has gone already");
         return;
@@ -157,14 +167,26 @@ async fn connect(stream: TcpStream, service: Arc<Service>, link: Option<Arc<Link
     };
     let connection = Arc::new(Connection::default());
     match link {
-        None => serve(stream, service, &connection).await,
-        Some(link) => serve(ShapedStream::new(stream, link), service, &connection).await,
+        None => secure(stream, tls, service, &connection).await,
+        Some(link) => secure(ShapedStream::new(stream, link), tls, service, &connection).await,
     }
     if connection.is_reset.load(Relaxed)
         && let Some(socket) = socket
     {
         // No lingering: what is queued is thrown away and the peer gets a reset.
         let _ = socket.set_linger(Some(Duration::ZERO));
+    }
+}
+
+/// Serves over TLS where there is a certificate.
+async fn secure<S>(stream: S, tls: Option<TlsAcceptor>, service: Arc<Service>, connection: &Arc<Connection>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Some(tls) = tls else { return serve(stream, service, connection).await };
+    match tls.accept(stream).await {
+        Ok(stream) => serve(stream, service, connection).await,
+        Err(error) => tracing::debug!(%error, "no TLS session came about"),
     }
 }
 

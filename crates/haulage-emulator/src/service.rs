@@ -64,7 +64,7 @@ impl Service {
             key: Key::parse(&config.key)?,
             counters: Arc::default(),
             store,
-            endpoint: format!("http://{address}/{}", config.account),
+            endpoint: format!("{}://{address}/{}", config.scheme(), config.account),
             catalogue: RwLock::new(catalogue),
             faults: FaultPlan::new(config.faults),
             locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),

@@ -4,52 +4,104 @@
 //! than reading, hashing and sending it. So blocks come from a free list and go back to it when the last
 //! [`Bytes`] that looks at them is dropped.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-/// A free list of buffers. Clones share it. It bounds nothing: the budget does that.
-#[derive(Clone, Default)]
-pub struct BufferPool(Arc<Mutex<Vec<Vec<u8>>>>);
+/// A free list of buffers. Clones share it. It does not bound what is lent, the budget does that; but what is
+/// free never takes lent and free together beyond a bound.
+#[derive(Clone)]
+pub struct BufferPool(Arc<Shared>);
+
+struct Shared {
+    bound: usize,
+    shelf: Mutex<Shelf>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// Given back, the oldest first. As long as their capacity: making them longer would fill them with zeroes.
+    free: VecDeque<Vec<u8>>,
+    free_bytes: usize,
+    lent_bytes: usize,
+}
 
 impl BufferPool {
-    /// Buffers beyond this number are given back to the system.
-    const KEPT: usize = 64;
+    /// Lent and free together; more is lent where more is asked for, but then nothing is kept free.
+    const BOUND: usize = 96 << 20;
 
-    /// ... and beyond this sum.
-    const KEPT_BYTES: usize = 96 << 20;
+    /// The least size of a buffer: small ones of all sizes share them, so that the free list stays short.
+    const LEAST: usize = 64 << 10;
+
+    /// A pool that keeps nothing free where lent and free together would exceed `bound` bytes.
+    pub fn bounded(bound: usize) -> Self {
+        Self(Arc::new(Shared { bound, shelf: Mutex::default() }))
+    }
 
     /// A buffer of exactly `len` bytes, with whatever was in it before.
     pub fn take(&self, len: usize) -> PooledBuffer {
-        let mut free = self.lock();
-        let fits = free.iter().rposition(|buffer| buffer.capacity() >= len);
-        let mut buffer = match fits {
-            Some(index) => free.swap_remove(index),
-            // Zeroed by the system, page by page when first touched; `resize` would touch them all twice.
-            None => vec![0; len],
-        };
-        drop(free);
-        buffer.resize(len, 0);
-        PooledBuffer { buffer, pool: self.clone() }
+        // A buffer more than twice as large would hold memory that nobody has asked for.
+        let size = len.max(Self::LEAST);
+        let fits = size..=2 * size;
+        let mut shelf = self.lock();
+        let found = shelf.free.iter().rposition(|buffer| fits.contains(&buffer.len()));
+        let kept = found.and_then(|index| shelf.free.remove(index));
+        if let Some(buffer) = kept {
+            shelf.free_bytes -= buffer.len();
+            shelf.lent_bytes += buffer.len();
+            return PooledBuffer { buffer, len, pool: self.clone() };
+        }
+        shelf.lent_bytes += size;
+        // Block sizes change; buffers of the old size make room for those of the new one.
+        let surplus = shelf.shrink_to(self.0.bound);
+        drop(shelf);
+        // Unmapped before the new one is mapped, and not under the lock: either is a system call.
+        drop(surplus);
+        // Zeroed by the system, page by page when first touched.
+        PooledBuffer { buffer: vec![0; size], len, pool: self.clone() }
     }
 
     fn give_back(&self, buffer: Vec<u8>) {
-        let mut free = self.lock();
-        let kept: usize = free.iter().map(Vec::capacity).sum();
-        if free.len() < Self::KEPT && kept + buffer.capacity() <= Self::KEPT_BYTES {
-            free.push(buffer);
-        }
+        let mut shelf = self.lock();
+        shelf.lent_bytes -= buffer.len();
+        shelf.free_bytes += buffer.len();
+        shelf.free.push_back(buffer);
+        let surplus = shelf.shrink_to(self.0.bound);
+        drop(shelf);
+        drop(surplus);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Shelf> {
+        self.0.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelf {
+    /// Takes out the oldest until lent and free together are within the bound, or none is left.
+    fn shrink_to(&mut self, bound: usize) -> Vec<Vec<u8>> {
+        let mut surplus = Vec::new();
+        while self.lent_bytes + self.free_bytes > bound
+            && let Some(oldest) = self.free.pop_front()
+        {
+            self.free_bytes -= oldest.len();
+            surplus.push(oldest);
+        }
+        surplus
+    }
+}
+
+impl Default for BufferPool {
+    fn default() -> Self {
+        Self::bounded(Self::BOUND)
     }
 }
 
 impl fmt::Debug for BufferPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BufferPool({} free)", self.lock().len())
+        let shelf = self.lock();
+        write!(f, "BufferPool({} bytes lent, {} free)", shelf.lent_bytes, shelf.free_bytes)
     }
 }
 
@@ -57,6 +109,7 @@ impl fmt::Debug for BufferPool {
 #[derive(Debug)]
 pub struct PooledBuffer {
     buffer: Vec<u8>,
+    len: usize,
     pool: BufferPool,
 }
 
@@ -69,7 +122,7 @@ impl PooledBuffer {
 
 impl AsRef<[u8]> for PooledBuffer {
     fn as_ref(&self) -> &[u8] {
-        &self.buffer
+        &self.buffer[..self.len]
     }
 }
 
@@ -77,13 +130,13 @@ impl std::ops::Deref for PooledBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.buffer
+        &self.buffer[..self.len]
     }
 }
 
 impl std::ops::DerefMut for PooledBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer
+        &mut self.buffer[..self.len]
     }
 }
 
@@ -110,5 +163,27 @@ mod tests {
         drop(reader);
         let again = pool.take(1 << 19);
         assert_eq!(again.len(), 1 << 19);
+    }
+
+    #[test]
+    fn lent_and_free_share_one_bound() {
+        let pool = BufferPool::bounded(8 << 20);
+        let sums = |pool: &BufferPool| {
+            let shelf = pool.lock();
+            (shelf.lent_bytes >> 20, shelf.free_bytes >> 20)
+        };
+        let old: Vec<_> = (0..8).map(|_| pool.take(1 << 20)).collect();
+        drop(old);
+        assert_eq!(sums(&pool), (0, 8));
+        let large = pool.take(4 << 20);
+        assert_eq!(sums(&pool), (4, 4), "those of the old size make room");
+        let larger = pool.take(16 << 20);
+        assert_eq!(sums(&pool), (20, 0), "what the budget allows is lent");
+        drop(larger);
+        assert_eq!(sums(&pool), (4, 0), "and not kept");
+        drop(large);
+        assert_eq!(sums(&pool), (0, 4));
+        assert_eq!(pool.take(1 << 20).len(), 1 << 20);
+        assert_eq!(sums(&pool), (0, 5), "a small block does not hold a large buffer");
     }
 }

@@ -1,11 +1,12 @@
 //! `haul emulate`: a local endpoint over a shaped, faulty link.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use haulage::{Error, ErrorKind};
-use haulage_emulator::{Emulator, EmulatorConfig, FaultSpec, LinkSpec, StoreKind, start};
+use haulage_emulator::{Emulator, EmulatorConfig, FaultSpec, LinkSpec, StoreKind, TlsFiles, start};
 use serde_json::json;
 
 use super::help;
@@ -43,6 +44,12 @@ pub struct Emulate {
     /// Faults by share of requests, such as busy=5%,cut=5%,stall=1%,flip=1%,seed=7
     #[arg(long, value_name = "SPEC", default_value = "none")]
     faults: FaultSpec,
+    /// Serve https with this certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Listen beyond this machine; the account's key is public knowledge
     #[arg(long)]
     allow_remote: bool,
@@ -65,6 +72,7 @@ impl Emulate {
             store: self.store,
             link: self.link,
             faults: self.faults,
+            tls: self.tls_cert.zip(self.tls_key).map(|(certificate, key)| TlsFiles { certificate, key }),
             ..EmulatorConfig::default()
         })
         .await?;

@@ -60,7 +60,10 @@ impl Ls {
         for object in &page.objects {
             match json {
                 true => lines.json(&ObjectLine::from(object))?,
-                false => lines.line(list_line(object, self.bytes))?,
+                false => {
+                    lines.text(&list_line(object, self.bytes))?;
+                    lines.text("\n")?;
+                }
             }
         }
         Ok(())

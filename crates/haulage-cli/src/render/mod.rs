@@ -22,7 +22,9 @@ use time::format_description::well_known::Rfc3339;
 /// A name as a terminal may show it: control characters escaped, so that a name with a line
 /// break stays on its line and none can move the cursor.
 pub fn printable(name: &str) -> Cow<'_, str> {
-    if !name.chars().any(char::is_control) {
+    // A million names are nearly all plain ASCII, which needs no decoding.
+    let plain = name.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if plain || !name.chars().any(char::is_control) {
         return Cow::Borrowed(name);
     }
     let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
@@ -63,7 +65,24 @@ pub fn duration_ns(ns: u64) -> String {
 
 /// A time in nanoseconds since 1970 as ISO 8601 in UTC, to the second.
 pub fn timestamp(unix_ns: i64) -> String {
-    timestamp_of(i128::from(unix_ns).div_euclid(1_000_000_000) * 1_000_000_000)
+    // By hand: the general formatter took a fifth of what listing a name costs.
+    let seconds = unix_ns.div_euclid(1_000_000_000);
+    let time = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let mut text = *b"0000-00-00T00:00:00Z";
+    let (year, month, day) = time.to_calendar_date();
+    let (hour, minute, second) = time.to_hms();
+    let mut put = |at: usize, number: u32| {
+        text[at] = b'0' + (number / 10 % 10) as u8;
+        text[at + 1] = b'0' + (number % 10) as u8;
+    };
+    put(0, year.unsigned_abs() / 100);
+    put(2, year.unsigned_abs());
+    put(5, u8::from(month).into());
+    put(8, day.into());
+    put(11, hour.into());
+    put(14, minute.into());
+    put(17, second.into());
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The same with all the digits there are.
@@ -101,5 +120,6 @@ mod tests {
         assert_eq!(timestamp(1_700_000_000_123_456_789), "2023-11-14T22:13:20Z");
         assert_eq!(timestamp_exact(1_700_000_000_123_456_789), "2023-11-14T22:13:20.123456789Z");
         assert_eq!(timestamp(-1), "1969-12-31T23:59:59Z");
+        assert_eq!(timestamp(i64::MAX), "2262-04-11T23:47:16Z");
     }
 }

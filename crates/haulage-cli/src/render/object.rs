@@ -49,14 +49,19 @@ impl<'a> From<&'a ObjectMeta> for ObjectLine<'a> {
 
 /// Size, time and name in columns.
 pub fn list_line(meta: &ObjectMeta, exact: bool) -> String {
-    let time = timestamp(meta.modified_ns);
-    let key = printable(&meta.key);
-    if exact {
-        return format!("{:>EXACT_WIDTH$}  {time}  {key}", meta.size);
-    }
     // As text, because the width does not reach through the display of a size.
-    let size = ByteSize::new(meta.size).to_string();
-    format!("{size:>SIZE_WIDTH$}  {time}  {key}")
+    let (size, width) = match exact {
+        true => (meta.size.to_string(), EXACT_WIDTH),
+        false => (ByteSize::new(meta.size).to_string(), SIZE_WIDTH),
+    };
+    let (time, key) = (timestamp(meta.modified_ns), printable(&meta.key));
+    // Put together by hand, for there may be millions.
+    let mut line = String::with_capacity(width + TIME_WIDTH + key.len() + 4);
+    line.extend(std::iter::repeat_n(' ', width.saturating_sub(size.len())));
+    for part in [&size, "  ", &time, "  ", &key] {
+        line.push_str(part);
+    }
+    line
 }
 
 /// A folder in the columns of [`list_line`].

@@ -18,45 +18,80 @@ pub(super) struct Malformed(pub(super) String);
 
 /// Calls `on` for every element that begins and ends; with the text in it at its end.
 ///
-/// The service writes XML of the plainest kind, so a cut at every `<` and `>` does: five times as fast as a parser
+/// The service writes XML of the plainest kind, so a cut at every `<` and `>` does: a tenth of the time of a parser
 /// of all of XML, of which a list of a million names needs a gigabyte. What is not of that kind is refused.
-fn walk<'a>(page: &'a [u8], mut on: impl FnMut(Step<'_>)) -> Result<(), Malformed> {
+/// The marks are found 32 bytes at a time in one pass: a search for each of them, a few bytes on, cost
+/// a third of the whole list.
+fn walk<'a>(page: &'a [u8], mut on: impl FnMut(Step<'a>) -> Result<(), Malformed>) -> Result<(), Malformed> {
     let wrong = |why: &str| Malformed(why.to_owned());
     let page = std::str::from_utf8(page).map_err(|_| wrong("not UTF-8"))?;
-    let mut rest = page.trim_start_matches('\u{feff}').trim_start();
+    let page = page.trim_start_matches('\u{feff}').trim_start();
+    let mut marks = memchr::memchr2_iter(b'<', b'>', page.as_bytes());
     let mut open: Vec<&'a str> = Vec::with_capacity(8);
-    let mut text = "";
-    while let Some((tag, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
-        let (content, next) = after.split_at(after.find('<').unwrap_or(after.len()));
-        rest = next;
-        if let Some(name) = tag.strip_prefix('/') {
-            if open.pop() != Some(name) {
-                return Err(wrong("an end without its beginning"));
+    // Where the text of the last tag begins, until another tag follows.
+    let mut text_from: Option<usize> = None;
+    let mut end = 0;
+    while let Some(from) = marks.next() {
+        if page.as_bytes()[from] == b'>' {
+            // Text may hold it as it is.
+            continue;
+        }
+        let to = marks.next().filter(|to| page.as_bytes()[*to] == b'>');
+        let to = to.ok_or_else(|| wrong("it ends in the middle"))?;
+        let tag = &page[from + 1..to];
+        if end == 0 && from > 0 {
+            return Err(wrong("text before the first element"));
+        }
+        end = to + 1;
+        let text = text_from.take();
+        match tag.as_bytes().first() {
+            Some(b'/') => {
+                let name = &tag[1..];
+                if open.pop() != Some(name) {
+                    return Err(wrong("an end without its beginning"));
+                }
+                // What follows another end stands between elements: white space.
+                let text = text.map_or("", |text| &page[text..from]);
+                on(Step::End(name, Text(text)))?;
             }
-            if text.contains('&') {
-                on(Step::End(name, &unescape(text).map_err(|error| Malformed(error.to_string()))?));
-            } else {
-                on(Step::End(name, text));
+            Some(b'?') => {}
+            None | Some(b'!') => return Err(wrong("not the plain XML of the service")),
+            Some(_) if tag.ends_with('/') => {}
+            Some(_) => {
+                let space = tag.as_bytes().iter().position(|byte| *byte == b' ');
+                let (name, attributes) = space.map_or((tag, ""), |at| (&tag[..at], &tag[at + 1..]));
+                on(Step::Begin(name, attributes))?;
+                open.push(name);
+                text_from = Some(end);
             }
-            // What follows stands between elements: white space.
-            text = "";
-        } else if tag.starts_with('!') {
-            return Err(wrong("not the plain XML of the service"));
-        } else if !tag.starts_with('?') && !tag.ends_with('/') {
-            let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
-            on(Step::Begin(name, attributes));
-            open.push(name);
-            text = content;
         }
     }
-    if open.is_empty() && rest.trim().is_empty() { Ok(()) } else { Err(wrong("it ends in the middle")) }
+    if open.is_empty() && end > 0 && page[end..].trim().is_empty() {
+        Ok(())
+    } else {
+        Err(wrong("it ends in the middle"))
+    }
 }
 
 enum Step<'a> {
     /// Name and attributes.
     Begin(&'a str, &'a str),
     /// Name and, of an element without others in it, its text.
-    End(&'a str, &'a str),
+    End(&'a str, Text<'a>),
+}
+
+/// Text as it stands in the page.
+#[derive(Clone, Copy)]
+struct Text<'a>(&'a str);
+
+impl<'a> Text<'a> {
+    /// What it says. Most of what a page holds is skipped and need not be read for escapes.
+    fn plain(self) -> Result<Cow<'a, str>, Malformed> {
+        if memchr::memchr(b'&', self.0.as_bytes()).is_none() {
+            return Ok(Cow::Borrowed(self.0));
+        }
+        unescape(self.0).map_err(|error| Malformed(error.to_string()))
+    }
 }
 
 /// Reads a page of blobs and the marker of the next page.
@@ -65,52 +100,68 @@ pub(super) fn blobs(page: &[u8]) -> Result<(ListPage, Option<String>), Malformed
     let mut marker = None;
     let mut blob = ObjectMeta::default();
     let (mut in_blob, mut in_metadata, mut encoded, mut directory) = (false, false, false, false);
-    walk(page, |step| match step {
-        Step::Begin(name, attributes) => match name {
+    let mut dated = (String::new(), 0);
+    walk(page, |step| {
+        match step {
             // Metadata may have any names, also those of properties.
-            _ if in_metadata => {}
-            "Blob" => {
-                (blob, in_blob, directory) = (ObjectMeta::default(), true, false);
-            }
-            "BlobPrefix" => in_blob = false,
-            "Metadata" => in_metadata = true,
+            Step::Begin(..) if in_metadata => {}
+            Step::Begin("Blob", _) => (blob, in_blob, directory) = (ObjectMeta::default(), true, false),
+            Step::Begin("BlobPrefix", _) => in_blob = false,
+            Step::Begin("Metadata", _) => in_metadata = true,
             // Names with characters that XML cannot hold come percent-encoded and say so.
-            "Name" => encoded = attributes.contains("Encoded=\"true\""),
-            _ => {}
-        },
-        Step::End("Metadata", _) => in_metadata = false,
-        Step::End(name, text) if in_metadata => match name {
-            _ if name.eq_ignore_ascii_case("haulage_crc64") => blob.crc64 = Crc64::from_hex(text),
-            _ if name.eq_ignore_ascii_case("haulage_mtime_ns") => blob.source_modified_ns = text.parse().ok(),
-            // A folder of an account with a hierarchical namespace, not an object.
-            _ if name.eq_ignore_ascii_case("hdi_isfolder") => directory = text.eq_ignore_ascii_case("true"),
-            _ => {}
-        },
-        Step::End(name, text) => match name {
-            "Name" => {
+            Step::Begin("Name", attributes) => encoded = attributes.contains("Encoded=\"true\""),
+            Step::Begin(..) => {}
+            Step::End("Metadata", _) => in_metadata = false,
+            Step::End(name, text) if in_metadata => match name {
+                _ if name.eq_ignore_ascii_case("haulage_crc64") => {
+                    blob.crc64 = Crc64::from_hex(&text.plain()?);
+                }
+                _ if name.eq_ignore_ascii_case("haulage_mtime_ns") => {
+                    blob.source_modified_ns = text.plain()?.parse().ok();
+                }
+                // A folder of an account with a hierarchical namespace, not an object.
+                _ if name.eq_ignore_ascii_case("hdi_isfolder") => {
+                    directory = text.plain()?.eq_ignore_ascii_case("true");
+                }
+                _ => {}
+            },
+            Step::End("Name", text) => {
+                let text = text.plain()?;
                 let plain =
-                    if encoded { percent_decode_str(text).decode_utf8_lossy() } else { Cow::Borrowed(text) };
+                    if encoded { percent_decode_str(&text).decode_utf8_lossy() } else { text.clone() };
                 if in_blob {
                     blob.key = plain.into_owned();
                 } else {
                     list.prefixes.push(plain.into_owned());
                 }
             }
-            "Content-Length" => blob.size = text.parse().unwrap_or_default(),
-            "Etag" => blob.etag = text.trim_matches('"').to_owned(),
-            "Last-Modified" => blob.modified_ns = http_date_ns(text).unwrap_or_default(),
-            "Content-MD5" => blob.md5 = Md5::from_base64(text),
-            "Content-Type" if !text.is_empty() => blob.content_type = Some(text.to_owned()),
-            "ResourceType" => directory |= text == "directory",
-            "Blob" => {
+            Step::End("Content-Length", text) => blob.size = text.plain()?.parse().unwrap_or_default(),
+            Step::End("Etag", text) => blob.etag = text.plain()?.trim_matches('"').to_owned(),
+            Step::End("Last-Modified", text) => {
+                let text = text.plain()?;
+                // Objects written one after the other share the second, and lie near each other.
+                if dated.0 != text {
+                    dated = (text.clone().into_owned(), http_date_ns(&text).unwrap_or_default());
+                }
+                blob.modified_ns = dated.1;
+            }
+            Step::End("Content-MD5", text) => blob.md5 = Md5::from_base64(&text.plain()?),
+            Step::End("Content-Type", text) => {
+                blob.content_type = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
+            }
+            Step::End("ResourceType", text) => directory |= text.0 == "directory",
+            Step::End("Blob", _) => {
                 in_blob = false;
                 if !directory {
                     list.objects.push(std::mem::take(&mut blob));
                 }
             }
-            "NextMarker" if !text.is_empty() => marker = Some(text.to_owned()),
-            _ => {}
-        },
+            Step::End("NextMarker", text) => {
+                marker = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
+            }
+            Step::End(..) => {}
+        }
+        Ok(())
     })?;
     Ok((list, marker))
 }
@@ -118,12 +169,17 @@ pub(super) fn blobs(page: &[u8]) -> Result<(ListPage, Option<String>), Malformed
 /// Reads a page of containers and the marker of the next page.
 pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), Malformed> {
     let (mut names, mut marker, mut in_metadata) = (Vec::new(), None, false);
-    walk(page, |step| match step {
-        Step::Begin("Metadata", _) => in_metadata = true,
-        Step::End("Metadata", _) => in_metadata = false,
-        Step::End("Name", text) if !in_metadata => names.push(text.to_owned()),
-        Step::End("NextMarker", text) if !text.is_empty() => marker = Some(text.to_owned()),
-        _ => {}
+    walk(page, |step| {
+        match step {
+            Step::Begin("Metadata", _) => in_metadata = true,
+            Step::End("Metadata", _) => in_metadata = false,
+            Step::End("Name", text) if !in_metadata => names.push(text.plain()?.into_owned()),
+            Step::End("NextMarker", text) => {
+                marker = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
+            }
+            _ => {}
+        }
+        Ok(())
     })?;
     Ok((names, marker))
 }
@@ -131,11 +187,14 @@ pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), M
 /// Reads the uncommitted blocks that we, on whatever machine, have staged.
 pub(super) fn uncommitted_blocks(page: &[u8]) -> Result<Vec<BlockId>, Malformed> {
     let (mut blocks, mut uncommitted) = (Vec::new(), false);
-    walk(page, |step| match step {
-        Step::Begin("UncommittedBlocks", _) => uncommitted = true,
-        Step::Begin("CommittedBlocks", _) => uncommitted = false,
-        Step::End("Name", text) if uncommitted => blocks.extend(BlockId::decode(text)),
-        Step::Begin(..) | Step::End(..) => {}
+    walk(page, |step| {
+        match step {
+            Step::Begin("UncommittedBlocks", _) => uncommitted = true,
+            Step::Begin("CommittedBlocks", _) => uncommitted = false,
+            Step::End("Name", text) if uncommitted => blocks.extend(BlockId::decode(&text.plain()?)),
+            Step::Begin(..) | Step::End(..) => {}
+        }
+        Ok(())
     })?;
     Ok(blocks)
 }
@@ -197,11 +256,13 @@ mod tests {
         assert!(list.objects.is_empty() && list.prefixes.is_empty() && marker.is_none());
         for broken in [
             "<a></b>",
-            "<a>&nonsense;</a>",
+            "text<a></a>",
             "\u{feff}<a",
             "<a><b>1</b>",
             "<a>1</a",
             "<!DOCTYPE x><a/>",
+            "<a <b>></a>",
+            "<a><Name>&nonsense;</Name></a>",
             "text",
         ] {
             assert!(blobs(broken.as_bytes()).is_err(), "{broken}");

@@ -52,16 +52,38 @@ pub(super) struct Reader {
     path: Arc<Path>,
     meta: ObjectMeta,
     buffers: BufferPool,
+    /// Reading is a copy, which no disk holds up.
+    in_memory: bool,
 }
 
 impl Reader {
-    pub(super) fn open(path: &Path, key: String, buffers: &BufferPool) -> Result<Self> {
+    pub(super) fn open(path: &Path, key: &str, buffers: &BufferPool, in_memory: bool) -> Result<Self> {
         let file = File::open(path).map_err(|e| io("read", path, e))?;
+        Self::of(file, path, key, buffers, in_memory)
+    }
+
+    /// Opens a file if that waits for no disk: its folder and inode are in memory. `None` where that is not so or
+    /// the system cannot say (Linux before 5.12).
+    #[cfg(target_os = "linux")]
+    pub(super) fn open_cached(path: &Path, key: &str, buffers: &BufferPool, in_memory: bool) -> Option<Self> {
+        use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::CACHED).ok()?;
+        Self::of(File::from(file), path, key, buffers, in_memory).ok()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn open_cached(_: &Path, _: &str, _: &BufferPool, _: bool) -> Option<Self> {
+        None
+    }
+
+    fn of(file: File, path: &Path, key: &str, buffers: &BufferPool, in_memory: bool) -> Result<Self> {
         let metadata = file.metadata().map_err(|e| io("read", path, e))?;
         if metadata.is_dir() {
             return Err(Error::new(ErrorKind::NotFound, "read", path.display().to_string(), "is a folder"));
         }
-        Ok(Self { file, path: path.into(), meta: meta(key, &metadata), buffers: buffers.clone() })
+        let meta = meta(key.to_owned(), &metadata);
+        Ok(Self { file, path: path.into(), meta, buffers: buffers.clone(), in_memory })
     }
 
     pub(super) fn meta(&self) -> &ObjectMeta {
@@ -80,6 +102,10 @@ impl Reader {
 
     /// Reads what the system has in memory; `None` where it would have to wait for a disk, or cannot say.
     pub(super) fn read_cached(&self, range: BlockRange) -> Result<Option<Payload>> {
+        if self.in_memory {
+            // tmpfs does not know reads that must not wait, and never waits.
+            return self.read(range).map(Some);
+        }
         let mut buffer = self.buffers.take(range.len as usize);
         let mut crc = Crc64Stream::default();
         let mut at = range.offset;

@@ -11,7 +11,7 @@ mod walk;
 mod write;
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 
@@ -33,12 +33,14 @@ pub struct LocalStore {
     root: PathBuf,
     buffers: BufferPool,
     readers: Readers,
+    /// Whether the root lies in memory: asked once, at the first use.
+    in_memory: Arc<OnceLock<bool>>,
 }
 
 impl LocalStore {
     /// A store over the folder `root`, which is made by the first write if it is not there.
     pub fn new(root: PathBuf, buffers: BufferPool) -> Self {
-        Self { root, buffers, readers: Readers::default() }
+        Self { root, buffers, readers: Readers::default(), in_memory: Arc::default() }
     }
 
     /// Splits a path into the folder to open and the key within it. A folder, or a path that ends in `/`,
@@ -60,6 +62,11 @@ impl LocalStore {
     /// The folder this store is over.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Files below a root in memory are read and written without a thread that may wait.
+    fn is_in_memory(&self) -> bool {
+        *self.in_memory.get_or_init(|| write::folder_in_memory(&self.root))
     }
 
     /// The file that `key` names. Keys come from other people's listings, so that none may lead out of the root.
@@ -134,9 +141,17 @@ impl Store for LocalStore {
         // A file that is read in stretches stays open between them.
         let known = self.readers.find(key).filter(|reader| reader.range(options).is_ok());
         let kept = options.range.is_some();
+        let in_memory = self.is_in_memory();
+        // A file that lies in memory is read at once: for a small one the way to another thread and back costs more
+        // than the read.
+        let fresh = known.is_none();
+        let known = known.or_else(|| Reader::open_cached(&path, key, &self.buffers, in_memory).map(Arc::new));
         if let Some(reader) = &known
             && let Some(cached) = reader.range(options).and_then(|range| short(range, reader))?
         {
+            if kept && fresh {
+                self.readers.keep(key, reader);
+            }
             trace.mark(Phase::Ready);
             return Ok(GetResult { meta: reader.meta().clone(), payload: cached, crc64: None, md5: None });
         }
@@ -144,7 +159,7 @@ impl Store for LocalStore {
         let (reader, payload) = blocking(move || {
             let reader = match known {
                 Some(reader) => reader,
-                None => Arc::new(Reader::open(&path, owned, &buffers)?),
+                None => Arc::new(Reader::open(&path, &owned, &buffers, in_memory)?),
             };
             let range = reader.range(&options)?;
             let payload = if range.len <= ONE_READ_MAX {
@@ -173,8 +188,12 @@ impl Store for LocalStore {
         let path = self.path_of(key)?;
         let result = if payload.len() <= write::AT_ONCE {
             let bytes = payload.collect().await?;
-            let options = options.clone();
-            blocking(move || write::put_at_once(&path, &bytes, &options)).await?
+            if self.is_in_memory() {
+                write::put_at_once(&path, &bytes, options)?
+            } else {
+                let options = options.clone();
+                blocking(move || write::put_at_once(&path, &bytes, &options)).await?
+            }
         } else {
             let size = payload.len();
             let part = Arc::new(blocking(move || PartialFile::create(&path, Some(size))).await?);

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -32,6 +32,9 @@ pub(super) struct PartialFile {
     destination: PathBuf,
     /// `None` where it was not known beforehand.
     size: Option<u64>,
+    in_memory: bool,
+    /// Held to write to a file in memory.
+    turn: Mutex<()>,
     published: AtomicBool,
 }
 
@@ -49,7 +52,10 @@ impl PartialFile {
             other => other,
         };
         let file = file.map_err(|e| file::io("write", destination, e))?;
+        let large = size.is_none_or(|size| size > AT_ONCE);
         let part = Self {
+            in_memory: large && is_in_memory(&file),
+            turn: Mutex::default(),
             file,
             temporary,
             destination: destination.to_path_buf(),
@@ -63,7 +69,7 @@ impl PartialFile {
     /// Takes the room now, so that a full disk is noticed before anything moves.
     fn allocate(&self) -> Result<()> {
         let Some(size) = self.size.filter(|size| *size > AT_ONCE) else { return Ok(()) };
-        if in_memory(&self.file) {
+        if self.in_memory {
             // Here the room would be filled with zeroes first, for 0.2 s a GiB, and nothing gained.
             return self.has_room_for(size);
         }
@@ -105,6 +111,18 @@ impl PartialFile {
             offset += piece.len() as u64;
         }
         Ok(())
+    }
+
+    /// Whether the file lies in memory, where writing is a copy and waits for no disk.
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.in_memory
+    }
+
+    /// Writes when nobody else does. The kernel lets one in at a time as well, but those that wait there spin,
+    /// and on two cores take from the one who sends.
+    pub(super) fn write_alone(&self, offset: u64, piece: &[u8]) -> Result<()> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.file.write_all_at(piece, offset).map_err(|e| file::io("write", &self.destination, e))
     }
 
     /// Compares with what the source says, gives the file its time and its final name.
@@ -170,10 +188,20 @@ impl Drop for PartialFile {
     }
 }
 
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
 /// Whether the file lies in memory (tmpfs).
-fn in_memory(file: &File) -> bool {
-    const TMPFS_MAGIC: u64 = 0x0102_1994;
+fn is_in_memory(file: &File) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|found| found.f_type as u64 == TMPFS_MAGIC)
+}
+
+/// Whether a folder lies in memory; one that is not there yet, whether it would.
+pub(super) fn folder_in_memory(folder: &Path) -> bool {
+    let there = folder.ancestors().find_map(|folder| {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        rustix::fs::statfs(folder).ok()
+    });
+    there.is_some_and(|found| found.f_type as u64 == TMPFS_MAGIC)
 }
 
 /// Renames unless the destination is there.
@@ -251,5 +279,62 @@ impl BlockWriter for LocalWriter {
     async fn abandon(&self) {
         // What is still being written goes with the file.
         self.part.discard();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::local::LocalStore;
+    use crate::store::{GetOptions, Store as _};
+
+    /// A folder in memory; `None` on systems without `/dev/shm`.
+    fn folder_in_shm() -> Option<tempfile::TempDir> {
+        let folder = tempfile::tempdir_in("/dev/shm").ok()?;
+        folder_in_memory(folder.path()).then_some(folder)
+    }
+
+    fn block(offset: u64, len: u64) -> BlockRange {
+        BlockRange { offset, len }
+    }
+
+    #[tokio::test]
+    async fn a_file_in_memory_is_written_by_whoever_receives() {
+        let Some(folder) = folder_in_shm() else { return };
+        let store = LocalStore::new(folder.path().join("new"), crate::buffer::BufferPool::default());
+        let trace = Trace::detached();
+        let content: Vec<u8> = (0..3_u32 << 20).map(|at| (at % 251) as u8).collect();
+        let content = Bytes::from(content);
+        let size = content.len() as u64;
+        let writer = store.begin("a/b", Some(size), &PutOptions::default()).await.unwrap();
+        // A block of which an earlier try has left something else there.
+        let half = size / 2;
+        let wrong = Payload::Bytes(Bytes::from(vec![0xff; half as usize]));
+        writer.put_block(block(half, half), wrong, &trace).await.unwrap();
+        let (first, second) = tokio::join!(
+            writer.put_block(block(0, half), content.slice(..half as usize).into(), &trace),
+            writer.put_block(block(half, half), content.slice(half as usize..).into(), &trace),
+        );
+        let blocks = [first.unwrap(), second.unwrap()];
+        assert!(!folder.path().join("new/a/b").exists(), "no final name before the end");
+        let put = writer.commit(&blocks, &Attributes::default(), &trace).await.unwrap();
+        assert_eq!(put.crc64, Some(Crc64::of(&content)));
+        let got = store.get("a/b", &GetOptions::default(), &trace).await.unwrap();
+        assert_eq!(got.payload.collect().await.unwrap(), content);
+    }
+
+    #[tokio::test]
+    async fn a_short_block_and_a_full_memory_are_errors_with_a_name() {
+        let Some(folder) = folder_in_shm() else { return };
+        let part = PartialFile::create(&folder.path().join("file"), Some(1 << 20)).unwrap();
+        assert!(part.is_in_memory());
+        let part = Arc::new(part);
+        let piece = futures_util::stream::iter([Ok(Bytes::from_static(b"short"))]);
+        let error = Pen::new(&part).write(0, Payload::stream(10, piece)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Integrity);
+        let full = PartialFile::create(&folder.path().join("huge"), Some(1 << 60));
+        assert_eq!(full.err().map(|error| error.kind()), Some(ErrorKind::NoSpace));
+        // Beyond what a file may hold: the kernel's refusal arrives as an error too.
+        assert!(part.write_alone(i64::MAX as u64 - 2, b"12345").is_err());
     }
 }
