@@ -42,7 +42,7 @@ impl Budget {
         Some(self.force(bytes))
     }
 
-    /// A share for bytes that are in memory already.
+    /// Takes a share whether there is room or not: for bytes that are in memory already.
     pub fn force(&mut self, bytes: u64) -> Share {
         self.bytes += bytes;
         let lane = self.free_lanes.pop().unwrap_or_else(|| {

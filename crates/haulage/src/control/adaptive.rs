@@ -26,6 +26,12 @@ const MOST: usize = 256;
 /// Bytes come in lumps: windows are announced when a good part of a buffer is free.
 const LUMP: f64 = 64.0 * 1024.0;
 
+/// Bytes a second below which the link says nothing.
+const RATE_MIN: f64 = 1024.0;
+
+/// Looks that follow each other sooner, in seconds, are taken together: rates of moments are noise.
+const LOOK_MIN: f64 = 0.05;
+
 /// Seconds within which each connection shall pass a lump.
 const LUMP_SECONDS: f64 = 8.0;
 
@@ -36,6 +42,8 @@ pub struct AdaptiveController {
     search: Search,
     pieces: Pieces,
     quickest_answer: Option<Duration>,
+    /// What was seen since `looked`, in seconds since the job began.
+    pending: Observation,
     looked: f64,
     /// What the link gives, in bytes a second, followed over a second or two.
     rate: f64,
@@ -51,6 +59,7 @@ impl AdaptiveController {
             search: Search::new(FAR_START, LEAST, MOST),
             pieces: Pieces::new(memory),
             quickest_answer: None,
+            pending: Observation::default(),
             looked: 0.0,
             rate: 0.0,
             busy_seconds: 0.0,
@@ -87,11 +96,12 @@ impl AdaptiveController {
         // Small requests wait more than they move: they say nothing of what a connection could give.
         let heavy = seen.in_flight_bytes / u64::from(seen.in_flight) >= 64 << 10;
         let steady = self.busy_seconds >= 0.2;
-        if heavy && steady && (seen.wire_bytes > 0 || self.pieces.connection().is_some()) {
+        if heavy && steady && self.rate >= RATE_MIN {
             self.pieces.learn(rate / f64::from(seen.in_flight), seconds);
         }
-        // Admission: with more connections than this, each would starve.
-        if heavy && self.busy_seconds >= 3.0 {
+        // Admission: with more connections than this, each would starve. Where hardly a byte moves, something else than the
+        // link holds the job up: a disk that is read, another side that is away.
+        if heavy && self.busy_seconds >= 3.0 && self.rate >= RATE_MIN {
             let fed = (self.rate * LUMP_SECONDS / LUMP) as usize;
             self.search.set_most(fed.clamp(2, MOST));
         }
@@ -119,8 +129,20 @@ impl Controller for AdaptiveController {
             self.locate(answer);
         }
         let now = now.as_secs_f64();
-        let seconds = now - std::mem::replace(&mut self.looked, now);
-        self.weigh(seen, seconds);
+        let seen = Observation {
+            wire_bytes: self.pending.wire_bytes + seen.wire_bytes,
+            succeeded: self.pending.succeeded + seen.succeeded,
+            busy: self.pending.busy + seen.busy,
+            stalled: self.pending.stalled + seen.stalled,
+            ..*seen
+        };
+        let seconds = now - self.looked;
+        if seconds < LOOK_MIN {
+            self.pending = seen;
+            return;
+        }
+        (self.pending, self.looked) = (Observation::default(), now);
+        self.weigh(&seen, seconds);
         let look = Look {
             bytes: seen.wire_bytes,
             requests: seen.succeeded,

@@ -25,7 +25,7 @@ const KNEE_MARGIN: f64 = 1.15;
 const WORSE: f64 = 0.6;
 
 /// ... and so is one that gives this much more.
-const BETTER: f64 = 1.4;
+const BETTER: f64 = 1.25;
 
 /// Below this share of refusals the service is not overloaded by us.
 const REFUSED_MIN: f64 = 0.05;
@@ -172,7 +172,6 @@ impl Search {
     /// No more than this from now on.
     pub(super) fn set_most(&mut self, most: usize) {
         self.most = most.max(1);
-        self.least = self.least.min(self.most);
     }
 
     /// Takes in what happened until `now`, in seconds since the job began.
@@ -196,7 +195,7 @@ impl Search {
             return;
         }
         let round = std::mem::replace(&mut self.round, Round { began: Some(now), ..Round::default() });
-        let before = self.concurrency;
+        let before = self.concurrency();
         self.end_round(&round, seconds, now);
         if self.concurrency != before {
             // New connections take a round trip or three, and then carry what their buffers take.
@@ -214,6 +213,7 @@ impl Search {
 
     fn end_round(&mut self, round: &Round, seconds: f64, now: f64) {
         self.ceiling = self.ceiling.filter(|(_, until)| now < *until);
+        self.concurrency = self.concurrency();
         let rate = (round.bytes as f64 + f64::from(round.requests) * REQUEST_WORTH) / seconds;
         if self.yielded(round, rate, now) {
             return;
@@ -274,12 +274,12 @@ impl Search {
         match before {
             Some(before) if rate < CLIMB_GAIN * before.rate => {
                 let knee = before.concurrency as f64 * (rate / before.rate).max(1.0) * KNEE_MARGIN;
-                self.concurrency = (knee.ceil() as usize).clamp(before.concurrency, self.concurrency);
+                self.concurrency = (knee.ceil() as usize).min(self.concurrency);
                 self.why = Why::Knee;
                 self.usual = Some(rate.max(before.rate));
                 self.hold(now);
             }
-            _ if self.scaled(2.0) == self.concurrency => {
+            _ if self.scaled(2.0) <= self.concurrency => {
                 self.usual = Some(rate);
                 self.hold(now);
             }
@@ -376,6 +376,7 @@ impl Search {
         let scaled = if factor > 1.0 { scaled.ceil() } else { scaled.floor() } as usize;
         // Just below what was refused.
         let most = self.ceiling.map_or(self.most, |(refused, _)| self.most.min(refused * 9 / 10));
-        scaled.clamp(self.least, most.max(self.least))
+        let least = self.least.min(self.most);
+        scaled.clamp(least, most.max(least))
     }
 }

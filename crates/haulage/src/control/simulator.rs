@@ -19,6 +19,8 @@ struct Link {
     /// Requests in flight above which the service refuses, and the share that it refuses anyway.
     capacity: usize,
     refuses: f64,
+    /// Seconds before the first request, for listing and the like.
+    delay: f64,
     /// How far the rate strays from one look to the next: 0.2 for a fifth.
     noise: f64,
 }
@@ -31,6 +33,7 @@ impl Default for Link {
             total: |_| 125e6,
             capacity: usize::MAX,
             refuses: 0.0,
+            delay: 0.0,
             noise: 0.0,
         }
     }
@@ -95,7 +98,7 @@ fn run(link: &Link, objects: u64, size: u64) -> Run {
     while left > 0 || !flights.is_empty() {
         let limits = controller.limits();
         seen.hungry = false;
-        while left > 0 {
+        while left > 0 && now >= link.delay {
             let block =
                 if size <= limits.single_put_max.bytes() { size } else { limits.block_for(left) }.min(left);
             let memory: u64 = flights.iter().map(|flight| flight.size).sum();
@@ -239,4 +242,29 @@ fn small_objects_are_bound_by_round_trips_so_they_get_many() {
     assert!(seen.highest_after(2.0) >= 128, "{seen:?}");
     // 256 in flight, 60 ms each, would take 11.7 s.
     assert!(seen.seconds < 16.0, "{seen:?}");
+}
+
+#[test]
+fn links_as_slow_as_can_be_are_used_whatever_came_before() {
+    let totals: [fn(f64) -> f64; 4] = [|_| 12.5e3, |_| 60e3, |_| 100e3, |_| 140e3];
+    for total in totals {
+        for delay in [0.0, 0.15, 0.5, 1.0, 1.2, 2.5] {
+            let link = Link { connection: f64::INFINITY, total, delay, ..Link::default() };
+            let seen = run(&link, 1, 4 * MIB);
+            assert!(share(&link, 4 * MIB, seen.seconds - delay) > 0.9, "{seen:?}");
+        }
+    }
+}
+
+#[test]
+fn where_nothing_crosses_a_wire_nothing_is_held_back() {
+    let mut controller = AdaptiveController::new(Wishes::default(), ByteSize::new(MEMORY));
+    for look in 1..300 {
+        let succeeded = 3 * controller.limits().concurrency.min(64) as u32;
+        let (in_flight, in_flight_bytes) = (16, 8 * MIB);
+        let seen =
+            Observation { succeeded, in_flight, in_flight_bytes, hungry: true, ..Observation::default() };
+        controller.observe(&seen, Duration::from_millis(100 * look));
+    }
+    assert!((40..=100).contains(&controller.limits().concurrency), "{:?}", controller.limits());
 }

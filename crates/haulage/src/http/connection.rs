@@ -194,19 +194,19 @@ struct StallWatch {
     moved: u64,
     acked: Option<u64>,
     since: Instant,
-    /// What each connection had moved on average at that time.
-    share: u64,
+    /// What all connections together had moved at that time.
+    all: u64,
 }
 
 impl StallWatch {
     fn new(timeout: Duration, meter: Arc<WireMeter>) -> Self {
-        Self { timeout, meter, timer: None, moved: 0, acked: None, since: Instant::now(), share: 0 }
+        Self { timeout, meter, timer: None, moved: 0, acked: None, since: Instant::now(), all: 0 }
     }
 
     fn begin(&mut self, traffic: &Traffic) {
         self.moved = traffic.moved();
         self.since = Instant::now();
-        self.share = self.meter.share();
+        self.all = self.meter.moved().0;
     }
 
     /// Ready when nothing has moved for the whole time, which it gives.
@@ -221,11 +221,12 @@ impl StallWatch {
             let progress = moved != self.moved || acked != self.acked || traffic.is_paced();
             if progress {
                 (self.moved, self.acked, self.since) = (moved, acked, now);
-                self.share = self.meter.share();
+                self.all = self.meter.moved().0;
                 continue;
             }
             let silent = now.duration_since(self.since);
-            let share = self.meter.share().saturating_sub(self.share);
+            let (all, connections) = self.meter.moved();
+            let share = all.saturating_sub(self.all) / connections.max(1) as u64;
             // A server that has the whole request may think for as long as the user allows.
             let alone = share >= SHARE_MIN && !traffic.is_servers_turn();
             if silent >= self.timeout || (silent >= SILENCE_MIN && alone) {

@@ -1,12 +1,12 @@
 //! Bytes on the wire, counted.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::io::Traffic;
 
-/// Bytes on the wire, headers included, before TLS.
+/// Bytes on the wire, headers included. What is sent and received is counted before TLS, what is acknowledged after it.
 #[derive(Debug, Default)]
 pub struct WireMeter {
     sent: AtomicU64,
@@ -16,6 +16,7 @@ pub struct WireMeter {
     /// What the other side has acknowledged of connections that are closed.
     acknowledged: AtomicU64,
     open: Mutex<Vec<Arc<Traffic>>>,
+    connections: AtomicUsize,
 }
 
 impl WireMeter {
@@ -42,14 +43,14 @@ impl WireMeter {
         self.acknowledged.load(Ordering::Relaxed) + there
     }
 
-    /// How much each connection has moved on average, idle ones included.
-    pub(super) fn share(&self) -> u64 {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).len() as u64;
-        (self.sent() + self.received()) / open.max(1)
+    /// Bytes moved, both directions, and the number of open connections, idle ones included.
+    pub(super) fn moved(&self) -> (u64, usize) {
+        (self.sent() + self.received(), self.connections.load(Ordering::Relaxed))
     }
 
     pub(super) fn opened(&self, traffic: &Arc<Traffic>) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).push(traffic.clone());
+        self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Before the socket is closed: its number may soon stand for another.
@@ -57,6 +58,7 @@ impl WireMeter {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = open.iter().position(|other| Arc::ptr_eq(other, traffic)) {
             open.swap_remove(at);
+            self.connections.fetch_sub(1, Ordering::Relaxed);
             self.acknowledged.fetch_add(traffic.acknowledged(), Ordering::Relaxed);
         }
     }

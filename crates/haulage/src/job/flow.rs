@@ -57,6 +57,8 @@ pub(super) struct Flow {
     seen: Observation,
     /// Requests wait that only the concurrency holds back.
     hungry: bool,
+    /// The controller knows how far the service is.
+    located: bool,
     /// Why no more objects are begun.
     stop: Option<Failure>,
     listed: bool,
@@ -88,6 +90,7 @@ impl Flow {
             held: Vec::new(),
             seen: Observation::default(),
             hungry: false,
+            located: false,
             stop: None,
             listed: false,
             options: Arc::new(options),
@@ -155,8 +158,7 @@ impl Flow {
             tokio::select! {
                 count = names.recv_many(&mut batch, 256), if room => {
                     self.listed = count == 0;
-                    // Listing has shown how far the service is.
-                    self.observe();
+                    self.locate();
                     self.plan(&mut batch).await;
                 }
                 Some(landed) = self.flights.next(), if !self.flights.is_empty() => {
@@ -264,21 +266,20 @@ impl Flow {
         let Landed { flight, ended_ns, result } = landed;
         self.budget.release(flight.share);
         self.objects.came_back(&unit, &mut self.schedule);
+        let Some(result) = result else { return };
         match (result, wait) {
-            (None, _) => {}
-            (Some(Err(error)), Some(wait)) => self.again(unit, &error, ended_ns, wait),
-            (Some(Err(_)), None) if twin => {
+            (Err(error), Some(wait)) => self.again(unit, &error, ended_ns, wait),
+            (Err(_), None) if twin => {
                 if let Some(held) = held {
                     self.write(unit, held);
                 }
             }
-            (Some(Ok(Done::Held(held))), _) => self.hold(unit, held),
-            (Some(result), _) => {
+            (Ok(Done::Held(held)), _) => self.hold(unit, held),
+            (result, _) => {
                 self.flights.cancel_twins(&unit);
                 let fatal = result.as_ref().err().filter(|error| is_fatal(error)).map(Failure::from);
                 if unit.step == Step::Look {
-                    // By now the distance of the service is known.
-                    self.observe();
+                    self.locate();
                     self.objects.cut(unit.object, &self.limits(self.objects.len()));
                 }
                 self.objects.advance(unit, result, &mut self.schedule, &mut self.recorder, self.clock).await;
@@ -340,6 +341,14 @@ impl Flow {
         let in_flight = self.observe();
         let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, in_flight);
         self.recorder.sample(&progress);
+    }
+
+    /// The first answer shows how far the service is: the controller shall know before anything is cut.
+    fn locate(&mut self) {
+        if !self.located && self.opener.meter().quickest_answer().is_some() {
+            self.located = true;
+            self.observe();
+        }
     }
 
     /// Shows the controller what happened since it was last shown.

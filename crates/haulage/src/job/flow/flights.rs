@@ -37,6 +37,12 @@ pub(super) struct Flight {
     /// Payload in bytes.
     pub(super) len: u64,
     pub(super) pair: Arc<Pair>,
+    /// A second attempt beside a first.
+    duplicate: bool,
+    /// Second attempts that were made beside this one.
+    duplicates: i32,
+    /// Another attempt was quicker: whatever this one still comes to does not count.
+    overtaken: bool,
     began_ns: u64,
     abort: AbortHandle,
 }
@@ -90,7 +96,7 @@ impl Flights {
 
     /// Sends a step on its way.
     pub(super) fn start(&mut self, unit: Unit, task: Task, len: u64, share: Share, trace: Trace) {
-        let (clock, api, pair) = (self.clock, task.api(), Arc::clone(&task.pair));
+        let (clock, api, pair, duplicate) = (self.clock, task.api(), Arc::clone(&task.pair), task.duplicate);
         self.duplicated |= task.duplicate;
         let seen = trace.clone();
         let abort = self.tasks.spawn(async move {
@@ -98,7 +104,19 @@ impl Flights {
             (clock.now_ns(), result)
         });
         self.payload += len;
-        let flight = Flight { unit, share, api, trace, len, pair, began_ns: clock.now_ns(), abort };
+        let flight = Flight {
+            unit,
+            share,
+            api,
+            trace,
+            len,
+            pair,
+            duplicate,
+            duplicates: 0,
+            overtaken: false,
+            began_ns: clock.now_ns(),
+            abort,
+        };
         self.by_id.insert(flight.abort.id(), flight);
     }
 
@@ -122,6 +140,7 @@ impl Flights {
         };
         let flight = self.by_id.remove(&id)?;
         self.payload -= flight.len;
+        let result = result.filter(|_| !flight.overtaken);
         // What was staged already says nothing of the link.
         let went = matches!(result, Some(Ok(ref done)) if !matches!(done, Done::Block { resumed: true, .. }));
         if went && flight.len > 0 {
@@ -142,21 +161,23 @@ impl Flights {
     /// Ends the other attempts of this step: they land without a result.
     pub(super) fn cancel_twins(&mut self, unit: &Unit) {
         if self.duplicated {
-            self.by_id
-                .values()
-                .filter(|flight| is_twin(flight, unit))
-                .for_each(|flight| flight.abort.abort());
+            for flight in self.by_id.values_mut().filter(|flight| is_twin(flight, unit)) {
+                // It may have ended already, and then its result is on the way.
+                flight.overtaken = true;
+                flight.abort.abort();
+            }
         }
     }
 
-    /// Steps that carry payload, lag, and have no duplicate yet; the one that lags most first.
+    /// Steps that carry payload and lag; the one that lags most first.
     pub(super) fn laggards(&self) -> Vec<Unit> {
         let now = self.clock.now_ns();
         let mut found: Vec<(u64, Unit)> = Vec::new();
-        for flight in self.by_id.values() {
+        for flight in self.by_id.values().filter(|flight| !flight.duplicate && !flight.overtaken) {
+            // Each further duplicate waits three times as long.
             let age = now.saturating_sub(flight.began_ns);
-            let carries = matches!(flight.unit.step, Step::Block(_) | Step::Whole) && flight.len > 0;
-            if carries && lags(&self.ended, flight.began_ns, flight.len, age) && self.alone(flight) {
+            let patient = (age as f64 / LAGS.powi(flight.duplicates)) as u64;
+            if may_be_duplicated(flight) && lags(&self.ended, flight.began_ns, flight.len, patient) {
                 found.push((age, flight.unit));
             }
         }
@@ -164,14 +185,28 @@ impl Flights {
         found.into_iter().map(|(_, unit)| unit).collect()
     }
 
-    fn alone(&self, flight: &Flight) -> bool {
-        self.by_id.values().filter(|other| is_twin(other, &flight.unit)).count() == 1
+    /// Notes that a duplicate was made beside this step's first attempt.
+    pub(super) fn note_duplicate(&mut self, unit: &Unit) {
+        let first = self.by_id.values_mut().find(|flight| !flight.duplicate && is_twin(flight, unit));
+        if let Some(flight) = first {
+            flight.duplicates += 1;
+        }
     }
 
     /// Ends everything.
     pub(super) async fn stop(&mut self) {
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Blocks are staged under a name that says what they hold, and a file gets its name at once: twice is as good as once. A
+/// whole object that is sent twice may arrive the second time when its owner has long replaced it.
+fn may_be_duplicated(flight: &Flight) -> bool {
+    match flight.unit.step {
+        Step::Block(_) => true,
+        Step::Whole => flight.len > 0 && flight.pair.destination.store.capabilities().local,
+        _ => false,
     }
 }
 

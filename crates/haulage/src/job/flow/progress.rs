@@ -16,19 +16,39 @@ const SMALL: u64 = 64 << 10;
 /// Names of slow objects given.
 const SLOWEST: usize = 3;
 
+/// Bytes that arrived at the other side, and here.
+#[derive(Clone, Copy, Default)]
+struct Arrived {
+    there: u64,
+    here: u64,
+}
+
+impl Arrived {
+    /// Bytes since `then`. Between two services every byte comes and goes, and is counted once.
+    fn since(self, then: Self) -> u64 {
+        self.there.saturating_sub(then.there).max(self.here.saturating_sub(then.here))
+    }
+}
+
 /// Watches the wire and the objects.
 pub(super) struct ProgressMeter {
     clock: Clock,
     wire: Arc<WireMeter>,
     shared: Arc<Mutex<Progress>>,
     /// Time, bytes that arrived and payload at each look, newest last.
-    looks: VecDeque<(u64, u64, u64)>,
-    last_arrived: u64,
+    looks: VecDeque<(u64, Arrived, u64)>,
+    last_arrived: Arrived,
 }
 
 impl ProgressMeter {
     pub(super) fn new(clock: Clock, wire: Arc<WireMeter>, shared: Arc<Mutex<Progress>>) -> Self {
-        Self { clock, wire, shared, looks: VecDeque::from([(0, 0, 0)]), last_arrived: 0 }
+        Self {
+            clock,
+            wire,
+            shared,
+            looks: VecDeque::from([(0, Arrived::default(), 0)]),
+            last_arrived: Arrived::default(),
+        }
     }
 
     /// Bytes on the wire, both directions.
@@ -36,14 +56,14 @@ impl ProgressMeter {
         self.wire.sent() + self.wire.received()
     }
 
-    fn arrived(&self) -> u64 {
-        self.wire.acknowledged() + self.wire.received()
+    fn arrived(&self) -> Arrived {
+        Arrived { there: self.wire.acknowledged(), here: self.wire.received() }
     }
 
     /// Bytes that arrived, here or on the other side, since this was last asked.
     pub(super) fn arrived_since_last(&mut self) -> u64 {
         let arrived = self.arrived();
-        arrived.saturating_sub(std::mem::replace(&mut self.last_arrived, arrived))
+        arrived.since(std::mem::replace(&mut self.last_arrived, arrived))
     }
 
     /// Takes a sample, and leaves it where the handle finds it.
@@ -80,12 +100,13 @@ impl ProgressMeter {
 
     /// Bytes per second: of the wire, or of the payload where nothing crosses a wire.
     fn rate(&mut self, now: u64, payload: u64) -> f64 {
-        self.looks.push_back((now, self.arrived(), payload));
+        let arrived = self.arrived();
+        self.looks.push_back((now, arrived, payload));
         while self.looks.len() > 2 && self.looks[0].0 + WINDOW_NS < now {
             self.looks.pop_front();
         }
-        let (then, wire_then, payload_then) = self.looks[0];
-        let wire = self.arrived().saturating_sub(wire_then);
+        let (then, arrived_then, payload_then) = self.looks[0];
+        let wire = arrived.since(arrived_then);
         let moved = wire.max(payload.saturating_sub(payload_then));
         if now > then { moved as f64 / ((now - then) as f64 / 1e9) } else { 0.0 }
     }

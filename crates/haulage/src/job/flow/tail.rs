@@ -9,7 +9,7 @@ use crate::stage::transfer::{Held, Purpose};
 impl Flow {
     /// Duplicates what lags, when slots are free because nothing is left to begin.
     pub(super) fn duplicate_laggards(&mut self) {
-        // A duplicate of a whole object would find the object there.
+        // A duplicate of a whole file would find the file there.
         let allowed = self.purpose == Purpose::Copy && self.options.overwrite != Overwrite::Never;
         if !allowed || !self.listed || self.stop.is_some() {
             return;
@@ -26,7 +26,8 @@ impl Flow {
             };
             task.duplicate = true;
             // Held in memory as a whole, whichever way it goes.
-            let Some(share) = self.budget.take(len, limits.concurrency) else { return };
+            let Some(share) = self.budget.take(len, limits.concurrency) else { continue };
+            self.flights.note_duplicate(&original);
             self.objects.duplicated(&unit, &mut self.schedule);
             self.recorder.duplicated(len);
             self.flights.start(unit, task, len, share, self.trace(&unit));
@@ -43,6 +44,7 @@ impl Flow {
         if let Some(held) = self.take_held(&unit) {
             self.write(unit, held);
         }
+        self.give_up_if_stopped().await;
     }
 
     /// What a duplicate of this step has fetched and not yet written.
@@ -66,9 +68,10 @@ impl Flow {
     pub(super) fn write(&mut self, unit: Unit, held: Held) {
         let Some((mut task, _, len)) = self.objects.task(&unit, self.purpose, &self.options) else { return };
         (task.duplicate, task.held) = (true, Some(held));
-        // The bytes are here already; only the slot is counted.
+        // The bytes are here already, whatever the budget says.
         let share = self.budget.force(len);
         self.objects.duplicated(&unit, &mut self.schedule);
-        self.flights.start(unit, task, len, share, self.trace(&unit));
+        // They were counted when they came.
+        self.flights.start(unit, task, 0, share, self.trace(&unit));
     }
 }

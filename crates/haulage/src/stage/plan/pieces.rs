@@ -55,7 +55,7 @@ fn bounds(size: u64, from: &Capabilities, to: &Capabilities) -> (u64, u64) {
     (least, most.max(least))
 }
 
-/// Splits leave room for this share of the blocks that a service allows.
+/// One in so many of the blocks that a service allows is kept for splits.
 const KEPT_FOR_SPLITS: u64 = 50;
 
 /// Below twice this, a half is not worth a request.
@@ -103,22 +103,33 @@ impl Cutter {
         }
     }
 
-    /// Takes over the stretches of an earlier run, as far as they do not overlap.
-    pub(crate) fn resume(&mut self, staged: impl Iterator<Item = BlockRange>) {
-        let mut staged: Vec<BlockRange> =
-            staged.filter(|range| range.len > 0 && range.end() <= self.size).collect();
+    /// Takes over the stretches of an earlier run, as far as they do not overlap and none is larger than `largest`.
+    pub(crate) fn resume(&mut self, staged: impl Iterator<Item = BlockRange>, largest: u64) {
+        let largest = largest.min(self.vouched_max);
+        let fits = |range: &BlockRange| {
+            let end = range.offset.checked_add(range.len);
+            range.len > 0 && range.len <= largest && end.is_some_and(|end| end <= self.size)
+        };
+        let mut staged: Vec<BlockRange> = staged.filter(fits).collect();
         // Of those that begin together the longest: it leaves the least to send.
         staged.sort_unstable_by_key(|range| (range.offset, u64::MAX - range.len));
-        let mut end = 0;
+        // A service bounds the blocks; very many small ones with gaps between would leave none for the rest.
+        let slots = self.slots() / 10 * 9;
+        let (mut end, mut count) = (0, 0);
         staged.retain(|range| {
-            let follows = range.offset >= end;
-            end = if follows { range.end() } else { end };
+            let follows = range.offset >= end && count < slots;
+            if follows {
+                count += 1 + u64::from(range.offset > end);
+                end = range.end();
+            }
             follows
         });
-        // A service bounds the blocks; so many small ones would leave none for the rest.
-        if staged.len() as u64 <= self.blocks_max / 2 {
-            self.staged = staged.into();
-        }
+        self.staged = staged.into();
+    }
+
+    /// Pieces that may be cut from the beginning to the end.
+    fn slots(&self) -> u64 {
+        self.blocks_max - self.blocks_max / KEPT_FOR_SPLITS
     }
 
     /// The next piece where one of `wanted` bytes is asked for, without taking it.
@@ -133,9 +144,9 @@ impl Cutter {
             return Some(*staged);
         }
         let room = self.staged.front().map_or(left, |staged| staged.offset - self.next);
-        let slots = self.blocks_max - self.blocks_max / KEPT_FOR_SPLITS;
-        let slots = slots.saturating_sub(self.count + self.staged.len() as u64).max(1);
-        let least = left.div_ceil(slots).max(self.block_min);
+        let used = self.count + self.staged.len() as u64;
+        let kept = if self.slots() > used { self.slots() } else { self.blocks_max };
+        let least = left.div_ceil(kept.saturating_sub(used).max(1)).max(self.block_min);
         let len = wanted.min(self.vouched_max).max(least).min(self.block_max).min(room);
         Some(BlockRange { offset: self.next, len })
     }
@@ -169,11 +180,16 @@ impl Cutter {
         Some([first, BlockRange { offset: first.end(), len: piece.len - half }])
     }
 
-    /// Notes a piece that has arrived; false where it was there.
+    /// Notes a piece that has arrived; false where it, or a part of it, was there.
     pub(crate) fn put(&mut self, id: BlockId) -> bool {
-        let new = self.there.insert(id.range.offset, id).is_none();
-        self.left -= if new { id.range.len } else { 0 };
-        new
+        let BlockRange { offset, len } = id.range;
+        let last_before = self.there.range(..id.range.end()).next_back();
+        if last_before.is_some_and(|(_, other)| other.range.end() > offset) {
+            return false;
+        }
+        self.there.insert(offset, id);
+        self.left -= len;
+        true
     }
 
     /// Bytes that have not arrived.
@@ -222,15 +238,34 @@ mod tests {
     fn what_is_staged_is_cut_alike_whatever_size_is_wanted_now() {
         let mut cutter = Cutter::new(1000, &LOCAL, &AZURE);
         let staged = [range(100, 50), range(100, 200), range(250, 100), range(600, 400), range(900, 200)];
-        cutter.resume(staged.into_iter());
+        cutter.resume(staged.into_iter(), 500);
         let cut: Vec<_> = std::iter::from_fn(|| cutter.take(250)).collect();
         let expected = [range(0, 100), range(100, 200), range(300, 250), range(550, 50), range(600, 400)];
         assert_eq!(cut, expected);
         for piece in cut {
             assert!(put(&mut cutter, piece));
             assert!(!put(&mut cutter, piece), "a duplicate counts once");
+            let half = range(piece.offset + piece.len / 2, piece.len.div_ceil(2));
+            assert!(!put(&mut cutter, half), "so does a part");
         }
         assert_eq!(cutter.left(), 0);
+    }
+
+    #[test]
+    fn forty_thousand_staged_blocks_are_taken_over_and_giants_are_not() {
+        let size = 50_000 << 16;
+        let mut cutter = Cutter::new(size, &LOCAL, &AZURE);
+        cutter.resume((0..40_000).map(|n| range(n << 16, 1 << 16)), 96 << 20);
+        assert_eq!(cutter.staged.len(), 40_000);
+        let mut count = 0;
+        while cutter.take(1 << 16).is_some() {
+            count += 1;
+        }
+        assert!(cutter.is_cut() && count <= 50_000, "{count}");
+
+        let mut cutter = Cutter::new(size, &LOCAL, &AZURE);
+        cutter.resume([range(0, 1 << 30), range(u64::MAX, 1 << 16)].into_iter(), 96 << 20);
+        assert_eq!(cutter.peek(1 << 20), Some(range(0, 1 << 20)));
     }
 
     #[test]

@@ -43,6 +43,9 @@ impl Task {
     /// The step by the name of the request it sends.
     pub(crate) fn api(&self) -> &'static str {
         let upload = !self.pair.destination.store.capabilities().local;
+        if self.held.is_some() {
+            return "WriteHeld";
+        }
         match (self.step, upload) {
             (Step::Look, _) => "GetBlobProperties",
             (Step::Whole, true) => "PutBlob",

@@ -124,6 +124,8 @@ pub(crate) struct Object {
     mode: ChecksumMode,
     pub(crate) overwrite: Overwrite,
     purpose: Purpose,
+    /// Bound on what one block may hold.
+    memory: u64,
 }
 
 impl Object {
@@ -153,6 +155,7 @@ impl Object {
             mode: options.checksum,
             overwrite: options.overwrite,
             purpose,
+            memory: options.max_memory.bytes(),
         };
         object.cut(limits);
         object
@@ -224,7 +227,7 @@ impl Object {
     fn open_ranges(&mut self) -> Then {
         let (from, to) = self.capabilities();
         let mut cutter = Cutter::new(self.pair.meta.size, &from, &to);
-        cutter.resume(self.staged.iter().map(|id| id.range));
+        cutter.resume(self.staged.iter().map(|id| id.range), self.memory);
         self.cutter = Some(cutter);
         self.ranges_checked = true;
         Then::Ranges
@@ -277,7 +280,7 @@ impl Object {
         }
     }
 
-    /// The blocks in order; empty before all are there.
+    /// The blocks that are there, in order.
     pub(crate) fn block_ids(&self) -> Vec<BlockId> {
         self.cutter.as_ref().map(Cutter::blocks).unwrap_or_default()
     }
