@@ -25,7 +25,7 @@ const KNEE_MARGIN: f64 = 1.15;
 const WORSE: f64 = 0.6;
 
 /// ... and so is one that gives this much more.
-const BETTER: f64 = 1.25;
+const BETTER: f64 = 1.15;
 
 /// Below this share of refusals the service is not overloaded by us.
 const REFUSED_MIN: f64 = 0.05;
