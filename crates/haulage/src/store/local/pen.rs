@@ -5,7 +5,8 @@
 //! still in the processor's cache.
 //!
 //! A file in memory needs no thread of its own: writing is a copy, and cheapest by whoever has just received the
-//! piece, from a warm cache into the file, without a wake-up between.
+//! piece, from a warm cache into the file, without a wake-up between. Who comes while somebody writes leaves the piece
+//! with him and goes on receiving.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,9 +59,6 @@ impl Pen {
 
     /// Writes a payload at `offset` as it arrives, and gives its CRC64 when all of it is in the file.
     pub(super) async fn write(&self, offset: u64, mut payload: Payload) -> Result<Crc64> {
-        if self.desk.part.is_in_memory() {
-            return self.write_here(offset, payload).await;
-        }
         let expected = payload.len();
         let mut crc = Crc64Stream::default();
         let mut written = 0;
@@ -75,28 +73,8 @@ impl Pen {
         let (reply, report) = oneshot::channel();
         self.order(Order::Report(reply));
         report.await.unwrap_or_else(|_| Err(self.gone()))?;
-        self.whole(written, expected)?;
-        Ok(crc.value())
-    }
-
-    /// The same on the thread that receives.
-    async fn write_here(&self, offset: u64, mut payload: Payload) -> Result<Crc64> {
-        let expected = payload.len();
-        let mut crc = Crc64Stream::default();
-        let mut written = 0;
-        while let Some(piece) = payload.next().await {
-            let piece = piece?;
-            crc.update(&piece);
-            self.desk.part.write_alone(offset + written, &piece)?;
-            written += piece.len() as u64;
-        }
-        self.whole(written, expected)?;
-        Ok(crc.value())
-    }
-
-    fn whole(&self, written: u64, expected: u64) -> Result<()> {
         if written == expected {
-            return Ok(());
+            return Ok(crc.value());
         }
         let cause = format!("{written} bytes came where {expected} were announced");
         Err(Error::new(ErrorKind::Integrity, "write", &self.name, cause).retry(Retry::Backoff))
@@ -106,6 +84,10 @@ impl Pen {
         let mut orders = self.desk.lock();
         orders.waiting.push_back(order);
         if !std::mem::replace(&mut orders.at_work, true) {
+            drop(orders);
+            if self.desk.part.is_in_memory() {
+                return self.desk.work();
+            }
             let desk = Arc::clone(&self.desk);
             tokio::task::spawn_blocking(move || desk.work());
         }

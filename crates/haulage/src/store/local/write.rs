@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -33,8 +33,6 @@ pub(super) struct PartialFile {
     /// `None` where it was not known beforehand.
     size: Option<u64>,
     in_memory: bool,
-    /// Held to write to a file in memory.
-    turn: Mutex<()>,
     published: AtomicBool,
 }
 
@@ -55,7 +53,6 @@ impl PartialFile {
         let large = size.is_none_or(|size| size > AT_ONCE);
         let part = Self {
             in_memory: large && is_in_memory(&file),
-            turn: Mutex::default(),
             file,
             temporary,
             destination: destination.to_path_buf(),
@@ -116,13 +113,6 @@ impl PartialFile {
     /// Whether the file lies in memory, where writing is a copy and waits for no disk.
     pub(super) fn is_in_memory(&self) -> bool {
         self.in_memory
-    }
-
-    /// Writes when nobody else does. The kernel lets one in at a time as well, but those that wait there spin,
-    /// and on two cores take from the one who sends.
-    pub(super) fn write_alone(&self, offset: u64, piece: &[u8]) -> Result<()> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.file.write_all_at(piece, offset).map_err(|e| file::io("write", &self.destination, e))
     }
 
     /// Compares with what the source says, gives the file its time and its final name.
@@ -335,6 +325,6 @@ mod tests {
         let full = PartialFile::create(&folder.path().join("huge"), Some(1 << 60));
         assert_eq!(full.err().map(|error| error.kind()), Some(ErrorKind::NoSpace));
         // Beyond what a file may hold: the kernel's refusal arrives as an error too.
-        assert!(part.write_alone(i64::MAX as u64 - 2, b"12345").is_err());
+        assert!(part.write_at(i64::MAX as u64 - 2, &[Bytes::from_static(b"12345")]).is_err());
     }
 }
