@@ -65,7 +65,7 @@ def checked_down(bench: Bench) -> None:
     with endpoint(bench.haul, bench.folder, "--store", "memory") as at:
         size = 2048 * MIB // bench.divisor
         source = random_file(bench.folder / "one", size)
-        _must(bench.haul.up(at, source, "one", "--checksum", "md5"))
+        _must(bench.haul.up(at, source, "one", "--content-md5"))
         source.unlink()
         _down(bench, at, f"down 1 x {size // MIB} MiB, MD5", size)
 
