@@ -85,7 +85,7 @@ CASES = (
     Case("down", "loopback", "down 4 GiB", "down", size=4 * GIB,
          targets=(most("wall to theirs", 0.5, "best"), most("CPU, s/GiB", 0.5), most("memory, MiB", 256))),
     Case("down-md5", "loopback", "down 2 GiB that has an MD5", "down", size=2 * GIB, store="memory",
-         seed=("--checksum", "md5"), arms=("haul", "rclone", "azcopy"), targets=(MEMORY,)),
+         seed=("--content-md5",), arms=("haul", "rclone", "azcopy"), targets=(MEMORY,)),
     Case("small-up", "small", "up 10,000 x 4 KiB", "up", 10_000, 4 * KIB, options=SMALL,
          targets=(least("times faster", 3, "best"), MEMORY)),
     Case("small-down", "small", "down 10,000 x 4 KiB", "down", 10_000, 4 * KIB, options=SMALL,

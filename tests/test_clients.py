@@ -65,7 +65,7 @@ def test_azcopy_moves_a_tree_to_and_from_the_emulator(
 
 def test_azcopy_reads_what_haul_wrote(emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path) -> None:
     container, sas = emulator.container(), emulator.sas()
-    haul("cp", tree, container.az(), "--checksum", "md5")
+    haul("cp", tree, container.az(), "--content-md5")
     azcopy(
         tmp_path,
         "copy",
@@ -91,5 +91,5 @@ def test_rclone_moves_a_tree_to_and_from_the_emulator(
 
 def test_rclone_checks_what_haul_wrote(emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path) -> None:
     container = emulator.container()
-    haul("cp", tree, container.az(), "--checksum", "md5")
+    haul("cp", tree, container.az(), "--content-md5")
     rclone(tmp_path, emulator, "check", tree, f"test:{container.name}")

@@ -58,6 +58,31 @@ def test_cp_file_stores_the_properties_that_others_read(
     assert properties.metadata
 
 
+@pytest.mark.parametrize("checksum", ["crc64", "md5", "none"])
+def test_cp_file_in_blocks_has_a_content_md5_where_asked_for(
+    haul: Haul, container: Container, tmp_path: Path, checksum: str
+) -> None:
+    file = trees.random_file(tmp_path / "file.bin", 3 * MIB + 1)
+    how = ("--checksum", checksum, "--block-size", "256KiB", "--json")
+    for name, more in (("plain", ()), ("asked", ("--content-md5",))):
+        (ended,) = haul("cp", file, container.az(name), *how, *more).of("object")
+        stored = container.client.get_blob_client(name).get_blob_properties().content_settings.content_md5
+        wanted = hashlib.md5(file.read_bytes()).digest() if more else b""
+        assert bytes(stored or b"") == wanted
+        assert ended["md5"] == (wanted.hex() or None)
+
+
+@pytest.mark.parametrize("checksum", ["crc64", "md5", "none"])
+def test_cp_file_in_one_request_has_a_content_md5_where_asked_for(
+    haul: Haul, container: Container, tmp_path: Path, checksum: str
+) -> None:
+    file = trees.random_file(tmp_path / "file.bin", MIB // 4)
+    (ended,) = haul("cp", file, container.az("a"), "--checksum", checksum, "--content-md5", "--json").of("object")
+    stored = container.client.get_blob_client("a").get_blob_properties().content_settings.content_md5
+    assert bytes(stored or b"") == hashlib.md5(file.read_bytes()).digest()
+    assert ended["md5"] == hashlib.md5(file.read_bytes()).hexdigest()
+
+
 def test_cp_file_stores_the_right_crc64(haul: Haul, container: Container, tmp_path: Path) -> None:
     file = trees.random_file(tmp_path / "file.bin", MIB // 2 + 3)
     haul("cp", file, container.az("file.bin"), "--block-size", "128KiB", "--single-put-max", "128KiB")

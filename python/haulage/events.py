@@ -118,7 +118,7 @@ class ObjectEnded(_Record):
     method: Method  #: how it was moved
     proof: Proof  #: what proves that the destination holds the same bytes
     crc64: str | None  #: CRC-64/NVME of the whole, hexadecimal
-    md5: str | None  #: MD5 of the whole, when asked for
+    md5: str | None  #: MD5 of the whole, as far as one is stored with it
     etag: str | None  #: at the destination
     attempts: int  #: requests sent for it
     started_ns: int  #: when it was planned

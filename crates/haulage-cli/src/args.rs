@@ -105,6 +105,9 @@ pub struct TransferArgs {
     #[arg(long, value_name = "KIND", default_value = "crc64", value_parser = value::checksum())]
     #[arg(hide_possible_values = true)]
     pub checksum: ChecksumMode,
+    /// Store the MD5 of each object as its Content-MD5; one sent in blocks is read once more for it
+    #[arg(long)]
+    pub content_md5: bool,
     /// Bound on the bytes in flight; the default keeps the whole process below 128 MiB
     #[arg(long, value_name = "SIZE", default_value = "96MiB", value_parser = value::size)]
     pub max_memory: ByteSize,
@@ -137,6 +140,7 @@ pub fn copy_options(transfer: &TransferArgs, select: SelectArgs, store: &StoreAr
         single_put_max: transfer.single_put_max,
         method: transfer.method,
         checksum: transfer.checksum,
+        content_md5: transfer.content_md5,
         max_memory: transfer.max_memory,
         include: select.include,
         exclude: select.exclude,

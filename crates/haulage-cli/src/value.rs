@@ -66,7 +66,7 @@ pub fn method() -> impl TypedValueParser<Value = MethodChoice> {
 pub fn checksum() -> impl TypedValueParser<Value = ChecksumMode> {
     choice([
         ("crc64", "nearly free", ChecksumMode::Crc64),
-        ("md5", "stored as Content-MD5 too", ChecksumMode::Md5),
+        ("md5", "dearer; also the Content-MD5 of what goes in one request", ChecksumMode::Md5),
         ("none", "nothing on the wire; CRC64 is still stored", ChecksumMode::None),
     ])
 }

@@ -61,6 +61,7 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "single_put_max" => options.single_put_max = setting(&value, unit)?,
             "method" => options.method = one_of(&value, METHODS)?,
             "checksum" => options.checksum = one_of(&value, CHECKSUMS)?,
+            "content_md5" => options.content_md5 = value.extract()?,
             "max_memory" => options.max_memory = unit(&value)?,
             "overwrite" => options.overwrite = one_of(&value, OVERWRITES)?,
             "include" => options.include = value.extract()?,

@@ -209,7 +209,7 @@ pub struct ObjectRecord {
     pub proof: Proof,
     /// CRC64 of the whole.
     pub crc64: Option<Crc64>,
-    /// MD5 of the whole, when asked for.
+    /// MD5 of the whole, as far as one is stored with it.
     pub md5: Option<Md5>,
     /// ETag at the destination.
     pub etag: Option<String>,

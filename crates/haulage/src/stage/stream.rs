@@ -94,8 +94,7 @@ pub(crate) async fn upload(
     };
     let block_size = limits.block_size.bytes();
     let first = read_block(&mut input, block_size).await?;
-    let mut sent =
-        Sent { md5: (options.checksum == ChecksumMode::Md5).then(Md5Stream::default), ..Sent::default() };
+    let mut sent = Sent { md5: options.content_md5.then(Md5Stream::default), ..Sent::default() };
     let (etag, method) = if (first.len() as u64) < block_size {
         let put = sent.put_whole(first, to, &put_options).await?;
         (put, Method::Whole)
@@ -150,7 +149,9 @@ impl Sent {
         let put = with_retries!(trace => {
             to.store.put(&to.key, Payload::Bytes(bytes.clone()), &options, trace).await
         });
-        Ok(put?.etag)
+        let put = put?;
+        self.digest = put.md5;
+        Ok(put.etag)
     }
 
     async fn put_blocks(

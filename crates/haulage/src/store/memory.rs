@@ -90,7 +90,7 @@ impl MemoryStore {
         };
         let etag = meta.etag.clone();
         objects.by_key.insert(key.to_owned(), (meta, bytes));
-        Ok(PutResult { etag, crc64: Some(crc64) })
+        Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5 })
     }
 }
 

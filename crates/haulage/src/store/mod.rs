@@ -168,6 +168,8 @@ pub struct PutResult {
     pub etag: String,
     /// CRC64 of the bytes as they were taken, where the store computed it.
     pub crc64: Option<Crc64>,
+    /// MD5 of the whole, where one is stored with it.
+    pub md5: Option<Md5>,
 }
 
 /// One container of objects, or one folder of files.

@@ -102,20 +102,21 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
         let md5 = got.meta.md5.filter(|_| stated.is_none());
         let options = put_options(task, &got.meta, stated, md5);
         let put = destination.store.put(&destination.key, got.payload, &options, trace).await?;
-        return Ok(Done::Whole { crc64: put.crc64, put, md5: None, range_checked });
+        return Ok(Done::Whole { crc64: put.crc64, md5: put.md5, put, range_checked });
     }
     let (bytes, crc64) = gather(got, &source.name()).await?;
     check_crc64(&source.name(), crc64, stated)?;
-    let only_md5 = stated.is_none() && meta.md5.is_some();
-    let md5 = match task.options.checksum {
-        ChecksumMode::Md5 => Some(md5_of(bytes.clone()).await?),
-        _ if only_md5 => Some(md5_of(bytes.clone()).await?),
+    let (by_md5, only_md5) = (task.options.checksum == ChecksumMode::Md5, stated.is_none());
+    let md5 = match meta.md5 {
+        Some(_) if by_md5 || only_md5 => Some(md5_of(bytes.clone()).await?),
+        // The one that goes with the body is stored too.
+        None if task.options.content_md5 && !by_md5 => Some(md5_of(bytes.clone()).await?),
         _ => None,
     };
     check_md5(&source.name(), md5, meta.md5)?;
     let options = put_options(task, meta, Some(crc64), md5);
     let put = destination.store.put(&destination.key, Payload::Hashed(bytes, crc64), &options, trace).await?;
-    Ok(Done::Whole { put, crc64: Some(crc64), md5, range_checked })
+    Ok(Done::Whole { crc64: Some(crc64), md5: put.md5, put, range_checked })
 }
 
 /// Prepares the destination, and asks what an interrupted run has left there.

@@ -122,6 +122,7 @@ pub(crate) struct Object {
     ranges_checked: bool,
     whole_retries: u32,
     mode: ChecksumMode,
+    content_md5: bool,
     pub(crate) overwrite: Overwrite,
     purpose: Purpose,
     /// Bound on what one block may hold.
@@ -153,6 +154,7 @@ impl Object {
             ranges_checked: true,
             whole_retries: 0,
             mode: options.checksum,
+            content_md5: options.content_md5,
             overwrite: options.overwrite,
             purpose,
             memory: options.max_memory.bytes(),
@@ -307,7 +309,8 @@ impl Object {
             Done::Begun { writer, staged } => {
                 self.writer = Some(writer);
                 self.staged = Arc::new(staged);
-                self.digest_wanted = self.mode == ChecksumMode::Md5 && self.pair.meta.md5.is_none();
+                let kept = !self.pair.destination.store.capabilities().local;
+                self.digest_wanted = self.content_md5 && kept && self.pair.meta.md5.is_none();
                 self.open_ranges()
             }
             Done::Block { id, range_checked, resumed } => {

@@ -118,13 +118,13 @@ pub(super) async fn put(
         return Err(asked.error(ErrorKind::Integrity, "the bytes to be written do not fit their CRC64"));
     }
     attributes.crc64 = Some(crc64);
-    let guard = Guard::of(&body, crc64, options.checksum, attributes.md5, asked).await?;
-    match (guard, attributes.md5) {
-        (Guard::Md5(md5), None) => attributes.md5 = Some(md5),
+    let guard = Guard::of(store, &body, crc64, options.checksum, attributes.md5, asked).await?;
+    match (&guard, attributes.md5) {
+        (Guard::Md5 { md5, .. }, None) => attributes.md5 = Some(*md5),
         // The service compares this one itself.
-        (Guard::Md5(_), Some(_)) | (_, None) => {}
+        (Guard::Md5 { .. }, Some(_)) | (_, None) => {}
         (_, Some(expected)) => {
-            if md5_of(body.clone(), asked).await? != expected {
+            if md5_of(store, body.clone(), asked).await? != expected {
                 return Err(asked.error(ErrorKind::Integrity, "the bytes to be written do not fit their MD5"));
             }
         }
@@ -136,7 +136,7 @@ pub(super) async fn put(
     let operation = store.operation(Method::PUT, key, &[], headers, body);
     let response = send_guarded(store, operation, guard, asked, trace).await?;
     trace.mark(Phase::Committed);
-    Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64) })
+    Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64), md5: attributes.md5 })
 }
 
 pub(super) async fn delete(store: &AzureStore, key: &str, trace: &Trace) -> Result<()> {

@@ -51,7 +51,7 @@ impl BlockWriter for AzureBlocks {
             return Err(asked.error(ErrorKind::SourceChanged, cause));
         }
         let id = BlockId { range, crc64 };
-        let guard = Guard::of(&body, id.crc64, self.options.checksum, None, asked).await?;
+        let guard = Guard::of(&self.store, &body, id.crc64, self.options.checksum, None, asked).await?;
         let encoded = id.encode();
         let query = [("blockid", encoded.as_str()), ("comp", "block")];
         let operation = self.operation(Method::PUT, &query, HeaderMap::with_capacity(12), body);
@@ -91,14 +91,15 @@ impl BlockWriter for AzureBlocks {
         let attributes = Attributes { crc64: Some(crc64), ..attributes.clone() };
         let ids: Vec<String> = blocks.iter().map(BlockId::encode).collect();
         let body = Bytes::from(xml::block_list(&ids));
-        let guard = Guard::of(&body, Crc64::of(&body), self.options.checksum, None, asked).await?;
+        let guard =
+            Guard::of(&self.store, &body, Crc64::of(&body), self.options.checksum, None, asked).await?;
         let mut headers = HeaderMap::with_capacity(16);
         meta::write(&mut headers, &self.key, &attributes, asked)?;
         meta::write_precondition(&mut headers, &self.options.precondition, asked)?;
         let operation = self.operation(Method::PUT, &[("comp", "blocklist")], headers, body);
         let response = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
-        Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64) })
+        Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64), md5: attributes.md5 })
     }
 
     /// Leaves what is staged: the service forgets it after a week, and until then a later run may go on from it.

@@ -9,22 +9,27 @@ use super::auth::CONTENT_MD5;
 use super::error::Asked;
 use super::meta::{BODY_CRC64, text};
 use super::service::{Operation, set};
-use crate::checksum::{ChecksumMode, Crc64, Md5};
+use crate::checksum::{ChecksumMode, Crc64, Md5, OnWire};
 use crate::error::{ErrorKind, Result, Retry};
 use crate::http::ResponseBody;
 use crate::store::{Phase, Trace};
 
 /// The checksum that the service compares with what arrived: one of the two, never both, which it refuses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Guard {
     Crc64(Crc64),
-    Md5(Md5),
+    /// With the sign, where we computed it, that the body is on its way: held until it has arrived.
+    Md5 {
+        md5: Md5,
+        _on_wire: Option<OnWire>,
+    },
     None,
 }
 
 impl Guard {
     /// The guard of `body`, whose CRC64 is at hand. `md5` is the body's MD5 where somebody knows it.
     pub(super) async fn of(
+        store: &AzureStore,
         body: &Bytes,
         crc64: Crc64,
         mode: ChecksumMode,
@@ -33,28 +38,35 @@ impl Guard {
     ) -> Result<Self> {
         Ok(match (mode, md5) {
             (ChecksumMode::Crc64, _) => Self::Crc64(crc64),
-            (ChecksumMode::Md5, Some(md5)) => Self::Md5(md5),
-            (ChecksumMode::Md5, None) => Self::Md5(md5_of(body.clone(), asked).await?),
+            (ChecksumMode::Md5, Some(md5)) => Self::Md5 { md5, _on_wire: None },
+            (ChecksumMode::Md5, None) => Self::md5(store, body.clone(), asked).await?,
             (ChecksumMode::None, _) => Self::None,
         })
     }
 
+    async fn md5(store: &AzureStore, body: Bytes, asked: Asked<'_>) -> Result<Self> {
+        let (md5, on_wire) = hash(store, body, asked).await?;
+        Ok(Self::Md5 { md5, _on_wire: Some(on_wire) })
+    }
+
     /// Sends it along.
-    fn write(self, headers: &mut HeaderMap, asked: Asked<'_>) -> Result<()> {
+    fn write(&self, headers: &mut HeaderMap, asked: Asked<'_>) -> Result<()> {
         match self {
             Self::Crc64(crc64) => set(headers, BODY_CRC64, &crc64.to_azure(), asked),
-            Self::Md5(md5) => set(headers, CONTENT_MD5, &md5.to_base64(), asked),
+            Self::Md5 { md5, .. } => set(headers, CONTENT_MD5, &md5.to_base64(), asked),
             Self::None => Ok(()),
         }
     }
 
     /// Compares it with what the service says that it received.
-    fn check_echo(self, headers: &HeaderMap, asked: Asked<'_>) -> Result<()> {
+    fn check_echo(&self, headers: &HeaderMap, asked: Asked<'_>) -> Result<()> {
         let echoed = match self {
             Self::Crc64(ours) => {
-                text(headers, &BODY_CRC64).map(|text| Crc64::from_azure(&text) == Some(ours))
+                text(headers, &BODY_CRC64).map(|text| Crc64::from_azure(&text) == Some(*ours))
             }
-            Self::Md5(ours) => text(headers, &CONTENT_MD5).map(|text| Md5::from_base64(&text) == Some(ours)),
+            Self::Md5 { md5: ours, .. } => {
+                text(headers, &CONTENT_MD5).map(|text| Md5::from_base64(&text) == Some(*ours))
+            }
             Self::None => None,
         };
         if echoed == Some(false) {
@@ -78,10 +90,10 @@ pub(super) async fn send_guarded(
 ) -> Result<Response<ResponseBody>> {
     let known = store.body_crc64.get().copied();
     if !matches!(guard, Guard::Crc64(_)) || known == Some(true) {
-        return send_once(store, operation, guard, asked, trace).await;
+        return send_once(store, operation, &guard, asked, trace).await;
     }
     if known.is_none() {
-        match send_once(store, operation.clone(), guard, asked, trace).await {
+        match send_once(store, operation.clone(), &guard, asked, trace).await {
             Err(error) if error.service_code() == Some("FeatureNotSupported") => {}
             other => {
                 if other.is_ok() {
@@ -92,15 +104,15 @@ pub(super) async fn send_guarded(
         }
         store.body_crc64.get_or_init(|| false);
     }
-    let guard = Guard::Md5(md5_of(operation.body.clone(), asked).await?);
+    let guard = Guard::md5(store, operation.body.clone(), asked).await?;
     operation.headers.remove(BODY_CRC64);
-    send_once(store, operation, guard, asked, trace).await
+    send_once(store, operation, &guard, asked, trace).await
 }
 
 async fn send_once(
     store: &AzureStore,
     mut operation: Operation<'_>,
-    guard: Guard,
+    guard: &Guard,
     asked: Asked<'_>,
     trace: &Trace,
 ) -> Result<Response<ResponseBody>> {
@@ -111,8 +123,12 @@ async fn send_once(
     Ok(response)
 }
 
-/// The MD5 of `body`, off the I/O threads: it takes 1.5 ms for each MiB.
-pub(super) async fn md5_of(body: Bytes, asked: Asked<'_>) -> Result<Md5> {
-    let computed = tokio::task::spawn_blocking(move || Md5::of(&body)).await;
-    computed.map_err(|error| asked.error(ErrorKind::Cancelled, error.to_string()))
+/// The MD5 of `body`, off the I/O threads and beside those of others.
+pub(super) async fn md5_of(store: &AzureStore, body: Bytes, asked: Asked<'_>) -> Result<Md5> {
+    hash(store, body, asked).await.map(|(md5, _)| md5)
+}
+
+async fn hash(store: &AzureStore, body: Bytes, asked: Asked<'_>) -> Result<(Md5, OnWire)> {
+    let hashed = store.md5.hash(body).await;
+    hashed.ok_or_else(|| asked.error(ErrorKind::Cancelled, "the runtime shuts down"))
 }

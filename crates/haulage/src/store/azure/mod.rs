@@ -32,6 +32,7 @@ use super::{
     BlockWriter, Capabilities, GetOptions, GetResult, ListRequest, Lister, ObjectMeta, Payload, Phase,
     PutOptions, PutResult, Store, StoreOptions, Trace,
 };
+use crate::checksum::Md5Queue;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use auth::Credential;
@@ -56,6 +57,8 @@ pub struct AzureStore {
     range_checksum: Arc<AtomicBool>,
     /// Whether this service checks the CRC64 of a body; found out with the first one.
     body_crc64: Arc<OnceLock<bool>>,
+    /// Hashes the bodies that go with an MD5.
+    md5: Md5Queue,
 }
 
 impl AzureStore {
@@ -73,6 +76,7 @@ impl AzureStore {
             service,
             range_checksum: Arc::new(AtomicBool::new(true)),
             body_crc64: Arc::default(),
+            md5: Md5Queue::default(),
         })
     }
 

@@ -143,7 +143,7 @@ impl PartialFile {
         }
         self.published.store(true, Ordering::Release);
         let metadata = self.file.metadata().map_err(io)?;
-        Ok(PutResult { etag: file::etag(&metadata), crc64: Some(crc64) })
+        Ok(PutResult { etag: file::etag(&metadata), crc64: Some(crc64), md5: None })
     }
 
     fn check(&self, crc64: Crc64, expected: &Attributes) -> Result<()> {

@@ -1,12 +1,10 @@
-//! Checksums: CRC-64/NVME by default, because the CRCs of blocks combine into the CRC of the
-//! whole without another read, and MD5 on request.
+//! CRC-64/NVME.
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use crc_fast::CrcAlgorithm::Crc64Nvme;
-use md5::Digest as _;
 
 /// A CRC-64/NVME value.
 ///
@@ -130,75 +128,6 @@ impl Crc64Stream {
     }
 }
 
-/// An MD5 value.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Md5([u8; 16]);
-
-impl Md5 {
-    /// The MD5 of `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(md5::Md5::digest(bytes).into())
-    }
-
-    /// As HTTP writes it: Base64 of the sixteen bytes.
-    pub fn to_base64(self) -> String {
-        BASE64_STANDARD.encode(self.0)
-    }
-
-    /// Reads HTTP's form; `None` where it is not one.
-    pub fn from_base64(text: &str) -> Option<Self> {
-        let bytes = BASE64_STANDARD.decode(text).ok()?;
-        Some(Self(bytes.try_into().ok()?))
-    }
-}
-
-impl fmt::Display for Md5 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Md5 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Md5({self})")
-    }
-}
-
-impl serde::Serialize for Md5 {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-/// An MD5 that takes its bytes piece by piece, in order.
-#[derive(Clone, Default)]
-pub struct Md5Stream(md5::Md5);
-
-impl Md5Stream {
-    /// Takes the next bytes.
-    pub fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    /// The MD5 of all bytes so far.
-    pub fn value(self) -> Md5 {
-        Md5(self.0.finalize().into())
-    }
-}
-
-/// Which checksum guards the bytes on the wire and is stored with the object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChecksumMode {
-    /// CRC64 on every body and for the whole: nearly free, the default.
-    #[default]
-    Crc64,
-    /// MD5 on every body and as the object's Content-MD5, and CRC64 for the whole.
-    Md5,
-    /// Nothing on the wire. CRC64 is still stored and compared: it costs nothing worth saving.
-    None,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,8 +137,6 @@ mod tests {
     fn check_values_are_the_published_ones() {
         assert_eq!(Crc64::of(b"123456789").to_u64(), 0xAE8B_1486_0A79_9888);
         assert_eq!(Crc64::of(b""), Crc64::EMPTY);
-        assert_eq!(Md5::of(b"").to_string(), "d41d8cd98f00b204e9800998ecf8427e");
-        assert_eq!(Md5::of(b"").to_base64(), "1B2M2Y8AsgTpgAmY7PhCfg==");
     }
 
     proptest! {

@@ -1,0 +1,30 @@
+//! Checksums: CRC-64/NVME by default, because the CRCs of blocks combine into the CRC of the
+//! whole without another read, and MD5 on request.
+//!
+//! MD5 goes through its bytes one after another and cannot be hurried, but several may go side by side in
+//! the lanes of a vector (`lanes`). `queue` brings those together that are ready at about the same time.
+
+mod crc64;
+mod lanes;
+mod md5;
+mod queue;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use crc64::{Crc64, Crc64Stream};
+pub use md5::{Md5, Md5Stream};
+pub(crate) use queue::{Md5Queue, OnWire};
+
+/// Which checksum guards the bytes on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChecksumMode {
+    /// CRC64 on every body and for the whole: nearly free, the default.
+    #[default]
+    Crc64,
+    /// MD5 on every body, and CRC64 for the whole. An object that travels in one request keeps its MD5 as
+    /// Content-MD5; for one in blocks there is [`content_md5`](crate::CopyOptions::content_md5).
+    Md5,
+    /// Nothing on the wire. CRC64 is still stored and compared: it costs nothing worth saving.
+    None,
+}
