@@ -77,7 +77,9 @@ def test_cp_file_in_one_request_has_a_content_md5_where_asked_for(
     haul: Haul, container: Container, tmp_path: Path, checksum: str
 ) -> None:
     file = trees.random_file(tmp_path / "file.bin", MIB // 4)
-    (ended,) = haul("cp", file, container.az("a"), "--checksum", checksum, "--content-md5", "--json").of("object")
+    (ended,) = haul("cp", file, container.az("a"), "--checksum", checksum, "--content-md5", "--json").of(
+        "object"
+    )
     stored = container.client.get_blob_client("a").get_blob_properties().content_settings.content_md5
     assert bytes(stored or b"") == hashlib.md5(file.read_bytes()).digest()
     assert ended["md5"] == hashlib.md5(file.read_bytes()).hexdigest()
