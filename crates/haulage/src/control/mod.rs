@@ -60,6 +60,8 @@ pub struct Wishes {
     pub block_size: Option<ByteSize>,
     /// Objects up to this size travel in one request.
     pub single_put_max: Option<ByteSize>,
+    /// Blocks are hashed several at once (MD5), so that there should be several: more of them, and smaller.
+    pub side_by_side: bool,
 }
 
 /// What happened on the link since the last look.

@@ -11,9 +11,6 @@ const AIM_SECONDS: f64 = 2.0;
 /// A far connection is waited for between blocks; its first ones are small, as nobody knows how slow it is.
 const FAR_FIRST: u64 = 512 << 10;
 
-/// Over a near link larger blocks save requests, and the processor is what bounds.
-const NEAR_FIRST: u64 = 4 << 20;
-
 const LARGEST: u64 = 4 << 20;
 const SMALLEST: u64 = 64 << 10;
 
@@ -30,6 +27,8 @@ const SLOTS_MIN: u64 = 64;
 #[derive(Debug)]
 pub(super) struct Pieces {
     memory: u64,
+    /// The size over a near link, where larger blocks save requests and the processor is what bounds.
+    near_block: u64,
     near: bool,
     round_trip: f64,
     /// Bytes a second of one connection; `None` before anybody knows.
@@ -38,14 +37,15 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub(super) fn new(memory: ByteSize) -> Self {
-        Self { memory: memory.bytes(), near: false, round_trip: 0.0, connection: None, block: FAR_FIRST }
+    pub(super) fn new(memory: ByteSize, near_block: ByteSize) -> Self {
+        let (memory, near_block) = (memory.bytes(), near_block.bytes());
+        Self { memory, near_block, near: false, round_trip: 0.0, connection: None, block: FAR_FIRST }
     }
 
     /// Takes in how far the service is.
     pub(super) fn locate(&mut self, near: bool, round_trip: Duration) {
         if near != self.near && self.connection.is_none() {
-            self.block = if near { NEAR_FIRST } else { FAR_FIRST };
+            self.block = if near { self.near_block } else { FAR_FIRST };
         }
         self.near = near;
         self.round_trip = round_trip.as_secs_f64();
@@ -60,7 +60,8 @@ impl Pieces {
         self.connection = Some(known);
         let wanted = known * AIM_SECONDS;
         // A step of two needs more than half a step of change, lest noise flips it to and fro.
-        while self.block < LARGEST && wanted >= 2.4 * self.block as f64 {
+        let largest = if self.near { self.near_block } else { LARGEST };
+        while self.block < largest && wanted >= 2.4 * self.block as f64 {
             self.block *= 2;
         }
         while self.block > SMALLEST && wanted < 0.8 * self.block as f64 {
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     fn after(rate: f64, concurrency: usize) -> u64 {
-        let mut pieces = Pieces::new(ByteSize::mib(96));
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4));
         pieces.locate(false, Duration::from_millis(60));
         for _ in 0..30 {
             pieces.learn(rate, 0.1);
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_size_follows_the_rate_but_not_its_noise() {
-        let mut pieces = Pieces::new(ByteSize::mib(96));
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4));
         pieces.locate(false, Duration::from_millis(60));
         for tick in 0..200 {
             let noise = if tick % 2 == 0 { 1.3 } else { 0.7 };
@@ -143,7 +144,7 @@ mod tests {
 
     #[test]
     fn near_services_get_large_blocks_from_the_start() {
-        let mut pieces = Pieces::new(ByteSize::mib(96));
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4));
         pieces.locate(true, Duration::from_micros(300));
         assert_eq!(pieces.block(8), 4 << 20);
     }
