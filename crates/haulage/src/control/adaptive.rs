@@ -12,7 +12,11 @@ const NEAR: Duration = Duration::from_millis(2);
 
 /// A near connection gives all that the machine can take; more of them only push the bytes out of the
 /// processor's cache between reading and sending.
-const NEAR_START: usize = 8;
+const NEAR_START: (usize, ByteSize) = (8, ByteSize::mib(4));
+
+/// Where blocks are hashed 16 at once, a pass costs the same however many there are: twice 16, so that while some are
+/// hashed others are sent. Measured on 1 GiB up with MD5: 1.14 CPU-s against 1.33.
+const NEAR_START_SIDE_BY_SIDE: (usize, ByteSize) = (32, ByteSize::mib(2));
 
 /// A far connection is bound by its round trip, so it takes many; three doublings reach 128 in a second and a half.
 const FAR_START: usize = 16;
@@ -34,6 +38,10 @@ const LOOK_MIN: f64 = 0.05;
 
 /// Seconds within which each connection shall pass a lump.
 const LUMP_SECONDS: f64 = 8.0;
+
+fn near_start(wishes: &Wishes) -> (usize, ByteSize) {
+    if wishes.side_by_side { NEAR_START_SIDE_BY_SIDE } else { NEAR_START }
+}
 
 /// Chooses from what the link shows, all through the job.
 #[derive(Debug)]
@@ -57,7 +65,7 @@ impl AdaptiveController {
         Self {
             wishes,
             search: Search::new(FAR_START, LEAST, MOST),
-            pieces: Pieces::new(memory),
+            pieces: Pieces::new(memory, near_start(&wishes).1),
             quickest_answer: None,
             pending: Observation::default(),
             looked: 0.0,
@@ -74,7 +82,7 @@ impl AdaptiveController {
         let was_near = self.is_near();
         self.quickest_answer = Some(answer);
         if self.is_near() && !was_near {
-            self.search = Search::settled(NEAR_START, LEAST, MOST);
+            self.search = Search::settled(near_start(&self.wishes).0, LEAST, MOST);
         }
         self.search.set_round_trip(answer.as_secs_f64());
         self.pieces.locate(self.is_near(), answer);

@@ -138,6 +138,7 @@ impl CopyOptions {
             concurrency: self.concurrency.fixed(),
             block_size: self.block_size.fixed(),
             single_put_max: self.single_put_max.fixed(),
+            side_by_side: self.checksum == ChecksumMode::Md5,
         }
     }
 }
