@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 import trees
 from command import Haul, Result
 from conftest import StartEmulator
