@@ -21,6 +21,9 @@ const NEAR_START_SIDE_BY_SIDE: (usize, ByteSize) = (32, ByteSize::mib(2));
 /// A far connection is bound by its round trip, so it takes many; three doublings reach 128 in a second and a half.
 const FAR_START: usize = 16;
 
+/// From so far away each doubling takes a second, so it begins with twice as many.
+const VERY_FAR: Duration = Duration::from_millis(150);
+
 /// Below this a connection that is lost, or slow, would be felt.
 const LEAST: usize = 4;
 
@@ -80,6 +83,9 @@ impl AdaptiveController {
 
     fn locate(&mut self, answer: Duration) {
         let was_near = self.is_near();
+        if self.quickest_answer.is_none() && answer >= VERY_FAR {
+            self.search = Search::new(2 * FAR_START, LEAST, MOST);
+        }
         self.quickest_answer = Some(answer);
         if self.is_near() && !was_near {
             self.search = Search::settled(near_start(&self.wishes).0, LEAST, MOST);

@@ -21,6 +21,9 @@ pub(super) struct Tls {
     config: OnceLock<Arc<ClientConfig>>,
 }
 
+/// Bytes that are sealed before they are sent: with the usual 64 KiB a body goes out in four times as many system calls.
+const SEALED_MAX: usize = 256 << 10;
+
 impl Tls {
     pub(super) fn new(extra_roots: Option<PathBuf>) -> Self {
         Self { extra_roots, config: OnceLock::new() }
@@ -42,7 +45,8 @@ impl Tls {
         let name = ServerName::try_from(origin.host().to_owned())
             .map_err(|_| call.error(ErrorKind::Usage, format!("{origin}: not a name that TLS can check")))?;
         let connector = TlsConnector::from(config.clone());
-        connector.connect(name, tcp).await.map_err(|source| failure::handshake(call, origin, source))
+        let connected = connector.connect_with(name, tcp, |tls| tls.set_buffer_limit(Some(SEALED_MAX)));
+        connected.await.map_err(|source| failure::handshake(call, origin, source))
     }
 
     fn load(&self, call: Call<'_>) -> Result<Arc<ClientConfig>> {
