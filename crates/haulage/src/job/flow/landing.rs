@@ -70,8 +70,8 @@ impl Flow {
 
     fn retry_wait(&self, error: &Error, unit: &Unit) -> Option<Duration> {
         let verify = matches!(self.purpose, Purpose::Verify { .. });
-        // Two sides that differ three times differ.
-        let enough = verify && error.kind() == ErrorKind::Integrity && unit.attempt >= 3;
+        // Two sides that still differ then differ. Some of the attempts may have been refused or cut.
+        let enough = verify && error.kind() == ErrorKind::Integrity && unit.attempt >= 6;
         if self.stop.is_some() || enough || !self.objects.contains(unit.object) {
             return None;
         }

@@ -206,7 +206,7 @@ async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Resul
         ));
     };
     let trusted = matches!(task.purpose, Purpose::Verify { stored: true });
-    let (ours, theirs) = tokio::try_join!(
+    let ((ours, ours_sure), (theirs, theirs_sure)) = tokio::try_join!(
         crc64_of(source, meta, range, trusted, trace),
         crc64_of(destination, there, range, trusted, trace),
     )?;
@@ -218,19 +218,20 @@ async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Resul
     let cause = format!("contents differ within bytes {at} to {}: CRC64 {ours} and {theirs}", at + len);
     Err(Error::new(ErrorKind::Integrity, "verify", &*source.name(), cause)
         .hint("copy it again, then verify again")
-        .retry(Retry::Backoff))
+        // Where no wire can have changed a bit unseen, another look would see the same.
+        .retry(if ours_sure && theirs_sure { Retry::Never } else { Retry::Backoff }))
 }
 
-/// The CRC64 of one side: the stored one where it is trusted and there, else of its bytes.
+/// The CRC64 of one side, and whether that is certain: the stored one where it is trusted and there, else of its bytes.
 async fn crc64_of(
     place: &Place,
     meta: &ObjectMeta,
     range: Option<BlockRange>,
     trusted: bool,
     trace: &Trace,
-) -> Result<Crc64> {
+) -> Result<(Crc64, bool)> {
     if let Some(stored) = meta.crc64.filter(|_| trusted && range.is_none()) {
-        return Ok(stored);
+        return Ok((stored, true));
     }
     let options = match range {
         Some(range) => range_options(place, meta, range),
@@ -244,7 +245,7 @@ async fn crc64_of(
         crc.update(&piece?);
     }
     check_crc64(&place.name(), crc.value(), stated)?;
-    Ok(crc.value())
+    Ok((crc.value(), stated.is_some() || place.store.capabilities().local))
 }
 
 fn get_options(meta: &ObjectMeta) -> GetOptions {
