@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from endpoints import Endpoint
 MIB = 1 << 20
 
 
-def blocks(went: Result) -> list[dict[str, object]]:
+def blocks(went: Result) -> list[dict[str, Any]]:
     """Attempts of `went` that carried a block up."""
     return [attempt for attempt in went.of("attempt") if attempt["api"] == "PutBlock"]
 
