@@ -101,3 +101,15 @@ class Haul:
             env=self.env,
             cwd=self.folder,
         )
+
+    def kill_after_blocks(self, count: int, *args: str | Path) -> None:
+        """Start it with `--json` among `args`, and kill it when so many blocks were taken by the service."""
+        process = self.start(*args)
+        assert process.stdout is not None
+        blocks = 0
+        for line in process.stdout:
+            blocks += b'"PutBlock"' in line and b'"ok"' in line
+            if blocks == count:
+                process.kill()
+                break
+        process.communicate()

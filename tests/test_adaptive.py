@@ -95,17 +95,8 @@ def test_cp_goes_on_from_blocks_of_another_size(
     container = endpoint.container()
     haul = haul_at(endpoint)
     file = trees.random_file(tmp_path / "file.bin", 16 * MIB)
-    first = haul.start(
-        "cp", file, container.az("file.bin"), "--json", "--block-size", "256KiB", "--concurrency", "4"
-    )
-    assert first.stdout is not None
-    staged = 0
-    for line in first.stdout:
-        staged += b'"PutBlock"' in line and b'"ok"' in line
-        if staged == 20:
-            first.kill()
-            break
-    first.communicate()
+    small = ("--json", "--block-size", "256KiB", "--concurrency", "4")
+    haul.kill_after_blocks(20, "cp", file, container.az("file.bin"), *small)
 
     again = haul("cp", file, container.az("file.bin"), "--json", "--block-size", "1MiB")
     assert again.summary["bytes_resumed"] >= 20 * (256 << 10)

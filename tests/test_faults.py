@@ -83,15 +83,7 @@ def test_cp_killed_and_run_again_sends_only_the_rest(
     file = trees.random_file(tmp_path / "file.bin", 16 << 20)
     how = ("--block-size", "256KiB", "--concurrency", "4", "--json")
 
-    first = haul.start("cp", file, container.az("file.bin"), *how)
-    assert first.stdout is not None
-    blocks = 0
-    for line in first.stdout:
-        blocks += b'"PutBlock"' in line and b'"ok"' in line
-        if blocks == 20:
-            first.kill()
-            break
-    first.communicate()
+    haul.kill_after_blocks(20, "cp", file, container.az("file.bin"), *how)
     assert container.contents() == {}
 
     again = haul("cp", file, container.az("file.bin"), *how)

@@ -118,6 +118,44 @@ macro_rules! compress {
     };
 }
 
+/// The four functions and the step, for vectors `$V` of AVX-512, which has any function of three words in one
+/// instruction: its number is the function's truth table.
+macro_rules! functions {
+    ($features:literal, $V:ty, $of_three:ident, $add:ident, $all:ident, $turn:ident) => {
+        #[target_feature(enable = $features)]
+        #[inline]
+        fn f(b: $V, c: $V, d: $V) -> $V {
+            $of_three::<0xca>(b, c, d)
+        }
+
+        #[target_feature(enable = $features)]
+        #[inline]
+        fn g(b: $V, c: $V, d: $V) -> $V {
+            $of_three::<0xe4>(b, c, d)
+        }
+
+        #[target_feature(enable = $features)]
+        #[inline]
+        fn h(b: $V, c: $V, d: $V) -> $V {
+            $of_three::<0x96>(b, c, d)
+        }
+
+        #[target_feature(enable = $features)]
+        #[inline]
+        fn i(b: $V, c: $V, d: $V) -> $V {
+            $of_three::<0x39>(b, c, d)
+        }
+
+        /// One step; all but the result of the one before is added early.
+        #[target_feature(enable = $features)]
+        #[inline]
+        fn step<const LEFT: i32, const _RIGHT: i32>(f: $V, a: $V, b: $V, word: $V, sine: u32) -> $V {
+            let sum = $add($add(a, $add(word, $all(sine as i32))), f);
+            $add(b, $turn::<LEFT>(sum))
+        }
+    };
+}
+
 /// Eight bytes of a chunk.
 fn quad(chunk: &[u8; CHUNK], index: usize) -> i64 {
     i64::from_le_bytes(chunk.as_chunks().0[index])
@@ -227,44 +265,14 @@ mod avx512 {
 
     compress!("avx2,avx512f,avx512vl", 8, _mm256_add_epi32);
 
-    #[target_feature(enable = "avx2,avx512f,avx512vl")]
-    #[inline]
-    fn f(b: __m256i, c: __m256i, d: __m256i) -> __m256i {
-        _mm256_ternarylogic_epi32::<0xca>(b, c, d)
-    }
-
-    #[target_feature(enable = "avx2,avx512f,avx512vl")]
-    #[inline]
-    fn g(b: __m256i, c: __m256i, d: __m256i) -> __m256i {
-        _mm256_ternarylogic_epi32::<0xe4>(b, c, d)
-    }
-
-    #[target_feature(enable = "avx2,avx512f,avx512vl")]
-    #[inline]
-    fn h(b: __m256i, c: __m256i, d: __m256i) -> __m256i {
-        _mm256_ternarylogic_epi32::<0x96>(b, c, d)
-    }
-
-    #[target_feature(enable = "avx2,avx512f,avx512vl")]
-    #[inline]
-    fn i(b: __m256i, c: __m256i, d: __m256i) -> __m256i {
-        _mm256_ternarylogic_epi32::<0x39>(b, c, d)
-    }
-
-    /// One step; all but the result of the one before is added early.
-    #[target_feature(enable = "avx2,avx512f,avx512vl")]
-    #[inline]
-    fn step<const LEFT: i32, const _RIGHT: i32>(
-        f: __m256i,
-        a: __m256i,
-        b: __m256i,
-        word: __m256i,
-        sine: u32,
-    ) -> __m256i {
-        let sum =
-            _mm256_add_epi32(_mm256_add_epi32(a, _mm256_add_epi32(word, _mm256_set1_epi32(sine as i32))), f);
-        _mm256_add_epi32(b, _mm256_rol_epi32::<LEFT>(sum))
-    }
+    functions!(
+        "avx2,avx512f,avx512vl",
+        __m256i,
+        _mm256_ternarylogic_epi32,
+        _mm256_add_epi32,
+        _mm256_set1_epi32,
+        _mm256_rol_epi32
+    );
 }
 
 mod wide {
@@ -272,44 +280,14 @@ mod wide {
 
     compress!("avx2,avx512f", 16, _mm512_add_epi32);
 
-    #[target_feature(enable = "avx2,avx512f")]
-    #[inline]
-    fn f(b: __m512i, c: __m512i, d: __m512i) -> __m512i {
-        _mm512_ternarylogic_epi32::<0xca>(b, c, d)
-    }
-
-    #[target_feature(enable = "avx2,avx512f")]
-    #[inline]
-    fn g(b: __m512i, c: __m512i, d: __m512i) -> __m512i {
-        _mm512_ternarylogic_epi32::<0xe4>(b, c, d)
-    }
-
-    #[target_feature(enable = "avx2,avx512f")]
-    #[inline]
-    fn h(b: __m512i, c: __m512i, d: __m512i) -> __m512i {
-        _mm512_ternarylogic_epi32::<0x96>(b, c, d)
-    }
-
-    #[target_feature(enable = "avx2,avx512f")]
-    #[inline]
-    fn i(b: __m512i, c: __m512i, d: __m512i) -> __m512i {
-        _mm512_ternarylogic_epi32::<0x39>(b, c, d)
-    }
-
-    /// One step; all but the result of the one before is added early.
-    #[target_feature(enable = "avx2,avx512f")]
-    #[inline]
-    fn step<const LEFT: i32, const _RIGHT: i32>(
-        f: __m512i,
-        a: __m512i,
-        b: __m512i,
-        word: __m512i,
-        sine: u32,
-    ) -> __m512i {
-        let sum =
-            _mm512_add_epi32(_mm512_add_epi32(a, _mm512_add_epi32(word, _mm512_set1_epi32(sine as i32))), f);
-        _mm512_add_epi32(b, _mm512_rol_epi32::<LEFT>(sum))
-    }
+    functions!(
+        "avx2,avx512f",
+        __m512i,
+        _mm512_ternarylogic_epi32,
+        _mm512_add_epi32,
+        _mm512_set1_epi32,
+        _mm512_rol_epi32
+    );
 
     #[target_feature(enable = "avx2,avx512f")]
     #[inline]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::pieces::Pieces;
-use super::search::{Look, Search, Why};
+use super::search::{Search, Why};
 use super::{Controller, Limits, Observation, Wishes};
 use crate::units::{ByteRate, ByteSize, format_duration};
 
@@ -100,22 +100,24 @@ impl AdaptiveController {
 
     /// Learns what one connection gives, and how many the link can feed at all.
     fn weigh(&mut self, seen: &Observation, seconds: f64) {
-        if seen.in_flight == 0 || seconds <= 0.0 {
+        if seen.in_flight == 0 {
             return;
         }
         self.busy_seconds += seconds;
         let rate = seen.wire_bytes as f64 / seconds;
         let weight = (seconds / 1.5).min(1.0);
         self.rate += weight * (rate - self.rate);
-        // Small requests wait more than they move: they say nothing of what a connection could give.
+        // Small requests wait more than they move: they say nothing of what a connection could give. And where hardly a
+        // byte moves, something else than the link holds the job up: a disk that is read, another side that is away.
         let heavy = seen.in_flight_bytes / u64::from(seen.in_flight) >= 64 << 10;
-        let steady = self.busy_seconds >= 0.2;
-        if heavy && steady && self.rate >= RATE_MIN {
+        if !heavy || self.rate < RATE_MIN {
+            return;
+        }
+        if self.busy_seconds >= 0.2 {
             self.pieces.learn(rate / f64::from(seen.in_flight), seconds);
         }
-        // Admission: with more connections than this, each would starve. Where hardly a byte moves, something else than the
-        // link holds the job up: a disk that is read, another side that is away.
-        if heavy && self.busy_seconds >= 3.0 && self.rate >= RATE_MIN {
+        // Admission: with more connections than this, each would starve.
+        if self.busy_seconds >= 3.0 {
             let fed = (self.rate * LUMP_SECONDS / LUMP) as usize;
             self.search.set_most(fed.clamp(2, MOST));
         }
@@ -157,13 +159,7 @@ impl Controller for AdaptiveController {
         }
         (self.pending, self.looked) = (Observation::default(), now);
         self.weigh(&seen, seconds);
-        let look = Look {
-            bytes: seen.wire_bytes,
-            requests: seen.succeeded,
-            refused: seen.busy + seen.stalled,
-            hungry: seen.hungry,
-        };
-        self.search.look(look, now);
+        self.search.look(&seen, now);
     }
 
     fn explain(&self) -> String {

@@ -3,6 +3,8 @@
 //! Time is cut into rounds. A round lets a change settle, then measures; only rounds in which more requests would
 //! have gone out, had they been allowed, say anything about the number of them.
 
+use super::Observation;
+
 /// What one request is worth beside its bytes: small objects are bound by their number.
 const REQUEST_WORTH: f64 = 16.0 * 1024.0;
 
@@ -98,15 +100,6 @@ struct Round {
     hungry: u32,
 }
 
-/// What happened since the last look.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Look {
-    pub(super) bytes: u64,
-    pub(super) requests: u32,
-    pub(super) refused: u32,
-    pub(super) hungry: bool,
-}
-
 /// The search.
 #[derive(Debug)]
 pub(super) struct Search {
@@ -175,17 +168,17 @@ impl Search {
     }
 
     /// Takes in what happened until `now`, in seconds since the job began.
-    pub(super) fn look(&mut self, look: Look, now: f64) {
+    pub(super) fn look(&mut self, seen: &Observation, now: f64) {
         let Some(began) = self.round.began else {
             // From look to look, or bytes of before would count.
             self.round.began = (now >= self.round.settles).then_some(now);
             return;
         };
-        self.round.refused += look.refused;
-        self.round.bytes += look.bytes;
-        self.round.requests += look.requests;
+        self.round.refused += seen.busy + seen.stalled;
+        self.round.bytes += seen.wire_bytes;
+        self.round.requests += seen.succeeded;
         self.round.looks += 1;
-        self.round.hungry += u32::from(look.hungry);
+        self.round.hungry += u32::from(seen.hungry);
         let seconds = now - began;
         let enough = self.round.bytes >= ROUND_BYTES || self.round.requests >= ROUND_REQUESTS;
         // A share of few says little.

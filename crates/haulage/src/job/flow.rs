@@ -305,6 +305,7 @@ impl Flow {
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
         }
+        self.meter.arrived_since_last();
         let sample = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, 0);
         self.recorder.sample(&sample);
         let total = self.objects.total().max(self.recorder.summary().objects_done);

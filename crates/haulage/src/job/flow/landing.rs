@@ -13,28 +13,28 @@ impl Flow {
     /// Takes in the end of a request.
     pub(super) async fn landed(&mut self, landed: Landed) {
         let unit = landed.flight.unit;
-        let Some(result) = &landed.result else { return self.overtaken(landed).await };
-        let error = result.as_ref().err();
-        self.note(error);
+        let error = landed.result.as_ref().and_then(|result| result.as_ref().err());
+        if landed.result.is_some() {
+            self.note(error);
+        }
         let held = self.take_held(&unit);
         let twin = held.is_some() || self.flights.has_twin(&unit);
         // While another attempt is on its way, nothing is lost.
         let wait = error.filter(|_| !twin).and_then(|error| self.retry_wait(error, &unit));
         self.recorder.count_attempt(error.map(Error::kind), wait.is_some());
-        self.record_attempt(&landed, wait).await;
+        if self.recorder.wants_attempts() {
+            self.recorder.attempt(landed.record(wait)).await;
+        }
         let Landed { flight, ended_ns, result } = landed;
         self.budget.release(flight.share);
         self.objects.came_back(&unit, &mut self.schedule);
-        let Some(result) = result else { return };
         match (result, wait) {
-            (Err(error), Some(wait)) => self.again(unit, &error, ended_ns, wait),
-            (Err(_), None) if twin => {
-                if let Some(held) = held {
-                    self.write(unit, held);
-                }
-            }
-            (Ok(Done::Held(held)), _) => self.hold(unit, held),
-            (result, _) => {
+            (Some(Err(error)), Some(wait)) => self.again(unit, &error, ended_ns, wait),
+            // Another attempt was quicker, or still may be.
+            (None, _) => self.write_held(unit, held),
+            (Some(Err(_)), None) if twin => self.write_held(unit, held),
+            (Some(Ok(Done::Held(held))), _) => self.hold(unit, held),
+            (Some(result), _) => {
                 self.flights.cancel_twins(&unit);
                 let fatal = result.as_ref().err().filter(|error| is_fatal(error)).map(Failure::from);
                 if unit.step == Step::Look {
@@ -62,12 +62,6 @@ impl Flow {
         }
     }
 
-    pub(super) async fn record_attempt(&mut self, landed: &Landed, wait: Option<Duration>) {
-        if self.recorder.wants_attempts() {
-            self.recorder.attempt(landed.record(wait)).await;
-        }
-    }
-
     fn retry_wait(&self, error: &Error, unit: &Unit) -> Option<Duration> {
         let verify = matches!(self.purpose, Purpose::Verify { .. });
         // Two sides that still differ then differ. Some of the attempts may have been refused or cut.
@@ -79,7 +73,7 @@ impl Flow {
     }
 
     /// What stopped one object would stop all others: nothing more is begun, and each says why.
-    pub(super) async fn give_up_if_stopped(&mut self) {
+    async fn give_up_if_stopped(&mut self) {
         if let Some(stop) = &self.stop {
             self.schedule.clear();
             self.objects.fail_waiting(&not_started(stop), &mut self.recorder, self.clock).await;

@@ -121,15 +121,10 @@ impl Objects {
 
     /// Notes that a step went into flight, and takes it out of the queue.
     pub(super) fn taken(&mut self, unit: &Unit, wanted: u64, now_ns: u64, schedule: &mut Schedule) {
+        self.launched(unit, schedule);
         let Some(it) = self.by_id.get_mut(&unit.object) else { return };
-        it.in_flight += 1;
         it.first_ns.get_or_insert(now_ns);
-        it.object.attempts += 1;
-        let ranged = is_ranged(unit.step);
-        if ranged {
-            schedule.note_block(true);
-        }
-        if ranged && unit.attempt == 1 {
+        if is_ranged(unit.step) && unit.attempt == 1 {
             if it.object.take_range(wanted) {
                 schedule.finish_large(unit.object);
             }
@@ -138,8 +133,8 @@ impl Objects {
         }
     }
 
-    /// Notes that a second attempt of a step went into flight.
-    pub(super) fn duplicated(&mut self, unit: &Unit, schedule: &mut Schedule) {
+    /// Notes that an attempt of a step went into flight.
+    pub(super) fn launched(&mut self, unit: &Unit, schedule: &mut Schedule) {
         if is_ranged(unit.step) {
             schedule.note_block(true);
         }

@@ -56,13 +56,10 @@ impl ProgressMeter {
         self.wire.sent() + self.wire.received()
     }
 
-    fn arrived(&self) -> Arrived {
-        Arrived { there: self.wire.acknowledged(), here: self.wire.received() }
-    }
-
-    /// Bytes that arrived, here or on the other side, since this was last asked.
+    /// Bytes that arrived, here or on the other side, since this was last asked. Asks the kernel about every connection, so
+    /// the samples use what it found.
     pub(super) fn arrived_since_last(&mut self) -> u64 {
-        let arrived = self.arrived();
+        let arrived = Arrived { there: self.wire.acknowledged(), here: self.wire.received() };
         arrived.since(std::mem::replace(&mut self.last_arrived, arrived))
     }
 
@@ -100,7 +97,7 @@ impl ProgressMeter {
 
     /// Bytes per second: of the wire, or of the payload where nothing crosses a wire.
     fn rate(&mut self, now: u64, payload: u64) -> f64 {
-        let arrived = self.arrived();
+        let arrived = self.last_arrived;
         self.looks.push_back((now, arrived, payload));
         while self.looks.len() > 2 && self.looks[0].0 + WINDOW_NS < now {
             self.looks.pop_front();

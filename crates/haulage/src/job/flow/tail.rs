@@ -1,6 +1,5 @@
 //! The end of a job: what lags is sent a second time, over connections that have nothing else to do.
 
-use super::flights::Landed;
 use super::{Flow, Unit};
 use crate::job::Overwrite;
 use crate::stage::schedule::Next;
@@ -28,23 +27,10 @@ impl Flow {
             // Held in memory as a whole, whichever way it goes.
             let Some(share) = self.budget.take(len, limits.concurrency) else { continue };
             self.flights.note_duplicate(&original);
-            self.objects.duplicated(&unit, &mut self.schedule);
+            self.objects.launched(&unit, &mut self.schedule);
             self.recorder.duplicated(len);
             self.flights.start(unit, task, len, share, self.trace(&unit));
         }
-    }
-
-    /// Takes in an attempt that was called off because another was quicker.
-    pub(super) async fn overtaken(&mut self, landed: Landed) {
-        let unit = landed.flight.unit;
-        self.recorder.count_attempt(None, false);
-        self.record_attempt(&landed, None).await;
-        self.budget.release(landed.flight.share);
-        self.objects.came_back(&unit, &mut self.schedule);
-        if let Some(held) = self.take_held(&unit) {
-            self.write(unit, held);
-        }
-        self.give_up_if_stopped().await;
     }
 
     /// What a duplicate of this step has fetched and not yet written.
@@ -60,17 +46,18 @@ impl Flow {
             self.flights.cancel_twins(&unit);
             self.held.push((unit, held));
         } else {
-            self.write(unit, held);
+            self.write_held(unit, Some(held));
         }
     }
 
-    /// Writes what a duplicate has fetched, when nobody else can.
-    pub(super) fn write(&mut self, unit: Unit, held: Held) {
+    /// Writes what a duplicate has fetched, if it has, when nobody else can.
+    pub(super) fn write_held(&mut self, unit: Unit, held: Option<Held>) {
+        let Some(held) = held else { return };
         let Some((mut task, _, len)) = self.objects.task(&unit, self.purpose, &self.options) else { return };
         (task.duplicate, task.held) = (true, Some(held));
         // The bytes are here already, whatever the budget says.
         let share = self.budget.force(len);
-        self.objects.duplicated(&unit, &mut self.schedule);
+        self.objects.launched(&unit, &mut self.schedule);
         // They were counted when they came.
         self.flights.start(unit, task, 0, share, self.trace(&unit));
     }
