@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python check bench bench-peers peers-bench docs clean lock must-show peers help
+.PHONY: build demo test test-rust test-python check bench bench-floor bench-peers peers-bench docs clean lock must-show peers help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -95,6 +95,17 @@ bench: build peers
 # All cases, all movers, both servers, and the chart; ARGS as above, such as --only wan-up.
 bench-peers: build peers peers-bench $(STAMPS)/demo
 	$(BIN)/python benchmarks/run.py --chart $(ARGS)
+
+# What the machine takes for the bytes alone, without any mover: compare with what haul takes.
+bench-floor: build/floor
+	head -c 1073741824 /dev/urandom > /dev/shm/haulage-floor
+	for block in 4096 1024 256; do build/floor up /dev/shm/haulage-floor $$block 4; done
+	build/floor down /dev/shm/haulage-floor 256 4 4096
+	rm /dev/shm/haulage-floor
+
+build/floor: benchmarks/floor.c
+	@mkdir -p build
+	cc -O2 -Wall -Wextra -Werror -pthread -o $@ $<
 
 # The libraries, the second server, and an S3 server for s5cmd.
 peers-bench: $(STAMPS)/peers-bench build/nginx/usr/sbin/nginx build/bin/versitygw

@@ -9,7 +9,6 @@ pub mod args;
 pub mod cli;
 pub mod command;
 pub mod job;
-mod memory;
 pub mod output;
 pub mod progress;
 pub mod render;
@@ -29,7 +28,6 @@ use std::ffi::OsString;
 /// A host that handles SIGINT itself (Python) should set it to its default first: handlers are
 /// chained, so the host's would run too.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
-    memory::keep_memory();
     let args: Vec<OsString> = args.into_iter().collect();
     match cli::parse(&args) {
         Ok(cli) => {

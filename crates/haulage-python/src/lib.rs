@@ -15,7 +15,12 @@ mod event;
 mod job;
 mod options;
 
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
+
+/// A small object is some hundred allocations, freed on another thread than they were made on.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The engine of Haulage. Private: the public face is the package `haulage`.
 #[pymodule]

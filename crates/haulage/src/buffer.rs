@@ -3,12 +3,21 @@
 //! A fresh megabyte costs a page fault for every 4 KiB of it; over a gibibyte that is more CPU time
 //! than reading, hashing and sending it. So blocks come from a free list and go back to it when the last
 //! [`Bytes`] that looks at them is dropped.
+//!
+//! They are mappings of their own, not the allocator's: what is given back is the system's at once, so that the bound
+//! is what the process holds, whatever the allocator.
 
+use std::alloc::Layout;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use memmap2::MmapMut;
+
+/// What a large page holds on most machines.
+#[cfg(target_os = "linux")]
+const HUGE_PAGE: usize = 2 << 20;
 
 /// A free list of buffers. Clones share it. It does not bound what is lent, the budget does that; but what is
 /// free never takes lent and free together beyond a bound.
@@ -22,8 +31,8 @@ struct Shared {
 
 #[derive(Default)]
 struct Shelf {
-    /// Given back, the oldest first. As long as their capacity: making them longer would fill them with zeroes.
-    free: VecDeque<Vec<u8>>,
+    /// Given back, the oldest first.
+    free: VecDeque<MmapMut>,
     free_bytes: usize,
     lent_bytes: usize,
 }
@@ -51,7 +60,7 @@ impl BufferPool {
         if let Some(buffer) = kept {
             shelf.free_bytes -= buffer.len();
             shelf.lent_bytes += buffer.len();
-            return PooledBuffer { buffer, len, pool: self.clone() };
+            return PooledBuffer { buffer: Some(buffer), len, pool: self.clone() };
         }
         shelf.lent_bytes += size;
         // Block sizes change; buffers of the old size make room for those of the new one.
@@ -59,11 +68,10 @@ impl BufferPool {
         drop(shelf);
         // Unmapped before the new one is mapped, and not under the lock: either is a system call.
         drop(surplus);
-        // Zeroed by the system, page by page when first touched.
-        PooledBuffer { buffer: vec![0; size], len, pool: self.clone() }
+        PooledBuffer { buffer: Some(map(size)), len, pool: self.clone() }
     }
 
-    fn give_back(&self, buffer: Vec<u8>) {
+    fn give_back(&self, buffer: MmapMut) {
         let mut shelf = self.lock();
         shelf.lent_bytes -= buffer.len();
         shelf.free_bytes += buffer.len();
@@ -78,9 +86,24 @@ impl BufferPool {
     }
 }
 
+/// Memory zeroed by the system, page by page when first touched. Ends the process where there is none, as an
+/// allocation does.
+fn map(size: usize) -> MmapMut {
+    let Ok(buffer) = MmapMut::map_anon(size) else {
+        let layout = Layout::array::<u8>(size).unwrap_or(Layout::new::<u8>());
+        std::alloc::handle_alloc_error(layout)
+    };
+    // Fewer page faults, where the system has large pages to give.
+    #[cfg(target_os = "linux")]
+    if size.is_multiple_of(HUGE_PAGE) {
+        let _ = buffer.advise(memmap2::Advice::HugePage);
+    }
+    buffer
+}
+
 impl Shelf {
     /// Takes out the oldest until lent and free together are within the bound, or none is left.
-    fn shrink_to(&mut self, bound: usize) -> Vec<Vec<u8>> {
+    fn shrink_to(&mut self, bound: usize) -> Vec<MmapMut> {
         let mut surplus = Vec::new();
         while self.lent_bytes + self.free_bytes > bound
             && let Some(oldest) = self.free.pop_front()
@@ -108,7 +131,8 @@ impl fmt::Debug for BufferPool {
 /// A buffer on loan.
 #[derive(Debug)]
 pub struct PooledBuffer {
-    buffer: Vec<u8>,
+    /// There until it goes back.
+    buffer: Option<MmapMut>,
     len: usize,
     pool: BufferPool,
 }
@@ -122,7 +146,7 @@ impl PooledBuffer {
 
 impl AsRef<[u8]> for PooledBuffer {
     fn as_ref(&self) -> &[u8] {
-        &self.buffer[..self.len]
+        self
     }
 }
 
@@ -130,19 +154,21 @@ impl std::ops::Deref for PooledBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.buffer[..self.len]
+        self.buffer.as_ref().map_or(&[], |buffer| &buffer[..self.len])
     }
 }
 
 impl std::ops::DerefMut for PooledBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[..self.len]
+        self.buffer.as_mut().map_or(&mut [], |buffer| &mut buffer[..self.len])
     }
 }
 
 impl Drop for PooledBuffer {
     fn drop(&mut self) {
-        self.pool.give_back(std::mem::take(&mut self.buffer));
+        if let Some(buffer) = self.buffer.take() {
+            self.pool.give_back(buffer);
+        }
     }
 }
 

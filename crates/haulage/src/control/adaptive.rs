@@ -11,8 +11,11 @@ use crate::units::{ByteRate, ByteSize, format_duration};
 const NEAR: Duration = Duration::from_millis(2);
 
 /// A near connection gives all that the machine can take; more of them only push the bytes out of the
-/// processor's cache between reading and sending.
-const NEAR_START: (usize, ByteSize) = (8, ByteSize::mib(4));
+/// processor's cache between reading and sending: 0.65 CPU-s for 1 GiB up, and 0.73 with 8.
+const NEAR_START: (usize, ByteSize) = (4, ByteSize::mib(4));
+
+/// Small objects are bound by the time an answer takes, not by bytes: 0.90 s for 10,000 of 4 KiB down, and 1.05 s with 4.
+const NEAR_START_SMALL: usize = 16;
 
 /// Where blocks are hashed 16 at once, a pass costs the same however many there are: twice 16, so that while some are
 /// hashed others are sent. Measured on 1 GiB up with MD5: 1.14 CPU-s against 1.33.
@@ -60,6 +63,8 @@ pub struct AdaptiveController {
     rate: f64,
     /// Seconds for which something has been in flight.
     busy_seconds: f64,
+    /// The start was chosen by what was in flight.
+    weighed: bool,
 }
 
 impl AdaptiveController {
@@ -74,6 +79,7 @@ impl AdaptiveController {
             looked: 0.0,
             rate: 0.0,
             busy_seconds: 0.0,
+            weighed: false,
         }
     }
 
@@ -103,13 +109,20 @@ impl AdaptiveController {
         if seen.in_flight == 0 {
             return;
         }
+        // Small requests wait more than they move: they say nothing of what a connection could give.
+        let heavy = seen.in_flight_bytes / u64::from(seen.in_flight) >= 64 << 10;
+        if !self.weighed && self.is_near() {
+            self.weighed = true;
+            if !heavy {
+                self.search = Search::settled(NEAR_START_SMALL, LEAST, MOST);
+            }
+        }
         self.busy_seconds += seconds;
         let rate = seen.wire_bytes as f64 / seconds;
         let weight = (seconds / 1.5).min(1.0);
         self.rate += weight * (rate - self.rate);
-        // Small requests wait more than they move: they say nothing of what a connection could give. And where hardly a
-        // byte moves, something else than the link holds the job up: a disk that is read, another side that is away.
-        let heavy = seen.in_flight_bytes / u64::from(seen.in_flight) >= 64 << 10;
+        // Where hardly a byte moves, something else than the link holds the job up: a disk that is read, another side that
+        // is away.
         if !heavy || self.rate < RATE_MIN {
             return;
         }

@@ -132,4 +132,26 @@ mod tests {
         assert_eq!(limits.among(2 * limits.concurrency - 1), limits);
         assert!(limits.among(2 * limits.concurrency).single_put_max > limits.single_put_max);
     }
+
+    #[test]
+    fn near_a_few_large_requests_begin_or_more_small_ones() {
+        let start = |bytes_each: u64| {
+            let mut controller = AdaptiveController::new(Wishes::default(), ByteSize::mib(96));
+            let near = Some(Duration::from_micros(300));
+            controller
+                .observe(&Observation { quickest_answer: near, ..Observation::default() }, Duration::ZERO);
+            assert_eq!(controller.limits().concurrency, 4, "before anything is in flight");
+            let seen = Observation {
+                in_flight: 4,
+                in_flight_bytes: 4 * bytes_each,
+                wire_bytes: 1 << 20,
+                quickest_answer: near,
+                ..Observation::default()
+            };
+            controller.observe(&seen, Duration::from_millis(100));
+            controller.limits().concurrency
+        };
+        assert_eq!(start(4 << 20), 4);
+        assert_eq!(start(4 << 10), 16);
+    }
 }
