@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python check bench bench-floor bench-peers peers-bench docs clean lock must-show peers help
+.PHONY: build demo test test-rust test-python check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -21,6 +21,7 @@ help:
 	@echo "make demo    see it work, against an endpoint on this machine"
 	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
 	@echo "make check   format, lint, types, stubs, import rules, documents"
+	@echo "make campaign  kills, cuts and flips at random moments, then every byte compared"
 	@echo "make bench   the benchmarks against two movers; bench-peers: against all, for hours"
 
 build: $(STAMPS)/engine
@@ -95,6 +96,10 @@ bench: build peers
 # All cases, all movers, both servers, and the chart; ARGS as above, such as --only wan-up.
 bench-peers: build peers peers-bench $(STAMPS)/demo
 	$(BIN)/python benchmarks/run.py --chart $(ARGS)
+
+# Kills, cuts, flips, stalls and refusals at random moments, and a look at every byte afterwards; ARGS=--list.
+campaign: build peers
+	$(BIN)/python tests/campaign.py $(ARGS)
 
 # What the machine takes for the bytes alone, without any mover: compare with what haul takes.
 bench-floor: build/floor

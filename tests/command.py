@@ -102,13 +102,13 @@ class Haul:
             cwd=self.folder,
         )
 
-    def kill_after_blocks(self, count: int, *args: str | Path) -> None:
-        """Start it with `--json` among `args`, and kill it when so many blocks were taken by the service."""
+    def kill_after_blocks(self, count: int, *args: str | Path, api: str = "PutBlock") -> None:
+        """Start it with `--json` among `args`; kill it when so many requests of this kind succeeded."""
         process = self.start(*args)
         assert process.stdout is not None
         blocks = 0
         for line in process.stdout:
-            blocks += b'"PutBlock"' in line and b'"ok"' in line
+            blocks += f'"{api}"'.encode() in line and b'"ok"' in line
             if blocks == count:
                 process.kill()
                 break

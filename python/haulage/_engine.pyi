@@ -28,7 +28,12 @@ class Job:
     ) -> Job: ...
     @staticmethod
     def verify(
-        source: str | PathLike[str], destination: str | PathLike[str], /, stored: bool, **options: object
+        source: str | PathLike[str],
+        destination: str | PathLike[str],
+        /,
+        stored: bool,
+        deep: bool,
+        **options: object,
     ) -> Job: ...
     def start(self, *, listen: bool) -> None: ...
     def next_events(self, max: int, /) -> list[dict[str, Any]]: ...

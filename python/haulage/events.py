@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 Outcome: TypeAlias = Literal["copied", "equal", "skipped", "extra", "failed"]
 Method: TypeAlias = Literal["whole", "blocks", "none"]
-Proof: TypeAlias = Literal["crc64", "md5", "length", "none"]
+Proof: TypeAlias = Literal["crc64", "md5", "length", "etag", "none"]
 
 
 class _Record:
@@ -113,6 +113,7 @@ class ObjectEnded(_Record):
     object_id: int  #: number of the object in this job
     source: str  #: without secrets
     destination: str  #: without secrets
+    name: str  #: below the destination; empty where it has none
     size_bytes: int  #: at the source
     outcome: Outcome  #: what became of it
     method: Method  #: how it was moved

@@ -60,6 +60,8 @@ class Options(StoreOptions, total=False):
     include: Copy only names below the source that match one of these globs; default all.
     exclude: Copy no names that match one of these globs; default none.
     record: Write a row for every attempt into this Parquet file; default none.
+    receipt: Write what lies at the destination at the end, with checksums, into this file of JSON lines, for
+        :func:`haulage.verify` to check later; default none.
     """
 
     concurrency: int | Literal["auto"] | None
@@ -73,6 +75,7 @@ class Options(StoreOptions, total=False):
     include: Sequence[str] | None
     exclude: Sequence[str] | None
     record: str | PathLike[str] | None
+    receipt: str | PathLike[str] | None
 
 
 class Job:
@@ -115,9 +118,11 @@ class Job:
         return cls(_engine.Job.copy(_sources(src), dst, **options))
 
     @classmethod
-    def verify(cls, src: Name, dst: Name, *, stored: bool = False, **options: Unpack[Options]) -> Job:
+    def verify(
+        cls, src: Name, dst: Name, *, stored: bool = False, deep: bool = False, **options: Unpack[Options]
+    ) -> Job:
         """Return a comparison that is not started yet; arguments as for :func:`haulage.verify`."""
-        return cls(_engine.Job.verify(src, dst, stored=stored, **options))
+        return cls(_engine.Job.verify(src, dst, stored=stored, deep=deep, **options))
 
     def start(self, *, listen: bool = False) -> Job:
         """Start it and return it; nothing happens if it runs already.
@@ -227,6 +232,7 @@ def verify(
     dst: Name,
     *,
     stored: bool = False,
+    deep: bool = False,
     check: bool = True,
     on_progress: Callable[[Progress], object] | None = None,
     **options: Unpack[Options],
@@ -234,10 +240,12 @@ def verify(
     """Compare contents by checksum.
 
     Args:
-        src: A file, folder, blob or prefix.
+        src: A file, folder, blob or prefix; or the path of a receipt, which is compared with what the
+            store says of its objects.
         dst: What should hold the same.
         stored: Trust the checksums stored with remote objects instead of reading them again: quicker,
             but proves only what was written, not what is there now.
+        deep: Compare a receipt with the contents of ``dst``, every byte.
         check: Raise if something differs. ``False`` leaves it to the caller to read the summary.
         on_progress: Called with a sample about five times a second, in this thread.
         options: See :class:`Options`; those that only concern writing have no effect.
@@ -246,7 +254,9 @@ def verify(
         IntegrityError: Contents differ; ``.summary.failures`` names the objects.
         HaulageError: What else stopped the comparison.
     """
-    return Job.verify(src, dst, stored=stored, **options).wait(check=check, on_progress=on_progress)
+    return Job.verify(src, dst, stored=stored, deep=deep, **options).wait(
+        check=check, on_progress=on_progress
+    )
 
 
 def plan(src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> PlanReport:

@@ -61,14 +61,16 @@ impl Job {
 
     /// A comparison by checksum.
     #[staticmethod]
-    #[pyo3(signature = (source, destination, /, stored, **options))]
+    #[pyo3(signature = (source, destination, /, stored, deep, **options))]
     fn verify(
         source: Name,
         destination: Name,
         stored: bool,
+        deep: bool,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        Self::new(Work::Verify { source: source.0, destination: destination.0, stored }, options)
+        let (source, destination) = (source.0, destination.0);
+        Self::new(Work::Verify { source, destination, stored, deep }, options)
     }
 
     /// Starts it; does nothing if it is started already. Only a job that listens keeps its events.

@@ -67,6 +67,7 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "include" => options.include = value.extract()?,
             "exclude" => options.exclude = value.extract()?,
             "record" => options.record = Some(value.extract()?),
+            "receipt" => options.receipt = Some(value.extract()?),
             "endpoint" => options.store.endpoint = Some(value.extract()?),
             "insecure_http" => options.store.insecure_http = value.extract()?,
             "stall_timeout" => options.store.stall_timeout = duration(&value)?,

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::checksum::{Crc64, Md5};
 use crate::error::Error;
@@ -149,7 +149,7 @@ pub struct AttemptRecord {
 }
 
 /// What became of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Moved and committed.
@@ -177,7 +177,7 @@ pub enum Method {
 }
 
 /// What proves that the destination holds the same bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// Every byte compared by CRC64 against the other side's own checksum.
@@ -186,6 +186,8 @@ pub enum Proof {
     Md5,
     /// The source states no checksum: only lengths and the transport's own checks were compared.
     Length,
+    /// Nothing was read: by its ETag the object is still what was written.
+    Etag,
     /// Nothing was compared.
     None,
 }
@@ -199,6 +201,8 @@ pub struct ObjectRecord {
     pub source: Arc<str>,
     /// Destination name, without secrets.
     pub destination: Arc<str>,
+    /// Its name below the destination; empty where it has none.
+    pub name: Arc<str>,
     /// Size at the source.
     pub size_bytes: u64,
     /// What became of it.

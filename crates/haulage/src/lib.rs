@@ -17,6 +17,7 @@ pub mod error;
 pub mod event;
 pub mod http;
 pub mod job;
+pub mod receipt;
 pub mod stage;
 pub mod store;
 pub mod trace;

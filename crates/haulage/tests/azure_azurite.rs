@@ -89,7 +89,7 @@ async fn what_is_put_comes_back_with_its_attributes() {
             source_modified_ns: Some(1_700_000_000_123_456_789),
             content_type: None,
         };
-        let options = PutOptions { attributes, checksum: mode, precondition: Precondition::None };
+        let options = PutOptions { attributes, checksum: mode, ..PutOptions::default() };
         let trace = trace();
         let payload = Payload::from(Bytes::from_static(b"123456789"));
         let put = store.put("dir/a.nc", payload, &options, &trace).await.unwrap();

@@ -1,6 +1,8 @@
 //! `haul cp`: copies files, folders, objects and prefixes.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
 use haulage::Job;
 use haulage::job::Work;
 
@@ -39,6 +41,9 @@ pub struct Cp {
     store: StoreArgs,
     #[command(flatten)]
     record: RecordArgs,
+    /// What lies at the destination, with checksums, goes into this file; haul verify checks it later
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    receipt: Option<PathBuf>,
 }
 
 impl Cp {
@@ -46,6 +51,7 @@ impl Cp {
         let mut options = copy_options(&self.transfer, self.select, &self.store);
         options.overwrite = self.overwrite.overwrite;
         options.record = self.record.record;
+        options.receipt = self.receipt;
         let data = job::data_for(output, &self.destination)?;
         let work = Work::Copy { sources: self.sources, destination: self.destination };
         job::run(Job::new(work, options), data, output)

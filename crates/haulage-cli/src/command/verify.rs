@@ -13,10 +13,12 @@ use crate::stop::Ending;
 #[derive(Args, Debug)]
 #[command(after_help = help!(
     "  haul verify model-output/ az://climate/cmip6/           read both sides
-  haul verify model-output/ az://climate/cmip6/ --stored  trust the checksums stored with the objects"
+  haul verify model-output/ az://climate/cmip6/ --stored  trust the checksums stored with the objects
+  haul verify receipt.jsonl az://climate/cmip6/           is all that the receipt tells of still there?
+  haul verify receipt.jsonl az://climate/cmip6/ --deep    the same, reading every byte"
 ))]
 pub struct Verify {
-    /// Path or URL
+    /// Path or URL, or a receipt of cp --receipt
     #[arg(value_name = "SRC")]
     source: String,
     /// Path or URL to compare with
@@ -25,6 +27,9 @@ pub struct Verify {
     /// Trust the checksums stored with remote objects instead of reading them again
     #[arg(long)]
     stored: bool,
+    /// Read the contents where a receipt could be compared with what the store says of its objects
+    #[arg(long, conflicts_with = "stored")]
+    deep: bool,
     #[command(flatten)]
     transfer: TransferArgs,
     #[command(flatten)]
@@ -39,7 +44,8 @@ impl Verify {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         let mut options = copy_options(&self.transfer, self.select, &self.store);
         options.record = self.record.record;
-        let work = Work::Verify { source: self.source, destination: self.destination, stored: self.stored };
+        let Self { source, destination, stored, deep, .. } = self;
+        let work = Work::Verify { source, destination, stored, deep };
         let data = if output.json { Data::Events } else { Data::Differences };
         job::run(Job::new(work, options), data, output)
     }

@@ -156,6 +156,7 @@ mod tests {
             object_id: 0,
             source: source.into(),
             destination: "az://c/a.nc".into(),
+            name: source.into(),
             size_bytes: 1,
             outcome: if kind.is_some() { Outcome::Failed } else { Outcome::Equal },
             method: Method::None,

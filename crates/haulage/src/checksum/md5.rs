@@ -31,6 +31,12 @@ impl Md5 {
         lanes::digests(inputs).into_iter().map(Self).collect()
     }
 
+    /// Reads 32 hexadecimal digits; `None` where it is not that.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        u128::from_str_radix(text, 16).ok().filter(|_| digits).map(|value| Self(value.to_be_bytes()))
+    }
+
     /// As HTTP writes it: Base64 of the sixteen bytes.
     pub fn to_base64(self) -> String {
         BASE64_STANDARD.encode(self.0)

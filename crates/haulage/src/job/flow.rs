@@ -23,6 +23,7 @@ use crate::budget::Budget;
 use crate::control::{Controller, Limits, Observation, controller};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Event, Failure, JobStarted, Progress, Summary};
+use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::record::Recorder;
 use crate::stage::schedule::{Next, Schedule, Unit};
@@ -75,12 +76,15 @@ impl Flow {
     ) -> Result<Self> {
         let clock = Clock::start();
         let (operation, purpose) = match &work {
-            Work::Verify { stored, .. } => ("verify", Purpose::Verify { stored: *stored }),
+            Work::Verify { stored, deep, .. } => ("verify", Purpose::Verify { stored: *stored, deep: *deep }),
             Work::Copy { .. } | Work::CopyPairs(_) => ("copy", Purpose::Copy),
         };
         check(&work, &options)?;
         let opener = StoreOpener::new(options.store.clone())?;
-        let recorder = Recorder::new(operation, clock, listener, options.record.as_deref())?;
+        let mut recorder = Recorder::new(operation, clock, listener, options.record.as_deref())?;
+        if let Some(path) = &options.receipt {
+            recorder.keep_receipt(ReceiptWriter::create(path, receipt_head(&work, clock))?);
+        }
         Ok(Self {
             controller: controller(&options.wishes(), options.max_memory),
             budget: Budget::new(options.max_memory.bytes()),
@@ -301,7 +305,6 @@ impl Flow {
 
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.flights.stop().await;
-        self.objects.abandon().await;
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
         }
@@ -315,6 +318,17 @@ impl Flow {
             Err(error) if total == 0 => Err(error),
             _ => Ok(summary),
         }
+    }
+}
+
+fn receipt_head(work: &Work, clock: Clock) -> ReceiptHead {
+    let (sources, destination) = work.names();
+    ReceiptHead {
+        haulage: "receipt 1".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sources,
+        destination,
+        started_unix_ns: clock.began_unix_ns(),
     }
 }
 

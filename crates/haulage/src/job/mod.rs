@@ -84,6 +84,9 @@ pub struct CopyOptions {
     pub exclude: Vec<String>,
     /// A row for every attempt and object goes into this Parquet file.
     pub record: Option<PathBuf>,
+    /// What lies at the destination at the end, and how that was proven, goes into this file: JSON lines, to be checked
+    /// later with `verify`.
+    pub receipt: Option<PathBuf>,
     /// How to reach the stores.
     pub store: StoreOptions,
 }
@@ -103,6 +106,7 @@ impl Default for CopyOptions {
             include: Vec::new(),
             exclude: Vec::new(),
             record: None,
+            receipt: None,
             store: StoreOptions::default(),
         }
     }
@@ -122,12 +126,14 @@ pub enum Work {
     CopyPairs(Vec<(String, String)>),
     /// Compare contents by checksum.
     Verify {
-        /// Path or URL.
+        /// Path or URL, or the path of a receipt.
         source: String,
         /// Path or URL.
         destination: String,
         /// Trust the checksums stored with remote objects instead of reading them again.
         stored: bool,
+        /// Compare a receipt with the contents of the destination, and not only with what the store says of them.
+        deep: bool,
     },
 }
 

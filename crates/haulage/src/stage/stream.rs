@@ -298,6 +298,7 @@ fn record(clock: Clock) -> ObjectRecord {
         object_id: 0,
         source: STDIO.into(),
         destination: STDIO.into(),
+        name: "".into(),
         size_bytes: 0,
         outcome: Outcome::Copied,
         method: Method::Whole,

@@ -39,6 +39,15 @@ pub struct BlockId {
     pub crc64: Crc64,
 }
 
+/// A block that a destination holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// What it is.
+    pub id: BlockId,
+    /// The source's own checksum of exactly these bytes was compared.
+    pub vouched: bool,
+}
+
 impl BlockId {
     /// The id as the service stores it: Base64 of 42 bytes, always 56 characters.
     pub fn encode(&self) -> String {

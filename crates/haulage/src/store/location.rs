@@ -114,6 +114,11 @@ impl StoreOpener {
         self.http.meter()
     }
 
+    /// How the stores are reached.
+    pub fn options(&self) -> &StoreOptions {
+        &self.options
+    }
+
     /// Opens what the user wrote. Local paths open their parent folder, so that the last part is the key.
     pub fn open(&self, text: &str) -> Result<Location> {
         match Address::parse(text, &self.options)? {

@@ -111,6 +111,7 @@ impl Store for MemoryStore {
             range_checksum_max: u64::MAX,
             streams: false,
             local: true,
+            contents: true,
         }
     }
 

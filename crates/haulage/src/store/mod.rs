@@ -10,17 +10,19 @@ mod local;
 mod location;
 mod memory;
 mod payload;
+mod receipt;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 pub(crate) use block::join;
-pub use block::{BlockId, BlockRange};
+pub use block::{BlockId, BlockRange, Kept};
 pub use local::LocalStore;
 pub use location::{Address, Location, StoreOpener, StoreOptions};
 pub use memory::MemoryStore;
 pub use payload::Payload;
+pub(crate) use receipt::ReceiptStore;
 
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, Result};
@@ -43,6 +45,8 @@ pub struct Capabilities {
     pub streams: bool,
     /// Whether the bytes are at hand on this machine: reading costs no request.
     pub local: bool,
+    /// Whether objects can be read. A receipt only knows of them.
+    pub contents: bool,
 }
 
 /// What is known of an object without reading it.
@@ -159,6 +163,9 @@ pub struct PutOptions {
     pub precondition: Precondition,
     /// Which checksum goes with the bytes on the wire.
     pub checksum: ChecksumMode,
+    /// ETag of the source, where it has one: a store that cannot ask its service what an interrupted run has left
+    /// goes on only with what that left of the same source.
+    pub source_etag: Option<String>,
 }
 
 /// A committed write.
@@ -222,9 +229,19 @@ pub trait BlockWriter: Send + Sync {
     /// The blocks that are staged already, whoever did it.
     async fn staged(&self, trace: &Trace) -> Result<Vec<BlockId>>;
 
+    /// The block of exactly this range which an earlier run has left in the store's own hands, after another look at its
+    /// bytes. `None` where there is none, or they are no longer what they were. Only stores that read without a request.
+    async fn recheck(&self, _range: BlockRange) -> Result<Option<Kept>> {
+        Ok(None)
+    }
+
+    /// Notes a block that is there and right, for a later run to go on from. Nothing to do where the store itself remembers.
+    async fn keep(&self, _kept: Kept) {}
+
     /// Makes these blocks, in this order, the object.
     async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult>;
 
-    /// Gives up: removes what is staged where the store does not do so by itself.
+    /// Gives up: removes what is staged where the store does not do so by itself. Not to be called where a later run shall
+    /// go on from it.
     async fn abandon(&self);
 }

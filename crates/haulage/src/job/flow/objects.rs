@@ -212,7 +212,7 @@ impl Objects {
     async fn end(&mut self, id: u64, ended: Ended, recorder: &mut Recorder, clock: Clock) {
         let Some(OnItsWay { object, .. }) = self.by_id.remove(&id) else { return };
         if let Some(writer) = &object.writer
-            && ended.outcome == Outcome::Failed
+            && ended.error.as_ref().is_some_and(|error| spoils(error.kind()))
         {
             writer.abandon().await;
         }
@@ -227,6 +227,7 @@ impl Objects {
             object_id: id,
             source: object.pair.source.name(),
             destination: object.pair.destination.name(),
+            name: object.pair.relative_name().into(),
             size_bytes: object.pair.meta.size,
             outcome: ended.outcome,
             method: ended.method,
@@ -287,15 +288,6 @@ impl Objects {
         self.by_id.contains_key(&id)
     }
 
-    /// Gives up what is left when the job ends early.
-    pub(super) async fn abandon(&mut self) {
-        for it in self.by_id.values() {
-            if let Some(writer) = &it.object.writer {
-                writer.abandon().await;
-            }
-        }
-    }
-
     /// An object that is only at the destination.
     pub(super) async fn extra(&mut self, name: String, recorder: &mut Recorder, clock: Clock) {
         let record = ObjectRecord { destination: name.into(), outcome: Outcome::Extra, ..unmoved(clock) };
@@ -310,6 +302,7 @@ fn unmoved(clock: Clock) -> ObjectRecord {
         object_id: 0,
         source: "".into(),
         destination: "".into(),
+        name: "".into(),
         size_bytes: 0,
         outcome: Outcome::Skipped,
         method: Method::None,
@@ -323,6 +316,14 @@ fn unmoved(clock: Clock) -> ObjectRecord {
         reason: None,
         failure: None,
     }
+}
+
+/// Whether a failure says that what has arrived is of no use to a later run.
+fn spoils(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Integrity | ErrorKind::SourceChanged | ErrorKind::Exists | ErrorKind::Unsupported
+    )
 }
 
 fn is_ranged(step: Step) -> bool {

@@ -18,10 +18,10 @@ use tokio::sync::mpsc;
 use self::cursor::Cursor;
 pub(crate) use self::filter::Filter;
 use super::plan::{Existing, Pair, Place};
-use super::transfer::with_retries;
+use super::transfer::{off_thread, with_retries};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::{Overwrite, Work};
-use crate::store::{ListRequest, Location, ObjectMeta, Store, StoreOpener};
+use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Store, StoreOpener};
 
 /// Pairs looked up at once where each needs a request of its own.
 const LOOKUPS: usize = 64;
@@ -95,7 +95,11 @@ impl Listing {
                 self.pairs(pairs).await
             }
             Work::Verify { source, destination, .. } => {
-                let (source, destination) = (self.opener.open(source)?, self.opener.open(destination)?);
+                let destination = self.opener.open(destination)?;
+                if let Some(receipt) = self.receipt(source).await? {
+                    return self.verify_receipt(receipt, &destination).await;
+                }
+                let source = self.opener.open(source)?;
                 match self.shape(&source).await? {
                     Shape::One(meta) => self.verify_one(source, destination, meta).await,
                     Shape::Tree => self.tree(&source, &destination, true).await,
@@ -119,6 +123,27 @@ impl Listing {
     async fn verify_one(&mut self, source: Location, destination: Location, meta: ObjectMeta) -> Result<()> {
         let pair = Pair { existing: Existing::Unknown, ..one(&source, &destination, meta, false) };
         self.give(pair).await
+    }
+
+    /// The receipt of this name, where it is one.
+    async fn receipt(&self, name: &str) -> Result<Option<ReceiptStore>> {
+        match Address::parse(name, self.opener.options())? {
+            Address::Local(path) => off_thread(move || ReceiptStore::open(&path)).await?,
+            _ => Ok(None),
+        }
+    }
+
+    async fn verify_receipt(&mut self, receipt: ReceiptStore, destination: &Location) -> Result<()> {
+        let only = receipt.only();
+        let source = Location { store: Arc::new(receipt), key: String::new() };
+        match only {
+            // The copy was of one object to exactly this name.
+            Some(meta) if destination.key.rsplit('/').next() == Some(&meta.key) => {
+                let source = Location { key: meta.key.clone(), ..source };
+                self.verify_one(source, destination.clone(), meta).await
+            }
+            _ => self.tree(&source, destination, true).await,
+        }
     }
 
     /// Whether a location is an object or a folder of them.
@@ -175,7 +200,7 @@ impl Listing {
                 }
                 let source = Place { store: source.store.clone(), key: meta.key.clone() };
                 let destination = Place { store: destination.store.clone(), key };
-                self.give(Pair { source, destination, meta, existing }).await?;
+                self.give(Pair { source, destination, name_at: to.len(), meta, existing }).await?;
             }
         }
         while verify && let Some(extras) = there.rest().await? {
@@ -269,6 +294,7 @@ fn one(source: &Location, destination: &Location, meta: ObjectMeta, several: boo
     };
     Pair {
         source: Place { store: source.store.clone(), key: source.key.clone() },
+        name_at: key.rfind('/').map_or(0, |slash| slash + 1),
         destination: Place { store: destination.store.clone(), key },
         meta,
         existing: Existing::Absent,

@@ -39,10 +39,22 @@ pub(crate) enum Existing {
 pub(crate) struct Pair {
     pub(crate) source: Place,
     pub(crate) destination: Place,
+    /// Where in the destination's key the name below what the user wrote begins.
+    pub(crate) name_at: usize,
     /// The source as it was listed.
     pub(crate) meta: ObjectMeta,
     pub(crate) existing: Existing,
 }
+
+impl Pair {
+    /// The name below the destination that the user wrote.
+    pub(crate) fn relative_name(&self) -> &str {
+        &self.destination.key[self.name_at..]
+    }
+}
+
+/// Why an object is skipped that is there already.
+pub(crate) const UNCHANGED: &str = "unchanged";
 
 /// What to do with a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +74,7 @@ pub(crate) fn decide(pair: &Pair, overwrite: Overwrite) -> Decision {
         (Existing::Unknown, _) => Decision::Look,
         (Existing::Present(_), Overwrite::Never) => Decision::Skip("there already"),
         (Existing::Present(there), Overwrite::IfDifferent) if same(&pair.meta, there) => {
-            Decision::Skip("unchanged")
+            Decision::Skip(UNCHANGED)
         }
         (Existing::Present(_), Overwrite::IfDifferent) => Decision::Move,
     }
@@ -93,7 +105,7 @@ mod tests {
         let meta =
             ObjectMeta { size: 5, modified_ns: 7, crc64: Some(Crc64::from_u64(1)), ..ObjectMeta::default() };
         let place = Place { store, key: "a".into() };
-        Pair { source: place.clone(), destination: place, meta, existing }
+        Pair { source: place.clone(), destination: place, name_at: 0, meta, existing }
     }
 
     fn present(meta: ObjectMeta) -> Existing {

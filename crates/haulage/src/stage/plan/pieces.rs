@@ -218,6 +218,7 @@ mod tests {
         range_checksum_max: 4 << 20,
         streams: false,
         local: false,
+        contents: true,
     };
     const LOCAL: Capabilities = Capabilities { local: true, ..AZURE };
 

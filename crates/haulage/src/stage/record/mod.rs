@@ -8,8 +8,10 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use self::rows::RowWriter;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::{AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary};
+use crate::receipt::{ReceiptObject, ReceiptWriter};
+use crate::stage::plan::UNCHANGED;
 use crate::units::ByteRate;
 
 /// Where events go, and what they add up to.
@@ -17,6 +19,9 @@ pub(crate) struct Recorder {
     clock: Clock,
     listener: Option<mpsc::Sender<Event>>,
     rows: Option<RowWriter>,
+    receipt: Option<ReceiptWriter>,
+    /// Why the receipt will not be whole.
+    receipt_failed: Option<Error>,
     summary: Summary,
     found: Failures,
 }
@@ -40,7 +45,20 @@ impl Recorder {
     ) -> Result<Self> {
         let rows = record.map(RowWriter::create).transpose()?;
         let summary = Summary { operation, ..Summary::default() };
-        Ok(Self { clock, listener, rows, summary, found: Failures::default() })
+        Ok(Self {
+            clock,
+            listener,
+            rows,
+            receipt: None,
+            receipt_failed: None,
+            summary,
+            found: Failures::default(),
+        })
+    }
+
+    /// From now on keeps what lies at the destination.
+    pub(crate) fn keep_receipt(&mut self, receipt: ReceiptWriter) {
+        self.receipt = Some(receipt);
     }
 
     /// Whether anybody wants to know of every attempt.
@@ -110,6 +128,13 @@ impl Recorder {
         if let Some(failure) = &record.failure {
             self.failure(failure.clone());
         }
+        if let Some(receipt) = &mut self.receipt
+            && let Some(object) = receipt_of(&record, self.clock)
+            && let Err(error) = receipt.add(object)
+        {
+            self.receipt = None;
+            self.receipt_failed = Some(error);
+        }
         if self.listener.is_some() {
             self.say(Event::Object(record)).await;
         }
@@ -165,11 +190,16 @@ impl Recorder {
         summary.chosen = chosen;
         summary.exit_code = exit_code;
         let summary = self.summary.clone();
+        let receipt = match self.receipt.take() {
+            // A part of a collection is no receipt for it.
+            Some(receipt) if !cancelled => receipt.finish(summary.objects_failed),
+            _ => self.receipt_failed.take().map_or(Ok(()), Err),
+        };
         self.say(Event::Summary(summary.clone())).await;
         if let Some(rows) = self.rows.take() {
             rows.close().await?;
         }
-        Ok(summary)
+        receipt.map(|()| summary)
     }
 
     /// Wrong bytes outrank everything; a job in which nothing worked, always for the same reason, gives
@@ -185,4 +215,25 @@ impl Recorder {
             Failures { first: None, .. } => 0,
         }
     }
+}
+
+/// What a receipt tells of an object; nothing of one that is not there, or that may be another.
+fn receipt_of(record: &ObjectRecord, clock: Clock) -> Option<ReceiptObject> {
+    let there = match record.outcome {
+        Outcome::Copied => true,
+        Outcome::Skipped => record.reason == Some(UNCHANGED),
+        Outcome::Equal | Outcome::Failed | Outcome::Extra => false,
+    };
+    there.then(|| ReceiptObject {
+        name: record.name.to_string(),
+        source: record.source.to_string(),
+        destination: record.destination.to_string(),
+        size_bytes: record.size_bytes,
+        crc64: record.crc64.map(|crc64| crc64.to_string()),
+        md5: record.md5.map(|md5| md5.to_string()),
+        etag: record.etag.clone(),
+        outcome: record.outcome,
+        proof: record.proof,
+        ended_unix_ns: clock.began_unix_ns() + record.ended_ns,
+    })
 }

@@ -13,8 +13,8 @@ use crate::stage::plan::{Existing, Pair, Place};
 use crate::stage::schedule::Step;
 use crate::stage::verify::{check_crc64, check_md5};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, GetOptions, GetResult, ObjectMeta, Payload, Precondition,
-    PutOptions, PutResult, Trace,
+    Attributes, BlockId, BlockRange, BlockWriter, GetOptions, GetResult, Kept, ObjectMeta, Payload,
+    Precondition, PutOptions, PutResult, Trace,
 };
 
 /// A piece of the source that is read only to be hashed.
@@ -122,7 +122,8 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
 /// Prepares the destination, and asks what an interrupted run has left there.
 async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
     let Pair { destination, meta, .. } = &*task.pair;
-    let options = put_options(task, meta, None, None);
+    let source_etag = (!meta.etag.is_empty()).then(|| meta.etag.clone());
+    let options = PutOptions { source_etag, ..put_options(task, meta, None, None) };
     let writer = destination.store.begin(&destination.key, Some(meta.size), &options).await?;
     let staged = match writer.staged(trace).await {
         Ok(staged) => staged.into_iter().collect(),
@@ -137,8 +138,16 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     let Pair { source, destination, meta, .. } = &*task.pair;
     if let Some(held) = &task.held {
         let payload = Payload::Hashed(held.bytes.clone(), held.crc64);
-        let id = writer(task)?.put_block(range, payload, trace).await?;
+        let writer = writer(task)?;
+        let id = writer.put_block(range, payload, trace).await?;
+        writer.keep(Kept { id, vouched: held.range_checked }).await;
         return Ok(Done::Block { id, range_checked: held.range_checked, resumed: false });
+    }
+    if !task.staged.is_empty()
+        && destination.store.capabilities().local
+        && let Some(Kept { id, vouched }) = writer(task)?.recheck(range).await?
+    {
+        return Ok(Done::Block { id, range_checked: vouched, resumed: true });
     }
     let got = source.store.get(&source.key, &range_options(source, meta, range), trace).await?;
     same_size(source, meta.size, got.meta.size)?;
@@ -153,6 +162,7 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     let id = if streams {
         let id = writer.put_block(range, got.payload, trace).await?;
         check_crc64(&source.name(), id.crc64, stated)?;
+        writer.keep(Kept { id, vouched: range_checked }).await;
         id
     } else {
         let (bytes, crc64) = gather(got, &source.name()).await?;
@@ -196,7 +206,7 @@ async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
 }
 
 async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Result<Done> {
-    let Pair { source, destination, meta, existing } = &*task.pair;
+    let Pair { source, destination, meta, existing, .. } = &*task.pair;
     let Existing::Present(there) = existing else {
         return Err(Error::new(
             ErrorKind::Integrity,
@@ -205,7 +215,14 @@ async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Resul
             "missing at the destination",
         ));
     };
-    let trusted = matches!(task.purpose, Purpose::Verify { stored: true });
+    let from = source.store.capabilities();
+    let trusted = task.purpose.trusts(&from);
+    if !from.contents
+        && let Some(range) = range
+    {
+        let (crc64, _) = crc64_of(destination, there, Some(range), false, trace).await?;
+        return Ok(Done::Seen(BlockId { range, crc64 }));
+    }
     let ((ours, ours_sure), (theirs, theirs_sure)) = tokio::try_join!(
         crc64_of(source, meta, range, trusted, trace),
         crc64_of(destination, there, range, trusted, trace),
@@ -230,8 +247,14 @@ async fn crc64_of(
     trusted: bool,
     trace: &Trace,
 ) -> Result<(Crc64, bool)> {
-    if let Some(stored) = meta.crc64.filter(|_| trusted && range.is_none()) {
+    let contents = place.store.capabilities().contents;
+    if let Some(stored) = meta.crc64.filter(|_| (trusted || !contents) && range.is_none()) {
         return Ok((stored, true));
+    }
+    if !contents {
+        let cause = "the receipt has no checksum of it, and the object has been written anew since";
+        return Err(Error::new(ErrorKind::Integrity, "verify", &*place.name(), cause)
+            .hint("compare it with its source"));
     }
     let options = match range {
         Some(range) => range_options(place, meta, range),
@@ -267,6 +290,7 @@ fn put_options(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option
         attributes: attributes(task, meta, crc64, md5),
         precondition,
         checksum: task.options.checksum,
+        source_etag: None,
     }
 }
 
@@ -313,7 +337,7 @@ async fn md5_of(bytes: Bytes) -> Result<Md5> {
     off_thread(move || Md5::of(&bytes)).await
 }
 
-async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(value) => Ok(value),
         Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),

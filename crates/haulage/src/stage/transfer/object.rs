@@ -22,7 +22,19 @@ pub(crate) enum Purpose {
     /// Compare; `stored` trusts the checksums that stores keep with their objects.
     Verify {
         stored: bool,
+        /// Read the contents even where a receipt could be compared with what the store says.
+        deep: bool,
     },
+}
+
+impl Purpose {
+    /// Whether what stores say of their objects is enough; of a receipt there is nothing else to go by.
+    pub(crate) fn trusts(self, source: &Capabilities) -> bool {
+        match self {
+            Self::Copy => false,
+            Self::Verify { stored, deep } => stored || (!deep && !source.contents),
+        }
+    }
 }
 
 /// What a step came to.
@@ -50,6 +62,8 @@ pub(crate) enum Done {
         crc64: Option<Crc64>,
         len: u64,
     },
+    /// A range of the destination of which a receipt knows only the whole.
+    Seen(BlockId),
     /// A duplicate of a block, in memory: it must not be written while the original still may be.
     Held(Held),
 }
@@ -180,7 +194,8 @@ impl Object {
         match self.purpose {
             Purpose::Copy => (from, to),
             // A comparison moves nothing to the destination, so only its reads bound the pieces.
-            Purpose::Verify { .. } => (from, from),
+            Purpose::Verify { .. } if from.contents => (from, from),
+            Purpose::Verify { .. } => (to, to),
         }
     }
 
@@ -188,13 +203,11 @@ impl Object {
     pub(crate) fn start(&mut self) -> Then {
         match self.purpose {
             Purpose::Copy => match decide(&self.pair, self.overwrite) {
-                Decision::Skip(reason) => {
-                    Then::End(Ended { crc64: self.pair.meta.crc64, ..Ended::skipped(reason) })
-                }
+                Decision::Skip(reason) => Then::End(self.skipped(reason)),
                 Decision::Look => Then::Steps(vec![Step::Look]),
                 Decision::Move => self.move_it(),
             },
-            Purpose::Verify { stored } => self.compare_it(stored),
+            Purpose::Verify { .. } => self.compare_it(),
         }
     }
 
@@ -205,7 +218,21 @@ impl Object {
         }
     }
 
-    fn compare_it(&mut self, stored: bool) -> Then {
+    /// The end of an object that is there already, with what the store says of it.
+    fn skipped(&self, reason: &'static str) -> Ended {
+        let skipped = Ended { crc64: self.pair.meta.crc64, ..Ended::skipped(reason) };
+        match &self.pair.existing {
+            Existing::Present(there) => Ended {
+                crc64: there.crc64.or(skipped.crc64),
+                md5: there.md5,
+                etag: Some(there.etag.clone()),
+                ..skipped
+            },
+            _ => skipped,
+        }
+    }
+
+    fn compare_it(&mut self) -> Then {
         let there = match &self.pair.existing {
             Existing::Present(there) => there,
             // A list in another order may have passed it unseen.
@@ -220,7 +247,13 @@ impl Object {
                 format!("{} bytes at the source, {} at the destination", self.pair.meta.size, there.size);
             return Then::End(Ended::failed(differs(&self.pair, ErrorKind::Integrity, &cause)));
         }
-        if stored || self.pieces == Pieces::Whole {
+        let from = self.pair.source.store.capabilities();
+        let trusts = self.purpose.trusts(&from);
+        if trusts && !from.contents && !there.etag.is_empty() && there.etag == self.pair.meta.etag {
+            let crc64 = self.pair.meta.crc64;
+            return Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, Method::None, Proof::Etag) });
+        }
+        if trusts || self.pieces == Pieces::Whole {
             return Then::Steps(vec![Step::Compare(None)]);
         }
         self.open_ranges()
@@ -332,6 +365,10 @@ impl Object {
                 let method = if self.cutter.is_none() { Method::Whole } else { Method::Blocks };
                 Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, method, Proof::Crc64) })
             }
+            Done::Seen(id) => {
+                self.take_block(id);
+                self.when_all_seen()
+            }
             // It is written by a step of its own.
             Done::Held(_) => Then::Wait,
         }
@@ -366,9 +403,30 @@ impl Object {
                 self.whole_retries += 1;
                 self.bytes_done = 0;
                 self.bytes_resumed = 0;
+                self.staged = Arc::default();
                 self.open_ranges()
             }
             Err(error) => Then::End(Ended::failed(error)),
+        }
+    }
+
+    /// With the last range seen, compares the whole with what a receipt says.
+    fn when_all_seen(&self) -> Then {
+        if self.ranges_left() > 0 {
+            return Then::Wait;
+        }
+        let name = self.pair.source.name();
+        let whole = verify::combine(&name, &self.block_ids(), self.pair.meta.size);
+        match whole.and_then(|whole| verify::check_crc64(&name, whole, self.pair.meta.crc64).map(|()| whole))
+        {
+            Ok(whole) => {
+                let crc64 = Some(whole);
+                Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, Method::Blocks, Proof::Crc64) })
+            }
+            Err(_) => {
+                let cause = "the contents are not what the receipt says";
+                Then::End(Ended::failed(differs(&self.pair, ErrorKind::Integrity, cause)))
+            }
         }
     }
 

@@ -172,6 +172,7 @@ impl Store for AzureStore {
             range_checksum_max: RANGE_CHECKSUM_MAX,
             streams: false,
             local: false,
+            contents: true,
         }
     }
 

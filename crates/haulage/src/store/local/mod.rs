@@ -4,8 +4,11 @@
 //! folder, preallocated, in parallel, and renamed when verified. A file's ETag is made of its change time, size and
 //! inode, compared before and after every read, so that a file that changes under the mover is noticed.
 
+mod below;
 mod file;
+mod partial;
 mod pen;
+mod ranges;
 mod readers;
 mod walk;
 mod write;
@@ -15,11 +18,13 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 
+use self::below::Below;
 use self::file::Reader;
+use self::partial::PartialFile;
 use self::pen::Pen;
 use self::readers::Readers;
 use self::walk::Walker;
-use self::write::{LocalWriter, PartialFile};
+use self::write::LocalWriter;
 use super::*;
 use crate::buffer::BufferPool;
 use crate::error::ErrorKind;
@@ -33,6 +38,7 @@ pub struct LocalStore {
     root: PathBuf,
     buffers: BufferPool,
     readers: Readers,
+    below: Below,
     /// Whether the root lies in memory: asked once, at the first use.
     in_memory: Arc<OnceLock<bool>>,
 }
@@ -40,7 +46,13 @@ pub struct LocalStore {
 impl LocalStore {
     /// A store over the folder `root`, which is made by the first write if it is not there.
     pub fn new(root: PathBuf, buffers: BufferPool) -> Self {
-        Self { root, buffers, readers: Readers::default(), in_memory: Arc::default() }
+        Self {
+            root,
+            buffers,
+            readers: Readers::default(),
+            below: Below::default(),
+            in_memory: Arc::default(),
+        }
     }
 
     /// Splits a path into the folder to open and the key within it. A folder, or a path that ends in `/`,
@@ -66,7 +78,7 @@ impl LocalStore {
 
     /// Files below a root in memory are read and written without a thread that may wait.
     fn is_in_memory(&self) -> bool {
-        *self.in_memory.get_or_init(|| write::folder_in_memory(&self.root))
+        *self.in_memory.get_or_init(|| partial::folder_in_memory(&self.root))
     }
 
     /// The file that `key` names. Keys come from other people's listings, so that none may lead out of the root.
@@ -86,6 +98,13 @@ impl LocalStore {
             "this name cannot be a file below the destination",
         )
         .hint("copy this object alone, to a name of your choice"))
+    }
+
+    /// The file that `key` names, where it may be written or deleted: links on the way do not lead out of the root.
+    fn place_of(&self, key: &str) -> Result<PathBuf> {
+        let path = self.path_of(key)?;
+        self.below.check(&self.root, &path)?;
+        Ok(path)
     }
 }
 
@@ -120,6 +139,7 @@ impl Store for LocalStore {
             range_checksum_max: 0,
             streams: true,
             local: true,
+            contents: true,
         }
     }
 
@@ -185,8 +205,8 @@ impl Store for LocalStore {
         options: &PutOptions,
         trace: &Trace,
     ) -> Result<PutResult> {
-        let path = self.path_of(key)?;
-        let result = if payload.len() <= write::AT_ONCE {
+        let path = self.place_of(key)?;
+        let result = if payload.len() <= partial::AT_ONCE {
             let bytes = payload.collect().await?;
             if self.is_in_memory() {
                 write::put_at_once(&path, &bytes, options)?
@@ -211,13 +231,18 @@ impl Store for LocalStore {
         size: Option<u64>,
         options: &PutOptions,
     ) -> Result<Arc<dyn BlockWriter>> {
-        let path = self.path_of(key)?;
-        let part = blocking(move || PartialFile::create(&path, size)).await?;
+        let path = self.place_of(key)?;
+        let source = size.zip(options.source_etag.clone());
+        let part = blocking(move || match source {
+            Some((size, etag)) => PartialFile::resume(&path, size, &etag),
+            None => PartialFile::create(&path, size),
+        })
+        .await?;
         Ok(Arc::new(LocalWriter::new(part, options.precondition.clone())))
     }
 
     async fn delete(&self, key: &str, _trace: &Trace) -> Result<()> {
-        let path = self.path_of(key)?;
+        let path = self.place_of(key)?;
         blocking(move || {
             std::fs::remove_file(&path).map_err(|e| Error::from_io("delete", path.display().to_string(), e))
         })

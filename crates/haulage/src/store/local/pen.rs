@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::write::PartialFile;
+use super::partial::PartialFile;
 use crate::checksum::{Crc64, Crc64Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::event::Failure;

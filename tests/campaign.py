@@ -1,0 +1,332 @@
+"""Disturbs the mover at random moments and looks at every byte afterwards.
+
+A trial copies a mixed tree up or down, is disturbed at a moment that its seed says, and runs again until
+it succeeds. After the disturbance nothing may lie under a final name that is not whole; at the end everything
+must be there, and what the first run had moved may not have been moved again. Each trial ends as `intact`, or
+it names what went wrong, and then the campaign ends with 1.
+
+    make campaign                                 every scenario, a quarter of an hour
+    make campaign ARGS="--only kill --trials 100"
+    python tests/campaign.py --list
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import trees
+from command import HAUL, clean_environment
+from endpoints import Container, Endpoint, azurite, emulator
+
+KIB, MIB = 1 << 10, 1 << 20
+#: Objects of one request, of a few blocks and of many.
+SIZES = (0, 1, *([4 * KIB] * 100), *([300 * KIB] * 10), 5 * MIB, 9 * MIB, 24 * MIB)
+#: Blocks so small that a run has hundreds of them; the rest is found by the mover.
+HOW = ("--json", "--block-size", "256KiB", "--stall-timeout", "2s")
+#: Seconds after which an undisturbed run hangs.
+PATIENCE = 120
+#: Runs in which faults may still defeat an object before the campaign loses patience.
+RUNS_MAX = 6
+
+Way = Literal["up", "down"]
+WAYS: tuple[Way, ...] = ("up", "down")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What the link and the service do, and how the run is ended."""
+
+    name: str
+    title: str
+    signal: signal.Signals | None = signal.SIGKILL
+    movers: int = 1
+    link: str = "rtt=2ms,total=800mbit"
+    faults: str = ""
+    server: Literal["emulate", "azurite"] = "emulate"
+    trials: int = 40
+
+
+SCENARIOS = (
+    Scenario("kill", "kill -9", trials=200),
+    Scenario("kill-azurite", "kill -9, against Azurite", server="azurite", link="", trials=20),
+    Scenario("int", "Ctrl-C", signal.SIGINT),
+    Scenario("term", "SIGTERM", signal.SIGTERM),
+    Scenario("two", "two movers on one destination, one of them killed", movers=2),
+    Scenario("flip", "2 % of bodies with a flipped bit", None, faults="flip=2%"),
+    Scenario("cut", "5 % of connections reset in the midst of a body", None, faults="cut=5%"),
+    Scenario("busy", "30 % answered 503", None, faults="busy=30%", trials=20),
+    Scenario("stall", "1 % of bodies that stop moving", None, faults="stall=1%", trials=20),
+    Scenario("all", "kill -9 amid all of these", faults="busy=5%,cut=3%,flip=2%,stall=0.5%", trials=60),
+)
+
+
+@dataclass
+class Trial:
+    """A row of the campaign."""
+
+    scenario: str
+    way: Way
+    seed: int
+    verdict: str = "intact"
+    ended: int = 0  #: exit code of the disturbed run
+    runs: int = 1
+    moved_bytes: int = 0  #: by all runs together, as far as their requests succeeded
+    excess_bytes: int = 0  #: of these, beyond what there was to move
+    integrity_retries: int = 0
+    leftovers: int = 0
+    seconds: float = 0.0
+
+
+class Wrong(Exception):  # noqa: N818
+    """What must never happen."""
+
+
+def moved(lines: list[bytes]) -> int:
+    """Payload of the requests that succeeded, out of the events of a run."""
+    events = [json.loads(line) for line in lines if line.startswith(b'{"event":"attempt"')]
+    carried = ("PutBlob", "PutBlock", "GetBlob")
+    return sum(e["size_bytes"] for e in events if e["api"] in carried and e["fate"] == "ok")
+
+
+class Mover:
+    """The command in one trial."""
+
+    def __init__(self, endpoint: Endpoint, folder: Path, args: tuple[str, ...]) -> None:
+        self.env = clean_environment(folder) | endpoint.env
+        self.args = [str(HAUL), "cp", *args, *HOW]
+        self.folder = folder
+
+    def disturb(self, how: signal.Signals | None, after: float) -> tuple[int, list[bytes]]:
+        """Run it, end it after so many seconds unless it is done, and return its code and its lines."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
+            process = subprocess.Popen(self.args, stdout=out, stderr=said, env=self.env, cwd=self.folder)
+            try:
+                process.wait(after if how is not None else PATIENCE)
+            except subprocess.TimeoutExpired:
+                if how is None:
+                    process.kill()
+                    process.wait()
+                    raise Wrong(f"it was still at work after {PATIENCE} s") from None
+                process.send_signal(how)
+                process.wait()
+            said.seek(0)
+            words = said.read()
+            if b"panicked" in words or b"Traceback" in words:
+                raise Wrong(f"it broke down: {words[-300:].decode(errors='replace')}")
+            out.seek(0)
+            return process.returncode, [line for line in out.read().splitlines() if line.endswith(b"}")]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a scenario plays."""
+
+    scenario: Scenario
+    endpoint: Endpoint
+    source: Path
+    expected: dict[str, bytes]
+    store: Path | None  #: where the emulator keeps its blobs, as plain files
+    full: Container  #: holds the tree, for downloads
+    typical: dict[Way, float]  #: seconds of an undisturbed run
+
+    def run(self, way: Way, seed: int, folder: Path) -> Trial:
+        """One trial, judged."""
+        trial = Trial(self.scenario.name, way, seed)
+        rng = random.Random(seed)
+        began = time.monotonic()
+        try:
+            self._run(trial, rng, folder)
+        except Wrong as wrong:
+            trial.verdict = str(wrong)
+        trial.seconds = round(time.monotonic() - began, 3)
+        return trial
+
+    def _run(self, trial: Trial, rng: random.Random, folder: Path) -> None:
+        there = self.endpoint.container() if trial.way == "up" else None
+        back = folder / "back"
+        args = (str(self.source), there.az()) if there else (self.full.az(), str(back) + "/")
+        mover = Mover(self.endpoint, folder, args)
+        after = rng.uniform(0.0, self.typical[trial.way])
+        with ThreadPoolExecutor() as beside:
+            others = [beside.submit(mover.disturb, None, 0) for _ in range(self.scenario.movers - 1)]
+            trial.ended, lines = mover.disturb(self.scenario.signal, after)
+        trial.moved_bytes = moved(lines)
+        for other in others:
+            if (code := other.result()[0]) != 0:
+                raise Wrong(f"the mover that was left alone ended with {code}")
+        self._check_code(trial, lines)
+        self._compare(self._stored(there) if there else _whole_files(back), whole=trial.ended == 0)
+        code = trial.ended
+        while code != 0:
+            if trial.runs == RUNS_MAX:
+                raise Wrong(f"run {RUNS_MAX} still ended with {code}")
+            trial.runs += 1
+            code, lines = mover.disturb(None, 0)
+            trial.moved_bytes += moved(lines)
+            if code not in (0, 1):
+                raise Wrong(f"run {trial.runs} ended with {code}")
+        self._compare(self._stored(there) if there else _whole_files(back), whole=True)
+        trial.integrity_retries = json.loads(lines[-1])["integrity_retries"]
+        size = sum(map(len, self.expected.values()))
+        trial.excess_bytes = trial.moved_bytes - size if self.scenario.movers == 1 else 0
+        if not self.scenario.faults and trial.excess_bytes > size // 100:
+            raise Wrong(f"{trial.excess_bytes} bytes were moved again")
+        trial.leftovers = len(list(back.rglob(".haul-*"))) if back.exists() else 0
+
+    def _stored(self, container: Container) -> dict[str, bytes]:
+        """What the service holds, read past its faults."""
+        if self.store is None:
+            return container.contents()
+        return _whole_files(self.store / container.name)
+
+    def _check_code(self, trial: Trial, lines: list[bytes]) -> None:
+        allowed = {
+            None: (0, 1),
+            signal.SIGKILL: (0, 1, -9),
+            signal.SIGINT: (0, 1, 130),
+            signal.SIGTERM: (0, 1, 130),
+        }[self.scenario.signal]
+        if trial.ended not in allowed:
+            raise Wrong(f"it ended with {trial.ended}, not with one of {allowed}")
+        if trial.ended == 1 and not json.loads(lines[-1]).get("failures"):
+            raise Wrong("it ended with 1 and named no failure")
+
+    def _compare(self, found: dict[str, bytes], *, whole: bool) -> None:
+        for name, content in found.items():
+            if self.expected.get(name) != content:
+                raise Wrong(f"{name} lies under its final name and is not what it should be")
+        if whole and (missing := self.expected.keys() - found.keys()):
+            raise Wrong(f"it said all is well, and {len(missing)} objects are missing: {min(missing)}")
+
+
+def _whole_files(folder: Path) -> dict[str, bytes]:
+    """What lies there under final names."""
+    if not folder.exists():
+        return {}
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if not path.name.startswith(".haul-")}
+
+
+def make_tree(folder: Path, seed: int) -> dict[str, bytes]:
+    """Write the tree and return its contents by name."""
+    rng = random.Random(seed)
+    for number, size in enumerate(SIZES):
+        path = folder / f"part-{number % 5}" / f"{number:04d}-{size}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(rng.randbytes(size))
+    return trees.contents(folder)
+
+
+@contextmanager
+def staged(scenario: Scenario, seed: int, folder: Path) -> Iterator[Stage]:
+    """The server of a scenario with the tree on it."""
+    source = folder / "source"
+    expected = make_tree(source, seed)
+    store = folder / "store" if scenario.server == "emulate" else None
+    if store is None:
+        server = azurite(folder)
+    else:
+        faults = f"{scenario.faults},seed={seed}" if scenario.faults else ""
+        server = emulator(folder, store=str(store), link=scenario.link, faults=faults)
+    with server as endpoint:
+        full = endpoint.container()
+        typical: dict[Way, float] = {}
+        for way, args in {"up": (str(source), full.az()), "down": (full.az(), "warm/")}.items():
+            began = time.monotonic()
+            for _ in range(RUNS_MAX):
+                code, _ = Mover(endpoint, folder, args).disturb(None, 0)
+                if code == 0:
+                    break
+            typical["up" if way == "up" else "down"] = time.monotonic() - began
+        yield Stage(scenario, endpoint, source, expected, store, full, typical)
+
+
+def play(scenario: Scenario, seed: int, trials: int) -> Iterator[Trial]:
+    """The trials of a scenario, half of them up and half down."""
+    # In memory where there is room: it is the mover that is tried, not the disk.
+    with tempfile.TemporaryDirectory(prefix="campaign-") as name:
+        folder = Path(name)
+        with staged(scenario, seed, folder) as stage:
+            for number in range(trials):
+                with tempfile.TemporaryDirectory(dir=folder) as own:
+                    yield stage.run(WAYS[number % 2], seed + number, Path(own))
+
+
+def table(rows: list[Trial]) -> str:
+    """The rows by scenario and way, as Markdown."""
+    titles = {scenario.name: scenario.title for scenario in SCENARIOS}
+    groups: defaultdict[tuple[str, Way], list[Trial]] = defaultdict(list)
+    for row in rows:
+        groups[row.scenario, row.way].append(row)
+    lines = ["| scenario | way | trials | intact | cut short | moved again, most | took, median |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for (name, way), group in groups.items():
+        intact = sum(row.verdict == "intact" for row in group)
+        cut_short = sum(row.ended != 0 for row in group)
+        again = max(row.excess_bytes for row in group)
+        took = sorted(row.seconds for row in group)[len(group) // 2]
+        shown = f"{max(again, 0) / KIB:.0f} KiB" if name != "two" else ""
+        lines.append(
+            f"| {titles[name]} | {way} | {len(group)} | {intact} | {cut_short} | {shown} | {took:.1f} s |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=[scenario.name for scenario in SCENARIOS])
+    parser.add_argument("--trials", type=int, help="for each scenario, in place of its own number")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=60, help="begin no scenario after this long")
+    parser.add_argument("--rows", type=Path, help="write a JSON line for each trial")
+    parser.add_argument("--list", action="store_true")
+    wanted = parser.parse_args()
+    chosen = [scenario for scenario in SCENARIOS if not wanted.only or scenario.name in wanted.only]
+    if wanted.list:
+        print(*(f"{s.name:14} {s.trials:4} trials: {s.title}" for s in chosen), sep="\n")
+        return 0
+    rows: list[Trial] = []
+    until = time.monotonic() + 60 * wanted.minutes
+    for scenario in chosen:
+        if time.monotonic() > until:
+            print(f"{scenario.name}: left out, the time is over", file=sys.stderr)
+            continue
+        for trial in play(scenario, wanted.seed, wanted.trials or scenario.trials):
+            rows.append(trial)
+            _write(wanted.rows, asdict(trial))
+            bad = "" if trial.verdict == "intact" else f" WRONG: {trial.verdict}"
+            print(
+                f"{trial.scenario} {trial.way} seed {trial.seed}: {trial.seconds:.1f} s, "
+                f"ended with {trial.ended}, {trial.runs} runs{bad}",
+                file=sys.stderr,
+            )
+    print(table(rows))
+    verdicts = Counter(row.verdict == "intact" for row in rows)
+    print(f"\n{len(rows)} trials, {verdicts[True]} intact, {verdicts[False]} wrong")
+    return int(verdicts[False] > 0)
+
+
+def _write(path: Path | None, row: dict[str, Any]) -> None:
+    if path is not None:
+        with path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
