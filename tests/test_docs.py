@@ -263,3 +263,15 @@ def test_every_variable_the_engine_reads_is_in_the_reference() -> None:
 def test_measured_numbers_are_filled_in() -> None:
     """A placeholder is a claim that nobody has measured."""
     assert [name_of(page) for page in PAGES if "FIGURE" in page.read_text()] == []
+
+
+def test_every_guarantee_names_a_test_that_is_there() -> None:
+    page = (ROOT / "docs" / "reference" / "guarantees.md").read_text()
+    rows = [line for line in page.split("## What is not promised")[0].splitlines() if line.startswith("| ")]
+    promises = [row for row in rows if not row.startswith("| promise")]
+    assert len(promises) > 20
+    for row in promises:
+        named = re.search(r"`([^`]+\.(?:py|rs))::(\w+)` \|$", row)
+        assert named, f"names no test: {row}"
+        source = (ROOT / named[1]).read_text()
+        assert re.search(rf"\b(?:def|fn) {named[2]}\(", source), f"{named[1]} has no test {named[2]}"

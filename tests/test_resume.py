@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,36 @@ def test_cp_does_not_follow_a_link_out_of_the_destination(
     (failed,) = [record for record in went.of("object") if record["outcome"] == "failed"]
     assert failed["failure"]["kind"] == "unsupported"
     assert "leads out" in failed["failure"]["cause"]
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_a_sas_that_expires_on_the_way_is_named_and_nothing_is_moved_twice(
+    way: str, start_emulator: StartEmulator, tmp_path: Path
+) -> None:
+    endpoint = start_emulator(link="rtt=2ms,total=20mbit")
+    container = endpoint.container()
+    file = trees.random_file(tmp_path / "file.bin", SIZE)
+    if way == "down":
+        container.client.upload_blob("file.bin", file.read_bytes())
+    # A signature says its end in whole seconds.
+    sas = endpoint.sas(lasts=timedelta(seconds=4))
+    haul = Haul(tmp_path, secrets=[sas.split("sig=")[1]])
+
+    def copy(sas: str, code: int) -> Result:
+        there = container.url("file.bin", sas)
+        names = (file, there) if way == "up" else (there, "back.bin")
+        return haul("cp", *names, "--json", "--block-size", "256KiB", "--concurrency", "4", code=code)
+
+    def moved(went: Result) -> int:
+        carried = [a for a in went.of("attempt") if a["api"] in ("PutBlock", "GetBlob") and a["fate"] == "ok"]
+        return sum(a["size_bytes"] for a in carried)
+
+    first = copy(sas, 3)
+    assert 0 < moved(first) < SIZE
+    (failure,) = first.summary["failures"]
+    assert "the SAS expired on" in failure["cause"]
+    assert "make a new SAS and run the same command again" in failure["hint"]
+    again = copy(endpoint.sas(), 0)
+    assert moved(first) + moved(again) == SIZE
+    arrived = container.contents()["file.bin"] if way == "up" else (tmp_path / "back.bin").read_bytes()
+    assert arrived == file.read_bytes()

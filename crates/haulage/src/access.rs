@@ -77,7 +77,7 @@ pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<
     let lister: Box<dyn Lister> = if found {
         Box::new(Nothing)
     } else {
-        store.list(ListRequest { prefix: prefix.clone(), hierarchical: !recursive })
+        store.list(ListRequest { prefix: prefix.clone(), hierarchical: !recursive, ..ListRequest::default() })
     };
     let mut listing = Listing { lister, first };
     if !found && !key.is_empty() {
@@ -184,6 +184,58 @@ pub async fn remove(url: &str, recursive: bool, options: &StoreOptions) -> Resul
                     report.objects += 1;
                     report.bytes += bytes;
                 }
+                Err(error) => report.failures.push(Failure::from(&error)),
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// What a cleaning found.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct CleanReport {
+    /// Names of leftovers that were removed, or would be: at most [`CleanReport::NAMES_KEPT`] of them.
+    pub names: Vec<String>,
+    /// Leftovers removed, or that would be.
+    pub leftovers: u64,
+    /// Bytes in them; what a service holds in blocks it does not say.
+    pub bytes: u64,
+    /// Leftovers that somebody is still writing, or that have become objects.
+    pub in_use: u64,
+    /// Leftovers that could not be removed.
+    pub failures: Vec<Failure>,
+}
+
+impl CleanReport {
+    /// Names kept at most.
+    pub const NAMES_KEPT: usize = 10_000;
+}
+
+/// Removes what interrupted writes have left at and below a path or URL; with `dry_run` only tells what that is.
+///
+/// A service cannot tell whether somebody is still sending the blocks of an upload; so it must not run beside one. Files that a
+/// mover on this machine is writing are left alone.
+pub async fn clean(url: &str, dry_run: bool, options: &StoreOptions) -> Result<CleanReport> {
+    let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
+    let mut lister = store.list(ListRequest { prefix: key, leftovers: true, ..ListRequest::default() });
+    let mut report = CleanReport::default();
+    while let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
+        report.failures.extend(page.problems.iter().map(Failure::from));
+        for leftover in page.objects {
+            let key = &leftover.key;
+            let removed = match dry_run {
+                true => Ok(true),
+                false => with_retries!(trace => store.remove_leftover(key, trace).await),
+            };
+            match removed {
+                Ok(true) => {
+                    report.leftovers += 1;
+                    report.bytes += leftover.size;
+                    if report.names.len() < CleanReport::NAMES_KEPT {
+                        report.names.push(store.name(key));
+                    }
+                }
+                Ok(false) => report.in_use += 1,
                 Err(error) => report.failures.push(Failure::from(&error)),
             }
         }

@@ -262,7 +262,11 @@ async fn awkward_names_survive() {
     sorted.sort_unstable();
     assert_eq!(listed.iter().map(|meta| meta.key.as_str()).collect::<Vec<_>>(), sorted);
     for prefix in ["a#", "a?b=", "ü/ö", "100%", "a&b<"] {
-        let (found, _) = list(&store, ListRequest { prefix: prefix.to_owned(), hierarchical: false }).await;
+        let (found, _) = list(
+            &store,
+            ListRequest { prefix: prefix.to_owned(), hierarchical: false, ..ListRequest::default() },
+        )
+        .await;
         let expected = names.iter().filter(|name| name.starts_with(prefix)).count();
         assert_eq!(found.len(), expected, "{prefix}");
     }
@@ -283,7 +287,9 @@ async fn lists_come_in_pages_and_fold() {
     let (all, _) = list(&store, ListRequest::default()).await;
     assert_eq!(all.len(), 5_101);
     assert!(all.is_sorted_by(|a, b| a.key < b.key));
-    let (objects, prefixes) = list(&store, ListRequest { prefix: String::new(), hierarchical: true }).await;
+    let (objects, prefixes) =
+        list(&store, ListRequest { prefix: String::new(), hierarchical: true, ..ListRequest::default() })
+            .await;
     assert_eq!((objects.len(), prefixes), (0, vec!["d0/".to_owned(), "d1/".to_owned(), "d2/".to_owned()]));
 }
 

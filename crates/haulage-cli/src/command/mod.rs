@@ -1,6 +1,7 @@
 //! One file for each command: parse, one engine call, render.
 
 mod cat;
+mod clean;
 mod completion;
 mod cp;
 mod du;
@@ -48,6 +49,7 @@ pub enum Command {
     Mb(mb::Mb),
     Rb(rb::Rb),
     Verify(verify::Verify),
+    Clean(clean::Clean),
     Plan(plan::Plan),
     Emulate(emulate::Emulate),
     Completion(completion::Completion),
@@ -65,6 +67,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Mb(command) => command.run(output),
         Command::Rb(command) => command.run(output),
         Command::Verify(command) => command.run(output),
+        Command::Clean(command) => command.run(output),
         Command::Plan(command) => command.run(output),
         Command::Emulate(command) => command.run(output),
         Command::Completion(command) => command.run(),

@@ -62,6 +62,7 @@ pub(super) fn blobs(service: &Service, call: &Call<'_>) -> Reply {
         from: marker.as_str().max(start),
         before: call.query.get("endBefore").filter(|end| !end.is_empty()),
         limit: limit(call)?,
+        uncommitted: includes(call, "uncommittedblobs"),
     };
     let page = container(&service.read(), call.container())?.page(&query);
     // Written with the catalogue free again: others need not wait for five thousand entries.
@@ -80,6 +81,14 @@ fn render(service: &Service, call: &Call<'_>, page: &Page) -> String {
     for item in &page.items {
         match item {
             PageItem::Blob(name, blob) => push_blob(&mut text, name, blob, with_metadata),
+            PageItem::Uncommitted(name) => {
+                let _ = write!(
+                    text,
+                    "<Blob>{}<Properties><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType>\
+                     </Properties></Blob>",
+                    Name(name)
+                );
+            }
             PageItem::Prefix(name) => {
                 let _ = write!(text, "<BlobPrefix>{}</BlobPrefix>", Name(name));
             }

@@ -92,6 +92,8 @@ pub(crate) struct PageQuery<'a> {
     /// The first name not to look at, if any.
     pub(crate) before: Option<&'a str>,
     pub(crate) limit: usize,
+    /// Names too that have only uncommitted blocks. They are not folded.
+    pub(crate) uncommitted: bool,
 }
 
 /// One page.
@@ -107,12 +109,17 @@ pub(crate) struct Page {
 pub(crate) enum PageItem {
     Blob(Box<str>, Arc<Blob>),
     Prefix(String),
+    /// A name that has only uncommitted blocks.
+    Uncommitted(Box<str>),
 }
 
 impl Container {
     /// A page of the blobs, in order of their names. Names beneath a common prefix are stepped
     /// over, not walked.
     pub(crate) fn page(&self, query: &PageQuery<'_>) -> Page {
+        if query.uncommitted && query.delimiter.is_empty() {
+            return self.page_with_uncommitted(query);
+        }
         let mut page = Page::default();
         let mut from = Bound::Included(query.from.max(query.prefix).to_owned());
         loop {
@@ -140,6 +147,32 @@ impl Container {
                 _ => return page,
             }
         }
+    }
+}
+
+impl Container {
+    fn page_with_uncommitted(&self, query: &PageQuery<'_>) -> Page {
+        let from = (Bound::Included(query.from.max(query.prefix)), Bound::Unbounded);
+        let wanted = |name: &str| name.starts_with(query.prefix) && query.before.is_none_or(|end| name < end);
+        let most = query.limit + 1;
+        let staged = self.staged.range::<str, _>(from).filter(|(_, staged)| !staged.blocks.is_empty());
+        let staged = staged.take_while(|(name, _)| wanted(name)).take(most);
+        let blobs = self.blobs.range::<str, _>(from).take_while(|(name, _)| wanted(name)).take(most);
+        let mut found: BTreeMap<&Box<str>, Option<&Arc<Blob>>> =
+            staged.map(|(name, _)| (name, None)).collect();
+        found.extend(blobs.map(|(name, blob)| (name, Some(blob))));
+        let mut page = Page::default();
+        for (name, blob) in found {
+            if page.items.len() == query.limit {
+                page.next = Some(name.to_string());
+                break;
+            }
+            page.items.push(match blob {
+                Some(blob) => PageItem::Blob(name.clone(), Arc::clone(blob)),
+                None => PageItem::Uncommitted(name.clone()),
+            });
+        }
+        page
     }
 }
 
@@ -195,11 +228,13 @@ mod tests {
     fn walk(container: &Container, prefix: &str, delimiter: &str, limit: usize) -> Vec<String> {
         let (mut found, mut from) = (Vec::new(), String::new());
         loop {
-            let page = container.page(&PageQuery { prefix, delimiter, from: &from, before: None, limit });
+            let query = PageQuery { prefix, delimiter, from: &from, limit, ..PageQuery::default() };
+            let page = container.page(&query);
             assert!(page.items.len() <= limit);
             found.extend(page.items.into_iter().map(|item| match item {
                 PageItem::Blob(name, _) => name.to_string(),
                 PageItem::Prefix(name) => name,
+                PageItem::Uncommitted(name) => format!("{name} (uncommitted)"),
             }));
             match page.next {
                 Some(next) => from = next,

@@ -136,7 +136,7 @@ async fn round_trip(opener: &StoreOpener, sources: &[String], destination: &str)
             let clock = Clock::start();
             // Listing a name that is hardly there costs the service nothing.
             let prefix = format!("{key}.haul-round-trip");
-            let mut lister = store.list(ListRequest { prefix, hierarchical: true });
+            let mut lister = store.list(ListRequest { prefix, hierarchical: true, ..ListRequest::default() });
             with_retries!(trace => lister.next_page(trace).await)?;
             best = best.min(clock.elapsed());
         }

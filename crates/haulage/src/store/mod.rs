@@ -77,6 +77,8 @@ pub struct ListRequest {
     pub prefix: String,
     /// Fold names at the next `/` into prefixes.
     pub hierarchical: bool,
+    /// In place of objects what interrupted writes have left.
+    pub leftovers: bool,
 }
 
 /// Some of the names, in byte order of the whole key.
@@ -212,6 +214,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Deletes an object.
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()>;
+
+    /// Removes what an interrupted write has left, by its key in a list of leftovers. False where it is none, or no longer: an
+    /// object has come out of it, or, as far as the store can tell, somebody is still writing it.
+    async fn remove_leftover(&self, key: &str, trace: &Trace) -> Result<bool>;
 
     /// Creates the container; `Exists` if it is there.
     async fn create_container(&self, trace: &Trace) -> Result<()>;

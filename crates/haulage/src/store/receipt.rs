@@ -117,6 +117,10 @@ impl Store for ReceiptStore {
         Err(self.refuse("delete"))
     }
 
+    async fn remove_leftover(&self, _key: &str, _trace: &Trace) -> Result<bool> {
+        Err(self.refuse("clean"))
+    }
+
     async fn create_container(&self, _trace: &Trace) -> Result<()> {
         Err(self.refuse("create"))
     }

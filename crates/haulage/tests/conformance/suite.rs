@@ -52,7 +52,8 @@ async fn get(store: &Arc<dyn Store>, key: &str) -> Bytes {
 }
 
 async fn keys(store: &Arc<dyn Store>, prefix: &str, hierarchical: bool) -> (Vec<String>, Vec<String>) {
-    let mut lister = store.list(ListRequest { prefix: prefix.into(), hierarchical });
+    let mut lister =
+        store.list(ListRequest { prefix: prefix.into(), hierarchical, ..ListRequest::default() });
     let (mut keys, mut prefixes) = (Vec::new(), Vec::new());
     while let Some(page) = lister.next_page(&Trace::detached()).await.unwrap() {
         keys.extend(page.objects.into_iter().map(|object| object.key));

@@ -46,7 +46,11 @@ impl Cursor {
     }
 
     pub(super) async fn listing(store: Arc<dyn Store>, prefix: &str) -> Result<Self> {
-        let lister = store.list(ListRequest { prefix: prefix.to_owned(), hierarchical: false });
+        let lister = store.list(ListRequest {
+            prefix: prefix.to_owned(),
+            hierarchical: false,
+            ..ListRequest::default()
+        });
         let mut merge = Merge {
             lister,
             page: VecDeque::new(),

@@ -155,7 +155,8 @@ impl Listing {
         match with_retries!(trace => store.head(key, trace).await) {
             Ok(meta) => Ok(Shape::One(meta)),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let request = ListRequest { prefix: format!("{key}/"), hierarchical: true };
+                let below = format!("{key}/");
+                let request = ListRequest { prefix: below, hierarchical: true, ..ListRequest::default() };
                 let mut below = store.list(request);
                 let page = with_retries!(trace => below.next_page(trace).await);
                 match page {
@@ -175,7 +176,11 @@ impl Listing {
     async fn tree(&mut self, source: &Location, destination: &Location, verify: bool) -> Result<()> {
         let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
         let mut there = self.cursor(destination, &to, verify).await?;
-        let mut lister = source.store.list(ListRequest { prefix: from.clone(), hierarchical: false });
+        let mut lister = source.store.list(ListRequest {
+            prefix: from.clone(),
+            hierarchical: false,
+            ..ListRequest::default()
+        });
         let mut any = false;
         while let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
             for problem in page.problems {

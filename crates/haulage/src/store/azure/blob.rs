@@ -12,8 +12,10 @@ use super::meta::{self, BODY_CRC64, text};
 use super::service::set;
 use super::{AzureStore, RANGE_CHECKSUM_MAX};
 use crate::checksum::{Crc64, Md5};
-use crate::error::{ErrorKind, Result};
-use crate::store::{GetOptions, GetResult, ObjectMeta, Payload, Phase, PutOptions, PutResult, Trace};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{
+    Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
+};
 
 const RANGE: HeaderName = HeaderName::from_static("x-ms-range");
 const RANGE_CRC64: HeaderName = HeaderName::from_static("x-ms-range-get-content-crc64");
@@ -137,6 +139,44 @@ pub(super) async fn put(
     let response = send_guarded(store, operation, guard, asked, trace).await?;
     trace.mark(Phase::Committed);
     Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64), md5: attributes.md5 })
+}
+
+/// The media type of the empty blob that takes the place of uncommitted blocks for a moment.
+const PLACEHOLDER: &str = "application/x-haulage-cleaned";
+
+/// Removes a name that has only uncommitted blocks; false where it is a blob by now. The service has no request for that: an
+/// empty blob takes their place, unless there is one, and is deleted, unless it has become another.
+pub(super) async fn remove_uncommitted(store: &AzureStore, key: &str, trace: &Trace) -> Result<bool> {
+    let attributes = Attributes { content_type: Some(PLACEHOLDER.to_owned()), ..Attributes::default() };
+    let precondition = Precondition::IfAbsent;
+    let absent = PutOptions { attributes, precondition, ..PutOptions::default() };
+    let etag = match put(store, key, Bytes::new().into(), &absent, trace).await {
+        Ok(put) => put.etag,
+        Err(error) if error.kind() == ErrorKind::Exists => match head(store, key, trace).await {
+            // Our own, of an attempt whose answer was lost.
+            Ok(meta) if meta.size == 0 && meta.content_type.as_deref() == Some(PLACEHOLDER) => meta.etag,
+            Ok(_) => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(taken_for_a_blob(store, key)),
+            Err(error) => return Err(error),
+        },
+        Err(error) => return Err(error),
+    };
+    let name = store.display(key);
+    let asked = store.asked("clean", &name, 'd', ErrorKind::Exists);
+    let mut headers = HeaderMap::new();
+    meta::write_precondition(&mut headers, &Precondition::IfMatch(etag), asked)?;
+    let operation = store.operation(Method::DELETE, key, &[], headers, Bytes::new());
+    match store.service.send(operation, asked, trace).await {
+        Err(error) if error.kind() == ErrorKind::Exists => Ok(false),
+        other => other.map(|_| true),
+    }
+}
+
+/// Without the condition, somebody's commit in the same moment would be lost.
+fn taken_for_a_blob(store: &AzureStore, key: &str) -> Error {
+    let cause = "this service takes uncommitted blocks for a blob, so that they cannot be removed safely";
+    Error::new(ErrorKind::Unsupported, "clean", store.display(key), cause)
+        .hint("it forgets them by itself after a week")
 }
 
 pub(super) async fn delete(store: &AzureStore, key: &str, trace: &Trace) -> Result<()> {

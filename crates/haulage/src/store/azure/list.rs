@@ -9,7 +9,7 @@ use super::AzureStore;
 use super::service::Operation;
 use super::xml;
 use crate::error::{ErrorKind, Result};
-use crate::store::{ListPage, ListRequest, Lister, Phase, Trace};
+use crate::store::{ListPage, ListRequest, Lister, ObjectMeta, Phase, Store as _, Trace};
 
 /// The blobs of a container.
 pub(super) struct AzureLister {
@@ -56,7 +56,7 @@ impl Lister for AzureLister {
         if self.request.hierarchical {
             query.push(("delimiter", "/"));
         }
-        query.push(("include", "metadata"));
+        query.push(("include", if self.request.leftovers { "uncommittedblobs" } else { "metadata" }));
         query.extend(self.next.marker().map(|marker| ("marker", marker)));
         if !self.request.prefix.is_empty() {
             query.push(("prefix", &self.request.prefix));
@@ -70,10 +70,26 @@ impl Lister for AzureLister {
         trace.mark(Phase::Committed);
         let malformed =
             |xml::Malformed(why)| asked.error(ErrorKind::Service, format!("unreadable list: {why}"));
-        let (list, marker) = xml::blobs(&page).map_err(malformed)?;
+        let (mut list, marker) = xml::blobs(&page).map_err(malformed)?;
+        if self.request.leftovers {
+            list.objects = uncommitted(&self.store, list.objects, trace).await?;
+        }
         self.next = Next::from(marker);
         Ok(Some(list))
     }
+}
+
+/// Those of the names that are no blobs. A list does not say so, but they have no bytes.
+async fn uncommitted(store: &AzureStore, listed: Vec<ObjectMeta>, trace: &Trace) -> Result<Vec<ObjectMeta>> {
+    let mut found = Vec::new();
+    for meta in listed.into_iter().filter(|meta| meta.size == 0) {
+        match store.head(&meta.key, trace).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => found.push(meta),
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+    }
+    Ok(found)
 }
 
 /// All containers of the account.

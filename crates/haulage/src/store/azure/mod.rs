@@ -220,6 +220,11 @@ impl Store for AzureStore {
         blob::delete(self, key, trace).await
     }
 
+    async fn remove_leftover(&self, key: &str, trace: &Trace) -> Result<bool> {
+        self.need_key("clean", key)?;
+        blob::remove_uncommitted(self, key, trace).await
+    }
+
     async fn create_container(&self, trace: &Trace) -> Result<()> {
         self.change_container("create", Method::PUT, 'c', trace).await
     }

@@ -249,6 +249,11 @@ impl Store for LocalStore {
         .await
     }
 
+    async fn remove_leftover(&self, key: &str, _trace: &Trace) -> Result<bool> {
+        let path = self.place_of(key)?;
+        blocking(move || partial::remove(&path)).await
+    }
+
     async fn create_container(&self, _trace: &Trace) -> Result<()> {
         let root = self.root.clone();
         blocking(move || {

@@ -11,7 +11,7 @@ use rustix::fs::{FallocateFlags, FlockOperation, OFlags, RenameFlags};
 
 use super::file;
 use super::ranges::RangeList;
-use super::walk::{PARTIAL_PREFIX, PARTIAL_SUFFIX};
+use super::walk::{LIST_SUFFIX, PARTIAL_PREFIX, PARTIAL_SUFFIX, is_leftover, partial_of};
 use crate::checksum::{Crc64, Crc64Stream, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{Attributes, BlockRange, Kept, Precondition, PutResult};
@@ -43,6 +43,8 @@ impl PartialFile {
         let temporary = destination.with_file_name(partial_name(fastrand::u64(..)));
         let file = in_folder(&temporary, || File::create_new(&temporary));
         let file = file.map_err(|e| file::io("write", destination, e))?;
+        // Held while it is written, so that nobody clears it away; where there are no locks nobody can tell.
+        let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
         let part = Self::over(file, temporary, destination, size, None);
         part.allocate()?;
         Ok(part)
@@ -58,8 +60,7 @@ impl PartialFile {
         let temporary = destination.with_file_name(partial_name(number));
         let claimed = claim(&temporary).map_err(|e| file::io("write", destination, e))?;
         let Some(file) = claimed else { return Self::create(destination, Some(size)) };
-        let list =
-            destination.with_file_name(format!("{PARTIAL_PREFIX}{number:016x}.ranges{PARTIAL_SUFFIX}"));
+        let list = list_of(&temporary);
         let whole = file.metadata().is_ok_and(|found| found.len() == size);
         let ranges = RangeList::open(list, &name, source_etag, size, whole)?;
         let going_on = !ranges.found().is_empty();
@@ -256,6 +257,39 @@ impl Drop for PartialFile {
             self.discard();
         }
     }
+}
+
+/// The list of ranges that lies beside a partial file.
+fn list_of(partial: &Path) -> PathBuf {
+    let name = partial.file_name().unwrap_or_default().to_string_lossy();
+    partial.with_file_name(name.strip_suffix(PARTIAL_SUFFIX).unwrap_or(&name).to_owned() + LIST_SUFFIX)
+}
+
+/// Removes a leftover and its list; false where somebody writes it, or it is none.
+pub(super) fn remove(path: &Path) -> Result<bool> {
+    if !is_leftover(path) {
+        return Ok(false);
+    }
+    // A list goes with its partial file.
+    let partial = partial_of(path).unwrap_or_else(|| path.to_path_buf());
+    let held = match File::open(&partial) {
+        Ok(file) => Some(file),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(file::io("clean", path, error)),
+    };
+    let locked = |file: &File| rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_err();
+    if held.as_ref().is_some_and(locked) {
+        return Ok(false);
+    }
+    let mut removed = false;
+    for leftover in [list_of(&partial), partial] {
+        match std::fs::remove_file(&leftover) {
+            Ok(()) => removed = true,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(file::io("clean", &leftover, error)),
+        }
+    }
+    Ok(removed)
 }
 
 fn partial_name(number: u64) -> String {

@@ -3,6 +3,7 @@
 //! A folder sorts as `name/`, so that `a.nc` comes before what is in `a/` (`.` is before `/`). Only the entries
 //! of the folders on the way down are held.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -18,6 +19,9 @@ const PAGE: usize = 1000;
 pub(super) const PARTIAL_PREFIX: &str = ".haul-";
 /// ... and end so.
 pub(super) const PARTIAL_SUFFIX: &str = ".partial";
+
+/// A list of the ranges in a partial file ends so.
+pub(super) const LIST_SUFFIX: &str = ".ranges.partial";
 
 /// A walk that gives a page at a time.
 pub(super) struct Walker {
@@ -67,7 +71,7 @@ impl Walk {
     fn page(&mut self) -> Result<ListPage> {
         let mut page = ListPage::default();
         if !std::mem::replace(&mut self.started, true) {
-            let entries = read_folder(&self.root, "", &mut page.problems)?;
+            let entries = self.read_folder(&self.root.clone(), "", &mut page.problems)?;
             self.folders.push(entries);
         }
         while page.objects.len() + page.prefixes.len() + page.problems.len() < PAGE {
@@ -78,6 +82,18 @@ impl Walk {
             }
         }
         Ok(page)
+    }
+
+    fn read_folder(&self, path: &Path, key: &str, problems: &mut Vec<Error>) -> Result<Vec<Entry>> {
+        let mut entries = read_folder(path, key, problems)?;
+        let leftovers = self.request.leftovers;
+        entries.retain(|entry| entry.folder || is_leftover(&entry.path) == leftovers);
+        if leftovers {
+            // A list of ranges is counted with its partial file.
+            let partial: HashSet<PathBuf> = entries.iter().map(|entry| entry.path.clone()).collect();
+            entries.retain(|entry| !partial_of(&entry.path).is_some_and(|of| partial.contains(&of)));
+        }
+        Ok(entries)
     }
 
     fn visit(&mut self, entry: Entry, page: &mut ListPage) {
@@ -98,7 +114,7 @@ impl Walk {
         } else if self.request.hierarchical && below && entry.key != *prefix {
             page.prefixes.push(entry.key);
         } else {
-            match read_folder(&entry.path, &entry.key, &mut page.problems) {
+            match self.read_folder(&entry.path, &entry.key, &mut page.problems) {
                 Ok(entries) => self.folders.push(entries),
                 Err(error) => page.problems.push(error),
             }
@@ -118,15 +134,24 @@ fn read_folder(path: &Path, key: &str, problems: &mut Vec<Error>) -> Result<Vec<
             problems.push(not_utf8(&entry_path));
             continue;
         };
-        if name.starts_with(PARTIAL_PREFIX) && name.ends_with(PARTIAL_SUFFIX) {
-            continue;
-        }
         let folder = entry.file_type().map_err(|e| file::io("list", &entry_path, e))?.is_dir();
         let slash = if folder { "/" } else { "" };
         entries.push(Entry { key: format!("{key}{name}{slash}"), path: entry_path, folder });
     }
     entries.sort_unstable_by(|a, b| b.key.cmp(&a.key));
     Ok(entries)
+}
+
+/// Whether a file is what an interrupted write has left.
+pub(super) fn is_leftover(path: &Path) -> bool {
+    let name = path.file_name().map(std::ffi::OsStr::as_encoded_bytes).unwrap_or_default();
+    name.starts_with(PARTIAL_PREFIX.as_bytes()) && name.ends_with(PARTIAL_SUFFIX.as_bytes())
+}
+
+/// The partial file that a list of ranges is of; `None` for any other file.
+pub(super) fn partial_of(path: &Path) -> Option<PathBuf> {
+    let stem = path.file_name()?.to_str()?.strip_suffix(LIST_SUFFIX)?;
+    Some(path.with_file_name(format!("{stem}{PARTIAL_SUFFIX}")))
 }
 
 /// Links are not followed: they may lead out of the tree, or round in it.
@@ -169,11 +194,11 @@ mod tests {
         sorted.sort_unstable();
         assert_eq!((all.as_slice(), problems), (sorted.as_slice(), 1));
 
-        let request = ListRequest { prefix: "a/".into(), hierarchical: true };
+        let request = ListRequest { prefix: "a/".into(), hierarchical: true, ..ListRequest::default() };
         let (below, folded, _) = keys(dir.path(), request).await;
         assert_eq!((below, folded), (vec!["a/b".to_owned()], vec!["a/b.c/".to_owned()]));
 
-        let request = ListRequest { prefix: "a".into(), hierarchical: false };
+        let request = ListRequest { prefix: "a".into(), hierarchical: false, ..ListRequest::default() };
         let (below, _, _) = keys(dir.path(), request).await;
         assert_eq!(below, ["a.nc", "a/b", "a/b.c/d", "a0"]);
     }

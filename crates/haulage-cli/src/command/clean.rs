@@ -1,0 +1,75 @@
+//! `haul clean`: removes what interrupted copies have left.
+
+use clap::Args;
+use haulage::Error;
+use haulage::access::{self, CleanReport};
+use haulage::units::ByteSize;
+use serde_json::json;
+
+use super::help;
+use crate::args::{OutputArgs, StoreArgs};
+use crate::output::{self, Lines};
+use crate::progress::while_waiting;
+use crate::render::{count, public_url};
+use crate::runtime::block_on_interruptible;
+use crate::stop::{Ending, Stop};
+
+/// Remove what interrupted copies have left: partial files, and blocks of uploads
+#[derive(Args, Debug)]
+#[command(after_help = help!(
+    "  haul clean --dry-run here/               what is there?
+  haul clean here/                         partial files that nobody is writing
+  haul clean az://climate/cmip6/           blocks that never became a blob; run no copy there meanwhile"
+))]
+pub struct Clean {
+    /// Folders, containers or prefixes
+    #[arg(value_name = "URL", required = true)]
+    urls: Vec<String>,
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Clean {
+    pub(super) fn run(self, output: OutputArgs) -> Ending {
+        block_on_interruptible("clean", async {
+            let mut code = 0;
+            for url in &self.urls {
+                code = code.max(self.clean(url, output).await?);
+            }
+            Ok(code)
+        })
+    }
+
+    async fn clean(&self, url: &str, output: OutputArgs) -> Result<u8, Stop> {
+        let options = self.store.options();
+        let report = while_waiting("cleaning", output, access::clean(url, self.dry_run, &options)).await?;
+        report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
+        let mut lines = Lines::stdout();
+        if output.json {
+            lines.json(&json!({
+                "event": "cleaned", "url": public_url(url), "dry_run": self.dry_run,
+                "leftovers": report.leftovers, "size_bytes": report.bytes, "in_use": report.in_use,
+                "names": report.names, "failures": report.failures,
+            }))?;
+        } else if self.dry_run {
+            report.names.iter().try_for_each(|name| lines.line(name))?;
+        }
+        lines.flush()?;
+        if !output.json && !output.quiet {
+            output::say(said(&report, self.dry_run));
+        }
+        Ok(u8::from(!report.failures.is_empty()))
+    }
+}
+
+fn said(report: &CleanReport, dry_run: bool) -> String {
+    let verb = if dry_run { "would remove" } else { "removed" };
+    let mut text = format!("{verb} {}, {}", count(report.leftovers, "leftover"), ByteSize::new(report.bytes));
+    if report.in_use > 0 {
+        text += &format!("; left {} that somebody is using", report.in_use);
+    }
+    text
+}
