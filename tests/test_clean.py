@@ -58,6 +58,7 @@ def test_clean_removes_partial_files_that_nobody_writes(
     leftovers = sorted(path.name for path in back.glob(".haul-*"))
     assert len(leftovers) == 3
 
+    haul("clean", "no-such-folder", code=4)
     copying = haul.start("cp", container.az("file.bin"), back / "running", *HOW)
     assert copying.stdout is not None
     while b'"GetBlob"' not in copying.stdout.readline():

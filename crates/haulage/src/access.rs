@@ -216,6 +216,11 @@ impl CleanReport {
 /// A service cannot tell whether somebody is still sending the blocks of an upload; so it must not run beside one. Files that a
 /// mover on this machine is writing are left alone.
 pub async fn clean(url: &str, dry_run: bool, options: &StoreOptions) -> Result<CleanReport> {
+    if let Address::Local(path) = Address::parse(url, options)?
+        && !path.is_dir()
+    {
+        return Err(Error::new(ErrorKind::NotFound, "clean", url, "no such folder"));
+    }
     let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
     let mut lister = store.list(ListRequest { prefix: key, leftovers: true, ..ListRequest::default() });
     let mut report = CleanReport::default();

@@ -19,7 +19,7 @@ use crate::stop::{Ending, Stop};
 #[command(after_help = help!(
     "  haul clean --dry-run here/               what is there?
   haul clean here/                         partial files that nobody is writing
-  haul clean az://climate/cmip6/           blocks that never became a blob; run no copy there meanwhile"
+  haul clean az://climate/cmip6/           blocks of uploads; run none there meanwhile"
 ))]
 pub struct Clean {
     /// Folders, containers or prefixes

@@ -319,7 +319,7 @@ fn claim(path: &Path) -> std::io::Result<Option<File>> {
             Err(error) if is_foreign(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
-        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if !lock(&file) {
             return Ok(None);
         }
         let ours = file.metadata()?;
@@ -330,6 +330,16 @@ fn claim(path: &Path) -> std::io::Result<Option<File>> {
         }
     }
     Ok(None)
+}
+
+/// Takes the lock, and waits a moment for an owner that is about to leave: a job that was just cancelled may still write.
+fn lock(file: &File) -> bool {
+    (0..10).any(|tried| {
+        if tried > 0 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
 }
 
 fn is_foreign(error: &std::io::Error) -> bool {
