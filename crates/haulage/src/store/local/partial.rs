@@ -96,7 +96,12 @@ impl PartialFile {
 
     /// Takes the room now, so that a full disk is noticed before anything moves.
     fn allocate(&self) -> Result<()> {
-        let Some(size) = self.size.filter(|size| *size > AT_ONCE) else { return Ok(()) };
+        let Some(size) = self.size else { return Ok(()) };
+        if size <= AT_ONCE {
+            // Its length tells a later run that the list is of this file.
+            let length = if self.ranges.is_some() { self.file.set_len(size) } else { Ok(()) };
+            return length.map_err(|e| file::io("write", &self.destination, e));
+        }
         if self.in_memory {
             // Here the room would be filled with zeroes first, for 0.2 s a GiB, and nothing gained.
             return self.has_room_for(size);

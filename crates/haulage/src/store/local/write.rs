@@ -187,6 +187,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_file_of_a_few_small_ranges_is_gone_on_with_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = LocalStore::new(dir.path().to_path_buf(), crate::buffer::BufferPool::default());
+        let options = PutOptions { source_etag: Some("one".into()), ..PutOptions::default() };
+        let writer = store.begin("file", Some(300), &options).await.unwrap();
+        let bytes = Bytes::from_static(&[7; 200]);
+        let id = writer.put_block(block(0, 200), bytes.into(), &Trace::detached()).await.unwrap();
+        writer.keep(Kept { id, vouched: true }).await;
+        drop(writer);
+        let writer = store.begin("file", Some(300), &options).await.unwrap();
+        assert_eq!(writer.recheck(block(0, 200)).await.unwrap(), Some(Kept { id, vouched: true }));
+    }
+
+    #[tokio::test]
     async fn a_later_writer_of_another_source_finds_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let (_store, writer, _) = interrupted(dir.path(), "two").await;
