@@ -226,10 +226,8 @@ class Stage:
 
 def _whole_files(folder: Path) -> dict[str, bytes]:
     """What lies there under final names."""
-    if not folder.exists():
-        return {}
-    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in found.items() if not path.name.startswith(".haul-")}
+    found = trees.contents(folder).items()
+    return {name: content for name, content in found if not Path(name).name.startswith(".haul-")}
 
 
 def make_tree(folder: Path, seed: int) -> dict[str, bytes]:

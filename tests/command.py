@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,12 +104,23 @@ class Haul:
 
     def kill_after_blocks(self, count: int, *args: str | Path, api: str = "PutBlock") -> None:
         """Start it with `--json` among `args`; kill it when so many requests of this kind succeeded."""
+        self.after_requests(count, api, lambda process: process.kill(), *args)
+
+    def after_requests(
+        self, count: int, api: str, act: Callable[[subprocess.Popen[bytes]], object], *args: str | Path
+    ) -> tuple[int, str]:
+        """Start it with `--json` among `args`; act when so many requests of this kind succeeded.
+
+        Return its exit code and what it wrote to standard output until its end.
+        """
         process = self.start(*args)
         assert process.stdout is not None
-        blocks = 0
+        seen, said = 0, b""
         for line in process.stdout:
-            blocks += f'"{api}"'.encode() in line and b'"ok"' in line
-            if blocks == count:
-                process.kill()
+            said += line
+            seen += f'"{api}"'.encode() in line and b'"ok"' in line
+            if seen == count:
+                act(process)
                 break
-        process.communicate()
+        rest, _ = process.communicate(timeout=60)
+        return process.returncode, (said + rest).decode()

@@ -102,6 +102,12 @@ def test_a_receipt_of_one_object_and_of_a_download(haul: Haul, container: Contai
     haul("verify", "down.jsonl", "back/", "--deep", code=5)
 
 
+def test_a_receipt_of_a_stream_has_its_name(haul: Haul, container: Container) -> None:
+    haul("cp", "-", container.az("below/stream"), "--receipt", "receipt.jsonl", stdin=b"in order")
+    assert objects(haul.folder / "receipt.jsonl")["stream"]["size_bytes"] == len(b"in order")
+    haul("verify", "receipt.jsonl", container.az("below/stream"), "--deep")
+
+
 def test_a_spoiled_receipt_is_refused(haul: Haul, container: Container) -> None:
     (haul.folder / "one").write_bytes(b"one")
     haul("cp", "one", container.az(""), "--receipt", "receipt.jsonl")

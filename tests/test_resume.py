@@ -113,17 +113,8 @@ def test_cp_begins_anew_where_the_source_is_another(killed: Download) -> None:
 
 def test_cp_leaves_what_has_arrived_when_it_is_interrupted(killed: Download) -> None:
     """Ctrl-C like kill: the third run goes on from what both have left."""
-    process = killed.haul.start(
-        "cp", killed.container.az("file.bin"), "back.bin", "--json", "--block-size", "256KiB"
-    )
-    assert process.stdout is not None
-    done = 0
-    for line in process.stdout:
-        done += b'"GetBlob"' in line and b'"ok"' in line
-        if done == 10:
-            process.terminate()
-            break
-    process.communicate()
+    how = ("cp", killed.container.az("file.bin"), "back.bin", "--json", "--block-size", "256KiB")
+    killed.haul.after_requests(10, "GetBlob", lambda process: process.terminate(), *how)
     assert not killed.back.exists()
     again = killed.again()
     assert again.summary["bytes_resumed"] >= (KILLED_AFTER + 5) * BLOCK

@@ -22,21 +22,6 @@ def slow(start_emulator: StartEmulator) -> Endpoint:
     return start_emulator(link="rtt=5ms,total=40mbit")
 
 
-def run_and_change(haul: Haul, api: str, change: Callable[[], object], *args: str | Path) -> tuple[int, str]:
-    """Run the command, change something after the third request of this kind, and wait for the end."""
-    process = haul.start("cp", *args, *HOW)
-    assert process.stdout is not None
-    seen, said = 0, b""
-    for line in process.stdout:
-        said += line
-        seen += f'"{api}"'.encode() in line and b'"ok"' in line
-        if seen == 3:
-            change()
-            break
-    rest, _ = process.communicate(timeout=60)
-    return process.returncode, (said + rest).decode()
-
-
 def grow(file: Path) -> None:
     with file.open("ab") as out:
         out.write(b"more")
@@ -64,7 +49,9 @@ def test_a_file_that_changes_while_it_is_sent_is_not_committed(
 ) -> None:
     haul, container = haul_at(slow), slow.container()
     file = trees.random_file(tmp_path / "file.bin", 8 * MIB)
-    code, said = run_and_change(haul, "PutBlock", lambda: change(file), file, container.az("file.bin"))
+    code, said = haul.after_requests(
+        3, "PutBlock", lambda _: change(file), "cp", file, container.az("file.bin"), *HOW
+    )
     assert code == 6, said[-2000:]
     assert container.contents() == {}
     haul("cp", file, container.az("file.bin"))
@@ -77,11 +64,11 @@ def test_a_blob_that_changes_while_it_is_fetched_gives_no_file(
     haul, container = haul_at(slow), slow.container()
     haul("cp", trees.random_file(tmp_path / "old", 8 * MIB), container.az("blob"))
 
-    def change() -> None:
+    def change(_: object) -> None:
         # Short, for it goes over the same link.
         container.client.upload_blob("blob", b"new", overwrite=True)
 
-    code, said = run_and_change(haul, "GetBlob", change, container.az("blob"), "back")
+    code, said = haul.after_requests(3, "GetBlob", change, "cp", container.az("blob"), "back", *HOW)
     assert code == 6, said[-2000:]
     assert list(haul.folder.glob("back*")) + list(haul.folder.glob(".haul-*")) == []
     haul("cp", container.az("blob"), "back")

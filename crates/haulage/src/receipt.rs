@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Outcome, Proof};
 
+/// What a receipt calls itself.
+const NAME: &str = "receipt 1";
+
 /// What the first line begins with: it tells a receipt from any other file.
 const MARK: &str = r#"{"line":"receipt","haulage":"receipt 1","#;
 
@@ -40,6 +43,14 @@ pub struct ReceiptHead {
     pub destination: String,
     /// When the job began, in nanoseconds since 1970.
     pub started_unix_ns: u64,
+}
+
+impl ReceiptHead {
+    /// The head for a job that began then.
+    pub(crate) fn new(sources: Vec<String>, destination: String, started_unix_ns: u64) -> Self {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { haulage: NAME.to_owned(), version, sources, destination, started_unix_ns }
+    }
 }
 
 /// An object that lies at the destination.
@@ -187,13 +198,7 @@ mod tests {
     use super::*;
 
     fn head() -> ReceiptHead {
-        ReceiptHead {
-            haulage: "receipt 1".into(),
-            version: "0".into(),
-            sources: vec!["src".into()],
-            destination: "az://c/".into(),
-            started_unix_ns: 1,
-        }
+        ReceiptHead::new(vec!["src".into()], "az://c/".into(), 1)
     }
 
     fn object(name: &str, size_bytes: u64) -> ReceiptObject {

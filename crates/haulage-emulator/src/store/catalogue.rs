@@ -76,12 +76,6 @@ pub(crate) struct StagedBlock {
     pub(crate) data: Data,
 }
 
-impl Container {
-    pub(crate) fn new(etag: u64, metadata: Metadata) -> Self {
-        Self { etag, modified: Stamp::now(), metadata, blobs: BTreeMap::new(), staged: BTreeMap::new() }
-    }
-}
-
 /// Which page of a list.
 #[derive(Debug, Default)]
 pub(crate) struct PageQuery<'a> {
@@ -114,6 +108,10 @@ pub(crate) enum PageItem {
 }
 
 impl Container {
+    pub(crate) fn new(etag: u64, metadata: Metadata) -> Self {
+        Self { etag, modified: Stamp::now(), metadata, blobs: BTreeMap::new(), staged: BTreeMap::new() }
+    }
+
     /// A page of the blobs, in order of their names. Names beneath a common prefix are stepped
     /// over, not walked.
     pub(crate) fn page(&self, query: &PageQuery<'_>) -> Page {
@@ -148,9 +146,7 @@ impl Container {
             }
         }
     }
-}
 
-impl Container {
     fn page_with_uncommitted(&self, query: &PageQuery<'_>) -> Page {
         let from = (Bound::Included(query.from.max(query.prefix)), Bound::Unbounded);
         let wanted = |name: &str| name.starts_with(query.prefix) && query.before.is_none_or(|end| name < end);

@@ -83,7 +83,9 @@ impl Flow {
         let opener = StoreOpener::new(options.store.clone())?;
         let mut recorder = Recorder::new(operation, clock, listener, options.record.as_deref())?;
         if let Some(path) = &options.receipt {
-            recorder.keep_receipt(ReceiptWriter::create(path, receipt_head(&work, clock))?);
+            let (sources, destination) = work.names();
+            let head = ReceiptHead::new(sources, destination, clock.began_unix_ns());
+            recorder.keep_receipt(ReceiptWriter::create(path, head)?);
         }
         Ok(Self {
             controller: controller(&options.wishes(), options.max_memory),
@@ -318,17 +320,6 @@ impl Flow {
             Err(error) if total == 0 => Err(error),
             _ => Ok(summary),
         }
-    }
-}
-
-fn receipt_head(work: &Work, clock: Clock) -> ReceiptHead {
-    let (sources, destination) = work.names();
-    ReceiptHead {
-        haulage: "receipt 1".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        sources,
-        destination,
-        started_unix_ns: clock.began_unix_ns(),
     }
 }
 

@@ -106,6 +106,7 @@ pub(crate) async fn upload(
     Ok(ObjectRecord {
         source: STDIO.into(),
         destination: to.store.name(&to.key).into(),
+        name: to.key.rsplit('/').next().unwrap_or_default().into(),
         size_bytes: sent.len,
         method,
         proof,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use self::rows::RowWriter;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::event::{AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary};
 use crate::receipt::{ReceiptObject, ReceiptWriter};
 use crate::stage::plan::UNCHANGED;
@@ -19,9 +19,8 @@ pub(crate) struct Recorder {
     clock: Clock,
     listener: Option<mpsc::Sender<Event>>,
     rows: Option<RowWriter>,
-    receipt: Option<ReceiptWriter>,
-    /// Why the receipt will not be whole.
-    receipt_failed: Option<Error>,
+    /// The receipt, or why it will not be whole.
+    receipt: Option<Result<ReceiptWriter>>,
     summary: Summary,
     found: Failures,
 }
@@ -45,20 +44,12 @@ impl Recorder {
     ) -> Result<Self> {
         let rows = record.map(RowWriter::create).transpose()?;
         let summary = Summary { operation, ..Summary::default() };
-        Ok(Self {
-            clock,
-            listener,
-            rows,
-            receipt: None,
-            receipt_failed: None,
-            summary,
-            found: Failures::default(),
-        })
+        Ok(Self { clock, listener, rows, receipt: None, summary, found: Failures::default() })
     }
 
     /// From now on keeps what lies at the destination.
     pub(crate) fn keep_receipt(&mut self, receipt: ReceiptWriter) {
-        self.receipt = Some(receipt);
+        self.receipt = Some(Ok(receipt));
     }
 
     /// Whether anybody wants to know of every attempt.
@@ -128,12 +119,11 @@ impl Recorder {
         if let Some(failure) = &record.failure {
             self.failure(failure.clone());
         }
-        if let Some(receipt) = &mut self.receipt
+        if let Some(Ok(receipt)) = &mut self.receipt
             && let Some(object) = receipt_of(&record, self.clock)
             && let Err(error) = receipt.add(object)
         {
-            self.receipt = None;
-            self.receipt_failed = Some(error);
+            self.receipt = Some(Err(error));
         }
         if self.listener.is_some() {
             self.say(Event::Object(record)).await;
@@ -192,8 +182,9 @@ impl Recorder {
         let summary = self.summary.clone();
         let receipt = match self.receipt.take() {
             // A part of a collection is no receipt for it.
-            Some(receipt) if !cancelled => receipt.finish(summary.objects_failed),
-            _ => self.receipt_failed.take().map_or(Ok(()), Err),
+            Some(Ok(receipt)) if !cancelled => receipt.finish(summary.objects_failed),
+            Some(Err(error)) => Err(error),
+            _ => Ok(()),
         };
         self.say(Event::Summary(summary.clone())).await;
         if let Some(rows) = self.rows.take() {

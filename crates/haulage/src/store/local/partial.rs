@@ -44,7 +44,7 @@ impl PartialFile {
         let file = in_folder(&temporary, || File::create_new(&temporary));
         let file = file.map_err(|e| file::io("write", destination, e))?;
         // Held while it is written, so that nobody clears it away; where there are no locks nobody can tell.
-        let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+        let _ = try_lock(&file);
         let part = Self::over(file, temporary, destination, size, None);
         part.allocate()?;
         Ok(part)
@@ -68,7 +68,7 @@ impl PartialFile {
         if going_on {
             part.worth_keeping.store(true, Ordering::Relaxed);
         } else {
-            part.file.set_len(0).map_err(|e| file::io("write", destination, e))?;
+            part.set_len(0)?;
             part.allocate()?;
         }
         Ok(part)
@@ -99,8 +99,7 @@ impl PartialFile {
         let Some(size) = self.size else { return Ok(()) };
         if size <= AT_ONCE {
             // Its length tells a later run that the list is of this file.
-            let length = if self.ranges.is_some() { self.file.set_len(size) } else { Ok(()) };
-            return length.map_err(|e| file::io("write", &self.destination, e));
+            return if self.ranges.is_some() { self.set_len(size) } else { Ok(()) };
         }
         if self.in_memory {
             // Here the room would be filled with zeroes first, for 0.2 s a GiB, and nothing gained.
@@ -108,9 +107,7 @@ impl PartialFile {
         }
         match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
             // Some file systems cannot; the length alone will do there.
-            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
-                self.file.set_len(size).map_err(|e| file::io("write", &self.destination, e))
-            }
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => self.set_len(size),
             other => other.map_err(|e| file::io("write", &self.destination, e.into())),
         }
     }
@@ -122,6 +119,10 @@ impl PartialFile {
         if room.f_blocks > 0 && room.f_bavail.saturating_mul(room.f_frsize) < size {
             return Err(io(rustix::io::Errno::NOSPC));
         }
+        self.set_len(size)
+    }
+
+    fn set_len(&self, size: u64) -> Result<()> {
         self.file.set_len(size).map_err(|e| file::io("write", &self.destination, e))
     }
 
@@ -282,8 +283,7 @@ pub(super) fn remove(path: &Path) -> Result<bool> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(file::io("clean", path, error)),
     };
-    let locked = |file: &File| rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_err();
-    if held.as_ref().is_some_and(locked) {
+    if held.as_ref().is_some_and(|file| try_lock(file).is_err()) {
         return Ok(false);
     }
     let mut removed = false;
@@ -324,7 +324,7 @@ fn claim(path: &Path) -> std::io::Result<Option<File>> {
             Err(error) if is_foreign(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
-        if !lock(&file) {
+        if !lock_soon(&file) {
             return Ok(None);
         }
         let ours = file.metadata()?;
@@ -338,13 +338,18 @@ fn claim(path: &Path) -> std::io::Result<Option<File>> {
 }
 
 /// Takes the lock, and waits a moment for an owner that is about to leave: a job that was just cancelled may still write.
-fn lock(file: &File) -> bool {
-    (0..10).any(|tried| {
-        if tried > 0 {
-            std::thread::sleep(Duration::from_millis(20));
+fn lock_soon(file: &File) -> bool {
+    for _ in 0..9 {
+        match try_lock(file) {
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(20)),
+            ended => return ended.is_ok(),
         }
-        rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
-    })
+    }
+    try_lock(file).is_ok()
+}
+
+fn try_lock(file: &File) -> rustix::io::Result<()> {
+    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
 fn is_foreign(error: &std::io::Error) -> bool {
