@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import signal
 import subprocess
@@ -21,16 +22,18 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import trees
+import troubles
 from command import HAUL, clean_environment
-from endpoints import Container, Endpoint, azurite, emulator
+from endpoints import Container, Emulator, Endpoint, azurite
+from troubles import Trouble
 
 KIB, MIB = 1 << 10, 1 << 20
 #: Objects of one request, of a few blocks and of many.
@@ -41,6 +44,9 @@ HOW = ("--json", "--block-size", "256KiB", "--stall-timeout", "2s")
 PATIENCE = 120
 #: Runs in which faults may still defeat an object before the campaign loses patience.
 RUNS_MAX = 6
+
+#: Set where the campaign has mounts of its own.
+MOUNTED = "HAUL_CAMPAIGN_MOUNTED"
 
 Way = Literal["up", "down"]
 WAYS: tuple[Way, ...] = ("up", "down")
@@ -57,6 +63,8 @@ class Scenario:
     link: str = "rtt=2ms,total=800mbit"
     faults: str = ""
     server: Literal["emulate", "azurite"] = "emulate"
+    trouble: Literal["", "full", "denied", "clock", "restart"] = ""
+    ways: tuple[Way, ...] = WAYS
     trials: int = 40
 
 
@@ -70,6 +78,23 @@ SCENARIOS = (
     Scenario("cut", "5 % of connections reset in the midst of a body", None, faults="cut=5%"),
     Scenario("busy", "30 % answered 503", None, faults="busy=30%", trials=20),
     Scenario("stall", "1 % of bodies that stop moving", None, faults="stall=1%", trials=20),
+    Scenario("lost", "5 % of answers lost, though the effect was done", None, faults="lost=5%", trials=20),
+    Scenario(
+        "truncate", "5 % of downloads that end early", None, faults="truncate=5%", ways=("down",), trials=20
+    ),
+    Scenario(
+        "short",
+        "5 % of downloads with too few bytes and a length that says so",
+        None,
+        faults="short=5%",
+        ways=("down",),
+        trials=20,
+    ),
+    Scenario("checksum", "5 % of answers with a wrong checksum", None, faults="checksum=5%", trials=20),
+    Scenario("full", "the disk is full at half of the tree", None, trouble="full", ways=("down",), trials=10),
+    Scenario("denied", "a permission that is lost", None, trouble="denied", trials=20),
+    Scenario("clock", "a clock that jumps by two hours", None, trouble="clock", trials=20),
+    Scenario("restart", "a server that is killed and comes back", None, trouble="restart", trials=20),
     Scenario("all", "kill -9 amid all of these", faults="busy=5%,cut=3%,flip=2%,stall=0.5%", trials=60),
 )
 
@@ -112,15 +137,26 @@ def duplicated(lines: list[bytes]) -> int:
 class Mover:
     """The command in one trial."""
 
-    def __init__(self, endpoint: Endpoint, folder: Path, args: tuple[str, ...]) -> None:
-        self.env = clean_environment(folder) | endpoint.env
-        self.args = [str(HAUL), "cp", *args, *HOW]
+    def __init__(
+        self, endpoint: Endpoint, folder: Path, args: tuple[str, ...], trouble: Trouble | None = None
+    ) -> None:
+        self.env = clean_environment(folder) | endpoint.env | dict(trouble.env if trouble else {})
+        self.args = [*(trouble.wrap if trouble else ()), str(HAUL), "cp", *args, *HOW]
         self.folder = folder
 
-    def disturb(self, how: signal.Signals | None, after: float) -> tuple[int, list[bytes]]:
-        """Run it, end it after so many seconds unless it is done, and return its code and its lines."""
+    def disturb(
+        self, how: signal.Signals | None, after: float, strike: Callable[[], object] | None = None
+    ) -> tuple[int, list[bytes]]:
+        """Run it, end it after so many seconds unless it is done, and return its code and its lines.
+
+        With `strike` it is not ended: something happens to it then.
+        """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
             process = subprocess.Popen(self.args, stdout=out, stderr=said, env=self.env, cwd=self.folder)
+            if strike is not None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(after)
+                strike()
             try:
                 process.wait(after if how is not None else PATIENCE)
             except subprocess.TimeoutExpired:
@@ -149,6 +185,7 @@ class Stage:
     store: Path | None  #: where the emulator keeps its blobs, as plain files
     full: Container  #: holds the tree, for downloads
     typical: dict[Way, float]  #: seconds of an undisturbed run
+    server: Emulator | None
 
     def run(self, way: Way, seed: int, folder: Path) -> Trial:
         """One trial, judged."""
@@ -166,11 +203,15 @@ class Stage:
         there = self.endpoint.container() if trial.way == "up" else None
         back = folder / "back"
         args = (str(self.source), there.az()) if there else (self.full.az(), str(back) + "/")
-        mover = Mover(self.endpoint, folder, args)
+        trouble = self._trouble(back)
+        mover = Mover(self.endpoint, folder, args, trouble)
         after = rng.uniform(0.0, self.typical[trial.way])
         with ThreadPoolExecutor() as beside:
             others = [beside.submit(mover.disturb, None, 0) for _ in range(self.scenario.movers - 1)]
-            trial.ended, lines = mover.disturb(self.scenario.signal, after)
+            strike = trouble.strike if trouble else None
+            trial.ended, lines = mover.disturb(self.scenario.signal, after, strike)
+        if trouble:
+            trouble.mend()
         trial.moved_bytes, trial.duplicated_bytes = moved(lines), duplicated(lines)
         for other in others:
             if (code := other.result()[0]) != 0:
@@ -192,9 +233,20 @@ class Stage:
         size = sum(map(len, self.expected.values()))
         trial.excess_bytes = trial.moved_bytes - size if self.scenario.movers == 1 else 0
         again = trial.excess_bytes - trial.duplicated_bytes
-        if not self.scenario.faults and again > size // 100:
+        if not (self.scenario.faults or self.scenario.trouble) and again > size // 100:
             raise Wrong(f"{again} bytes were moved again")
         trial.leftovers = len(list(back.rglob(".haul-*"))) if back.exists() else 0
+
+    def _trouble(self, back: Path) -> Trouble | None:
+        match self.scenario.trouble:
+            case "":
+                return None
+            case "restart":
+                assert self.server is not None
+                return troubles.restart(self.server)
+            case name:
+                made: Trouble = getattr(troubles, name)(back, self.source)
+                return made
 
     def _stored(self, container: Container) -> dict[str, bytes]:
         """What the service holds, read past its faults."""
@@ -204,7 +256,7 @@ class Stage:
 
     def _check_code(self, trial: Trial, lines: list[bytes]) -> None:
         allowed = {
-            None: (0, 1),
+            None: (0, 1, 3) if self.scenario.trouble else (0, 1),
             signal.SIGKILL: (0, 1, -9),
             signal.SIGINT: (0, 1, 130),
             signal.SIGTERM: (0, 1, 130),
@@ -213,8 +265,10 @@ class Stage:
             return  # it had not begun, and nobody was there to take the signal
         if trial.ended not in allowed:
             raise Wrong(f"it ended with {trial.ended}, not with one of {allowed}")
-        if trial.ended == 1 and not json.loads(lines[-1]).get("failures"):
-            raise Wrong("it ended with 1 and named no failure")
+        if trial.ended in (1, 3):
+            last = json.loads(lines[-1])
+            if not (last.get("failures") or last.get("cause")):
+                raise Wrong(f"it ended with {trial.ended} and named no failure")
 
     def _compare(self, found: dict[str, bytes], *, whole: bool) -> None:
         for name, content in found.items():
@@ -246,12 +300,15 @@ def staged(scenario: Scenario, seed: int, folder: Path) -> Iterator[Stage]:
     source = folder / "source"
     expected = make_tree(source, seed)
     store = folder / "store" if scenario.server == "emulate" else None
-    if store is None:
-        server = azurite(folder)
-    else:
-        faults = f"{scenario.faults},seed={seed}" if scenario.faults else ""
-        server = emulator(folder, store=str(store), link=scenario.link, faults=faults)
-    with server as endpoint:
+    with ExitStack() as stack:
+        server = None
+        if store is None:
+            endpoint = stack.enter_context(azurite(folder))
+        else:
+            faults = f"{scenario.faults},seed={seed}" if scenario.faults else ""
+            server = Emulator(folder, store=str(store), link=scenario.link, faults=faults)
+            stack.callback(server.kill)
+            endpoint = server.endpoint
         full = endpoint.container()
         typical: dict[Way, float] = {}
         for way, args in {"up": (str(source), full.az()), "down": (full.az(), "warm/")}.items():
@@ -261,7 +318,7 @@ def staged(scenario: Scenario, seed: int, folder: Path) -> Iterator[Stage]:
                 if code == 0:
                     break
             typical["up" if way == "up" else "down"] = time.monotonic() - began
-        yield Stage(scenario, endpoint, source, expected, store, full, typical)
+        yield Stage(scenario, endpoint, source, expected, store, full, typical, server)
 
 
 def play(scenario: Scenario, seed: int, trials: int) -> Iterator[Trial]:
@@ -271,8 +328,11 @@ def play(scenario: Scenario, seed: int, trials: int) -> Iterator[Trial]:
         folder = Path(name)
         with staged(scenario, seed, folder) as stage:
             for number in range(trials):
+                way = scenario.ways[number % len(scenario.ways)]
                 with tempfile.TemporaryDirectory(dir=folder) as own:
-                    yield stage.run(WAYS[number % 2], seed + number, Path(own))
+                    yield stage.run(way, seed + number, Path(own))
+                    if os.path.ismount(back := Path(own) / "back"):
+                        subprocess.run(["umount", str(back)], check=True)
 
 
 def table(rows: list[Trial]) -> str:
@@ -310,6 +370,7 @@ def main() -> int:
     if wanted.list:
         print(*(f"{s.name:14} {s.trials:4} trials: {s.title}" for s in chosen), sep="\n")
         return 0
+    in_own_mounts()
     rows: list[Trial] = []
     until = time.monotonic() + 60 * wanted.minutes
     for scenario in chosen:
@@ -329,6 +390,15 @@ def main() -> int:
     verdicts = Counter(row.verdict == "intact" for row in rows)
     print(f"\n{len(rows)} trials, {verdicts[True]} intact, {verdicts[False]} wrong")
     return int(verdicts[False] > 0)
+
+
+def in_own_mounts() -> None:
+    """Begin again where what is mounted is seen by nobody else and gone at the end."""
+    if os.environ.get(MOUNTED):
+        return
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    os.environ[MOUNTED] = "yes"
+    os.execvp("unshare", ["unshare", *user, "--mount", sys.executable, *sys.argv])
 
 
 def _write(path: Path | None, row: dict[str, Any]) -> None:

@@ -116,29 +116,55 @@ def azurite(folder: Path) -> Iterator[Endpoint]:
             process.kill()
 
 
+class Emulator:
+    """`haul emulate`, which may be killed and started again at the same address."""
+
+    def __init__(
+        self, folder: Path, *, store: str = "memory", link: str = "none", faults: str = "", port: int = 0
+    ) -> None:
+        self._folder = folder
+        self._args = ["--store", store, "--link", link, *(["--faults", faults] if faults else [])]
+        self._start(port)
+
+    def _start(self, port: int) -> None:
+        command = [str(HAUL), "emulate", "--listen", f"127.0.0.1:{port}", "--json", *self._args]
+        with (self._folder / "emulator.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                cwd=self._folder,
+                env=clean_environment(self._folder),
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], 20)
+        line = self.process.stdout.readline() if ready else b""
+        assert line, f"the emulator did not start: {(self._folder / 'emulator.log').read_text()[-2000:]}"
+        serving = json.loads(line)
+        url = serving["endpoint"].rstrip("/")
+        self.endpoint = Endpoint("emulator", url, serving["connection_string"])
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def restart(self, pause: float = 0.3) -> None:
+        """Kill it, and start it again after so many seconds."""
+        self.kill()
+        time.sleep(pause)
+        self._start(int(self.endpoint.url.split(":")[2].split("/")[0]))
+
+
 @contextmanager
 def emulator(
     folder: Path, *, store: str = "memory", link: str = "none", faults: str = ""
 ) -> Iterator[Endpoint]:
     """Run `haul emulate`."""
-    command = [str(HAUL), "emulate", "--listen", "127.0.0.1:0", "--json", "--store", store, "--link", link]
-    if faults:
-        command += ["--faults", faults]
-    with (
-        (folder / "emulator.log").open("ab") as log,
-        subprocess.Popen(
-            command, cwd=folder, env=clean_environment(folder), stdout=subprocess.PIPE, stderr=log
-        ) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            ready, _, _ = select.select([process.stdout], [], [], 20)
-            line = process.stdout.readline() if ready else b""
-            assert line, f"the emulator did not start: {(folder / 'emulator.log').read_text()[-2000:]}"
-            serving = json.loads(line)
-            yield Endpoint("emulator", serving["endpoint"].rstrip("/"), serving["connection_string"])
-        finally:
-            process.kill()
+    running = Emulator(folder, store=store, link=link, faults=faults)
+    try:
+        yield running.endpoint
+    finally:
+        running.kill()
 
 
 def connection_string(url: str, key: str = KEY) -> str:

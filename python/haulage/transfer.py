@@ -54,6 +54,13 @@ class Options(StoreOptions, total=False):
         ``"crc64"``: nearly free, and parts combine into the proof of the whole.
     content_md5: Store the MD5 of each object as its Content-MD5, which other tools look for. One sent
         in blocks is read once more for it, at 1.5 s of a processor for each GiB. Default ``False``.
+    atomic: Stage all objects first and commit them together at the end, so that readers see the whole new
+        version or nothing of it; for object stores. Default ``False``: it costs each small object a
+        second request.
+    symlinks: ``"follow"`` copies what symbolic links below a folder lead to, wherever that is. Default
+        ``"skip"``, with a warning for each: a link may lead out of the tree.
+    profile: Where the search for concurrency and block size begins: the name of a profile that
+        ``haul lab`` has written, or its file. Default none: it is found within seconds.
     max_memory: Bound on the bytes in flight in this process. Default 96 MiB: 128 MiB in all.
     overwrite: ``"always"``, ``"never"``, or by default ``"if-different"``: what is there with the
         same size and source time is skipped, which makes a second run resume the first.
@@ -70,6 +77,9 @@ class Options(StoreOptions, total=False):
     method: Literal["auto", "whole", "ranges"] | None
     checksum: Literal["crc64", "md5", "none"] | None
     content_md5: bool | None
+    atomic: bool | None
+    symlinks: Literal["skip", "follow"] | None
+    profile: str | PathLike[str] | None
     max_memory: str | None
     overwrite: Literal["if-different", "always", "never"] | None
     include: Sequence[str] | None
@@ -164,6 +174,17 @@ class Job:
     def cancel(self) -> None:
         """Stop it at once. Requests in flight are dropped, partial files removed."""
         self._engine.cancel()
+
+    def set_cap(self, rate: str | None) -> None:
+        """Bound the rate on the wire from now on, both directions together.
+
+        Args:
+            rate: Such as ``"100mbit"``; ``None`` for no bound.
+
+        Raises:
+            UsageError: A rate without a unit. A job that does not run takes no notice.
+        """
+        self._engine.set_cap(rate)
 
     def wait(self, *, check: bool = True, on_progress: Callable[[Progress], object] | None = None) -> Summary:
         """Wait for the end, starting it if need be. Ctrl-C cancels the job and raises ``KeyboardInterrupt``.

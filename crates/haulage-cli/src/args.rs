@@ -68,6 +68,7 @@ impl StoreArgs {
             insecure_http: self.insecure_http,
             stall_timeout: self.stall_timeout.unwrap_or(defaults.stall_timeout),
             cap: self.cap,
+            ..defaults
         }
     }
 }
@@ -82,6 +83,11 @@ pub struct SelectArgs {
     /// No names that match, even if included; may be given again
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
+    /// Symbolic links below a folder: skip (and say so), or follow, wherever they lead
+    #[arg(long, value_name = "HOW", default_value = "skip", value_parser = value::follow_symlinks())]
+    #[arg(action = clap::ArgAction::Set)]
+    #[arg(hide_possible_values = true)]
+    pub symlinks: bool,
 }
 
 /// How objects travel.
@@ -111,6 +117,9 @@ pub struct TransferArgs {
     /// Bound on the bytes in flight; the default keeps the whole process below 128 MiB
     #[arg(long, value_name = "SIZE", default_value = "96MiB", value_parser = value::size)]
     pub max_memory: ByteSize,
+    /// Begin with what haul lab has measured: the name of a profile, or its file
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
 }
 
 /// Where the raw rows go.
@@ -142,9 +151,10 @@ pub fn copy_options(transfer: &TransferArgs, select: SelectArgs, store: &StoreAr
         checksum: transfer.checksum,
         content_md5: transfer.content_md5,
         max_memory: transfer.max_memory,
+        profile: transfer.profile.clone(),
         include: select.include,
         exclude: select.exclude,
-        store: store.options(),
+        store: StoreOptions { follow_symlinks: select.symlinks, ..store.options() },
         ..CopyOptions::default()
     }
 }

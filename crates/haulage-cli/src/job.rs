@@ -3,6 +3,7 @@
 use std::io::Stdout;
 
 use haulage::event::{Event, Summary};
+use haulage::units::ByteRate;
 use haulage::{Error, ErrorKind, Job, JobHandle};
 
 use crate::args::OutputArgs;
@@ -10,10 +11,13 @@ use crate::output::{self, Lines};
 use crate::progress::{Show, frames};
 use crate::render;
 use crate::runtime::block_on;
-use crate::signal::Interrupt;
+use crate::signal::{CapChange, CapSignals, Interrupt};
 use crate::stop::{Ending, ErrorLine, Stop};
 
 const INTERRUPTED: u8 = ErrorKind::Cancelled.exit_code();
+
+/// A signal does not bring the cap below this: a job that stands still is stopped by Ctrl-C.
+const LEAST_CAP_BITS: u64 = 64_000;
 
 /// What a job writes to standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +44,7 @@ async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrup
     let mut show = Show::new(output);
     let job = if listens { job.listen() } else { job };
     let mut handle = job.start()?;
-    let interrupted = follow(&mut handle, &mut sink, &mut show, output, &mut interrupt).await;
+    let interrupted = follow(&mut handle, &mut sink, &mut show, output, &mut interrupt).await?;
     let objects_done = handle.progress().objects_done;
     show.finish();
     let summary = match handle.wait().await {
@@ -80,9 +84,10 @@ async fn follow(
     show: &mut Show,
     output: OutputArgs,
     interrupt: &mut Interrupt,
-) -> bool {
+) -> Result<bool, Error> {
     let mut frames = frames();
     let mut interrupted = false;
+    let mut cap_signals = CapSignals::watch()?;
     loop {
         tokio::select! {
             event = handle.next_event() => match event {
@@ -92,7 +97,7 @@ async fn follow(
                     sink.event(&Event::Warning { object, message });
                 }
                 Some(event) => sink.event(&event),
-                None => return interrupted,
+                None => return Ok(interrupted),
             },
             _ = frames.tick() => {
                 show.job(|| handle.progress());
@@ -100,11 +105,34 @@ async fn follow(
                     show.suspend(|| sink.flush());
                 }
             }
+            change = cap_signals.next() => {
+                let line = change_cap(handle, change);
+                if !output.quiet {
+                    show.suspend(|| output::say(line));
+                }
+            }
             () = interrupt.wait(), if !interrupted => {
                 interrupted = true;
                 handle.cancel();
             }
         }
+    }
+}
+
+/// Changes the cap as a signal asks, and says what it is now.
+fn change_cap(handle: &JobHandle, change: CapChange) -> String {
+    let cap = handle.cap();
+    let now = cap.get().map(ByteRate::bits);
+    let next = match (change, now) {
+        (CapChange::Halve, Some(bits)) => Some(bits / 2),
+        (CapChange::Halve, None) => Some(handle.progress().rate_bits_per_second / 2),
+        (CapChange::Double, bits) => bits.map(|bits| bits.saturating_mul(2)),
+    };
+    let next = next.map(|bits| ByteRate::bits_per_second(bits.max(LEAST_CAP_BITS)));
+    cap.set(next);
+    match next {
+        Some(rate) => format!("cap: {rate}; SIGUSR1 halves it, SIGUSR2 doubles it"),
+        None => "cap: none; SIGUSR1 sets it to half of the rate of now".to_owned(),
     }
 }
 

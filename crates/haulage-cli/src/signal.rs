@@ -1,4 +1,5 @@
-//! Ctrl-C: the first asks the command to stop, the second ends the process at once.
+//! Signals: Ctrl-C asks the command to stop, and ends the process at once when it comes again; SIGUSR1 and SIGUSR2
+//! change the cap.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,6 +42,41 @@ impl Interrupt {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Watches for the signals that change the cap.
+#[derive(Debug)]
+pub struct CapSignals {
+    halve: Signal,
+    double: Signal,
+}
+
+/// What a signal asks of the cap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapChange {
+    /// SIGUSR1: half of it, or half of the rate of now where there is none.
+    Halve,
+    /// SIGUSR2: twice as much.
+    Double,
+}
+
+impl CapSignals {
+    /// Begins to watch. Needs a tokio runtime.
+    pub fn watch() -> Result<Self, Error> {
+        let failed = |error| Error::from_io("watch", "signals", error);
+        Ok(Self {
+            halve: signal(SignalKind::user_defined1()).map_err(failed)?,
+            double: signal(SignalKind::user_defined2()).map_err(failed)?,
+        })
+    }
+
+    /// Returns at the next signal.
+    pub async fn next(&mut self) -> CapChange {
+        tokio::select! {
+            _ = self.halve.recv() => CapChange::Halve,
+            _ = self.double.recv() => CapChange::Double,
         }
     }
 }

@@ -80,6 +80,11 @@ pub fn overwrite() -> impl TypedValueParser<Value = Overwrite> {
     ])
 }
 
+/// Whether symbolic links are followed.
+pub fn follow_symlinks() -> impl TypedValueParser<Value = bool> {
+    choice([("skip", "leave them out, and say so", false), ("follow", "copy what they lead to", true)])
+}
+
 fn setting<T>(text: &str, parse: impl FnOnce(&str) -> Result<T, Error>) -> Result<Setting<T>, Error> {
     if text == "auto" { Ok(Setting::Auto) } else { parse(text).map(Setting::Fixed) }
 }

@@ -8,13 +8,18 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use haulage::units::parse_duration;
 use haulage::{Error, ErrorKind};
+
+use crate::link::print_duration;
 
 const GRAMMAR: &str = "write something like busy=5%,cut=5%,stall=1%,flip=1%,seed=7";
 
-/// Which share of requests meets which fault. Parses `busy=5%,cut=5%,stall=1%,flip=1%,seed=7` or
-/// `none`; shares are in percent and may not exceed 100 % together.
+/// Which share of requests meets which fault, and how slow the service is by itself. Parses
+/// `busy=5%,cut=5%,stall=1%,flip=1%,commit=200ms,seed=7` or `none`; shares are in percent and may
+/// not exceed 100 % together.
 ///
 /// ```
 /// use haulage_emulator::FaultSpec;
@@ -34,18 +39,48 @@ pub struct FaultSpec {
     /// Share with one bit of the blob's bytes flipped on the way, in percent: before the
     /// checksum is compared on the way in, after it was computed on the way out.
     pub flip: f64,
+    /// Share whose effect is done and whose answer is lost with the connection, in percent.
+    pub lost: f64,
+    /// Share of downloads whose body ends early and the connection with it, without a reset, in percent.
+    pub truncate: f64,
+    /// Share of downloads of which fewer bytes come than were asked for, and the length says so, in percent.
+    pub short: f64,
+    /// Share whose answer states a wrong checksum, in percent.
+    pub checksum: f64,
+    /// Each commit (Put Blob, Put Block List) takes this long.
+    pub commit: Duration,
+    /// Requests are handled one after another, and each takes this long: a server with a single thread.
+    pub serial: Duration,
     /// Seeds which requests are hit, and where.
     pub seed: u64,
 }
 
 impl FaultSpec {
-    /// Whether nothing ever goes wrong.
+    /// Whether nothing ever goes wrong and nothing is slow.
     pub fn is_none(&self) -> bool {
-        self.shares().iter().all(|(_, share)| *share == 0.0)
+        !self.strikes() && self.durations().iter().all(|(_, duration)| duration.is_zero())
     }
 
-    fn shares(&self) -> [(&'static str, f64); 4] {
-        [("busy", self.busy), ("cut", self.cut), ("stall", self.stall), ("flip", self.flip)]
+    /// Whether any request meets a fault.
+    fn strikes(&self) -> bool {
+        self.shares().iter().any(|(_, share)| *share > 0.0)
+    }
+
+    fn shares(&self) -> [(&'static str, f64); 8] {
+        [
+            ("busy", self.busy),
+            ("cut", self.cut),
+            ("stall", self.stall),
+            ("flip", self.flip),
+            ("lost", self.lost),
+            ("truncate", self.truncate),
+            ("short", self.short),
+            ("checksum", self.checksum),
+        ]
+    }
+
+    fn durations(&self) -> [(&'static str, Duration); 2] {
+        [("commit", self.commit), ("serial", self.serial)]
     }
 }
 
@@ -72,6 +107,15 @@ impl FromStr for FaultSpec {
                 "cut" => &mut spec.cut,
                 "stall" => &mut spec.stall,
                 "flip" => &mut spec.flip,
+                "lost" => &mut spec.lost,
+                "truncate" => &mut spec.truncate,
+                "short" => &mut spec.short,
+                "checksum" => &mut spec.checksum,
+                "commit" | "serial" => {
+                    let duration = parse_duration(value)?;
+                    *(if key == "commit" { &mut spec.commit } else { &mut spec.serial }) = duration;
+                    continue;
+                }
                 "seed" => {
                     spec.seed = value.parse().map_err(|_| bad(format!("'{value}' is no whole number")))?;
                     continue;
@@ -101,6 +145,10 @@ impl fmt::Display for FaultSpec {
             write!(f, "{comma}{name}={share}%")?;
             comma = ",";
         }
+        for (name, duration) in self.durations().into_iter().filter(|(_, duration)| !duration.is_zero()) {
+            write!(f, "{comma}{name}={}", print_duration(duration))?;
+            comma = ",";
+        }
         if self.seed != 0 { write!(f, ",seed={}", self.seed) } else { Ok(()) }
     }
 }
@@ -112,6 +160,10 @@ pub(crate) enum Fault {
     Cut { position: f64 },
     Stall { position: f64 },
     Flip { position: f64, bit: u8 },
+    Lost,
+    Truncate { position: f64 },
+    Short { position: f64 },
+    Checksum,
 }
 
 /// Deals the faults out.
@@ -128,7 +180,7 @@ impl FaultPlan {
 
     /// The fate of the next request.
     pub(crate) fn deal(&self) -> Option<Fault> {
-        if self.spec.is_none() {
+        if !self.spec.strikes() {
             return None;
         }
         decide(&self.spec, self.dealt.fetch_add(1, Ordering::Relaxed))
@@ -152,6 +204,14 @@ fn decide(spec: &FaultSpec, nth: u64) -> Option<Fault> {
         Some(Fault::Stall { position })
     } else if hit(spec.flip) {
         Some(Fault::Flip { position, bit: word % 8 })
+    } else if hit(spec.lost) {
+        Some(Fault::Lost)
+    } else if hit(spec.truncate) {
+        Some(Fault::Truncate { position })
+    } else if hit(spec.short) {
+        Some(Fault::Short { position })
+    } else if hit(spec.checksum) {
+        Some(Fault::Checksum)
     } else {
         None
     }
@@ -163,7 +223,15 @@ mod tests {
 
     #[test]
     fn specs_parse_and_print_back() {
-        for text in ["none", "busy=5%,cut=5%,stall=1%,flip=1%,seed=7", "flip=0.25%", "cut=100%"] {
+        for text in [
+            "none",
+            "busy=5%,cut=5%,stall=1%,flip=1%,seed=7",
+            "lost=1%,truncate=1%,short=1%,checksum=1%",
+            "flip=0.25%",
+            "cut=100%",
+            "commit=200ms,serial=5ms",
+            "busy=1%,commit=2s,seed=3",
+        ] {
             assert_eq!(text.parse::<FaultSpec>().unwrap().to_string(), text);
         }
         for bad in [

@@ -48,6 +48,11 @@ impl Operation {
         matches!(self, Self::PutBlob | Self::PutBlock | Self::GetBlob)
     }
 
+    /// Whether it makes a blob.
+    pub(crate) fn commits(self) -> bool {
+        matches!(self, Self::PutBlob | Self::PutBlockList)
+    }
+
     /// Whether the data are in the request.
     pub(crate) fn is_upload(self) -> bool {
         matches!(self, Self::PutBlob | Self::PutBlock | Self::PutBlockList)

@@ -223,4 +223,9 @@ impl Connection {
         self.is_reset.store(true, Relaxed);
         self.reset.notify_one();
     }
+
+    /// Closes the connection in order, whatever it was doing.
+    pub(crate) fn close(&self) {
+        self.reset.notify_one();
+    }
 }

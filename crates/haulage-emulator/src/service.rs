@@ -12,6 +12,7 @@ use http::header::{CONNECTION, HeaderValue, RETRY_AFTER, SERVER};
 use http::{Method, Request, Response, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::sleep;
 
 use crate::api;
 use crate::auth::{Key, authorize};
@@ -21,6 +22,7 @@ use crate::request::Call;
 use crate::server::Connection;
 use crate::stats::Counters;
 use crate::store::{self, Catalogue, Store};
+use crate::wire::answer;
 use crate::wire::body::ResponseBody;
 use crate::wire::error::{Answer, SERVER_BUSY, ServiceError};
 use crate::wire::tamper::Tamper;
@@ -44,6 +46,8 @@ pub(crate) struct Service {
     faults: FaultPlan,
     /// One change of a blob at a time; its name chooses the lock.
     locks: Vec<Mutex<()>>,
+    /// Held by the request that a server with a single thread is at.
+    turn: Mutex<()>,
     hasher: RandomState,
     last_etag: AtomicU64,
     serial: AtomicU64,
@@ -68,6 +72,7 @@ impl Service {
             catalogue: RwLock::new(catalogue),
             faults: FaultPlan::new(config.faults),
             locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
+            turn: Mutex::default(),
             hasher: RandomState::new(),
             last_etag: AtomicU64::new(0),
             serial: AtomicU64::new(0),
@@ -148,12 +153,28 @@ impl Service {
         let arm = |len| Tamper::arm(fault, len, connection, &self.counters);
         if call.operation.is_upload() {
             upload.tamper(arm(upload.len()));
-            return api::dispatch(self, &call, upload).await;
         }
         let mut response = api::dispatch(self, &call, upload).await?;
-        let len = response.body().len();
-        response.body_mut().tamper(arm(len));
+        self.dawdle(&call).await;
+        if !call.operation.is_upload() {
+            let len = response.body().len();
+            response.body_mut().tamper(arm(len));
+        }
+        answer::spoil(&mut response, fault, &call, connection, &self.counters.faults).await;
         Ok(response)
+    }
+
+    /// Is as slow as it was told to be.
+    async fn dawdle(&self, call: &Call<'_>) {
+        let faults = &self.config.faults;
+        if !faults.serial.is_zero() {
+            let turn = self.turn.lock().await;
+            sleep(faults.serial).await;
+            drop(turn);
+        }
+        if call.operation.commits() && !faults.commit.is_zero() {
+            sleep(faults.commit).await;
+        }
     }
 
     /// What goes wrong with this request. Busy is an answer like any other.
@@ -163,12 +184,13 @@ impl Service {
         }
         match self.faults.deal() {
             Some(Fault::Busy { retry_after }) => {
-                self.counters.busy.fetch_add(1, Relaxed);
+                self.counters.faults.busy.fetch_add(1, Relaxed);
                 let busy = ServiceError::from(&SERVER_BUSY);
                 let second = HeaderValue::from_static("1");
                 Err(if retry_after { busy.header(RETRY_AFTER, second) } else { busy })
             }
             Some(Fault::Flip { .. }) if !call.operation.carries_blob_bytes() => Ok(None),
+            Some(Fault::Truncate { .. }) if call.operation.is_upload() => Ok(None),
             fault => Ok(fault),
         }
     }

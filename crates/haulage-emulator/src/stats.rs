@@ -28,17 +28,51 @@ impl EmulatorStats {
     }
 }
 
-/// Faults that took effect, by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct FaultCounts {
+macro_rules! faults {
+    ($($(#[doc = $doc:literal])* $name:ident)*) => {
+        /// Faults that took effect, by kind.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+        pub struct FaultCounts {
+            $($(#[doc = $doc])* pub $name: u64,)*
+        }
+
+        impl FaultCounts {
+            /// All of them, by name.
+            pub fn by_name(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name),)*].into_iter()
+            }
+        }
+
+        #[derive(Debug, Default)]
+        pub(crate) struct FaultCounters {
+            $(pub(crate) $name: AtomicU64,)*
+        }
+
+        impl FaultCounters {
+            fn read(&self) -> FaultCounts {
+                FaultCounts { $($name: self.$name.load(Relaxed),)* }
+            }
+        }
+    };
+}
+
+faults! {
     /// Answered 503.
-    pub busy: u64,
+    busy
     /// Connections reset.
-    pub cut: u64,
+    cut
     /// Connections that stopped moving.
-    pub stall: u64,
+    stall
     /// Bodies with a bit flipped.
-    pub flip: u64,
+    flip
+    /// Answers that never came, though the effect was done.
+    lost
+    /// Bodies that ended early.
+    truncate
+    /// Answers with fewer bytes than were asked for.
+    short
+    /// Answers that stated a wrong checksum.
+    checksum
 }
 
 /// The counters behind [`EmulatorStats`].
@@ -48,10 +82,7 @@ pub(crate) struct Counters {
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
     pub(crate) connections: AtomicU64,
-    pub(crate) busy: AtomicU64,
-    pub(crate) cut: AtomicU64,
-    pub(crate) stall: AtomicU64,
-    pub(crate) flip: AtomicU64,
+    pub(crate) faults: FaultCounters,
 }
 
 impl Counters {
@@ -67,12 +98,7 @@ impl Counters {
             requests: counts.filter(|(_, count)| *count > 0).collect(),
             bytes_in: self.bytes_in.load(Relaxed),
             bytes_out: self.bytes_out.load(Relaxed),
-            faults: FaultCounts {
-                busy: self.busy.load(Relaxed),
-                cut: self.cut.load(Relaxed),
-                stall: self.stall.load(Relaxed),
-                flip: self.flip.load(Relaxed),
-            },
+            faults: self.faults.read(),
             connections: self.connections.load(Relaxed),
         }
     }

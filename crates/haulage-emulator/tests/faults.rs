@@ -97,3 +97,54 @@ async fn stalls_last_until_the_client_gives_up() {
     emulator.shutdown().await;
     assert!(began.elapsed() < Duration::from_secs(2), "a stalled connection held up the end");
 }
+
+#[tokio::test]
+async fn a_lost_answer_has_had_its_effect() {
+    let (emulator, mut client) = faulty("lost=100%").await;
+    let put = client.try_send(Method::PUT, "/box/a", &[("x-ms-blob-type", "BlockBlob")], "bytes").await;
+    assert!(put.is_err());
+    assert_eq!(emulator.stats().faults.lost, 1);
+    let mut client = Client::connect(&emulator).await;
+    let head = client.send(Method::HEAD, "/box/a", &[], "").await;
+    assert_eq!((head.status.as_u16(), head.header("content-length")), (200, "5"));
+}
+
+#[tokio::test]
+async fn a_truncated_body_is_shorter_than_its_length() {
+    let (emulator, mut client) = faulty("truncate=100%").await;
+    client.put("a", vec![7; 1 << 20]).await;
+    assert!(client.try_send(Method::GET, "/box/a", &[], "").await.is_err());
+    assert_eq!(emulator.stats().faults.truncate, 1, "an upload has no answer to cut short");
+}
+
+#[tokio::test]
+async fn a_short_answer_says_so() {
+    let (emulator, mut client) = faulty("short=100%").await;
+    client.put("a", vec![7; 1 << 20]).await;
+    let got = client.send(Method::GET, "/box/a", &[], "").await;
+    assert!(got.body.len() < 1 << 20);
+    assert_eq!(got.header("content-length"), got.body.len().to_string());
+    assert_eq!(emulator.stats().faults.short, 1);
+}
+
+#[tokio::test]
+async fn a_wrong_checksum_is_stated_for_right_bytes() {
+    let (emulator, mut client) = faulty("checksum=100%").await;
+    client.put("a", vec![7; 1000]).await;
+    let headers = [("range", "bytes=0-999"), ("x-ms-range-get-content-crc64", "true")];
+    let got = client.send(Method::GET, "/box/a", &headers, "").await;
+    assert_eq!(got.body, vec![7; 1000]);
+    assert_ne!(got.header("x-ms-content-crc64"), Crc64::of(&got.body).to_azure());
+    assert!(emulator.stats().faults.checksum > 0);
+}
+
+#[tokio::test]
+async fn a_slow_service_takes_its_time() {
+    let (_emulator, mut client) = faulty("commit=60ms,serial=20ms").await;
+    let began = Instant::now();
+    client.put("a", vec![7; 1000]).await;
+    assert!(began.elapsed() >= Duration::from_millis(80), "{:?}", began.elapsed());
+    let began = Instant::now();
+    client.get("/box/a").await;
+    assert!((20..60).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+}

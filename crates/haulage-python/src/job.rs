@@ -129,6 +129,16 @@ impl Job {
         }
     }
 
+    /// Bounds the rate on the wire from now on; `None` for no bound. Nothing before the start and after the end.
+    #[pyo3(signature = (rate, /))]
+    fn set_cap(&self, py: Python<'_>, rate: Option<&str>) -> PyResult<()> {
+        let rate = rate.map(str::parse).transpose().or_raise(py)?;
+        if let State::Running { handle, .. } = &*self.lock() {
+            handle.cap().set(rate);
+        }
+        Ok(())
+    }
+
     /// Waits for the end, starting it if need be; calls `on_progress` several times a second.
     #[pyo3(signature = (on_progress=None))]
     fn wait<'py>(&self, py: Python<'py>, on_progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyAny>> {

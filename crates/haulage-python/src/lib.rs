@@ -12,6 +12,7 @@ mod emulator;
 mod enter;
 mod error;
 mod event;
+mod generate;
 mod job;
 mod options;
 
@@ -35,6 +36,8 @@ mod _engine {
     use super::emulator::Emulator;
     #[pymodule_export]
     use super::error::error_kinds;
+    #[pymodule_export]
+    use super::generate::generate;
     #[pymodule_export]
     use super::job::{Job, plan};
 

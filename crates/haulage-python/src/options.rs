@@ -62,6 +62,9 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "method" => options.method = one_of(&value, METHODS)?,
             "checksum" => options.checksum = one_of(&value, CHECKSUMS)?,
             "content_md5" => options.content_md5 = value.extract()?,
+            "atomic" => options.atomic = value.extract()?,
+            "profile" => options.profile = Some(value.extract::<Name>()?.0),
+            "symlinks" => options.store.follow_symlinks = one_of(&value, SYMLINKS)?,
             "max_memory" => options.max_memory = unit(&value)?,
             "overwrite" => options.overwrite = one_of(&value, OVERWRITES)?,
             "include" => options.include = value.extract()?,
@@ -82,6 +85,7 @@ const METHODS: &[(&str, MethodChoice)] =
     &[("auto", MethodChoice::Auto), ("whole", MethodChoice::Whole), ("ranges", MethodChoice::Ranges)];
 const CHECKSUMS: &[(&str, ChecksumMode)] =
     &[("crc64", ChecksumMode::Crc64), ("md5", ChecksumMode::Md5), ("none", ChecksumMode::None)];
+const SYMLINKS: &[(&str, bool)] = &[("skip", false), ("follow", true)];
 const OVERWRITES: &[(&str, Overwrite)] =
     &[("if-different", Overwrite::IfDifferent), ("always", Overwrite::Always), ("never", Overwrite::Never)];
 

@@ -324,6 +324,6 @@ pub async fn cat<W: AsyncWrite + Unpin + Send>(
         let name = location.store.name(&location.key);
         return Err(Error::new(ErrorKind::Usage, "cat", name, "this names no object"));
     }
-    let limits = stream::limits(&CopyOptions::default());
+    let limits = stream::limits(&CopyOptions::default())?;
     Ok(stream::download(&location, writer, &limits, Clock::start()).await?.size_bytes)
 }

@@ -82,6 +82,30 @@ impl ErrorKind {
         }
     }
 
+    /// What to do about it where nothing better is known.
+    const fn usual_hint(self) -> Option<&'static str> {
+        match self {
+            Self::Busy => Some(
+                "run the same command again when the service has rest; what has arrived is not sent again",
+            ),
+            Self::Connection | Self::Stalled => {
+                Some("check the network and run the same command again; what has arrived is not sent again")
+            }
+            Self::Service => {
+                Some("run the same command again; if it stays so, ask those who run the service")
+            }
+            Self::Exists => Some("choose another name, or replace what is there with --overwrite always"),
+            Self::SourceChanged => Some("run the same command again when nobody writes to it"),
+            Self::Integrity => Some("nothing wrong was kept; run the same command again"),
+            Self::Permission => Some("check who may read and write there"),
+            Self::Io => Some("check the path and the disk it is on"),
+            Self::Usage | Self::Unsupported => Some("haul --help shows examples"),
+            Self::NotFound => Some("check the name"),
+            Self::NoSpace => Some("make room and run the same command again"),
+            Self::Cancelled => None,
+        }
+    }
+
     /// The exit code of the command when this is the failure of the whole job.
     pub const fn exit_code(self) -> u8 {
         match self {
@@ -231,7 +255,7 @@ impl Error {
 
     /// What the user can do about it.
     pub fn hint_text(&self) -> Option<&str> {
-        self.0.hint.as_deref()
+        self.0.hint.as_deref().or(self.0.kind.usual_hint())
     }
 
     /// Whether and when to send the request again.
@@ -283,7 +307,7 @@ fn io_cause(source: &std::io::Error) -> String {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.0.operation, self.0.object, self.0.cause)?;
-        if let Some(hint) = &self.0.hint {
+        if let Some(hint) = self.hint_text() {
             write!(f, " (hint: {hint})")?;
         }
         Ok(())

@@ -15,6 +15,7 @@ pub mod checksum;
 pub mod control;
 pub mod error;
 pub mod event;
+pub mod generate;
 pub mod http;
 pub mod job;
 pub mod receipt;

@@ -184,6 +184,13 @@ impl fmt::Display for ByteRate {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for ByteSize {
+    /// From text with a unit, such as `"8MiB"`.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// Parses a duration with its unit: `60ms`, `1.5s`, `30m`, `2h`.
 pub fn parse_duration(text: &str) -> Result<Duration> {
     let (number, unit) = split_unit(text);

@@ -33,6 +33,9 @@ pub struct Cp {
     destination: String,
     #[command(flatten)]
     transfer: TransferArgs,
+    /// Commit all objects together at the end: readers see the whole new version, or nothing of it
+    #[arg(long, help_heading = "Transfer")]
+    atomic: bool,
     #[command(flatten)]
     select: SelectArgs,
     #[command(flatten)]
@@ -49,6 +52,7 @@ pub struct Cp {
 impl Cp {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         let mut options = copy_options(&self.transfer, self.select, &self.store);
+        options.atomic = self.atomic;
         options.overwrite = self.overwrite.overwrite;
         options.record = self.record.record;
         options.receipt = self.receipt;

@@ -26,14 +26,8 @@ pub fn served_lines(stats: &EmulatorStats) -> Vec<String> {
         count(stats.connections, "connection")
     )];
     let operations = stats.requests.iter().map(|(name, number)| (*name, *number));
-    let faults = [
-        ("busy", stats.faults.busy),
-        ("cut", stats.faults.cut),
-        ("stall", stats.faults.stall),
-        ("flip", stats.faults.flip),
-    ];
     lines.extend(counts("requests", operations));
-    lines.extend(counts("faults injected", faults));
+    lines.extend(counts("faults injected", stats.faults.by_name()));
     lines
 }
 

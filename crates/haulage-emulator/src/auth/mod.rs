@@ -13,6 +13,7 @@ use haulage::{Error, ErrorKind};
 
 use crate::request::Call;
 use crate::wire::error::{AUTHENTICATION_FAILED, AUTHORIZATION_FAILURE, Answer};
+use crate::wire::time::Stamp;
 
 pub(crate) use sas::account_sas;
 
@@ -52,9 +53,22 @@ pub(crate) fn authorize(
     overwrites: impl FnOnce() -> bool,
 ) -> Answer<()> {
     match (call.header("authorization"), call.query.get("sig")) {
-        (Some(header), _) => shared_key::check(call, account, key, header),
+        (Some(header), _) => {
+            shared_key::check(call, account, key, header)?;
+            check_date(call)
+        }
         (None, Some(signature)) => sas::check(call, account, key, signature, overwrites),
         (None, None) => Err((&AUTHORIZATION_FAILURE).into()),
+    }
+}
+
+/// A signed request is good for a quarter of an hour, lest it be sent again by another.
+fn check_date(call: &Call<'_>) -> Answer<()> {
+    const GOOD_FOR_SECONDS: u64 = 15 * 60;
+    let text = call.header("x-ms-date").or_else(|| call.header("date")).unwrap_or_default();
+    match Stamp::parse_http(text) {
+        Some(date) if date.seconds_from(Stamp::now()) <= GOOD_FOR_SECONDS => Ok(()),
+        _ => Err(failed(&format!("Request date header not specified, or too old: '{text}'"))),
     }
 }
 

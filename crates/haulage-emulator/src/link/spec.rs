@@ -159,7 +159,7 @@ fn printed(
 }
 
 /// Exact, so that what is printed reads back as the same link.
-fn print_duration(duration: Duration) -> String {
+pub(crate) fn print_duration(duration: Duration) -> String {
     match duration.as_nanos() {
         nanos if nanos % 1_000_000_000 == 0 => format!("{}s", nanos / 1_000_000_000),
         nanos if nanos % 1_000 == 0 => format!("{}ms", nanos as f64 / 1e6),

@@ -59,6 +59,11 @@ impl ResponseBody {
         self.len
     }
 
+    /// Keeps only the first bytes.
+    pub(crate) fn shorten(&mut self, len: u64) {
+        self.len = self.len.min(len);
+    }
+
     pub(crate) fn count_in(&mut self, counters: &Arc<Counters>) {
         self.counters = Some(Arc::clone(counters));
     }
@@ -82,7 +87,10 @@ impl Body for ResponseBody {
             Source::Pieces(pieces) => pieces.next(),
             Source::Stored(chunks) => ready!(chunks.poll_next(context)).transpose()?,
         };
-        let Some(mut bytes) = next else { return Poll::Ready(None) };
+        let Some(mut bytes) = next.filter(|_| this.sent < this.len) else {
+            return Poll::Ready(None);
+        };
+        bytes.truncate((this.len - this.sent).min(bytes.len() as u64) as usize);
         if let Some(tamper) = &this.tamper {
             if tamper.halts(this.sent, bytes.len()) {
                 bytes.truncate(tamper.before(this.sent));

@@ -1,5 +1,6 @@
 //! What goes over the wire: bodies in and out, XML, times and errors.
 
+pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod error;
 pub(crate) mod tamper;

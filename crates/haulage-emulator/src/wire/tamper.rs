@@ -36,8 +36,11 @@ impl Tamper {
     ) -> Option<Self> {
         let fault = fault?;
         let position = match fault {
-            Fault::Busy { .. } => return None,
-            Fault::Cut { position } | Fault::Stall { position } | Fault::Flip { position, .. } => position,
+            Fault::Cut { position }
+            | Fault::Stall { position }
+            | Fault::Flip { position, .. }
+            | Fault::Truncate { position } => position,
+            Fault::Busy { .. } | Fault::Lost | Fault::Short { .. } | Fault::Checksum => return None,
         };
         let (connection, counters) = (Arc::clone(connection), Arc::clone(counters));
         (len > 0).then_some(Self { at: (len as f64 * position) as u64, fault, connection, counters })
@@ -63,21 +66,32 @@ impl Tamper {
         if !self.strikes(offset, bytes.len()) {
             return bytes;
         }
-        self.counters.flip.fetch_add(1, Relaxed);
+        self.counters.faults.flip.fetch_add(1, Relaxed);
         let mut copy = BytesMut::from(&bytes[..]);
         copy[self.before(offset)] ^= 1 << bit;
         copy.freeze()
     }
 
-    /// Cuts the connection, now or once the stall has lasted long enough.
+    /// Ends the connection, now or once the stall has lasted long enough.
     pub(crate) async fn halt(self) -> Infallible {
-        let (counter, wait) = match self.fault {
-            Fault::Cut { .. } => (&self.counters.cut, BEFORE_CUT),
-            _ => (&self.counters.stall, LONGEST_STALL),
-        };
-        counter.fetch_add(1, Relaxed);
-        sleep(wait).await;
-        self.connection.reset();
+        let faults = &self.counters.faults;
+        match self.fault {
+            Fault::Truncate { .. } => {
+                faults.truncate.fetch_add(1, Relaxed);
+                sleep(BEFORE_CUT).await;
+                self.connection.close();
+            }
+            Fault::Cut { .. } => {
+                faults.cut.fetch_add(1, Relaxed);
+                sleep(BEFORE_CUT).await;
+                self.connection.reset();
+            }
+            _ => {
+                faults.stall.fetch_add(1, Relaxed);
+                sleep(LONGEST_STALL).await;
+                self.connection.reset();
+            }
+        }
         pending().await
     }
 }

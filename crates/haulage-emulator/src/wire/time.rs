@@ -20,6 +20,11 @@ impl Stamp {
         httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(self.0))
     }
 
+    /// How far apart two moments are.
+    pub(crate) fn seconds_from(self, other: Self) -> u64 {
+        self.0.abs_diff(other.0)
+    }
+
     /// Reads an HTTP date; `None` where it is not one.
     pub(crate) fn parse_http(text: &str) -> Option<Self> {
         httpdate::parse_http_date(text).ok().map(Self::from)

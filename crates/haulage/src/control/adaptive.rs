@@ -72,8 +72,11 @@ impl AdaptiveController {
     pub fn new(wishes: Wishes, memory: ByteSize) -> Self {
         Self {
             wishes,
-            search: Search::new(FAR_START, LEAST, MOST),
-            pieces: Pieces::new(memory, near_start(&wishes).1),
+            search: match wishes.start.concurrency {
+                Some(told) => Search::settled(told, LEAST, MOST),
+                None => Search::new(FAR_START, LEAST, MOST),
+            },
+            pieces: Pieces::new(memory, near_start(&wishes).1, wishes.start.block_size),
             quickest_answer: None,
             pending: Observation::default(),
             looked: 0.0,
@@ -89,11 +92,12 @@ impl AdaptiveController {
 
     fn locate(&mut self, answer: Duration) {
         let was_near = self.is_near();
-        if self.quickest_answer.is_none() && answer >= VERY_FAR {
+        let told = self.wishes.start.concurrency.is_some();
+        if self.quickest_answer.is_none() && answer >= VERY_FAR && !told {
             self.search = Search::new(2 * FAR_START, LEAST, MOST);
         }
         self.quickest_answer = Some(answer);
-        if self.is_near() && !was_near {
+        if self.is_near() && !was_near && !told {
             self.search = Search::settled(near_start(&self.wishes).0, LEAST, MOST);
         }
         self.search.set_round_trip(answer.as_secs_f64());
@@ -113,7 +117,7 @@ impl AdaptiveController {
         let heavy = seen.in_flight_bytes / u64::from(seen.in_flight) >= 64 << 10;
         if !self.weighed && self.is_near() {
             self.weighed = true;
-            if !heavy {
+            if !heavy && self.wishes.start.concurrency.is_none() {
                 self.search = Search::settled(NEAR_START_SMALL, LEAST, MOST);
             }
         }
@@ -142,8 +146,9 @@ impl Controller for AdaptiveController {
         let concurrency = self.concurrency();
         let block = self.pieces.block(concurrency);
         let (few, many) = self.pieces.whole_max(block);
-        let Wishes { block_size, single_put_max, .. } = self.wishes;
-        let single = |chosen| single_put_max.or(block_size).unwrap_or(ByteSize::new(chosen));
+        let Wishes { block_size, single_put_max, start, .. } = self.wishes;
+        let wished = single_put_max.or(block_size).or(start.single_put_max);
+        let single = |chosen| wished.unwrap_or(ByteSize::new(chosen));
         Limits {
             concurrency,
             block_size: block_size.unwrap_or(ByteSize::new(block)),

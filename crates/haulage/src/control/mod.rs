@@ -2,9 +2,11 @@
 //!
 //! [`AdaptiveController`] follows the link all through the job: `search` finds how many requests in flight
 //! pay, `pieces` sizes blocks so that each takes a second or two. [`FixedController`] keeps to what a user has set.
+//! [`RequestPace`] and [`RetryBudget`] hold back what a service in trouble would only refuse.
 
 mod adaptive;
 mod fixed;
+mod pace;
 mod pieces;
 mod search;
 #[cfg(test)]
@@ -14,6 +16,7 @@ use std::time::Duration;
 
 pub use adaptive::AdaptiveController;
 pub use fixed::FixedController;
+pub use pace::{RequestPace, RetryBudget};
 
 use crate::units::ByteSize;
 
@@ -51,6 +54,17 @@ impl Limits {
     }
 }
 
+/// Where the search begins, as far as an earlier measurement has told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Requests in flight.
+    pub concurrency: Option<usize>,
+    /// Size of blocks and ranges.
+    pub block_size: Option<ByteSize>,
+    /// Objects up to this size travel in one request.
+    pub single_put_max: Option<ByteSize>,
+}
+
 /// What the user asks for; the controller chooses the rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
@@ -60,6 +74,8 @@ pub struct Wishes {
     pub block_size: Option<ByteSize>,
     /// Objects up to this size travel in one request.
     pub single_put_max: Option<ByteSize>,
+    /// Where to begin, from an earlier measurement.
+    pub start: Start,
     /// Blocks are hashed several at once (MD5), so that there should be several: more of them, and smaller.
     pub side_by_side: bool,
 }
@@ -104,7 +120,8 @@ pub trait Controller: Send + std::fmt::Debug {
 pub fn controller(wishes: &Wishes, memory: ByteSize) -> Box<dyn Controller> {
     match (wishes.concurrency, wishes.block_size) {
         (Some(concurrency), Some(block_size)) => {
-            Box::new(FixedController::new(concurrency, block_size, wishes.single_put_max))
+            let single_put_max = wishes.single_put_max.or(wishes.start.single_put_max);
+            Box::new(FixedController::new(concurrency, block_size, single_put_max))
         }
         _ => Box::new(AdaptiveController::new(*wishes, memory)),
     }

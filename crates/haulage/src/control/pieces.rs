@@ -30,6 +30,8 @@ pub(super) struct Pieces {
     /// The size over a near link, where larger blocks save requests and the processor is what bounds.
     near_block: u64,
     near: bool,
+    /// What an earlier measurement has found good.
+    told: Option<u64>,
     round_trip: f64,
     /// Bytes a second of one connection; `None` before anybody knows.
     connection: Option<f64>,
@@ -37,15 +39,17 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub(super) fn new(memory: ByteSize, near_block: ByteSize) -> Self {
+    pub(super) fn new(memory: ByteSize, near_block: ByteSize, told: Option<ByteSize>) -> Self {
         let (memory, near_block) = (memory.bytes(), near_block.bytes());
-        Self { memory, near_block, near: false, round_trip: 0.0, connection: None, block: FAR_FIRST }
+        let told = told.map(|size| size.bytes().clamp(SMALLEST, LARGEST));
+        let block = told.unwrap_or(FAR_FIRST);
+        Self { memory, near_block, near: false, told, round_trip: 0.0, connection: None, block }
     }
 
     /// Takes in how far the service is.
     pub(super) fn locate(&mut self, near: bool, round_trip: Duration) {
         if near != self.near && self.connection.is_none() {
-            self.block = if near { self.near_block } else { FAR_FIRST };
+            self.block = self.told.unwrap_or(if near { self.near_block } else { FAR_FIRST });
         }
         self.near = near;
         self.round_trip = round_trip.as_secs_f64();
@@ -111,7 +115,7 @@ mod tests {
     use super::*;
 
     fn after(rate: f64, concurrency: usize) -> u64 {
-        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4));
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None);
         pieces.locate(false, Duration::from_millis(60));
         for _ in 0..30 {
             pieces.learn(rate, 0.1);
@@ -129,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_size_follows_the_rate_but_not_its_noise() {
-        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4));
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None);
         pieces.locate(false, Duration::from_millis(60));
         for tick in 0..200 {
             let noise = if tick % 2 == 0 { 1.3 } else { 0.7 };
@@ -144,7 +148,7 @@ mod tests {
 
     #[test]
     fn near_services_get_large_blocks_from_the_start() {
-        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4));
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None);
         pieces.locate(true, Duration::from_micros(300));
         assert_eq!(pieces.block(8), 4 << 20);
     }

@@ -140,13 +140,13 @@ pub(super) struct MeteredIo {
     wire: Wire,
     traffic: Arc<Traffic>,
     meter: Arc<WireMeter>,
-    pacer: Option<Arc<Pacer>>,
+    pacer: Arc<Pacer>,
     read_pause: Pause,
     write_pause: Pause,
 }
 
 impl MeteredIo {
-    pub(super) fn new(wire: Wire, meter: Arc<WireMeter>, pacer: Option<Arc<Pacer>>) -> Self {
+    pub(super) fn new(wire: Wire, meter: Arc<WireMeter>, pacer: Arc<Pacer>) -> Self {
         #[cfg(unix)]
         let socket = std::os::fd::AsRawFd::as_raw_fd(wire.tcp());
         #[cfg(not(unix))]
@@ -168,8 +168,8 @@ impl MeteredIo {
         let now = Instant::now();
         self.traffic.note_write(bytes, now);
         self.meter.add_sent(bytes as u64);
-        if let Some(pacer) = &self.pacer {
-            self.write_pause.set(pacer.charge(bytes, now), &self.traffic);
+        if let Some(until) = self.pacer.charge(bytes, now) {
+            self.write_pause.set(until, &self.traffic);
         }
     }
 
@@ -180,8 +180,8 @@ impl MeteredIo {
         let now = Instant::now();
         self.traffic.note_read(bytes, now);
         self.meter.add_received(bytes as u64);
-        if let Some(pacer) = &self.pacer {
-            self.read_pause.set(pacer.charge(bytes, now), &self.traffic);
+        if let Some(until) = self.pacer.charge(bytes, now) {
+            self.read_pause.set(until, &self.traffic);
         }
     }
 }
@@ -201,9 +201,9 @@ impl AsyncRead for MeteredIo {
         let this = &mut *self;
         ready!(this.read_pause.poll(cx));
         let before = buf.filled().len();
-        if let Some(pacer) = &this.pacer {
+        if let Some(quantum) = this.pacer.quantum() {
             // Only a paced connection pays for the zeroes that a bounded read needs in safe code.
-            let len = buf.remaining().min(pacer.quantum());
+            let len = buf.remaining().min(quantum);
             let mut piece = ReadBuf::new(buf.initialize_unfilled_to(len));
             ready!(poll_read(&mut this.wire, cx, &mut piece))?;
             let filled = piece.filled().len();
@@ -236,9 +236,9 @@ impl AsyncWrite for MeteredIo {
         let this = &mut *self;
         ready!(this.write_pause.poll(cx));
         let bounded;
-        let bufs = match (&this.pacer, bufs.iter().find(|buf| !buf.is_empty())) {
-            (Some(pacer), Some(first)) => {
-                bounded = [IoSlice::new(&first[..first.len().min(pacer.quantum())])];
+        let bufs = match (this.pacer.quantum(), bufs.iter().find(|buf| !buf.is_empty())) {
+            (Some(quantum), Some(first)) => {
+                bounded = [IoSlice::new(&first[..first.len().min(quantum)])];
                 &bounded[..]
             }
             _ => bufs,

@@ -60,6 +60,22 @@ impl Default for HttpOptions {
     }
 }
 
+/// The bound on the rate on the wire. Clones are the same bound.
+#[derive(Clone, Debug)]
+pub struct Cap(Arc<Pacer>);
+
+impl Cap {
+    /// What it is now; `None` for no bound.
+    pub fn get(&self) -> Option<ByteRate> {
+        self.0.cap()
+    }
+
+    /// What it shall be from now on, within some 20 ms.
+    pub fn set(&self, cap: Option<ByteRate>) {
+        self.0.set(cap);
+    }
+}
+
 /// The client. Clones share the pool.
 #[derive(Clone, Debug)]
 pub struct HttpClient(Arc<Shared>);
@@ -68,7 +84,7 @@ pub struct HttpClient(Arc<Shared>);
 struct Shared {
     options: HttpOptions,
     meter: Arc<WireMeter>,
-    pacer: Option<Arc<Pacer>>,
+    pacer: Arc<Pacer>,
     pool: Pool,
     tls: Tls,
     connections: AtomicU64,
@@ -78,7 +94,7 @@ impl HttpClient {
     /// A client with an empty pool.
     pub fn new(options: HttpOptions) -> Result<Self> {
         Ok(Self(Arc::new(Shared {
-            pacer: options.cap.map(|rate| Arc::new(Pacer::new(rate))),
+            pacer: Arc::new(Pacer::new(options.cap)),
             tls: Tls::new(options.extra_roots.clone()),
             options,
             meter: Arc::default(),
@@ -90,6 +106,11 @@ impl HttpClient {
     /// Bytes on the wire of all connections.
     pub fn meter(&self) -> &Arc<WireMeter> {
         &self.0.meter
+    }
+
+    /// The bound on the rate, to be looked at and changed while requests run.
+    pub fn cap(&self) -> Cap {
+        Cap(Arc::clone(&self.0.pacer))
     }
 
     /// Connections made so far.

@@ -3,6 +3,7 @@
 //! One task owns all state and makes all decisions; requests run beside it and report back. So nothing here
 //! needs a lock, and what happens next is always a function of what is known.
 
+mod atomic;
 mod attempts;
 mod flights;
 mod landing;
@@ -20,9 +21,10 @@ use self::flights::Flights;
 use self::progress::ProgressMeter;
 use super::{CopyOptions, Work};
 use crate::budget::Budget;
-use crate::control::{Controller, Limits, Observation, controller};
+use crate::control::{Controller, Limits, Observation, RequestPace, RetryBudget, controller};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Event, Failure, JobStarted, Progress, Summary};
+use crate::http::Cap;
 use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::record::Recorder;
@@ -49,6 +51,8 @@ pub(super) struct Flow {
     cancelled: watch::Receiver<bool>,
     recorder: Recorder,
     controller: Box<dyn Controller>,
+    pace: RequestPace,
+    retries: RetryBudget,
     budget: Budget,
     schedule: Schedule,
     objects: Objects,
@@ -88,11 +92,13 @@ impl Flow {
             recorder.keep_receipt(ReceiptWriter::create(path, head)?);
         }
         Ok(Self {
-            controller: controller(&options.wishes(), options.max_memory),
+            controller: controller(&options.wishes()?, options.max_memory),
+            pace: RequestPace::default(),
+            retries: RetryBudget::default(),
             budget: Budget::new(options.max_memory.bytes()),
             meter: ProgressMeter::new(clock, Arc::clone(opener.meter()), progress),
             schedule: Schedule::default(),
-            objects: Objects::default(),
+            objects: Objects::new(options.atomic),
             flights: Flights::new(clock),
             held: Vec::new(),
             seen: Observation::default(),
@@ -108,6 +114,11 @@ impl Flow {
             cancelled,
             recorder,
         })
+    }
+
+    /// The bound on the rate of all that the job opens.
+    pub(super) fn cap(&self) -> Cap {
+        self.opener.cap()
     }
 
     /// Runs the job to its end.
@@ -161,12 +172,17 @@ impl Flow {
             if self.listed && self.objects.is_empty() && self.flights.is_empty() {
                 return false;
             }
-            let room = !self.listed && self.objects.len() < WINDOW;
+            if self.listed && self.objects.all_staged() {
+                self.commit_together().await;
+                continue;
+            }
+            let room = !self.listed && (self.options.atomic || self.objects.len() < WINDOW);
             tokio::select! {
                 count = names.recv_many(&mut batch, 256), if room => {
                     self.listed = count == 0;
                     self.locate();
                     self.plan(&mut batch).await;
+                    self.check_collection().await;
                 }
                 Some(landed) = self.flights.next(), if !self.flights.is_empty() => {
                     self.landed(landed).await;
@@ -208,10 +224,14 @@ impl Flow {
                 self.schedule.take(&unit);
                 continue;
             };
+            if let Some(due) = self.pace.wait(self.clock.elapsed()) {
+                return Some(due.as_nanos() as u64);
+            }
             let Some(share) = self.budget.take(bytes, limits.concurrency) else {
                 self.hungry = self.budget.in_flight() >= limits.concurrency;
                 return None;
             };
+            self.pace.sent();
             self.objects.taken(&unit, wanted, now, &mut self.schedule);
             self.flights.start(unit, task, len, share, self.trace(&unit));
         }
@@ -276,6 +296,9 @@ impl Flow {
     /// Shows the controller what happened since it was last shown.
     fn observe(&mut self) -> u32 {
         let wire = self.opener.meter();
+        let now = self.clock.elapsed();
+        self.pace.observe(self.seen.succeeded, self.seen.busy, now);
+        self.retries.succeeded(self.seen.succeeded);
         let seen = Observation {
             in_flight: self.budget.in_flight() as u32,
             in_flight_bytes: self.flights.payload(),
@@ -284,7 +307,7 @@ impl Flow {
             hungry: self.hungry,
             ..std::mem::take(&mut self.seen)
         };
-        self.controller.observe(&seen, self.clock.elapsed());
+        self.controller.observe(&seen, now);
         seen.in_flight
     }
 
@@ -314,7 +337,10 @@ impl Flow {
         let sample = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, 0);
         self.recorder.sample(&sample);
         let total = self.objects.total().max(self.recorder.summary().objects_done);
-        let chosen = self.controller.explain();
+        let mut chosen = self.controller.explain();
+        if let Some(limit) = self.pace.learnt() {
+            chosen += &format!("; the service takes about {limit:.0} requests a second");
+        }
         let summary = self.recorder.finish(interrupted, total, self.meter.wire(), chosen).await?;
         match outcome {
             Err(error) if total == 0 => Err(error),
@@ -331,6 +357,9 @@ fn not_started(stop: &Failure) -> Failure {
 /// Refuses what cannot work before anything is touched.
 fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     Filter::new(&options.include, &options.exclude)?;
+    if options.atomic {
+        atomic::check(work, options)?;
+    }
     let mut streams = 0;
     let (sources, destination) = match work {
         Work::Copy { sources, destination } => (sources.iter().collect(), Some(destination)),

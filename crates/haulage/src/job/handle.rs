@@ -9,6 +9,7 @@ use super::flow::Flow;
 use super::{CopyOptions, Work};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Progress, Summary};
+use crate::http::Cap;
 
 /// Events that may wait for a listener before the job waits for it.
 const EVENTS: usize = 4096;
@@ -47,8 +48,9 @@ impl Job {
         let (sender, events) = self.listen.then(|| mpsc::channel(EVENTS)).unzip();
         let progress = Arc::new(Mutex::new(Progress::default()));
         let flow = Flow::new(self.work, self.options, sender, cancelled, Arc::clone(&progress))?;
+        let cap = flow.cap();
         let task = tokio::spawn(flow.run());
-        Ok(JobHandle { events, progress, cancel, task: Some(task), result: None })
+        Ok(JobHandle { events, progress, cancel, cap, task: Some(task), result: None })
     }
 }
 
@@ -58,6 +60,7 @@ pub struct JobHandle {
     events: Option<mpsc::Receiver<Event>>,
     progress: Arc<Mutex<Progress>>,
     cancel: watch::Sender<bool>,
+    cap: Cap,
     /// `None` once the result is taken in.
     task: Option<JoinHandle<Result<Summary>>>,
     result: Option<Result<Summary>>,
@@ -82,6 +85,11 @@ impl JobHandle {
     /// Stops at once: requests in flight are dropped, partial files removed, the summary says what was done.
     pub fn cancel(&self) {
         self.cancel.send_replace(true);
+    }
+
+    /// The bound on the rate on the wire, to be changed at any time.
+    pub fn cap(&self) -> &Cap {
+        &self.cap
     }
 
     /// A switch that cancels this job from elsewhere.

@@ -3,14 +3,17 @@
 mod flow;
 mod handle;
 mod plan;
+mod profile;
 
 use std::path::PathBuf;
 
 pub use handle::{Job, JobHandle};
 pub use plan::{PlanReport, plan};
+pub use profile::Profile;
 
 use crate::checksum::ChecksumMode;
 use crate::control::Wishes;
+use crate::error::Result;
 use crate::store::StoreOptions;
 use crate::units::ByteSize;
 
@@ -78,6 +81,11 @@ pub struct CopyOptions {
     pub max_memory: ByteSize,
     /// Replace or keep.
     pub overwrite: Overwrite,
+    /// Stage the blocks of all objects first and commit them together at the end, so that readers see all of the new
+    /// version or nothing of it. For object stores; each object then takes two requests at least.
+    pub atomic: bool,
+    /// Where the search for concurrency and block size begins: the name of a profile, or its file. See [`Profile`].
+    pub profile: Option<String>,
     /// Only names (below the source) that match one of these globs; all where empty.
     pub include: Vec<String>,
     /// No names that match one of these globs.
@@ -103,6 +111,8 @@ impl Default for CopyOptions {
             // Leaves room for code, stacks and socket buffers below 128 MiB in all.
             max_memory: ByteSize::mib(96),
             overwrite: Overwrite::IfDifferent,
+            atomic: false,
+            profile: None,
             include: Vec::new(),
             exclude: Vec::new(),
             record: None,
@@ -139,13 +149,18 @@ pub enum Work {
 
 impl CopyOptions {
     /// What the user wants of the controller.
-    pub(crate) fn wishes(&self) -> Wishes {
-        Wishes {
+    ///
+    /// # Errors
+    /// Where the profile cannot be read.
+    pub(crate) fn wishes(&self) -> Result<Wishes> {
+        let profile = self.profile.as_deref().map(Profile::load).transpose()?.unwrap_or_default();
+        Ok(Wishes {
+            start: profile.start(),
             concurrency: self.concurrency.fixed(),
             block_size: self.block_size.fixed(),
             single_put_max: self.single_put_max.fixed(),
             side_by_side: self.checksum == ChecksumMode::Md5,
-        }
+        })
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) async fn run(
     let Work::Copy { sources, destination } = work else {
         return Err(Error::new(ErrorKind::Usage, "copy", STDIO, "only a copy can have a stream"));
     };
-    let limits = limits(options);
+    let limits = limits(options)?;
     if sources[0] == STDIO {
         let to = opener.open(destination)?;
         return upload(tokio::io::stdin(), &to, options, &limits, clock).await;
@@ -56,14 +56,14 @@ pub(crate) async fn run(
 
 /// A stream is read in order, and what is ahead of its reader is held in memory. So its numbers do not follow the
 /// link: as many blocks as memory allows, of which the slowest link passes one in a while.
-pub(crate) fn limits(options: &CopyOptions) -> Limits {
+pub(crate) fn limits(options: &CopyOptions) -> Result<Limits> {
     const CONCURRENCY: usize = 64;
     const BLOCK: ByteSize = ByteSize::mib(1);
-    let wishes = options.wishes();
+    let wishes = options.wishes()?;
     let block = wishes.block_size.unwrap_or(BLOCK);
     let blocks = (options.max_memory.bytes() / block.bytes().max(1)) as usize;
     let concurrency = wishes.concurrency.unwrap_or(CONCURRENCY).min(blocks);
-    FixedController::new(concurrency, block, wishes.single_put_max).limits()
+    Ok(FixedController::new(concurrency, block, wishes.single_put_max).limits())
 }
 
 /// Reads to the end; a stream that fits one put is one, any other goes in blocks as they fill.

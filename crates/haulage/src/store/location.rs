@@ -8,7 +8,7 @@ use super::azure::{AzureAddress, AzureStore};
 use super::{LocalStore, MemoryStore, Store};
 use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::http::{HttpClient, HttpOptions, WireMeter};
+use crate::http::{Cap, HttpClient, HttpOptions, WireMeter};
 use crate::units::ByteRate;
 
 /// How to reach stores.
@@ -22,6 +22,8 @@ pub struct StoreOptions {
     pub stall_timeout: Duration,
     /// Bound on the rate on the wire, both directions together.
     pub cap: Option<ByteRate>,
+    /// Follow symbolic links below a local folder instead of leaving them out, wherever they lead.
+    pub follow_symlinks: bool,
 }
 
 impl Default for StoreOptions {
@@ -32,6 +34,7 @@ impl Default for StoreOptions {
             // Longer than any pause seen in a healthy service, shorter than a person's patience.
             stall_timeout: Duration::from_secs(30),
             cap: None,
+            follow_symlinks: false,
         }
     }
 }
@@ -114,6 +117,11 @@ impl StoreOpener {
         self.http.meter()
     }
 
+    /// The bound on the rate of everything opened here.
+    pub fn cap(&self) -> Cap {
+        self.http.cap()
+    }
+
     /// How the stores are reached.
     pub fn options(&self) -> &StoreOptions {
         &self.options
@@ -129,7 +137,9 @@ impl StoreOpener {
             Address::Memory { name, key } => Ok(Location { store: Arc::new(MemoryStore::named(&name)), key }),
             Address::Local(path) => {
                 let (root, key) = LocalStore::split(&path)?;
-                Ok(Location { store: Arc::new(LocalStore::new(root, self.buffers.clone())), key })
+                let store =
+                    LocalStore::new(root, self.buffers.clone()).following(self.options.follow_symlinks);
+                Ok(Location { store: Arc::new(store), key })
             }
             Address::Stdio => {
                 Err(Error::new(ErrorKind::Usage, "open", text, "standard input and output have no names"))

@@ -21,6 +21,7 @@ impl Flow {
         let twin = held.is_some() || self.flights.has_twin(&unit);
         // While another attempt is on its way, nothing is lost.
         let wait = error.filter(|_| !twin).and_then(|error| self.retry_wait(error, &unit));
+        let wait = wait.map(|wait| wait.max(self.retries.take(self.clock.elapsed())));
         self.recorder.count_attempt(error.map(Error::kind), wait.is_some());
         if self.recorder.wants_attempts() {
             self.recorder.attempt(landed.record(wait)).await;

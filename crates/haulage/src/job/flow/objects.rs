@@ -30,9 +30,29 @@ pub(super) struct Objects {
     bytes_total: u64,
     /// Payload that arrived, of ended objects and of those on their way.
     bytes_done: u64,
+    /// Where all are committed together: the commits that wait for the others.
+    staged: Option<Vec<Unit>>,
 }
 
 impl Objects {
+    /// None yet; `together` holds all commits back until they are released.
+    pub(super) fn new(together: bool) -> Self {
+        Self { staged: together.then(Vec::new), ..Self::default() }
+    }
+
+    /// Whether all there are wait for their commits.
+    pub(super) fn all_staged(&self) -> bool {
+        let waiting = |staged: &Vec<Unit>| !staged.is_empty() && staged.len() == self.by_id.len();
+        self.staged.as_ref().is_some_and(waiting)
+    }
+
+    /// Lets all commits go, and those to come too.
+    pub(super) fn release_commits(&mut self, schedule: &mut Schedule, now_ns: u64) {
+        for unit in self.staged.take().into_iter().flatten() {
+            schedule.push(Unit { queued_ns: now_ns, ..unit }, 0);
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
@@ -194,7 +214,11 @@ impl Objects {
             Then::Wait => {}
             Then::Steps(steps) => {
                 for step in steps {
-                    schedule.push(Unit { object: id, step, attempt: 1, queued_ns: now }, size);
+                    let unit = Unit { object: id, step, attempt: 1, queued_ns: now };
+                    match &mut self.staged {
+                        Some(staged) if step == Step::Commit => staged.push(unit),
+                        _ => schedule.push(unit, size),
+                    }
                 }
             }
             Then::Ranges => {

@@ -8,10 +8,16 @@ use crate::stage::plan::Existing;
 use crate::stage::transfer::with_retries;
 use crate::store::{ListRequest, Lister, ObjectMeta, Store};
 
+/// Keys that a walk may pass for each one that is asked for, and before the first, until asking is cheaper.
+const PASSED_EACH: u64 = 4;
+const PASSED_FIRST: u64 = 1000;
+
 /// Answers "what is at this key?" for keys that come in byte order.
 pub(super) struct Cursor {
     store: Arc<dyn Store>,
     way: Way,
+    /// A folder may hold far more than what comes: then each key is asked for, which costs no request.
+    may_ask: bool,
 }
 
 enum Way {
@@ -33,19 +39,22 @@ struct Merge {
     last_asked: String,
     /// Keys passed that nobody asked for.
     extras: Vec<String>,
+    /// Keys asked for, and keys passed.
+    asked: u64,
+    passed: u64,
+    /// Something there could not be listed: a link, or a folder that may not be read.
+    gaps: bool,
     out_of_order: bool,
 }
 
 impl Cursor {
     pub(super) fn unasked(store: Arc<dyn Store>) -> Self {
-        Self { store, way: Way::Unasked }
+        Self { store, way: Way::Unasked, may_ask: false }
     }
 
-    pub(super) fn asking(store: Arc<dyn Store>) -> Self {
-        Self { store, way: Way::Asking }
-    }
-
-    pub(super) async fn listing(store: Arc<dyn Store>, prefix: &str) -> Result<Self> {
+    /// Reads a list along; `extras` says that the keys that nobody asks for matter too.
+    pub(super) async fn listing(store: Arc<dyn Store>, prefix: &str, extras: bool) -> Result<Self> {
+        let may_ask = store.capabilities().local && !extras;
         let lister = store.list(ListRequest {
             prefix: prefix.to_owned(),
             hierarchical: false,
@@ -57,20 +66,23 @@ impl Cursor {
             last_there: String::new(),
             last_asked: String::new(),
             extras: Vec::new(),
+            asked: 0,
+            passed: 0,
+            gaps: false,
             out_of_order: false,
         };
         match merge.fill().await {
-            Ok(_) => Ok(Self { store, way: Way::Listing(merge) }),
+            Ok(_) => Ok(Self { store, way: Way::Listing(merge), may_ask }),
             // A token may allow writing and not listing. One that is wrong altogether is no such case.
             Err(error)
                 if error.kind() == ErrorKind::Permission
                     && error.service_code() != Some("AuthenticationFailed") =>
             {
-                Ok(Self { store, way: Way::Unknown })
+                Ok(Self { store, way: Way::Unknown, may_ask })
             }
             // A folder that is not there is empty; a container that is not there is an error.
             Err(error) if error.kind() == ErrorKind::NotFound && store.capabilities().local => {
-                Ok(Self { store, way: Way::Listing(merge) })
+                Ok(Self { store, way: Way::Listing(merge), may_ask })
             }
             Err(error) => Err(error),
         }
@@ -81,15 +93,7 @@ impl Cursor {
         match &mut self.way {
             Way::Unasked => Ok((Existing::Absent, Vec::new())),
             Way::Unknown => Ok((Existing::Unknown, Vec::new())),
-            Way::Asking => {
-                let found = with_retries!(trace => self.store.head(key, trace).await);
-                match found {
-                    Ok(meta) => Ok((Existing::Present(Box::new(meta)), Vec::new())),
-                    Err(error) if error.kind() == ErrorKind::NotFound => Ok((Existing::Absent, Vec::new())),
-                    // Let the object itself meet the trouble and report it.
-                    Err(_) => Ok((Existing::Unknown, Vec::new())),
-                }
-            }
+            Way::Asking => Ok((self.ask(key).await, Vec::new())),
             Way::Listing(merge) => {
                 let existing = merge.find(key).await?;
                 let extras = std::mem::take(&mut merge.extras);
@@ -97,8 +101,25 @@ impl Cursor {
                     self.way = Way::Unknown;
                     return Ok((Existing::Unknown, Vec::new()));
                 }
+                merge.asked += 1;
+                merge.passed += extras.len() as u64;
+                let crowded = merge.passed > PASSED_FIRST + PASSED_EACH * merge.asked;
+                if self.may_ask && (merge.gaps || crowded) {
+                    self.way = Way::Asking;
+                    return Ok((self.ask(key).await, Vec::new()));
+                }
                 Ok((existing, extras))
             }
+        }
+    }
+
+    async fn ask(&self, key: &str) -> Existing {
+        let found = with_retries!(trace => self.store.head(key, trace).await);
+        match found {
+            Ok(meta) => Existing::Present(Box::new(meta)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Existing::Absent,
+            // Let the object itself meet the trouble and report it.
+            Err(_) => Existing::Unknown,
         }
     }
 
@@ -116,7 +137,10 @@ impl Merge {
         while self.page.is_empty() {
             let lister = &mut self.lister;
             match with_retries!(trace => lister.next_page(trace).await)? {
-                Some(page) => self.page.extend(page.objects),
+                Some(page) => {
+                    self.gaps |= !page.problems.is_empty();
+                    self.page.extend(page.objects);
+                }
                 None => return Ok(false),
             }
         }

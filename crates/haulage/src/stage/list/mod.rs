@@ -225,11 +225,7 @@ impl Listing {
         if self.overwrite == Overwrite::Always && !verify {
             return Ok(Cursor::unasked(store));
         }
-        if store.capabilities().local && !verify {
-            // A folder may hold far more than what comes: ask for each file, it costs no request.
-            return Ok(Cursor::asking(store));
-        }
-        Cursor::listing(store, prefix).await
+        Cursor::listing(store, prefix, verify).await
     }
 
     /// Objects only at the destination matter where two sides are compared.

@@ -32,6 +32,11 @@ impl Pieces {
         if whole && size <= to.put_max {
             return Self::Whole;
         }
+        Self::in_blocks(size, limits, from, to)
+    }
+
+    /// In blocks or ranges, even where it would be one.
+    pub(crate) fn in_blocks(size: u64, limits: &Limits, from: &Capabilities, to: &Capabilities) -> Self {
         let (least, most) = bounds(size, from, to);
         Self::Blocks(limits.block_size.bytes().clamp(least, most))
     }

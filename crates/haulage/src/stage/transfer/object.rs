@@ -137,6 +137,8 @@ pub(crate) struct Object {
     whole_retries: u32,
     mode: ChecksumMode,
     content_md5: bool,
+    /// Staged first and committed with others, so that it never travels whole.
+    atomic: bool,
     pub(crate) overwrite: Overwrite,
     purpose: Purpose,
     /// Bound on what one block may hold.
@@ -169,6 +171,7 @@ impl Object {
             whole_retries: 0,
             mode: options.checksum,
             content_md5: options.content_md5,
+            atomic: options.atomic,
             overwrite: options.overwrite,
             purpose,
             memory: options.max_memory.bytes(),
@@ -184,7 +187,10 @@ impl Object {
             Purpose::Copy => self.choice,
             Purpose::Verify { .. } => MethodChoice::Auto,
         };
-        self.pieces = Pieces::of(self.pair.meta.size, limits, choice, &from, &to);
+        self.pieces = match self.atomic {
+            true => Pieces::in_blocks(self.pair.meta.size, limits, &from, &to),
+            false => Pieces::of(self.pair.meta.size, limits, choice, &from, &to),
+        };
     }
 
     /// What the two sides can do.
@@ -265,7 +271,8 @@ impl Object {
         cutter.resume(self.staged.iter().map(|id| id.range), self.memory);
         self.cutter = Some(cutter);
         self.ranges_checked = true;
-        Then::Ranges
+        // An empty object has no blocks to wait for.
+        if self.pair.meta.size == 0 { self.when_all_there() } else { Then::Ranges }
     }
 
     /// The next stretch to move or compare where one of `wanted` bytes is asked for, without taking it.

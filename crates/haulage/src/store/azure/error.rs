@@ -73,7 +73,9 @@ fn classify(
             .error(NotFound, "no such blob")
             .hint(format!("list what is there with: haul ls {}", asked.container)),
         (404, _) => asked.error(NotFound, "not found").hint("check the name of account, container and blob"),
-        (_, "ContainerAlreadyExists") => asked.error(Exists, "the container exists already"),
+        (_, "ContainerAlreadyExists") => asked
+            .error(Exists, "the container exists already")
+            .hint("nothing is left to do, or choose another name"),
         (_, "ContainerBeingDeleted") => asked
             .error(Service, "the container is still being deleted")
             .retry(Retry::Backoff)

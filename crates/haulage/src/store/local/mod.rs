@@ -39,6 +39,7 @@ pub struct LocalStore {
     buffers: BufferPool,
     readers: Readers,
     below: Below,
+    follow_symlinks: bool,
     /// Whether the root lies in memory: asked once, at the first use.
     in_memory: Arc<OnceLock<bool>>,
 }
@@ -51,8 +52,15 @@ impl LocalStore {
             buffers,
             readers: Readers::default(),
             below: Below::default(),
+            follow_symlinks: false,
             in_memory: Arc::default(),
         }
+    }
+
+    /// Whether a walk follows symbolic links; it does not unless told to.
+    #[must_use]
+    pub fn following(self, follow_symlinks: bool) -> Self {
+        Self { follow_symlinks, ..self }
     }
 
     /// Splits a path into the folder to open and the key within it. A folder, or a path that ends in `/`,
@@ -148,7 +156,7 @@ impl Store for LocalStore {
     }
 
     fn list(&self, request: ListRequest) -> Box<dyn Lister> {
-        Box::new(Walker::new(self.root.clone(), request))
+        Box::new(Walker::new(self.root.clone(), request, self.follow_symlinks))
     }
 
     async fn head(&self, key: &str, _trace: &Trace) -> Result<ObjectMeta> {

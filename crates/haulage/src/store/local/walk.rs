@@ -4,6 +4,7 @@
 //! of the folders on the way down are held.
 
 use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -30,8 +31,8 @@ pub(super) struct Walker {
 }
 
 impl Walker {
-    pub(super) fn new(root: PathBuf, request: ListRequest) -> Self {
-        Self { walk: Some(Walk { root, request, folders: Vec::new(), started: false }) }
+    pub(super) fn new(root: PathBuf, request: ListRequest, follow: bool) -> Self {
+        Self { walk: Some(Walk { root, request, follow, folders: Vec::new(), started: false }) }
     }
 }
 
@@ -55,9 +56,18 @@ impl Lister for Walker {
 struct Walk {
     root: PathBuf,
     request: ListRequest,
-    /// The folders on the way down, each with its entries still to come, last first.
-    folders: Vec<Vec<Entry>>,
+    /// Symbolic links are followed, wherever they lead.
+    follow: bool,
+    /// The folders on the way down.
+    folders: Vec<Folder>,
     started: bool,
+}
+
+struct Folder {
+    /// Entries still to come, last first.
+    entries: Vec<Entry>,
+    /// Device and inode, where links are followed: a folder that is on the way down already leads round.
+    identity: Option<(u64, u64)>,
 }
 
 struct Entry {
@@ -71,12 +81,12 @@ impl Walk {
     fn page(&mut self) -> Result<ListPage> {
         let mut page = ListPage::default();
         if !std::mem::replace(&mut self.started, true) {
-            let entries = self.read_folder(&self.root.clone(), "", &mut page.problems)?;
-            self.folders.push(entries);
+            let folder = self.read_folder(&self.root.clone(), "", &mut page.problems)?;
+            self.folders.push(folder);
         }
         while page.objects.len() + page.prefixes.len() + page.problems.len() < PAGE {
             let Some(folder) = self.folders.last_mut() else { break };
-            match folder.pop() {
+            match folder.entries.pop() {
                 None => drop(self.folders.pop()),
                 Some(entry) => self.visit(entry, &mut page),
             }
@@ -84,8 +94,9 @@ impl Walk {
         Ok(page)
     }
 
-    fn read_folder(&self, path: &Path, key: &str, problems: &mut Vec<Error>) -> Result<Vec<Entry>> {
-        let mut entries = read_folder(path, key, problems)?;
+    fn read_folder(&self, path: &Path, key: &str, problems: &mut Vec<Error>) -> Result<Folder> {
+        let identity = if self.follow { Some(self.identify(path)?) } else { None };
+        let mut entries = read_folder(path, key, self.follow, problems)?;
         let leftovers = self.request.leftovers;
         entries.retain(|entry| entry.folder || is_leftover(&entry.path) == leftovers);
         if leftovers {
@@ -93,7 +104,17 @@ impl Walk {
             let partial: HashSet<PathBuf> = entries.iter().map(|entry| entry.path.clone()).collect();
             entries.retain(|entry| !partial_of(&entry.path).is_some_and(|of| partial.contains(&of)));
         }
-        Ok(entries)
+        Ok(Folder { entries, identity })
+    }
+
+    /// Which folder this is; an error where it is one of those it lies in.
+    fn identify(&self, path: &Path) -> Result<(u64, u64)> {
+        let found = std::fs::metadata(shown(path)).map_err(|e| file::io("list", path, e))?;
+        let identity = (found.dev(), found.ino());
+        if self.folders.iter().any(|folder| folder.identity == Some(identity)) {
+            return Err(not_followed(path, "the link leads round, to a folder that it lies in"));
+        }
+        Ok(identity)
     }
 
     fn visit(&mut self, entry: Entry, page: &mut ListPage) {
@@ -105,9 +126,19 @@ impl Walk {
         }
         if !entry.folder {
             // A file that was removed since its folder was read was not there.
-            match std::fs::symlink_metadata(&entry.path) {
+            let found = match self.follow {
+                true => std::fs::metadata(&entry.path),
+                false => std::fs::symlink_metadata(&entry.path),
+            };
+            match found {
                 Ok(found) if found.is_file() => page.objects.push(file::meta(entry.key, &found)),
-                Ok(found) => page.problems.push(no_file(&entry.path, found.is_symlink())),
+                Ok(found) if found.is_symlink() => {
+                    page.problems.push(not_followed(&entry.path, "symbolic links are not followed"));
+                }
+                Ok(_) => page.problems.push(not_followed(&entry.path, "not a regular file")),
+                Err(_) if std::fs::symlink_metadata(&entry.path).is_ok_and(|found| found.is_symlink()) => {
+                    page.problems.push(not_followed(&entry.path, "the link leads nowhere"));
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => page.problems.push(file::io("list", &entry.path, error)),
             }
@@ -115,7 +146,7 @@ impl Walk {
             page.prefixes.push(entry.key);
         } else {
             match self.read_folder(&entry.path, &entry.key, &mut page.problems) {
-                Ok(entries) => self.folders.push(entries),
+                Ok(folder) => self.folders.push(folder),
                 Err(error) => page.problems.push(error),
             }
         }
@@ -123,10 +154,9 @@ impl Walk {
 }
 
 /// The entries of a folder, last first.
-fn read_folder(path: &Path, key: &str, problems: &mut Vec<Error>) -> Result<Vec<Entry>> {
-    let shown = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+fn read_folder(path: &Path, key: &str, follow: bool, problems: &mut Vec<Error>) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
-    for entry in std::fs::read_dir(shown).map_err(|e| file::io("list", path, e))? {
+    for entry in std::fs::read_dir(shown(path)).map_err(|e| file::io("list", path, e))? {
         let entry = entry.map_err(|e| file::io("list", path, e))?;
         let entry_path = path.join(entry.file_name());
         let name = entry.file_name();
@@ -134,7 +164,9 @@ fn read_folder(path: &Path, key: &str, problems: &mut Vec<Error>) -> Result<Vec<
             problems.push(not_utf8(&entry_path));
             continue;
         };
-        let folder = entry.file_type().map_err(|e| file::io("list", &entry_path, e))?.is_dir();
+        let kind = entry.file_type().map_err(|e| file::io("list", &entry_path, e))?;
+        let leads_to_folder = || std::fs::metadata(&entry_path).is_ok_and(|found| found.is_dir());
+        let folder = kind.is_dir() || (follow && kind.is_symlink() && leads_to_folder());
         let slash = if folder { "/" } else { "" };
         entries.push(Entry { key: format!("{key}{name}{slash}"), path: entry_path, folder });
     }
@@ -154,9 +186,12 @@ pub(super) fn partial_of(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(format!("{stem}{PARTIAL_SUFFIX}")))
 }
 
-/// Links are not followed: they may lead out of the tree, or round in it.
-fn no_file(path: &Path, link: bool) -> Error {
-    let cause = if link { "symbolic links are not followed" } else { "not a regular file" };
+fn shown(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+/// Links may lead out of the tree, or round in it, so that they are followed only when asked.
+fn not_followed(path: &Path, cause: &str) -> Error {
     Error::new(ErrorKind::Unsupported, "list", path.display().to_string(), cause)
         .hint("name the file itself as a source to copy it")
 }
@@ -166,7 +201,10 @@ mod tests {
     use super::*;
 
     async fn keys(root: &Path, request: ListRequest) -> (Vec<String>, Vec<String>, usize) {
-        let mut walker = Walker::new(root.to_path_buf(), request);
+        walk(Walker::new(root.to_path_buf(), request, false)).await
+    }
+
+    async fn walk(mut walker: Walker) -> (Vec<String>, Vec<String>, usize) {
         let (mut keys, mut prefixes, mut problems) = (Vec::new(), Vec::new(), 0);
         while let Some(page) = walker.next_page(&Trace::detached()).await.unwrap() {
             keys.extend(page.objects.into_iter().map(|object| object.key));
@@ -204,8 +242,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn links_are_followed_when_asked_but_not_round() {
+        use std::os::unix::fs::symlink;
+        let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        std::fs::write(dir.path().join("a/file"), "1").unwrap();
+        std::fs::write(elsewhere.path().join("far"), "2").unwrap();
+        symlink("..", dir.path().join("a/b/round")).unwrap();
+        symlink("nowhere", dir.path().join("a/broken")).unwrap();
+        symlink("file", dir.path().join("a/same")).unwrap();
+        symlink(elsewhere.path(), dir.path().join("away")).unwrap();
+        let walker = Walker::new(dir.path().to_path_buf(), ListRequest::default(), true);
+        let (found, _, problems) = walk(walker).await;
+        assert_eq!((found, problems), (vec!["a/file".into(), "a/same".into(), "away/far".into()], 2));
+    }
+
+    #[tokio::test]
     async fn a_missing_folder_is_named() {
-        let mut walker = Walker::new("/no/such/folder".into(), ListRequest::default());
+        let mut walker = Walker::new("/no/such/folder".into(), ListRequest::default(), false);
         let error = walker.next_page(&Trace::detached()).await.unwrap_err();
         assert_eq!((error.kind(), error.object_name()), (ErrorKind::NotFound, "/no/such/folder"));
     }

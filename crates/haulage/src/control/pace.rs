@@ -1,0 +1,242 @@
+//! How many requests a second a service takes, learnt from its refusals, and how many may be sent again. Pure.
+
+use std::time::Duration;
+
+/// A window of answers is judged after this many seconds, ...
+const WINDOW: f64 = 1.0;
+
+/// ... if there are this many of them.
+const ANSWERS_MIN: u32 = 20;
+
+/// From this share of refusals on the service is overloaded; with fewer, retries are cheaper than going slower.
+const REFUSED: f64 = 0.10;
+
+/// With a share below this the limit is tried upwards, ...
+const ACCEPTED: f64 = 0.03;
+
+/// ... by so much a window.
+const RAISE: f64 = 1.08;
+
+/// Refusals that do not fall below this part of what they were do not depend on how many are sent.
+const HELPED: f64 = 0.7;
+
+/// Seconds for which such refusals are then let be.
+const LET_BE: f64 = 30.0;
+
+/// With less than this part of the limit in use it holds nobody back, and is forgotten.
+const UNUSED: f64 = 0.5;
+
+/// Requests that may go at once after a pause, in seconds' worth.
+const BURST: f64 = 0.1;
+
+/// Bounds the requests a second where a service refuses more than so many.
+///
+/// A service that bounds the rate refuses what is above it. Sending what it accepted in the last second, and a little
+/// more each second, loses next to nothing. Refusals that go on whatever is sent are another matter: then it stands aside.
+#[derive(Debug, Default)]
+pub struct RequestPace {
+    /// Requests a second; `None` while nothing is known.
+    limit: Option<f64>,
+    /// Requests that may go now.
+    credit: f64,
+    /// When the credit was last counted, in seconds since the job began.
+    counted: f64,
+    window: Window,
+    /// The share that was refused before the limit was set.
+    on_trial: Option<f64>,
+    let_be_until: f64,
+    learnt: Option<f64>,
+}
+
+#[derive(Debug, Default)]
+struct Window {
+    began: f64,
+    accepted: u32,
+    refused: u32,
+}
+
+impl RequestPace {
+    /// Takes in how requests ended since the last call.
+    pub fn observe(&mut self, accepted: u32, refused: u32, now: Duration) {
+        let now = now.as_secs_f64();
+        self.window.accepted += accepted;
+        self.window.refused += refused;
+        let (seconds, answers) = (now - self.window.began, self.window.accepted + self.window.refused);
+        // A limit of a few a second must be judged too, only later.
+        if seconds < WINDOW || (answers < ANSWERS_MIN && seconds < 5.0 * WINDOW) {
+            return;
+        }
+        let Window { accepted, refused, .. } =
+            std::mem::replace(&mut self.window, Window { began: now, ..Window::default() });
+        if answers == 0 {
+            return;
+        }
+        let share = f64::from(refused) / f64::from(answers);
+        let taken = (f64::from(accepted) / seconds).max(1.0);
+        self.judge(share, taken, f64::from(answers) / seconds, now);
+    }
+
+    fn judge(&mut self, share: f64, taken: f64, sent: f64, now: f64) {
+        let Some(limit) = self.limit else {
+            if share >= REFUSED && now >= self.let_be_until {
+                (self.limit, self.on_trial) = (Some(taken), Some(share));
+                (self.credit, self.counted) = (0.0, now);
+            }
+            return;
+        };
+        if let Some(before) = self.on_trial.take()
+            && share > HELPED * before
+        {
+            (self.limit, self.let_be_until) = (None, now + LET_BE);
+            return;
+        }
+        self.limit = match share {
+            share if share >= REFUSED => Some(taken),
+            share if share > ACCEPTED => Some(limit),
+            _ if sent < UNUSED * limit => None,
+            _ => Some(limit * RAISE),
+        };
+        self.learnt = self.limit;
+    }
+
+    /// When the next request may go: `None` for now.
+    pub fn wait(&mut self, now: Duration) -> Option<Duration> {
+        let limit = self.limit?;
+        let now = now.as_secs_f64();
+        self.credit = (self.credit + (now - self.counted).max(0.0) * limit).min((limit * BURST).max(1.0));
+        self.counted = now;
+        (self.credit < 1.0).then(|| Duration::from_secs_f64(now + (1.0 - self.credit) / limit))
+    }
+
+    /// Notes that a request goes.
+    pub fn sent(&mut self) {
+        if self.limit.is_some() {
+            self.credit -= 1.0;
+        }
+    }
+
+    /// The requests a second that were found to be taken, if the service refused more.
+    pub fn learnt(&self) -> Option<f64> {
+        self.learnt
+    }
+}
+
+/// Retries that may go at once: a job's worth of requests in flight, all failed together.
+const RETRIES_AT_ONCE: f64 = 300.0;
+
+/// Retries a second that are always allowed: a service that comes back is noticed.
+const RETRIES_A_SECOND: f64 = 20.0;
+
+/// Retries that each success pays for.
+const RETRIES_A_SUCCESS: f64 = 0.5;
+
+/// The longest that a retry waits for its turn.
+const TURN_MAX: Duration = Duration::from_secs(20);
+
+/// One budget for all retries of a job, so that a service in trouble sees few of them instead of a storm.
+#[derive(Debug)]
+pub struct RetryBudget {
+    credit: f64,
+    counted: f64,
+}
+
+impl Default for RetryBudget {
+    fn default() -> Self {
+        Self { credit: RETRIES_AT_ONCE, counted: 0.0 }
+    }
+}
+
+impl RetryBudget {
+    /// Notes requests that ended well.
+    pub fn succeeded(&mut self, requests: u32) {
+        self.credit = (self.credit + RETRIES_A_SUCCESS * f64::from(requests)).min(RETRIES_AT_ONCE);
+    }
+
+    /// Takes one retry and says how long it has to wait for its turn.
+    pub fn take(&mut self, now: Duration) -> Duration {
+        let now = now.as_secs_f64();
+        let refill = (now - self.counted).max(0.0) * RETRIES_A_SECOND;
+        self.counted = now;
+        // However many wait, the longest turn bounds the debt.
+        let least = -TURN_MAX.as_secs_f64() * RETRIES_A_SECOND;
+        self.credit = ((self.credit + refill).min(RETRIES_AT_ONCE) - 1.0).max(least);
+        Duration::from_secs_f64((-self.credit / RETRIES_A_SECOND).max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends as fast as the pace allows, at most `eager` a second, to a service that takes `takes` a second and
+    /// refuses by chance a share of the rest. Gives the share refused in the last half, and requests taken a second.
+    fn play(takes: f64, by_chance: f64, eager: f64, seconds: u32) -> (f64, f64, Option<f64>) {
+        let mut pace = RequestPace::default();
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut room, mut taken, mut refused) = (0.0_f64, 0_u32, 0_u32);
+        let (mut accepted_now, mut refused_now) = (0, 0);
+        let ticks = seconds * 1000;
+        for tick in 0..ticks {
+            let now = Duration::from_millis(u64::from(tick));
+            room = (room + takes / 1000.0).min(takes / 10.0);
+            let tries = (eager / 1000.0) as u32 + u32::from(random.f64() < eager / 1000.0 % 1.0);
+            for _ in 0..tries {
+                if pace.wait(now).is_some() {
+                    break;
+                }
+                pace.sent();
+                let ok = room >= 1.0 && random.f64() >= by_chance;
+                if ok {
+                    room -= 1.0;
+                    accepted_now += 1;
+                } else {
+                    refused_now += 1;
+                }
+                if tick > ticks / 2 {
+                    taken += u32::from(ok);
+                    refused += u32::from(!ok);
+                }
+            }
+            if tick % 100 == 0 {
+                pace.observe(std::mem::take(&mut accepted_now), std::mem::take(&mut refused_now), now);
+            }
+        }
+        let half = f64::from(seconds) / 2.0;
+        (f64::from(refused) / f64::from(refused + taken), f64::from(taken) / half, pace.learnt())
+    }
+
+    #[test]
+    fn a_rate_that_the_service_bounds_is_found_and_kept() {
+        let (refused, taken, learnt) = play(200.0, 0.0, 5000.0, 60);
+        assert!(refused < 0.1, "{refused} were refused");
+        assert!(taken > 180.0, "{taken} a second");
+        assert!((170.0..260.0).contains(&learnt.unwrap()), "{learnt:?}");
+    }
+
+    #[test]
+    fn refusals_by_chance_slow_nobody_down() {
+        let (_, taken, learnt) = play(1e9, 0.3, 1000.0, 60);
+        assert!(taken > 650.0, "{taken} a second");
+        assert_eq!(learnt, None);
+    }
+
+    #[test]
+    fn a_service_without_refusals_knows_no_limit() {
+        let (refused, taken, learnt) = play(1e9, 0.0, 1000.0, 10);
+        assert!(refused.abs() < 1e-9 && taken > 990.0 && learnt.is_none());
+    }
+
+    #[test]
+    fn retries_are_free_at_first_then_paid_by_success_or_time() {
+        let mut budget = RetryBudget::default();
+        let now = Duration::from_secs(1);
+        assert!((0..300).all(|_| budget.take(now).is_zero()));
+        let waits: Vec<_> = (0..20).map(|_| budget.take(now)).collect();
+        assert!(waits.is_sorted() && waits[19] >= Duration::from_millis(900), "{waits:?}");
+        budget.succeeded(100);
+        assert!(budget.take(now).is_zero());
+        let longest = (0..10_000).map(|_| budget.take(now)).max();
+        assert_eq!(longest, Some(TURN_MAX), "nobody waits longer");
+        assert!(budget.take(Duration::from_secs(40)).is_zero());
+    }
+}

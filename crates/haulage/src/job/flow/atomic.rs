@@ -1,0 +1,79 @@
+//! Collection-level commit: the blocks of all objects are staged first, then all are committed in one short burst.
+
+use super::{Flow, not_started};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Failure;
+use crate::job::{CopyOptions, Work};
+use crate::store::Address;
+
+/// Objects that may be committed together: each is held in memory until then, at about 2 KiB.
+const OBJECTS_MAX: usize = 100_000;
+
+impl Flow {
+    /// Commits all objects, now that every block is there; none where one object has failed.
+    pub(super) async fn commit_together(&mut self) {
+        let failed = self.recorder.summary().objects_failed;
+        if failed == 0 {
+            self.objects.release_commits(&mut self.schedule, self.clock.now_ns());
+            return;
+        }
+        let cause = format!("not committed, because {failed} of its collection failed");
+        let failure = Failure {
+            kind: ErrorKind::Cancelled,
+            operation: "commit",
+            object: String::new(),
+            cause,
+            hint: Some(
+                "mend what failed and run the same command again: what is staged is not sent again".into(),
+            ),
+        };
+        self.objects.fail_waiting(&failure, &mut self.recorder, self.clock).await;
+    }
+
+    /// Stops before a collection is larger than can be held.
+    pub(super) async fn check_collection(&mut self) {
+        if self.options.atomic && self.stop.is_none() && self.objects.len() > OBJECTS_MAX {
+            let error = Error::new(
+                ErrorKind::Unsupported,
+                "copy",
+                "the collection",
+                format!("more than {OBJECTS_MAX} objects cannot be committed together"),
+            );
+            let failure = Failure::from(&error.hint("copy it in parts, or without --atomic"));
+            self.objects.fail_waiting(&not_started(&failure), &mut self.recorder, self.clock).await;
+            self.recorder.failure(failure.clone());
+            self.stop = Some(failure);
+        }
+    }
+}
+
+/// Refuses a destination where nothing can be staged unseen.
+pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
+    let destinations: Vec<&String> = match work {
+        Work::Copy { destination, .. } => vec![destination],
+        Work::CopyPairs(pairs) => pairs.iter().map(|(_, destination)| destination).collect(),
+        Work::Verify { .. } => Vec::new(),
+    };
+    for name in destinations {
+        if !matches!(Address::parse(name, &options.store)?, Address::Azure(_)) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "copy",
+                name,
+                "only an object store can commit a collection at once",
+            )
+            .hint("leave out --atomic; each file by itself appears at once and whole in any case"));
+        }
+    }
+    let streamed = matches!(work, Work::Copy { sources, .. } if sources.iter().any(|source| source == "-"));
+    if streamed {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "copy",
+            "-",
+            "a stream is one object: it appears at once in any case",
+        )
+        .hint("leave out --atomic"));
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! What was measured on the way to an endpoint, so that the next job begins where the last experiment ended.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::control::Start;
+use crate::error::{Error, ErrorKind, Result};
+use crate::units::ByteSize;
+
+/// A file of TOML, as `haul lab` writes it. Only where the search begins: the job goes on following the link.
+///
+/// What it says besides, such as when and on which link it was measured, is for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Profile {
+    /// Requests in flight.
+    pub concurrency: Option<usize>,
+    /// Size of blocks and ranges, such as `"1MiB"`.
+    pub block_size: Option<ByteSize>,
+    /// Objects up to this size travel in one request, such as `"4MiB"`.
+    pub single_put_max: Option<ByteSize>,
+}
+
+impl Profile {
+    /// Reads the profile of this name, or at this path: one that has a `/` or ends in `.toml`.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none, `Usage` where it is no profile.
+    pub fn load(name: &str) -> Result<Self> {
+        let path = path_of(name);
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Error::from_io("read the profile", &shown, error)
+                .hint("write the name of a profile that haul lab has written, or the path of its file")
+        })?;
+        let bad = |cause: String| {
+            Error::new(ErrorKind::Usage, "read the profile", &shown, cause).hint(
+                "concurrency = 32, block_size = \"1MiB\" and single_put_max = \"4MiB\", each if you like",
+            )
+        };
+        let profile: Self = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
+        let empty = |size: Option<ByteSize>| size.is_some_and(|size| size.bytes() == 0);
+        if profile.concurrency == Some(0) || empty(profile.block_size) {
+            return Err(bad("zero is too few".to_owned()));
+        }
+        Ok(profile)
+    }
+
+    pub(crate) fn start(&self) -> Start {
+        let Self { concurrency, block_size, single_put_max } = *self;
+        Start { concurrency, block_size, single_put_max }
+    }
+}
+
+/// `$XDG_CONFIG_HOME/haulage/profiles/NAME.toml`, or the file itself.
+fn path_of(name: &str) -> PathBuf {
+    if name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+        return PathBuf::from(name);
+    }
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base =
+        set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config"))).unwrap_or_default();
+    base.join("haulage/profiles").join(format!("{name}.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> Result<Profile> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("link.toml");
+        std::fs::write(&path, text).unwrap();
+        Profile::load(path.to_str().unwrap())
+    }
+
+    #[test]
+    fn a_profile_says_where_to_begin_and_may_say_more() {
+        let profile = load("concurrency = 48\nblock_size = \"1MiB\"\n[measured]\nlink = \"wan\"\n").unwrap();
+        assert_eq!(
+            profile,
+            Profile { concurrency: Some(48), block_size: Some(ByteSize::mib(1)), single_put_max: None }
+        );
+        assert_eq!(load("").unwrap(), Profile::default());
+    }
+
+    #[test]
+    fn what_is_no_profile_is_refused_with_a_hint() {
+        for bad in
+            ["concurrency = 0", "block_size = 8", "block_size = \"0B\"", "concurrency =", "concurrency = -1"]
+        {
+            let error = load(bad).unwrap_err();
+            assert_eq!(
+                (error.kind(), error.hint_text().is_some()),
+                (ErrorKind::Usage, true),
+                "{bad}: {error}"
+            );
+        }
+        assert_eq!(Profile::load("no/such.toml").unwrap_err().kind(), ErrorKind::NotFound);
+    }
+}
