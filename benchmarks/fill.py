@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 #: Requests sent before their answers are read.
@@ -10,13 +11,16 @@ BATCH = 500
 DONE = b"HTTP/1.1 201"
 
 
-def fill(url: str, container: str, sas: str, prefix: str, count: int) -> None:
+def fill(
+    url: str, container: str, sas: str, prefix: str, count: int, headers: Mapping[str, str] = {}
+) -> None:
     """Create ``count`` empty blobs below ``prefix``, about 50,000 a second."""
     where = urlsplit(url)
+    more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     head = f"PUT {where.path}/{container}/{prefix}"
     tail = (
         f"?{sas} HTTP/1.1\r\nHost: {where.netloc}\r\nx-ms-version: 2021-12-02\r\n"
-        "x-ms-blob-type: BlockBlob\r\nContent-Length: 0\r\n\r\n"
+        f"x-ms-blob-type: BlockBlob\r\n{more}Content-Length: 0\r\n\r\n"
     )
     with socket.create_connection((where.hostname or "", where.port or 80), 60) as line:
         for first in range(0, count, BATCH):

@@ -59,6 +59,8 @@ class Options(StoreOptions, total=False):
         second request.
     symlinks: ``"follow"`` copies what symbolic links below a folder lead to, wherever that is. Default
         ``"skip"``, with a warning for each: a link may lead out of the tree.
+    polite: Give way to other traffic on the link: slow down as soon as bytes queue on the way. Default
+        ``False``: a link is there to be used.
     profile: Where the search for concurrency and block size begins: the name of a profile that
         ``haul lab`` has written, or its file. Default none: it is found within seconds.
     max_memory: Bound on the bytes in flight in this process. Default 96 MiB: 128 MiB in all.
@@ -79,6 +81,7 @@ class Options(StoreOptions, total=False):
     content_md5: bool | None
     atomic: bool | None
     symlinks: Literal["skip", "follow"] | None
+    polite: bool | None
     profile: str | PathLike[str] | None
     max_memory: str | None
     overwrite: Literal["if-different", "always", "never"] | None

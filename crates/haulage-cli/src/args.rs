@@ -117,6 +117,9 @@ pub struct TransferArgs {
     /// Bound on the bytes in flight; the default keeps the whole process below 128 MiB
     #[arg(long, value_name = "SIZE", default_value = "96MiB", value_parser = value::size)]
     pub max_memory: ByteSize,
+    /// Give way to other traffic: slow down as soon as bytes queue on the way
+    #[arg(long)]
+    pub polite: bool,
     /// Begin with what haul lab has measured: the name of a profile, or its file
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
@@ -151,6 +154,7 @@ pub fn copy_options(transfer: &TransferArgs, select: SelectArgs, store: &StoreAr
         checksum: transfer.checksum,
         content_md5: transfer.content_md5,
         max_memory: transfer.max_memory,
+        polite: transfer.polite,
         profile: transfer.profile.clone(),
         include: select.include,
         exclude: select.exclude,

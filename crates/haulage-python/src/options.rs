@@ -63,6 +63,7 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "checksum" => options.checksum = one_of(&value, CHECKSUMS)?,
             "content_md5" => options.content_md5 = value.extract()?,
             "atomic" => options.atomic = value.extract()?,
+            "polite" => options.polite = value.extract()?,
             "profile" => options.profile = Some(value.extract::<Name>()?.0),
             "symlinks" => options.store.follow_symlinks = one_of(&value, SYMLINKS)?,
             "max_memory" => options.max_memory = unit(&value)?,

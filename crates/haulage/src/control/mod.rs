@@ -8,6 +8,7 @@ mod adaptive;
 mod fixed;
 mod pace;
 mod pieces;
+mod polite;
 mod search;
 #[cfg(test)]
 mod simulator;
@@ -17,6 +18,7 @@ use std::time::Duration;
 pub use adaptive::AdaptiveController;
 pub use fixed::FixedController;
 pub use pace::{RequestPace, RetryBudget};
+pub use polite::Politeness;
 
 use crate::units::ByteSize;
 

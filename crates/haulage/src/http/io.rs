@@ -55,6 +55,19 @@ impl Traffic {
         super::kernel::bytes_acked(self.socket).unwrap_or_else(|| self.written.load(Relaxed))
     }
 
+    /// How much longer bytes are under way than they were at best: they queue. `None` where the system does not say, or
+    /// nothing moved of late.
+    pub(super) fn queueing(&self) -> Option<Duration> {
+        let seen = super::kernel::round_trips(self.socket)?;
+        let micros = match (seen.sending, seen.receiving) {
+            // A download sends little: what it receives shows its way.
+            (_, Some(receiving)) if self.read.load(Relaxed) > self.written.load(Relaxed) => receiving,
+            (Some(sending), _) => sending,
+            (None, receiving) => receiving?,
+        };
+        Some(Duration::from_micros(u64::from(micros.saturating_sub(seen.least))))
+    }
+
     /// Whether all that was written has arrived and no answer has begun: it is the server's turn.
     pub(super) fn is_servers_turn(&self) -> bool {
         !self.answered() && self.acknowledged() >= self.written.load(Relaxed)

@@ -1,28 +1,82 @@
 //! What only the kernel knows of a connection.
 
+/// What the kernel says of a TCP connection, as `struct tcp_info` of linux/tcp.h has it. libc's structure ends early, so
+/// fields are read by their place: 8 single bytes, 24 words of 4, then words of 8.
+#[cfg(target_os = "linux")]
+struct TcpInfo([u8; 256], usize);
+
+#[cfg(target_os = "linux")]
+impl TcpInfo {
+    #[allow(unsafe_code)]
+    fn of(socket: std::os::fd::RawFd) -> Option<Self> {
+        let mut info = [0_u8; 256];
+        let mut len = info.len() as libc::socklen_t;
+        // SAFETY: `info` is a live buffer of `len` bytes and the kernel writes at most `len` of them.
+        // A descriptor that is no TCP socket, or closed, makes the call fail, nothing worse.
+        let status = unsafe {
+            libc::getsockopt(
+                socket,
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                info.as_mut_ptr().cast(),
+                &raw mut len,
+            )
+        };
+        (status == 0).then_some(Self(info, len as usize))
+    }
+
+    fn field<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        let Self(info, len) = self;
+        info[..*len].get(at..at + N)?.try_into().ok()
+    }
+
+    fn word(&self, number: usize) -> Option<u32> {
+        self.field(8 + 4 * number).map(u32::from_ne_bytes)
+    }
+
+    fn long(&self, at: usize) -> Option<u64> {
+        self.field(at).map(u64::from_ne_bytes)
+    }
+}
+
 /// Bytes that the peer has acknowledged since the connection began; `None` where the system
 /// does not say.
 ///
 /// The kernel may hold megabytes of a request. While they trickle over a slow link neither a
 /// write nor a read moves, yet the request is well: the acknowledgements tell.
 #[cfg(target_os = "linux")]
-#[allow(unsafe_code)]
 pub(super) fn bytes_acked(socket: std::os::fd::RawFd) -> Option<u64> {
-    // `tcpi_bytes_acked` of `struct tcp_info` in linux/tcp.h (since Linux 4.1): 8 single bytes, 24 words of
-    // 4 and 2 of 8 come before it. libc's structure ends earlier, so the field is read by its place.
-    const OFFSET: usize = 8 + 24 * 4 + 2 * 8;
-    const END: usize = OFFSET + 8;
-    let mut info = [0_u8; 256];
-    let mut len = info.len() as libc::socklen_t;
-    // SAFETY: `info` is a live buffer of `len` bytes and the kernel writes at most `len` of them.
-    // A descriptor that is no TCP socket, or closed, makes the call fail, nothing worse.
-    let status = unsafe {
-        libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut len)
-    };
-    if status != 0 || (len as usize) < END {
-        return None;
-    }
-    Some(u64::from_ne_bytes(info[OFFSET..END].try_into().ok()?))
+    // tcpi_bytes_acked, since Linux 4.1.
+    TcpInfo::of(socket)?.long(8 + 24 * 4 + 2 * 8)
+}
+
+/// Round trips of a connection, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RoundTrips {
+    /// Of late, as what was sent shows them; `None` where nothing was sent within a second.
+    pub(super) sending: Option<u32>,
+    /// Of late, as what was received shows them; `None` where nothing was received within a second.
+    pub(super) receiving: Option<u32>,
+    /// The least of the connection.
+    pub(super) least: u32,
+}
+
+/// How long bytes are under way; `None` where the system does not say.
+#[cfg(target_os = "linux")]
+pub(super) fn round_trips(socket: std::os::fd::RawFd) -> Option<RoundTrips> {
+    const LATE_MS: u32 = 1000;
+    let info = TcpInfo::of(socket)?;
+    // tcpi_last_data_sent, tcpi_last_data_recv, tcpi_rtt, tcpi_rcv_rtt; tcpi_min_rtt since Linux 4.6.
+    let sending = info.word(15).filter(|rtt| *rtt > 0 && info.word(9).is_some_and(|ms| ms < LATE_MS));
+    let receiving = info.word(21).filter(|rtt| *rtt > 0 && info.word(11).is_some_and(|ms| ms < LATE_MS));
+    let least = info.field(8 + 24 * 4 + 4 * 8 + 3 * 4).map(u32::from_ne_bytes)?;
+    Some(RoundTrips { sending, receiving, least })
+}
+
+/// This system does not say.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn round_trips(_socket: i32) -> Option<RoundTrips> {
+    None
 }
 
 /// Bytes that the peer has acknowledged; this system does not say.
@@ -49,5 +103,9 @@ mod tests {
         client.read_exact(&mut [0]).unwrap();
         assert_eq!(super::bytes_acked(client.as_raw_fd()).unwrap() - before, 1000);
         assert_eq!(super::bytes_acked(-1), None);
+        let found = super::round_trips(client.as_raw_fd()).unwrap();
+        let sending = found.sending.expect("it was sent just now");
+        assert!((1..1_000_000).contains(&found.least) && sending >= found.least, "{found:?}");
+        assert_eq!(super::round_trips(-1), None);
     }
 }

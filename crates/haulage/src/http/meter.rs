@@ -43,6 +43,15 @@ impl WireMeter {
         self.acknowledged.load(Ordering::Relaxed) + there
     }
 
+    /// How long bytes queue on their way, as the middle one of the connections in use tells; `None` where nobody knows.
+    pub fn queueing(&self) -> Option<Duration> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut delays: Vec<Duration> = open.iter().filter_map(|traffic| traffic.queueing()).collect();
+        drop(open);
+        delays.sort_unstable();
+        delays.get(delays.len() / 2).copied()
+    }
+
     /// Bytes moved, both directions, and the number of open connections, idle ones included.
     pub(super) fn moved(&self) -> (u64, usize) {
         (self.sent() + self.received(), self.connections.load(Ordering::Relaxed))

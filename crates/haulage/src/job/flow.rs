@@ -5,6 +5,7 @@
 
 mod atomic;
 mod attempts;
+mod check;
 mod flights;
 mod landing;
 mod objects;
@@ -21,17 +22,19 @@ use self::flights::Flights;
 use self::progress::ProgressMeter;
 use super::{CopyOptions, Work};
 use crate::budget::Budget;
-use crate::control::{Controller, Limits, Observation, RequestPace, RetryBudget, controller};
-use crate::error::{Error, ErrorKind, Result};
+use crate::control::{Controller, Limits, Observation, Politeness, RequestPace, RetryBudget, controller};
+use crate::error::Result;
 use crate::event::{Clock, Event, Failure, JobStarted, Progress, Summary};
 use crate::http::Cap;
 use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::list::{Filter, Listed, Listing};
+use crate::stage::plan::{Decision, Pair, decide};
 use crate::stage::record::Recorder;
 use crate::stage::schedule::{Next, Schedule, Unit};
 use crate::stage::stream;
 use crate::stage::transfer::{self, Held, Purpose};
-use crate::store::{Address, Phase, StoreOpener, Trace};
+use crate::store::{Phase, StoreOpener, Trace};
+use crate::units::ByteRate;
 
 use self::objects::Objects;
 
@@ -53,6 +56,8 @@ pub(super) struct Flow {
     controller: Box<dyn Controller>,
     pace: RequestPace,
     retries: RetryBudget,
+    /// Where the job shall give way to other traffic: how, and what the user allows at most.
+    politeness: Option<(Politeness, Option<ByteRate>)>,
     budget: Budget,
     schedule: Schedule,
     objects: Objects,
@@ -83,7 +88,7 @@ impl Flow {
             Work::Verify { stored, deep, .. } => ("verify", Purpose::Verify { stored: *stored, deep: *deep }),
             Work::Copy { .. } | Work::CopyPairs(_) => ("copy", Purpose::Copy),
         };
-        check(&work, &options)?;
+        check::check(&work, &options)?;
         let opener = StoreOpener::new(options.store.clone())?;
         let mut recorder = Recorder::new(operation, clock, listener, options.record.as_deref())?;
         if let Some(path) = &options.receipt {
@@ -95,6 +100,7 @@ impl Flow {
             controller: controller(&options.wishes()?, options.max_memory),
             pace: RequestPace::default(),
             retries: RetryBudget::default(),
+            politeness: options.polite.then(|| (Politeness::default(), options.store.cap)),
             budget: Budget::new(options.max_memory.bytes()),
             meter: ProgressMeter::new(clock, Arc::clone(opener.meter()), progress),
             schedule: Schedule::default(),
@@ -264,6 +270,7 @@ impl Flow {
                     self.objects.not_a_file(error, &mut self.recorder, self.clock).await;
                 }
                 Listed::Problem(error) => self.objects.problem(error, &mut self.recorder, self.clock).await,
+                Listed::Pair(pair) if self.passes(&pair) => self.objects.pass(&mut self.recorder),
                 Listed::Pair(pair) => {
                     let now = self.clock.now_ns();
                     let object = transfer::Object::new(*pair, self.purpose, &self.options, &limits, now);
@@ -276,6 +283,13 @@ impl Flow {
                 }
             }
         }
+    }
+
+    /// Whether an object is there already and nobody wants to hear of it: of millions it is most.
+    fn passes(&self, pair: &Pair) -> bool {
+        let Purpose::Copy = self.purpose else { return false };
+        let skipped = |pair| matches!(decide(pair, self.options.overwrite), Decision::Skip(_));
+        !self.recorder.wants_objects() && skipped(pair)
     }
 
     /// Shows the controller and the user how it goes.
@@ -307,6 +321,10 @@ impl Flow {
             hungry: self.hungry,
             ..std::mem::take(&mut self.seen)
         };
+        if let Some((politeness, most)) = &mut self.politeness {
+            let moving = self.meter.bits_per_second();
+            self.opener.cap().set(politeness.observe(wire.queueing(), moving, *most, now));
+        }
         self.controller.observe(&seen, now);
         seen.in_flight
     }
@@ -352,34 +370,6 @@ impl Flow {
 fn not_started(stop: &Failure) -> Failure {
     let cause = format!("not begun, because the job stopped: {}", stop.cause);
     Failure { operation: "copy", cause, ..stop.clone() }
-}
-
-/// Refuses what cannot work before anything is touched.
-fn check(work: &Work, options: &CopyOptions) -> Result<()> {
-    Filter::new(&options.include, &options.exclude)?;
-    if options.atomic {
-        atomic::check(work, options)?;
-    }
-    let mut streams = 0;
-    let (sources, destination) = match work {
-        Work::Copy { sources, destination } => (sources.iter().collect(), Some(destination)),
-        Work::Verify { source, destination, .. } => (vec![source], Some(destination)),
-        Work::CopyPairs(_) => (Vec::new(), None),
-    };
-    for name in sources.into_iter().chain(destination) {
-        streams += usize::from(Address::parse(name, &options.store)? == Address::Stdio);
-    }
-    let alone = matches!(work, Work::Copy { sources, .. } if sources.len() == 1);
-    if streams > 1 || (streams == 1 && !alone) {
-        return Err(Error::new(
-            ErrorKind::Usage,
-            "copy",
-            "-",
-            "- stands for one stream, alone with one other name",
-        )
-        .hint("haul cp - URL, or haul cp URL -"));
-    }
-    Ok(())
 }
 
 async fn sleep_until(wake: Option<u64>, clock: Clock) {

@@ -84,6 +84,8 @@ pub struct CopyOptions {
     /// Stage the blocks of all objects first and commit them together at the end, so that readers see all of the new
     /// version or nothing of it. For object stores; each object then takes two requests at least.
     pub atomic: bool,
+    /// Give way to other traffic on the link.
+    pub polite: bool,
     /// Where the search for concurrency and block size begins: the name of a profile, or its file. See [`Profile`].
     pub profile: Option<String>,
     /// Only names (below the source) that match one of these globs; all where empty.
@@ -112,6 +114,7 @@ impl Default for CopyOptions {
             max_memory: ByteSize::mib(96),
             overwrite: Overwrite::IfDifferent,
             atomic: false,
+            polite: false,
             profile: None,
             include: Vec::new(),
             exclude: Vec::new(),

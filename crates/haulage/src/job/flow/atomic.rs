@@ -1,10 +1,8 @@
 //! Collection-level commit: the blocks of all objects are staged first, then all are committed in one short burst.
 
 use super::{Flow, not_started};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 use crate::event::Failure;
-use crate::job::{CopyOptions, Work};
-use crate::store::Address;
 
 /// Objects that may be committed together: each is held in memory until then, at about 2 KiB.
 const OBJECTS_MAX: usize = 100_000;
@@ -45,35 +43,4 @@ impl Flow {
             self.stop = Some(failure);
         }
     }
-}
-
-/// Refuses a destination where nothing can be staged unseen.
-pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
-    let destinations: Vec<&String> = match work {
-        Work::Copy { destination, .. } => vec![destination],
-        Work::CopyPairs(pairs) => pairs.iter().map(|(_, destination)| destination).collect(),
-        Work::Verify { .. } => Vec::new(),
-    };
-    for name in destinations {
-        if !matches!(Address::parse(name, &options.store)?, Address::Azure(_)) {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "copy",
-                name,
-                "only an object store can commit a collection at once",
-            )
-            .hint("leave out --atomic; each file by itself appears at once and whole in any case"));
-        }
-    }
-    let streamed = matches!(work, Work::Copy { sources, .. } if sources.iter().any(|source| source == "-"));
-    if streamed {
-        return Err(Error::new(
-            ErrorKind::Usage,
-            "copy",
-            "-",
-            "a stream is one object: it appears at once in any case",
-        )
-        .hint("leave out --atomic"));
-    }
-    Ok(())
 }

@@ -82,6 +82,12 @@ impl Objects {
         id
     }
 
+    /// Counts an object that is skipped, and says no more of it.
+    pub(super) fn pass(&mut self, recorder: &mut Recorder) {
+        self.total += 1;
+        recorder.skipped();
+    }
+
     /// Decides anew in what pieces an object moves, before it does.
     pub(super) fn cut(&mut self, id: u64, limits: &Limits) {
         if let Some(it) = self.by_id.get_mut(&id) {

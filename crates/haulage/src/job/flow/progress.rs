@@ -10,6 +10,9 @@ use crate::http::WireMeter;
 /// The rate is taken over this long: steady enough to read, quick enough to show a change.
 const WINDOW_NS: u64 = 3_000_000_000;
 
+/// A polite job looks back this long: it must see what its last step has done.
+const POLITE_WINDOW_NS: u64 = 500_000_000;
+
 /// An object below this takes about as long as an empty one.
 const SMALL: u64 = 64 << 10;
 
@@ -61,6 +64,15 @@ impl ProgressMeter {
     pub(super) fn arrived_since_last(&mut self) -> u64 {
         let arrived = Arrived { there: self.wire.acknowledged(), here: self.wire.received() };
         arrived.since(std::mem::replace(&mut self.last_arrived, arrived))
+    }
+
+    /// The rate on the wire over the last second or so.
+    pub(super) fn bits_per_second(&self) -> f64 {
+        let Some((now, arrived, _)) = self.looks.back() else { return 0.0 };
+        let since = self.looks.iter().rev().find(|(then, ..)| then + POLITE_WINDOW_NS <= *now);
+        let Some((then, before, _)) = since.or(self.looks.front()) else { return 0.0 };
+        let seconds = now.saturating_sub(*then) as f64 / 1e9;
+        if seconds > 0.0 { arrived.since(*before) as f64 * 8.0 / seconds } else { 0.0 }
     }
 
     /// Takes a sample, and leaves it where the handle finds it.

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::pages::Pages;
 use crate::error::{ErrorKind, Result};
 use crate::stage::plan::Existing;
 use crate::stage::transfer::with_retries;
-use crate::store::{ListRequest, Lister, ObjectMeta, Store};
+use crate::store::{ListRequest, ObjectMeta, Store};
 
 /// Keys that a walk may pass for each one that is asked for, and before the first, until asking is cheaper.
 const PASSED_EACH: u64 = 4;
@@ -32,7 +33,7 @@ enum Way {
 }
 
 struct Merge {
-    lister: Box<dyn Lister>,
+    pages: Pages,
     page: VecDeque<ObjectMeta>,
     /// The last key seen on each side, to notice when one is out of order.
     last_there: String,
@@ -55,13 +56,9 @@ impl Cursor {
     /// Reads a list along; `extras` says that the keys that nobody asks for matter too.
     pub(super) async fn listing(store: Arc<dyn Store>, prefix: &str, extras: bool) -> Result<Self> {
         let may_ask = store.capabilities().local && !extras;
-        let lister = store.list(ListRequest {
-            prefix: prefix.to_owned(),
-            hierarchical: false,
-            ..ListRequest::default()
-        });
+        let request = ListRequest { prefix: prefix.to_owned(), ..ListRequest::default() };
         let mut merge = Merge {
-            lister,
+            pages: Pages::of(store.list(request)),
             page: VecDeque::new(),
             last_there: String::new(),
             last_asked: String::new(),
@@ -93,7 +90,7 @@ impl Cursor {
         match &mut self.way {
             Way::Unasked => Ok((Existing::Absent, Vec::new())),
             Way::Unknown => Ok((Existing::Unknown, Vec::new())),
-            Way::Asking => Ok((self.ask(key).await, Vec::new())),
+            Way::Asking => Ok((ask(&self.store, key).await, Vec::new())),
             Way::Listing(merge) => {
                 let existing = merge.find(key).await?;
                 let extras = std::mem::take(&mut merge.extras);
@@ -106,20 +103,10 @@ impl Cursor {
                 let crowded = merge.passed > PASSED_FIRST + PASSED_EACH * merge.asked;
                 if self.may_ask && (merge.gaps || crowded) {
                     self.way = Way::Asking;
-                    return Ok((self.ask(key).await, Vec::new()));
+                    return Ok((ask(&self.store, key).await, Vec::new()));
                 }
                 Ok((existing, extras))
             }
-        }
-    }
-
-    async fn ask(&self, key: &str) -> Existing {
-        let found = with_retries!(trace => self.store.head(key, trace).await);
-        match found {
-            Ok(meta) => Existing::Present(Box::new(meta)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Existing::Absent,
-            // Let the object itself meet the trouble and report it.
-            Err(_) => Existing::Unknown,
         }
     }
 
@@ -131,12 +118,21 @@ impl Cursor {
     }
 }
 
+async fn ask(store: &Arc<dyn Store>, key: &str) -> Existing {
+    let found = with_retries!(trace => store.head(key, trace).await);
+    match found {
+        Ok(meta) => Existing::Present(Box::new(meta)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Existing::Absent,
+        // Let the object itself meet the trouble and report it.
+        Err(_) => Existing::Unknown,
+    }
+}
+
 impl Merge {
     /// Sees to it that there is a next key; false at the end of the list.
     async fn fill(&mut self) -> Result<bool> {
         while self.page.is_empty() {
-            let lister = &mut self.lister;
-            match with_retries!(trace => lister.next_page(trace).await)? {
+            match self.pages.next().await? {
                 Some(page) => {
                     self.gaps |= !page.problems.is_empty();
                     self.page.extend(page.objects);

@@ -6,6 +6,7 @@
 
 mod cursor;
 mod filter;
+mod pages;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -17,6 +18,7 @@ use tokio::sync::mpsc;
 
 use self::cursor::Cursor;
 pub(crate) use self::filter::Filter;
+use self::pages::Pages;
 use super::plan::{Existing, Pair, Place};
 use super::transfer::{off_thread, with_retries};
 use crate::error::{Error, ErrorKind, Result};
@@ -176,13 +178,10 @@ impl Listing {
     async fn tree(&mut self, source: &Location, destination: &Location, verify: bool) -> Result<()> {
         let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
         let mut there = self.cursor(destination, &to, verify).await?;
-        let mut lister = source.store.list(ListRequest {
-            prefix: from.clone(),
-            hierarchical: false,
-            ..ListRequest::default()
-        });
+        let request = ListRequest { prefix: from.clone(), ..ListRequest::default() };
+        let mut pages = Pages::of(source.store.list(request));
         let mut any = false;
-        while let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
+        while let Some(page) = pages.next().await? {
             for problem in page.problems {
                 any = true;
                 let file = problem.kind() != ErrorKind::Unsupported;

@@ -102,6 +102,16 @@ impl Recorder {
         self.say(Event::Attempt(record)).await;
     }
 
+    /// Whether anybody wants to know of every object.
+    pub(crate) fn wants_objects(&self) -> bool {
+        self.listener.is_some() || self.receipt.is_some()
+    }
+
+    /// Counts an object that was skipped and of which nobody wants to know.
+    pub(crate) fn skipped(&mut self) {
+        self.summary.objects_skipped += 1;
+    }
+
     /// Keeps the end of an object.
     pub(crate) async fn object(&mut self, record: ObjectRecord) {
         let summary = &mut self.summary;
