@@ -11,23 +11,30 @@ use crate::units::ByteRate;
 /// Bytes may queue for so long: what a person on the telephone does not hear.
 const QUEUE_MAX: Duration = Duration::from_millis(25);
 
-/// The rate follows this often: a change needs a round trip and a little to be seen.
+/// The rate rises this often, ...
 const STEP: Duration = Duration::from_millis(200);
 
+/// ... and falls this often: round trips are known as a mean over the last few, which shows a change late.
+const STEP_DOWN: Duration = Duration::from_millis(600);
+
 /// With a queue the rate falls to this part, ...
-const LESS: f64 = 0.7;
+const LESS: f64 = 0.6;
 
 /// ... and without one it rises to this.
 const MORE: f64 = 1.08;
 
-/// Never below this: the job goes on, and sees when the link is free again.
+/// Never below this, nor below this part of the best rate that was seen: the job goes on, and where hardly a byte is sent no
+/// round trip tells that the link is free again.
 const LEAST: f64 = 64_000.0;
+const LEAST_PART: f64 = 1.0 / 30.0;
 
 /// Chooses the bound on the rate.
 #[derive(Debug, Default)]
 pub struct Politeness {
     /// Bits a second; `None` while nothing has queued.
     rate: Option<f64>,
+    /// The best that was seen.
+    best: f64,
     next: Duration,
 }
 
@@ -42,12 +49,14 @@ impl Politeness {
         now: Duration,
     ) -> Option<ByteRate> {
         if let Some(queueing) = queueing.filter(|_| now >= self.next) {
-            self.next = now + STEP;
+            self.next = now + if queueing > QUEUE_MAX { STEP_DOWN } else { STEP };
+            self.best = self.best.max(moving);
+            let least = LEAST.max(LEAST_PART * self.best);
             let most = most.map_or(f64::INFINITY, |most| most.bits() as f64);
             if queueing > QUEUE_MAX {
                 // What moves is what the link gives; a bound above it would hold nothing back.
-                let from = self.rate.map_or(moving, |rate| rate.min(moving.max(LEAST)));
-                self.rate = Some((LESS * from).clamp(LEAST, most.max(LEAST)));
+                let from = self.rate.map_or(moving, |rate| rate.min(moving));
+                self.rate = Some((LESS * from).max(least).min(most));
             } else if let Some(rate) = self.rate {
                 // A bound that is not reached says nothing of the link.
                 let used = moving > 0.5 * rate;
@@ -121,6 +130,6 @@ mod tests {
         let (queueing, now) = bound(0, 1);
         assert_eq!(politeness.observe(queueing, 1e6, most, now), most);
         let (queueing, now) = bound(80, 2);
-        assert_eq!(politeness.observe(queueing, 1e6, most, now).map(ByteRate::bits), Some(700_000));
+        assert_eq!(politeness.observe(queueing, 1e6, most, now).map(ByteRate::bits), Some(600_000));
     }
 }
