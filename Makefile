@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers help
+.PHONY: build demo test test-rust test-python check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -13,6 +13,7 @@ STAMPS := build/stamps
 BIN := .venv/bin
 RCLONE_VERSION := v1.76.0
 VERSITYGW_VERSION := v1.8.0
+CARGO_DENY_VERSION := 0.20.2
 
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
@@ -22,6 +23,8 @@ help:
 	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
 	@echo "make check   format, lint, types, stubs, import rules, documents"
 	@echo "make campaign  kills, cuts and flips at random moments, then every byte compared"
+	@echo "make fuzz    every parser against bytes of others: SECONDS=600 for each, ARGS=lists for one"
+	@echo "make audit   licenses, sources and known holes of what we depend on"
 	@echo "make bench   the benchmarks against two movers; bench-peers: against all, for hours"
 
 build: $(STAMPS)/engine
@@ -100,6 +103,20 @@ bench-peers: build peers peers-bench $(STAMPS)/demo
 # Kills, cuts, flips, stalls and refusals at random moments, and a look at every byte afterwards; ARGS=--list.
 campaign: build peers
 	$(BIN)/python tests/campaign.py $(ARGS)
+
+# SANITIZER=address watches memory too, and needs a nightly. Apart from target/: every crate is built with coverage.
+fuzz:
+	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz sh scripts/fuzz.sh $(SECONDS) $(ARGS)
+
+SECONDS ?= 600
+
+# Not in check: the tool takes five minutes to build, and the list of holes comes from GitHub.
+audit: build/bin/cargo-deny
+	@sh scripts/audit.sh $<
+
+build/bin/cargo-deny:
+	cargo install --quiet --locked --root build --target-dir build/cargo-deny cargo-deny@$(CARGO_DENY_VERSION)
+	@rm -rf build/cargo-deny
 
 # What the machine takes for the bytes alone, without any mover: compare with what haul takes.
 bench-floor: build/floor

@@ -24,6 +24,9 @@ mod api;
 mod auth;
 mod config;
 mod fault;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 mod link;
 mod request;
 mod server;

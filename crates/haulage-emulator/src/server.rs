@@ -190,7 +190,7 @@ where
     }
 }
 
-async fn serve<S>(stream: S, service: Arc<Service>, connection: &Arc<Connection>)
+pub(crate) async fn serve<S>(stream: S, service: Arc<Service>, connection: &Arc<Connection>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

@@ -133,7 +133,8 @@ pub async fn disk_usage(url: &str, options: &StoreOptions) -> Result<Usage> {
     while let Some(page) = listing.next_page().await? {
         usage.problems.extend(page.problems.iter().map(Failure::from));
         usage.objects += page.objects.len() as u64;
-        usage.bytes += page.objects.iter().map(|object| object.size).sum::<u64>();
+        // A list may claim any size.
+        usage.bytes = page.objects.iter().fold(usage.bytes, |sum, object| sum.saturating_add(object.size));
     }
     Ok(usage)
 }

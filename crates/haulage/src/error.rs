@@ -167,8 +167,8 @@ impl Error {
         Self(Box::new(Inner {
             kind,
             operation,
-            object: without_signature(object.into()),
-            cause: without_signature(cause.into()),
+            object: without_secrets(object.into()),
+            cause: without_secrets(cause.into()),
             hint: None,
             retry: Retry::Never,
             status: None,
@@ -200,7 +200,7 @@ impl Error {
     /// Adds what the user can do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(without_signature(hint.into()));
+        self.0.hint = Some(without_secrets(hint.into()));
         self
     }
 
@@ -229,7 +229,7 @@ impl Error {
     /// Replaces the object, where a caller knows its name better than the layer below.
     #[must_use]
     pub fn object(mut self, object: impl Into<String>) -> Self {
-        self.0.object = without_signature(object.into());
+        self.0.object = without_secrets(object.into());
         self
     }
 
@@ -272,6 +272,31 @@ impl Error {
     pub fn service_code(&self) -> Option<&str> {
         self.0.service_code.as_deref()
     }
+}
+
+/// The text without signatures and passwords.
+fn without_secrets(text: String) -> String {
+    without_user(without_signature(text))
+}
+
+/// The text without who stands before the host of a URL: `://user:password@`.
+fn without_user(text: String) -> String {
+    const MARK: &str = "://";
+    let mut clean = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(MARK) {
+        let (before, after) = rest.split_at(at + MARK.len());
+        clean.push_str(before);
+        let end = after.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(after.len());
+        rest = match after[..end].rfind('@') {
+            Some(host) => {
+                clean.push_str("REDACTED");
+                &after[host..]
+            }
+            None => after,
+        };
+    }
+    if clean.is_empty() { text } else { clean + rest }
 }
 
 /// The text without what may be the signature of a SAS: users paste URLs where they do not belong, and
@@ -348,6 +373,14 @@ mod tests {
         assert!(said.contains("&sp=r") && said.contains("` is wrong") && said.contains(" here"), "{said}");
         let plain = Error::new(ErrorKind::Usage, "open", "signal=1.nc", "no");
         assert_eq!(plain.object_name(), "signal=1.nc");
+    }
+
+    #[test]
+    fn no_password_is_ever_told() {
+        let cause = "ftp://u@h, and http://host/a@b://u:hunter2@h stay apart";
+        let error = Error::new(ErrorKind::Usage, "open", "ftp://me:hunter2@host/a@b", cause);
+        assert_eq!(error.object_name(), "ftp://REDACTED@host/a@b");
+        assert_eq!(error.cause(), "ftp://REDACTED@h, and http://host/a@b://REDACTED@h stay apart");
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub mod checksum;
 pub mod control;
 pub mod error;
 pub mod event;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod generate;
 pub mod http;
 pub mod job;

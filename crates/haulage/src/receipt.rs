@@ -4,7 +4,7 @@
 //! checksums and times, never a credential.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
+use std::io::{BufRead, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -158,14 +158,19 @@ pub(crate) fn is_receipt(path: &Path) -> bool {
 /// `Integrity` where the end is missing or tells of another number of objects: somebody has cut or changed it.
 pub(crate) fn read(path: &Path) -> Result<Vec<ReceiptObject>> {
     let name = path.display().to_string();
+    let file = File::open(path).map_err(|e| Error::from_io("read the receipt", &name, e))?;
+    read_lines(BufReader::new(file), &name)
+}
+
+/// The objects of a receipt called `name`, from its lines.
+pub(crate) fn read_lines(lines: impl BufRead, name: &str) -> Result<Vec<ReceiptObject>> {
     let broken = |cause: String| {
-        Error::new(ErrorKind::Integrity, "read the receipt", &name, cause)
+        Error::new(ErrorKind::Integrity, "read the receipt", name, cause)
             .hint("make a new one: run the copy again with --receipt")
     };
-    let file = File::open(path).map_err(|e| Error::from_io("read the receipt", &name, e))?;
     let (mut objects, mut end) = (Vec::new(), None);
-    for (number, text) in BufReader::new(file).lines().enumerate() {
-        let text = text.map_err(|e| Error::from_io("read the receipt", &name, e))?;
+    for (number, text) in lines.lines().enumerate() {
+        let text = text.map_err(|e| Error::from_io("read the receipt", name, e))?;
         if end.is_some() {
             return Err(broken(format!("line {} comes after the end", number + 1)));
         }
@@ -176,9 +181,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<ReceiptObject>> {
             _ => return Err(broken(format!("line {} is out of place", number + 1))),
         }
     }
-    let bytes = objects.iter().map(|object: &ReceiptObject| object.size_bytes).sum();
+    let sizes = objects.iter().map(|object: &ReceiptObject| object.size_bytes);
+    // One that adds up to more than there are numbers was not written by us.
+    let bytes = sizes.fold(Some(0_u64), |sum, size| sum?.checked_add(size));
     match end {
-        Some(end) if (end.objects, end.bytes) == (objects.len() as u64, bytes) => {}
+        Some(end) if (end.objects, Some(end.bytes)) == (objects.len() as u64, bytes) => {}
         Some(_) => return Err(broken("lines are missing or were changed".to_owned())),
         None => return Err(broken("its end is missing".to_owned())),
     }
@@ -229,6 +236,16 @@ mod tests {
         assert!(is_receipt(&path));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_eq!(read(&path).unwrap(), [object("a\n\"", 1), object("b", 3)]);
+    }
+
+    #[test]
+    fn sizes_that_add_up_beyond_all_numbers_are_refused() {
+        let objects = [object("a", u64::MAX), object("b", 1)].map(ReceiptLine::Object);
+        let end = ReceiptLine::End(ReceiptEnd { objects: 2, ..ReceiptEnd::default() });
+        let lines = [ReceiptLine::Receipt(head())].into_iter().chain(objects).chain([end]);
+        let text: Vec<String> = lines.map(|line| serde_json::to_string(&line).unwrap()).collect();
+        let error = read_lines(text.join("\n").as_bytes(), "receipt").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Integrity);
     }
 
     #[test]

@@ -149,7 +149,9 @@ impl ByteRate {
 
     /// The time that `size` takes at this rate; `None` at rate zero.
     pub fn time_for(self, size: ByteSize) -> Option<Duration> {
-        (self.0 > 0).then(|| Duration::from_secs_f64(size.bytes() as f64 / self.bytes_per_second()))
+        let seconds = size.bytes() as f64 / self.bytes_per_second();
+        // At a bit a second the largest sizes take longer than any duration.
+        (self.0 > 0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
     }
 }
 
@@ -277,6 +279,12 @@ mod tests {
         assert_eq!(format_duration(Duration::from_micros(290)), "290 us");
         assert_eq!(format_duration(Duration::from_millis(340)), "340 ms");
         assert_eq!(format_duration(Duration::from_secs(200)), "3 m 20 s");
+    }
+
+    #[test]
+    fn the_largest_size_takes_its_time_at_the_lowest_rate() {
+        let time = |bits| ByteRate::bits_per_second(bits).time_for(ByteSize::new(u64::MAX));
+        assert_eq!((time(0), time(1)), (None, Some(Duration::MAX)));
     }
 
     proptest! {

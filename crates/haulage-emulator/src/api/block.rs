@@ -22,7 +22,7 @@ use crate::wire::upload::Upload;
 use crate::wire::xml::{DECLARATION, Escaped, Search, parse_block_list};
 
 /// The most that one block may hold: 4,000 MiB.
-const LARGEST_BLOCK: u64 = 4_000 << 20;
+pub(super) const LARGEST_BLOCK: u64 = 4_000 << 20;
 const MOST_BLOCKS: usize = 50_000;
 /// The service keeps twice as many uncommitted ones.
 const MOST_STAGED: usize = 100_000;

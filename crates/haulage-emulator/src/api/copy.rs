@@ -3,7 +3,7 @@
 use http::StatusCode;
 use http::Uri;
 
-use super::block::{check_id, stage};
+use super::block::{LARGEST_BLOCK, check_id, stage};
 use super::condition::Conditions;
 use super::headers::{metadata, set, written};
 use super::read::within;
@@ -12,7 +12,8 @@ use crate::request::{Call, Operation};
 use crate::service::Service;
 use crate::store::{Blob, Part};
 use crate::wire::error::{
-    Answer, CANNOT_VERIFY_COPY_SOURCE, INVALID_HEADER_VALUE, NOT_IMPLEMENTED, ServiceError,
+    Answer, CANNOT_VERIFY_COPY_SOURCE, INVALID_HEADER_VALUE, NOT_IMPLEMENTED, REQUEST_BODY_TOO_LARGE,
+    ServiceError,
 };
 use crate::wire::time::Stamp;
 use crate::wire::upload::Sums;
@@ -56,6 +57,9 @@ pub(super) async fn put_block(service: &Service, call: &Call<'_>) -> Reply {
     };
     let range = range.unwrap_or(0..source.size);
     let len = range.end - range.start;
+    if len > LARGEST_BLOCK {
+        return Err(REQUEST_BODY_TOO_LARGE.detail("MaxLimit", LARGEST_BLOCK.to_string()));
+    }
     let copied = service.store.assemble(vec![Part { data: source.data, range }]).await;
     let data = copied.map_err(|error| ServiceError::internal(&error))?;
     stage(service, call, id, len, data).await?;

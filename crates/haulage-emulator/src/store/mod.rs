@@ -115,6 +115,18 @@ pub(crate) trait Store: Send + Sync {
     }
 }
 
+/// The paths of a blob for `fuzz`.
+#[cfg(fuzzing)]
+pub(crate) fn files(name: &str) -> Vec<std::path::PathBuf> {
+    path::nested(name).into_iter().chain([path::flat(name)]).collect()
+}
+
+/// The blob of a path for `fuzz`.
+#[cfg(fuzzing)]
+pub(crate) fn name_of_file(file: &std::path::Path) -> Option<String> {
+    path::decode(file)
+}
+
 /// Opens the store of this kind.
 pub(crate) fn open(kind: &StoreKind, seed: u64) -> Result<Box<dyn Store>> {
     Ok(match kind {

@@ -54,7 +54,9 @@ impl Crc64 {
 
     /// Reads the 16 hexadecimal digits that [`fmt::Display`] writes.
     pub fn from_hex(text: &str) -> Option<Self> {
-        (text.len() == 16).then(|| u64::from_str_radix(text, 16).ok().map(Self))?
+        // The standard library takes a sign as well.
+        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        u64::from_str_radix(text, 16).ok().filter(|_| digits).map(Self)
     }
 }
 
@@ -137,6 +139,11 @@ mod tests {
     fn check_values_are_the_published_ones() {
         assert_eq!(Crc64::of(b"123456789").to_u64(), 0xAE8B_1486_0A79_9888);
         assert_eq!(Crc64::of(b""), Crc64::EMPTY);
+    }
+
+    #[test]
+    fn a_sign_is_no_digit() {
+        assert_eq!(Crc64::from_hex("+0000000000000ff"), None);
     }
 
     proptest! {

@@ -49,7 +49,11 @@ impl Origin {
                 let (host, port) =
                     rest.split_once(']').ok_or_else(|| wrong("an open bracket is not closed"))?;
                 host.parse::<Ipv6Addr>().map_err(|_| wrong("not an IPv6 address"))?;
-                (host, port.strip_prefix(':'))
+                let after = port.strip_prefix(':');
+                if after.is_none() && !port.is_empty() {
+                    return Err(wrong("more than a port follows the address"));
+                }
+                (host, after)
             }
             None => match authority.split_once(':') {
                 Some((host, port)) => (host, Some(port)),
@@ -142,9 +146,14 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_and_passwords_are_not_repeated() {
-        for (scheme, authority) in
-            [("ftp", "a"), ("http", ""), ("http", "a:b"), ("http", "[::1"), ("http", "a b")]
-        {
+        for (scheme, authority) in [
+            ("ftp", "a"),
+            ("http", ""),
+            ("http", "a:b"),
+            ("http", "[::1"),
+            ("http", "[::1]a.b"),
+            ("http", "a b"),
+        ] {
             assert_eq!(Origin::parse(scheme, authority).unwrap_err().kind(), ErrorKind::Usage, "{authority}");
         }
         let error = Origin::parse("https", "me:hunter2@host").unwrap_err();

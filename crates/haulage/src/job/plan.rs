@@ -97,7 +97,8 @@ impl PlanReport {
         let size = pair.meta.size;
         let (from, to) = (pair.source.store.capabilities(), pair.destination.store.capabilities());
         let pieces = Pieces::of(size, limits, options.method, &from, &to);
-        self.bytes += size;
+        // Sizes come from outside: a list may claim any.
+        self.bytes = self.bytes.saturating_add(size);
         // Each remote side sees every piece; a remote destination sees the commit of the blocks too.
         let remote_sides = u64::from(!from.local) + u64::from(!to.local);
         self.requests += pieces.count(size) * remote_sides;
@@ -115,7 +116,7 @@ impl PlanReport {
     /// Bytes at the link's rate, or rounds of requests at the round trip, whichever is longer.
     fn estimate(&mut self) {
         let rounds = self.requests.div_ceil(u64::from(self.concurrency.max(1)));
-        let waiting = Duration::from_nanos(self.round_trip_ns.unwrap_or(0) * rounds);
+        let waiting = Duration::from_nanos(self.round_trip_ns.unwrap_or(0).saturating_mul(rounds));
         for mbit in RATES_MBIT {
             let rate = ByteRate::bits_per_second(mbit * 1_000_000);
             let sending = rate.time_for(ByteSize::new(self.bytes)).unwrap_or_default();

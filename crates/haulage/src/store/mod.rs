@@ -19,6 +19,9 @@ use async_trait::async_trait;
 pub(crate) use block::join;
 pub use block::{BlockId, BlockRange, Kept};
 pub use local::LocalStore;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use local::fuzz as local_fuzz;
 pub use location::{Address, Location, StoreOpener, StoreOptions};
 pub use memory::MemoryStore;
 pub use payload::Payload;

@@ -77,7 +77,8 @@ impl Objects {
     pub(super) fn add(&mut self, object: Object) -> u64 {
         let id = self.total;
         self.total += 1;
-        self.bytes_total += object.pair.meta.size;
+        // A list may claim any size.
+        self.bytes_total = self.bytes_total.saturating_add(object.pair.meta.size);
         self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None });
         id
     }
@@ -250,7 +251,7 @@ impl Objects {
         let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Equal);
         if !moved {
             // What did not arrive is no longer awaited.
-            self.bytes_total -= object.pair.meta.size;
+            self.bytes_total = self.bytes_total.saturating_sub(object.pair.meta.size);
             self.bytes_done -= object.bytes_done;
         }
         let record = ObjectRecord {

@@ -40,7 +40,10 @@ impl Endpoint {
     /// Reads `https://host[:port][/account]`. Where the URL does not name the account, `account` does.
     pub(super) fn parse(url: &str, account: Option<&str>) -> Result<Self> {
         let wrong = |why: &str| {
-            let shown = url.split(['?', '@']).next().unwrap_or_default();
+            let shown = url.split('?').next().unwrap_or_default();
+            // Before the host may stand a password.
+            let shown =
+                if shown.contains("://") { shown } else { shown.rsplit('@').next().unwrap_or_default() };
             Error::new(ErrorKind::Usage, "open", shown, why)
                 .hint("write the endpoint as https://host[:port][/account]")
         };
@@ -50,6 +53,9 @@ impl Endpoint {
         let path = path.trim_end_matches('/');
         if path.contains(['/', '?', '#']) {
             return Err(wrong("more than an account follows the host"));
+        }
+        if ![path, account.unwrap_or_default()].into_iter().all(is_account) {
+            return Err(wrong("not an account's name"));
         }
         if !path.is_empty() {
             return Ok(Self { origin, account: path.to_owned(), path_style: true });
@@ -90,6 +96,12 @@ impl fmt::Display for Endpoint {
         write!(f, "{}", self.origin)?;
         if self.path_style { write!(f, "/{}", self.account) } else { Ok(()) }
     }
+}
+
+/// Whether this can stand in a URL and in what is signed as it is. Empty counts: it is looked for elsewhere.
+fn is_account(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    name.bytes().all(plain) && !matches!(name, "." | "..")
 }
 
 fn account_of_host(origin: &Origin) -> Option<&str> {
@@ -183,6 +195,9 @@ impl AzureAddress {
                         "hosts other than ACCOUNT.blob.core.windows.net take the account first: https://host/account/container",
                     ));
                 }
+                if !is_account(account) {
+                    return Err(wrong("not an account's name"));
+                }
                 (account.to_owned(), path)
             }
         };
@@ -223,7 +238,9 @@ fn check_container(name: &str, text: &str) -> Result<()> {
     if special || (name.len() <= 63 && name.bytes().all(plain)) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Usage, "open", text, format!("`{name}` is no container name"))
+    // Before an `@` may stand a password that belongs nowhere.
+    let shown = name.rsplit('@').next().unwrap_or_default();
+    Err(Error::new(ErrorKind::Usage, "open", text, format!("`{shown}` is no container name"))
         .hint("container names have 3 to 63 lower-case letters, digits and hyphens"))
 }
 
@@ -338,5 +355,25 @@ mod tests {
                 "{url}"
             );
         }
+    }
+
+    #[test]
+    fn an_account_that_needs_escapes_is_refused() {
+        for url in ["http://127.0.0.1:1/a%3Fb/c", "http://127.0.0.1:1/../c/k", "https://host/a%20b/c"] {
+            assert!(AzureAddress::parse(url, &options(None)).is_err(), "{url}");
+        }
+        for (url, account) in [("http://127.0.0.1:1/a%b", None), ("http://127.0.0.1:1", Some("a b"))] {
+            assert_eq!(Endpoint::parse(url, account).unwrap_err().kind(), ErrorKind::Usage, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_password_before_an_endpoint_is_not_told() {
+        for url in ["me:hunter2@host/acc", "ftp://me:hunter2@host/acc", "https://me:hunter2@host"] {
+            let error = Endpoint::parse(url, None).unwrap_err();
+            assert!(!format!("{error:?}").contains("hunter2"), "{error}");
+        }
+        let short = AzureAddress::parse_with("az://me:hunter2@c/k", &options(None), &settings(Some("acc")));
+        assert!(!format!("{short:?}").contains("hunter2"));
     }
 }

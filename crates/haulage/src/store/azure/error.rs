@@ -43,7 +43,7 @@ pub(super) fn service_error(
 ) -> Error {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let (code, message) = parse(body);
-    let code = header("x-ms-error-code").map(str::to_owned).or(code);
+    let code = header("x-ms-error-code").map(str::to_owned).or(code).filter(|code| is_code(code));
     let word = code.as_deref().unwrap_or_default();
     let error = classify(asked, credential, status.as_u16(), word, message.as_deref());
     let retry = match status.as_u16() {
@@ -179,6 +179,11 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
     }
 }
 
+/// Whether this is a word such as the service has. It is shown and recorded, so that nothing else may pass for one.
+fn is_code(text: &str) -> bool {
+    (1..=100).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 /// Code and the first line of the message.
 fn parse(body: &[u8]) -> (Option<String>, Option<String>) {
     let Ok(text) = std::str::from_utf8(body) else { return (None, None) };
@@ -286,6 +291,15 @@ mod tests {
         let html = Bytes::from_static(b"<html><body>502 <br> & more");
         let error = service_error(ASKED, &key(), StatusCode::BAD_GATEWAY, &HeaderMap::new(), &html);
         assert_eq!((error.cause(), error.retry_advice()), ("HTTP 502", Retry::Backoff));
+    }
+
+    #[test]
+    fn only_a_word_is_a_code() {
+        for code in ["", "Odd code", "a?sig=c2VjcmV0", "\u{1b}[2J", &"x".repeat(101)] {
+            let body = Bytes::from(format!("<Error><Code>{code}</Code></Error>"));
+            let error = service_error(ASKED, &key(), StatusCode::CONFLICT, &HeaderMap::new(), &body);
+            assert_eq!((error.service_code(), error.cause()), (None, "HTTP 409"), "{code:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,9 @@ mod blob;
 mod blocks;
 mod body;
 mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 mod list;
 mod media;
 mod meta;

@@ -83,7 +83,7 @@ impl Service {
         Err(service_error(asked, &shared.credential, status, &head.headers, &body))
     }
 
-    async fn request(&self, operation: Operation<'_>, asked: Asked<'_>) -> Result<Request<Bytes>> {
+    pub(super) async fn request(&self, operation: Operation<'_>, asked: Asked<'_>) -> Result<Request<Bytes>> {
         let Operation { method, container, key, query, mut headers, body } = operation;
         let shared = &*self.0;
         let path = self.path(container, key);

@@ -135,7 +135,11 @@ pub(super) fn blobs(page: &[u8]) -> Result<(ListPage, Option<String>), Malformed
                     list.prefixes.push(plain.into_owned());
                 }
             }
-            Step::End("Content-Length", text) => blob.size = text.plain()?.parse().unwrap_or_default(),
+            Step::End("Content-Length", text) => {
+                // Taken for 0 it would pass for an empty object.
+                let size = text.plain()?.parse();
+                blob.size = size.map_err(|_| Malformed("a size that is no number".to_owned()))?;
+            }
             Step::End("Etag", text) => blob.etag = text.plain()?.trim_matches('"').to_owned(),
             Step::End("Last-Modified", text) => {
                 let text = text.plain()?;
@@ -263,6 +267,8 @@ mod tests {
             "<!DOCTYPE x><a/>",
             "<a <b>></a>",
             "<a><Name>&nonsense;</Name></a>",
+            "<a><Content-Length>-1</Content-Length></a>",
+            "<a><Content-Length>18446744073709551616</Content-Length></a>",
             "text",
         ] {
             assert!(blobs(broken.as_bytes()).is_err(), "{broken}");

@@ -6,6 +6,8 @@
 
 mod below;
 mod file;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod partial;
 mod pen;
 mod ranges;

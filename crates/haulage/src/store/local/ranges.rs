@@ -25,24 +25,26 @@ struct Head<'a> {
 }
 
 /// The first line for a file of this name, source and size.
-fn head(file_name: &str, source_etag: &str, size: u64) -> String {
+pub(super) fn head(file_name: &str, source_etag: &str, size: u64) -> String {
     let head = Head { haulage: "ranges 1", file: file_name, source_etag, size_bytes: size };
     // Strings and numbers always have a text.
     serde_json::to_string(&head).unwrap_or_default() + "\n"
 }
 
 /// A range as a line: whether the source vouched for it, then what it holds.
-fn line(kept: &Kept) -> String {
+pub(super) fn line(kept: &Kept) -> String {
     format!("{} {}\n", if kept.vouched { 'v' } else { '-' }, kept.id.encode())
 }
 
-/// The ranges that a list with this head tells; the last word on each. `None` where the list is of something else.
-fn parse(text: &str, head: &str) -> Option<HashMap<BlockRange, Kept>> {
+/// The ranges within `size` bytes that a list with this head tells; the last word on each. `None` where the list is of something
+/// else.
+pub(super) fn parse(text: &str, head: &str, size: u64) -> Option<HashMap<BlockRange, Kept>> {
     let ranges = text.strip_prefix(head)?;
     let whole = ranges.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     let kept = whole.filter_map(|line| {
         let (vouched, id) = line.split_once(' ')?;
-        let id = BlockId::decode(id)?;
+        // Beyond the end nothing can be read, and nothing has the checksum of nothing.
+        let id = BlockId::decode(id).filter(|id| id.range.len > 0 && id.range.end() <= size)?;
         Some((id.range, Kept { id, vouched: vouched == "v" }))
     });
     Some(kept.collect())
@@ -68,7 +70,8 @@ impl RangeList {
     ) -> Result<Self> {
         let head = head(name, source_etag, size);
         let text = std::fs::read(&path).unwrap_or_default();
-        let found = std::str::from_utf8(&text).ok().filter(|_| usable).and_then(|text| parse(text, &head));
+        let found =
+            std::str::from_utf8(&text).ok().filter(|_| usable).and_then(|text| parse(text, &head, size));
         let io = |e| file::io("write", &path, e);
         let going_on = found.is_some();
         let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(io)?;
@@ -117,23 +120,33 @@ mod tests {
         let head_ = head("a\n\"b", "etag", 100);
         assert_eq!(head_.lines().count(), 1);
         let text = head_.clone() + &line(&kept(0, true)) + &line(&kept(10, false));
-        let found = parse(&text, &head_).unwrap();
+        let found = parse(&text, &head_, 100).unwrap();
         assert_eq!(found.len(), 2);
         assert_eq!(found[&kept(0, true).id.range], kept(0, true));
         assert_eq!(found[&kept(10, true).id.range], kept(10, false));
         for other in [head("a", "etag", 100), head("a\n\"b", "etag2", 100), head("a\n\"b", "etag", 101)] {
-            assert!(parse(&text, &other).is_none());
+            assert!(parse(&text, &other, 100).is_none());
         }
+    }
+
+    #[test]
+    fn ranges_beyond_the_end_and_empty_ones_do_not_count() {
+        let none = BlockId { range: BlockRange { offset: 4, len: 0 }, crc64: Crc64::EMPTY };
+        let head_ = head("f", "e", 19);
+        let empty = Kept { id: none, vouched: true };
+        let text = head_.clone() + &line(&kept(0, true)) + &line(&kept(10, true)) + &line(&empty);
+        let found = parse(&text, &head_, 19).unwrap();
+        assert_eq!(found.into_values().collect::<Vec<_>>(), [kept(0, true)]);
     }
 
     proptest! {
         #[test]
         fn a_torn_or_foreign_list_is_no_trouble(cut in 0_usize..200, noise in ".{0,80}") {
-            let head_ = head("f", "e", 1);
+            let head_ = head("f", "e", 20);
             let text = head_.clone() + &line(&kept(0, true)) + &line(&kept(10, true));
             let torn = format!("{}{noise}", &text[..cut.min(text.len())]);
             let all = [kept(0, true), kept(10, true)];
-            for (range, found) in parse(&torn, &head_).unwrap_or_default() {
+            for (range, found) in parse(&torn, &head_, 20).unwrap_or_default() {
                 // Noise may make a word of its own only by being one.
                 prop_assert!(all.iter().any(|one| one.id.range == range && one.id == found.id) || !noise.is_empty());
             }

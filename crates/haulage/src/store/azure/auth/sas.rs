@@ -40,9 +40,9 @@ impl Sas {
     pub(crate) fn has_expired(&self) -> bool {
         let Some(text) = &self.expires else { return false };
         // A date alone, and a time without seconds, are allowed too.
-        let full = match text.len() {
-            10 => format!("{text}T00:00:00Z"),
-            17 => format!("{}:00Z", &text[..16]),
+        let full = match (text.len(), text.strip_suffix('Z')) {
+            (10, _) => format!("{text}T00:00:00Z"),
+            (17, Some(minutes)) => format!("{minutes}:00Z"),
             _ => text.clone(),
         };
         OffsetDateTime::parse(&full, &Rfc3339).is_ok_and(|end| end <= OffsetDateTime::now_utc())
@@ -79,6 +79,13 @@ mod tests {
             [("2020-01-01", true), ("2999-01-01T00:00Z", false), ("2020-01-01T00:00Z", true)]
         {
             assert_eq!(Sas::new(&format!("se={end}")).has_expired(), expired, "{end}");
+        }
+    }
+
+    #[test]
+    fn an_end_that_is_no_time_has_not_come() {
+        for end in ["2020-01-01T00:0\u{e9}", "soon", "2020-01-01T00:00x"] {
+            assert!(!Sas::new(&format!("se={end}")).has_expired(), "{end}");
         }
     }
 }
