@@ -181,9 +181,9 @@ pub(crate) fn read_lines(lines: impl BufRead, name: &str) -> Result<Vec<ReceiptO
             _ => return Err(broken(format!("line {} is out of place", number + 1))),
         }
     }
-    let sizes = objects.iter().map(|object: &ReceiptObject| object.size_bytes);
+    let mut sizes = objects.iter().map(|object: &ReceiptObject| object.size_bytes);
     // One that adds up to more than there are numbers was not written by us.
-    let bytes = sizes.fold(Some(0_u64), |sum, size| sum?.checked_add(size));
+    let bytes = sizes.try_fold(0_u64, u64::checked_add);
     match end {
         Some(end) if (end.objects, Some(end.bytes)) == (objects.len() as u64, bytes) => {}
         Some(_) => return Err(broken("lines are missing or were changed".to_owned())),
