@@ -54,6 +54,16 @@ class Result:
     def error_lines(self) -> list[str]:
         return [line for line in self.stderr.splitlines() if line.startswith("haul: ")]
 
+    @property
+    def hints(self) -> set[str]:
+        """What it advised to do, to people and, with `--json`, to programs."""
+        lines = (line.partition(" (hint: ") for line in self.stderr.splitlines())
+        said = {hint.removesuffix(")") for _, found, hint in lines if found}
+        if "--json" in self.args:
+            told = [told for event in self.events for told in (event, *event.get("failures", ()))]
+            said |= {failure["hint"] for failure in told if failure.get("hint")}
+        return said
+
 
 class Haul:
     """The command, run in a folder of its own with an environment of its own."""
@@ -124,3 +134,9 @@ class Haul:
                 break
         rest, _ = process.communicate(timeout=60)
         return process.returncode, (said + rest).decode()
+
+
+def in_own_mounts(commands: str) -> Sequence[str]:
+    """Return what runs a command line where `commands` changed the mounts, for it alone."""
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    return ["unshare", *user, "--mount", "sh", "-c", f'{commands} && exec "$@"', "sh"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from command import Haul, Result
+from command import Haul, Result, in_own_mounts
 from endpoints import Container, connection_string
 
 WRONG_KEY = "d3JvbmcgYnV0IHdlbGwgZm9ybWVkIGtleSBmb3IgdGVzdHM="
@@ -83,12 +81,6 @@ def test_cp_some_missing_names_them_and_copies_the_rest(haul: Haul, container: C
     (haul.folder / "a").write_bytes(b"a")
     said = haul("cp", "a", "no-such-file", container.az("into/"), code=1)
     assert "no-such-file" in said.stderr
-
-
-def in_own_mounts(commands: str) -> Sequence[str]:
-    """Return what runs a command line where `commands` changed the mounts, for it alone."""
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    return ["unshare", *user, "--mount", "sh", "-c", f'{commands} && exec "$@"', "sh"]
 
 
 def test_cp_to_a_full_disk(haul: Haul, container: Container) -> None:

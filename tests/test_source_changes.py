@@ -53,6 +53,7 @@ def test_a_file_that_changes_while_it_is_sent_is_not_committed(
         3, "PutBlock", lambda _: change(file), "cp", file, container.az("file.bin"), *HOW
     )
     assert code == 6, said[-2000:]
+    assert '"hint":"run the same command again when nobody writes to it"' in said
     assert container.contents() == {}
     haul("cp", file, container.az("file.bin"))
     assert container.contents() == {"file.bin": file.read_bytes()}

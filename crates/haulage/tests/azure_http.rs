@@ -192,6 +192,32 @@ async fn broken_connections_say_how() {
 }
 
 #[tokio::test]
+async fn what_fails_after_the_first_contact_says_what_to_check() {
+    let (listener, origin) = listen().await;
+    let server = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        answer(&mut first).await;
+        drop(first);
+        let (mut second, _) = listener.accept().await.unwrap();
+        take_request(&mut second, 4).await;
+        second.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
+    });
+    let client = client(Duration::from_secs(5));
+    exchange(&client, &origin, &Trace::detached()).await.unwrap();
+    let gone = listen().await.1;
+    let nowhere = Origin::parse("https", "no-such-host.invalid").unwrap();
+    for (origin, hint) in [
+        (&origin, "check that the endpoint is a blob service"),
+        (&gone, "check that the server runs and the port is right"),
+        (&nowhere, "check the account name, the endpoint and the network"),
+    ] {
+        let error = exchange(&client, origin, &Trace::detached()).await.unwrap_err();
+        assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Connection, Some(hint)), "{error}");
+    }
+    server.await.unwrap();
+}
+
+#[tokio::test]
 async fn an_answer_before_the_body_is_read_arrives() {
     let (listener, origin) = listen().await;
     let server = tokio::spawn(async move {

@@ -1,0 +1,54 @@
+"""A folder with a few files, right and wrong, and the command in it, run by lines as a shell would."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
+from string import Template
+
+from command import Haul, Result
+
+
+class Desk:
+    """Where lines are run. `$name` in a line, and in a hint, stands for one of `names`."""
+
+    def __init__(self, haul: Haul, **names: str) -> None:
+        self.haul = haul
+        self.names = names
+
+    def fill(self, text: str) -> str:
+        """Put what is known by then for the names."""
+        return Template(text).safe_substitute(self.names)
+
+    def __call__(self, line: str, code: int = 0, wrap: Sequence[str] = ()) -> Result:
+        """Run a line: variables first, `NAME=value`, then the arguments."""
+        words = [self.fill(word) for word in shlex.split(line)]
+        variables = list(takewhile(re.compile(r"[A-Z_]+=").match, words))
+        env = dict(word.split("=", 1) for word in variables)
+        return self.haul(*words[len(variables) :], code=code, env=env, wrap=wrap)
+
+    def expect(self, code: int, line: str, hint: str, wrap: Sequence[str] = ()) -> Result:
+        """Run a line that fails; the code and the hint, word for word, are as said."""
+        went = self(line, code, wrap)
+        assert self.fill(hint) in went.hints, f"{line}\n{went.hints}\n{went.stderr[-2000:]}"
+        return went
+
+
+def lay_out(folder: Path) -> Path:
+    """Make the files that the lines name."""
+    for name in ("x", "y", "links", "not-utf-8", "into"):
+        (folder / name).mkdir()
+    for name in ("a", "b", "x/a", "not-utf-8/good"):
+        (folder / name).write_text(name)
+    (folder / "y/a").write_text("not as long as the other")
+    (folder / "links/link").symlink_to("../a")
+    (folder / "into/link").symlink_to("../x")
+    (folder / "bad.toml").write_text("concurrency = 0\n")
+    (folder / "torn.jsonl").write_text('{"line":"receipt","haulage":"receipt 1","destination":"b"}\n')
+    with open(os.fsencode(folder / "not-utf-8") + b"/\xff", "wb"):  # noqa: PTH123
+        pass
+    return folder

@@ -1,0 +1,264 @@
+"""Every hint of the command is reached: each row is an exit code, a command line and its hint.
+
+Which hints there are is found in the sources; one that no test quotes is a failure. Those that only a
+service can cause are in `test_hints_service.py`, those of the Python package in `test_hints_python.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from azure.storage.blob import BlobBlock, ContentSettings
+
+import endpoints
+import hint_sources
+from command import Haul, in_own_mounts
+from desk import Desk, lay_out
+from endpoints import Endpoint
+
+#: A key that no service knows.
+KEY = "AZURE_STORAGE_KEY=d3Jvbmc="
+SEE_CP = "haul cp --help shows examples"
+EXAMPLES = "haul --help shows examples"
+COMMANDS = "haul --help lists the commands"
+NAMES = "container names have 3 to 63 lower-case letters, digits and hyphens"
+ADDRESS = "write https://ACCOUNT.blob.core.windows.net/container/path"
+LIST = "list what is there with: haul ls URL"
+COPY_AGAIN = "copy it again, then verify again"
+
+#: What the command line alone, and the files beside it, make impossible.
+LOCAL = [
+    (2, "--json", COMMANDS),
+    (2, "no-such-command", COMMANDS),
+    (2, "lab", "haul --help lists what is there"),
+    (2, "verfy a b", "did you mean verify?"),
+    (2, "cp a b --blok-size 8MiB", "did you mean --block-size?"),
+    (2, "cp a b --checksum crc46", "did you mean crc64?"),
+    (2, "cp a b --checksum sha1", SEE_CP),
+    (2, "cp a", SEE_CP),
+    (2, "cp a b --cap", SEE_CP),
+    (2, "cp a b --cap 1mbit --cap 2mbit", SEE_CP),
+    (2, "cp a b --no-such-option", SEE_CP),
+    (2, "cp a b --block-size 8", "write 8KiB or 8MiB"),
+    (2, "cp a b --block-size atuo", "write auto or a size such as 8MiB"),
+    (2, "cp a b --max-memory 0B", "write a size such as 8MiB"),
+    (2, "cp a b --cap 100", "write 100mbit or 100MiB/s"),
+    (2, "cp a b --stall-timeout 30", "write 30s or 30m"),
+    (2, "cp a b --stall-timeout 0s", "write a duration such as 30s"),
+    (2, "cp a b --concurrency 0", "write auto or a number such as 32"),
+    (2, "cp a b --include [", "globs use *, ?, [a-z] and {a,b}; quote them for the shell"),
+    (2, "cp a - --json", "use --record FILE.parquet, or copy to a file"),
+    (2, "cp - -", "haul cp - URL, or haul cp URL -"),
+    (2, "cp a b --atomic", "leave out --atomic; each file by itself appears at once and whole in any case"),
+    (
+        4,
+        "cp a b --profile no-such-profile",
+        "write the name of a profile that haul lab has written, or the path of its file",
+    ),
+    (
+        2,
+        "cp a b --profile bad.toml",
+        'concurrency = 32, block_size = "1MiB" and single_put_max = "4MiB", each if you like',
+    ),
+    (1, "cp a copy --record /dev/full", "what was moved is moved; only the record is incomplete"),
+    (
+        4,
+        "cp a copy --receipt nowhere/receipt",
+        "what was moved is moved; run the same command again for a receipt of all of it",
+    ),
+    (1, "cp x/a y/a both/", "copy the sources to different folders"),
+    (4, "cp no-such-file b", "check the path"),
+    (1, "cp a/ b", "check the path and the disk it is on"),
+    (1, "cp not-utf-8/ b", "rename the file; object names are UTF-8"),
+    (1, "du links", "name the file itself as a source to copy it"),
+    (4, "ls no-such-folder", "check the name"),
+    (2, "stat x/", LIST),
+    (2, "cat x/", EXAMPLES),
+    (2, "rm x", "add --recursive to remove everything below it"),
+    (1, "mb x", "choose another name, or replace what is there with --overwrite always"),
+    (5, "verify a b --json", COPY_AGAIN),
+    (5, "verify x y --json", COPY_AGAIN),
+    (5, "verify torn.jsonl x", "make a new one: run the copy again with --receipt"),
+    (2, "emulate --listen 10000", "write 127.0.0.1:10000, or port 0 for any free one"),
+    (2, "emulate --listen 0.0.0.0:0", "add --allow-remote if that is meant"),
+    (
+        2,
+        "emulate --link up=1mbit",
+        "write wan, lan, none, or something like rtt=60ms,conn=20mbit,total=1gbit,at=10s:total=2.3mbit",
+    ),
+    (2, "emulate --faults up=1%", "write something like busy=5%,cut=5%,stall=1%,flip=1%,seed=7"),
+    (2, "stat s3://bucket/key", "this version speaks to Azure Blob storage and local files"),
+    (
+        2,
+        "stat ftp://host/a",
+        "write a local path, az://container/path or https://host/container/path",
+    ),
+    (2, "stat https://host:port/account/data/a", "write https://host or http://host:port"),
+    (2, "stat https://me:me@host/account/data/a", "give credentials by AZURE_STORAGE_KEY, a SAS or Entra"),
+    (2, "stat https://account.blob.core.windows.net/data/%FF", ADDRESS),
+    (
+        2,
+        "stat https://host",
+        "hosts other than ACCOUNT.blob.core.windows.net take the account first: https://host/account/container",
+    ),
+    (2, "stat https://host/account/Data/a", NAMES),
+    (
+        2,
+        "stat az://data/a",
+        "set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, give --endpoint, "
+        "or write https://ACCOUNT.blob.core.windows.net/container/path",
+    ),
+    (
+        2,
+        "stat az://data/a?sig=x --endpoint https://host/account",
+        "write https://ACCOUNT.blob.core.windows.net/container/path?SAS, or set AZURE_STORAGE_SAS_TOKEN",
+    ),
+    (2, "stat az://data/a --endpoint host", "write the endpoint as https://host[:port][/account]"),
+    (
+        2,
+        "stat az://data/a --endpoint https://host",
+        "add it: https://host/account, or set AZURE_STORAGE_ACCOUNT",
+    ),
+    (
+        2,
+        "AZURE_STORAGE_CONNECTION_STRING=none stat az://data/a",
+        "copy it again from the portal: Storage account, Access keys",
+    ),
+    (
+        3,
+        "AZURE_STORAGE_KEY=*** stat https://host/account/data/a",
+        "check AZURE_STORAGE_KEY: copy it again from the portal, Storage account, Access keys",
+    ),
+    (
+        3,
+        "stat https://host/account/data/a",
+        "set AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY (or AZURE_STORAGE_CONNECTION_STRING, "
+        "AZURE_STORAGE_SAS_TOKEN), or add a SAS to the URL",
+    ),
+    (
+        2,
+        f"{KEY} stat http://192.0.2.1/account/data/a",
+        "use https, or --insecure-http if you trust the network",
+    ),
+    (
+        1,
+        f"{KEY} stat http://127.0.0.1:9/account/data/a",
+        "is http://127.0.0.1:9 the right address, and does it serve?",
+    ),
+]
+
+#: What the emulator refuses, or holds.
+REMOTE = [
+    (4, "cp a az://no-such-container/a", "create it with: haul mb az://no-such-container"),
+    (4, "cp $az/nothing back", "list what is there with: haul ls $az"),
+    (4, "cp $az/nothing/ back", LIST),
+    (4, "ls $az/nothing", "check the name"),
+    (1, "mb $az", "nothing is left to do, or choose another name"),
+    (2, "mb $az/a", "write az://container, without a path after it"),
+    (2, "mb az://", "write az://container/path; haul ls lists the containers of an account"),
+    (2, "rb $az", "add --force to remove them as well; haul du counts them"),
+    (2, "rm $az", "add -r to remove every object in it; haul rb removes the container itself"),
+    (2, "rm $az/a/", "add -r to remove all below it"),
+    (2, "cp - $az/", "write the name of the object after the last /"),
+    (2, "cp - $az/a --atomic", "leave out --atomic"),
+    (
+        1,
+        "cp not-utf-8 $az/b/ --atomic --json",
+        "mend what failed and run the same command again: what is staged is not sent again",
+    ),
+    (1, "cp $az/odd/ back", "copy this object alone, to a name of your choice"),
+    (2, "cp $az/out/ into", "replace the link by a folder, or copy to where it leads"),
+    (
+        5,
+        "cat $az/spoilt",
+        "the bytes changed on the way; nothing wrong was kept, so run the same command again",
+    ),
+    (5, "verify a $az/nothing --json", COPY_AGAIN),
+    (5, "cp $az/md5 back --block-size 64KiB", "nothing wrong was kept; run the same command again"),
+    (5, "verify receipt.jsonl $az/receipt/ --json", "compare it with its source"),
+    (3, "stat $url?$expired", "make a new SAS and run the same command again"),
+    (3, "stat $url?$writes", "make a SAS with sp=rw"),
+    (
+        3,
+        "stat $url?sv=2021-12-02&sp=r&sig=AAAA",
+        "check that it was copied whole, for this container, and that it covers blobs and containers",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """All that needs no service."""
+    return Desk(Haul(lay_out(tmp_path_factory.mktemp("desk"))))
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory, emulator: Endpoint) -> Desk:
+    """A container with blobs, right and wrong, and what tells of them."""
+    folder = lay_out(tmp_path_factory.mktemp("remote"))
+    container = emulator.container()
+    desk = Desk(
+        Haul(folder, emulator.env, [endpoints.KEY]),
+        az=container.az().removesuffix("/"),
+        url=container.url("a"),
+        expired=emulator.sas(lasts=timedelta(minutes=-1)),
+        writes=emulator.sas("w"),
+    )
+    for name in ("a", "out/link/evil", "odd/name", "odd/of//name", "receipt/a"):
+        container.client.upload_blob(name, b"a")
+    container.client.upload_blob("spoilt", b"a", metadata={"haulage_crc64": "0" * 16})
+    wrong = ContentSettings(content_md5=bytearray(16))
+    blob = container.client.get_blob_client("md5")
+    blob.stage_block("0000", bytes(200_000))
+    blob.commit_block_list([BlobBlock("0000")], content_settings=wrong)
+    # A receipt without a checksum, of a blob that is another by now.
+    desk("cp x $az/receipt/ --receipt whole.jsonl")
+    lines = [json.loads(line) for line in (folder / "whole.jsonl").read_text().splitlines()]
+    lines[1]["crc64"] = None
+    (folder / "receipt.jsonl").write_text(
+        "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    )
+    container.client.upload_blob("receipt/a", (folder / "x/a").read_bytes(), overwrite=True)
+    return desk
+
+
+@pytest.mark.parametrize(("code", "line", "hint"), LOCAL, ids=[line for _, line, _ in LOCAL])
+def test_local(desk: Desk, code: int, line: str, hint: str) -> None:
+    desk.expect(code, line, hint)
+
+
+@pytest.mark.parametrize(("code", "line", "hint"), REMOTE, ids=[line for _, line, _ in REMOTE])
+def test_remote(remote: Desk, code: int, line: str, hint: str) -> None:
+    remote.expect(code, line, hint)
+
+
+@pytest.mark.parametrize(
+    ("code", "mounts", "hint"),
+    [
+        (1, "mount -t tmpfs -o size=4k tmpfs into", "free some room, then run the same command again"),
+        (
+            3,
+            "mount --bind into into && mount -o remount,bind,ro into",
+            "check the permissions of the file and its folder",
+        ),
+    ],
+)
+def test_disk(desk: Desk, code: int, mounts: str, hint: str) -> None:
+    (desk.haul.folder / "large").write_bytes(bytes(1 << 20))
+    desk.expect(code, "cp large into/", hint, in_own_mounts(mounts))
+
+
+def test_every_hint_is_reached_by_a_test() -> None:
+    sources = hint_sources.of_sources()
+    assert len(sources) > 100, "they are no longer found"
+    quoted = list(hint_sources.quoted_in_tests())
+    known = {hint.words for hint in sources}
+    missing = []
+    for hint in sources:
+        # Part of a longer hint, the words are not its own.
+        longer = [words for words in known if hint.words in words != hint.words]
+        if not any(hint.words in text and not any(words in text for words in longer) for text in quoted):
+            missing.append(f"{hint.path.name}: {hint.text}")
+    assert not missing, "\n".join(missing)
