@@ -77,7 +77,7 @@ LOCAL = [
     (2, "stat x/", LIST),
     (2, "cat x/", EXAMPLES),
     (2, "rm x", "add --recursive to remove everything below it"),
-    (1, "mb x", "choose another name, or replace what is there with --overwrite always"),
+    (1, "mb x", "nothing is left to do, or choose another name"),
     (5, "verify a b --json", COPY_AGAIN),
     (5, "verify x y --json", COPY_AGAIN),
     (5, "verify torn.jsonl x", "make a new one: run the copy again with --receipt"),

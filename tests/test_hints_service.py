@@ -32,7 +32,7 @@ ANSWERS = [
     (1, "503-ContainerBeingDeleted", "the service needs about half a minute for that; try again then"),
     (1, "409-BlobAlreadyExists", "choose another name, or replace what is there with --overwrite always"),
     (3, "412-LeaseIdMissing", "break the lease, or wait for its end"),
-    (3, "409-BlobImmutableDueToPolicy", "check who may read and write there"),
+    (3, "409-BlobImmutableDueToPolicy", "wait for the end of the policy, or choose another name"),
     (
         1,
         "400-InvalidBlockList",

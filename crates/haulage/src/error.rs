@@ -101,7 +101,7 @@ impl ErrorKind {
             Self::Io => Some("check the path and the disk it is on"),
             Self::Usage | Self::Unsupported => Some("haul --help shows examples"),
             Self::NotFound => Some("check the name"),
-            Self::NoSpace => Some("make room and run the same command again"),
+            Self::NoSpace => Some("free some room, then run the same command again"),
             Self::Cancelled => None,
         }
     }
@@ -185,9 +185,7 @@ impl Error {
             Io::PermissionDenied | Io::ReadOnlyFilesystem => {
                 (ErrorKind::Permission, Some("check the permissions of the file and its folder"))
             }
-            Io::StorageFull | Io::QuotaExceeded => {
-                (ErrorKind::NoSpace, Some("free some room, then run the same command again"))
-            }
+            Io::StorageFull | Io::QuotaExceeded => (ErrorKind::NoSpace, None),
             Io::AlreadyExists => (ErrorKind::Exists, None),
             _ => (ErrorKind::Io, None),
         };

@@ -31,6 +31,9 @@ use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, Result};
 pub use crate::trace::{Phase, Trace};
 
+/// The hint where a container or folder is there already that was to be made.
+const CONTAINER_THERE: &str = "nothing is left to do, or choose another name";
+
 /// What a store can do; the planner decides by these.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {

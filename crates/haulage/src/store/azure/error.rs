@@ -10,6 +10,7 @@ use quick_xml::events::Event;
 
 use super::auth::Credential;
 use crate::error::{Error, ErrorKind, Retry};
+use crate::store::CONTAINER_THERE;
 
 /// What was asked, as far as errors need it.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +76,7 @@ fn classify(
         (404, _) => asked.error(NotFound, "not found").hint("check the name of account, container and blob"),
         (_, "ContainerAlreadyExists") => asked
             .error(Exists, "the container exists already")
-            .hint("nothing is left to do, or choose another name"),
+            .hint(CONTAINER_THERE),
         (_, "ContainerBeingDeleted") => asked
             .error(Service, "the container is still being deleted")
             .retry(Retry::Backoff)
@@ -84,7 +85,9 @@ fn classify(
         (_, "LeaseIdMissing" | "LeaseLost" | "LeaseIdMismatchWithBlobOperation") => {
             asked.error(Permission, "the blob is under a lease").hint("break the lease, or wait for its end")
         }
-        (_, "BlobImmutableDueToPolicy") => asked.error(Permission, "a policy keeps the blob from being changed"),
+        (_, "BlobImmutableDueToPolicy") => asked
+            .error(Permission, "a policy keeps the blob from being changed")
+            .hint("wait for the end of the policy, or choose another name"),
         (412, _) | (_, "ConditionNotMet") if asked.unmet == SourceChanged => {
             asked.error(SourceChanged, "the blob changed while it was read").hint("run the same command again")
         }

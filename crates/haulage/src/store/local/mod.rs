@@ -271,7 +271,11 @@ impl Store for LocalStore {
                 std::fs::create_dir_all(parent)
                     .map_err(|e| Error::from_io("create", parent.display().to_string(), e))?;
             }
-            std::fs::create_dir(&root).map_err(|e| Error::from_io("create", root.display().to_string(), e))
+            std::fs::create_dir(&root).map_err(|e| {
+                let there = e.kind() == std::io::ErrorKind::AlreadyExists;
+                let error = Error::from_io("create", root.display().to_string(), e);
+                if there { error.hint(CONTAINER_THERE) } else { error }
+            })
         })
         .await
     }
