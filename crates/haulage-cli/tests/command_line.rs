@@ -151,3 +151,13 @@ fn emulate_beyond_this_machine() {
         "haul: parse --listen 10000: not an address and a port (hint: write 127.0.0.1:10000, or port 0 for any free one)"
     );
 }
+
+#[test]
+fn lab_needs_the_python_package() {
+    assert_eq!(
+        mistake(&["lab", "run", "--to", "emulated:wan"]),
+        "haul: start lab run --to emulated:wan: it needs Python \
+         (hint: install the package with its extra: pip install 'haulage[lab]')"
+    );
+    assert!(text(&haul(&["--help"]).stdout).contains("\n  lab "));
+}

@@ -6,6 +6,7 @@ mod completion;
 mod cp;
 mod du;
 mod emulate;
+mod lab;
 mod ls;
 mod mb;
 mod plan;
@@ -52,6 +53,7 @@ pub enum Command {
     Clean(clean::Clean),
     Plan(plan::Plan),
     Emulate(emulate::Emulate),
+    Lab(lab::Lab),
     Completion(completion::Completion),
 }
 
@@ -70,6 +72,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Clean(command) => command.run(output),
         Command::Plan(command) => command.run(output),
         Command::Emulate(command) => command.run(output),
+        Command::Lab(command) => command.run(),
         Command::Completion(command) => command.run(),
     }
 }
