@@ -1,0 +1,1 @@
+"""The laboratory: plans, runs, and what they say."""

@@ -1,0 +1,172 @@
+"""Methods of the engine: its job with the knobs fixed, or left to itself.
+
+The baseline is the way of 2010: one request in flight, each file as one stream in one request, file
+after file.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from haulage.events import JobStarted, ObjectEnded, Progress, Summary
+from haulage.lab.arms import Item, Moved, Watch, Work
+from haulage.lab.plan import Arm
+from haulage.transfer import Job, Options
+
+
+def options_of(arm: Arm) -> Options:
+    """Return the options of the engine that make it move files as the arm says."""
+    options: Options = {"overwrite": "always"}
+    if arm.concurrency is not None:
+        options["concurrency"] = arm.concurrency
+    if arm.method in ("baseline", "single-put", "whole-files"):
+        options["method"] = "whole"
+    elif arm.method == "blocks":
+        # Files up to one block travel whole: there is nothing to cut.
+        options |= {"method": "ranges", "block_size": f"{arm.block_size_bytes}B"}
+    if arm.stall_timeout_ns is not None:
+        options["stall_timeout"] = f"{arm.stall_timeout_ns // 1_000_000}ms"
+    if arm.checksum is not None:
+        options["checksum"] = arm.checksum  # type: ignore[typeddict-item]  # the plan has checked it
+    return options
+
+
+def move(work: Work, watch: Watch) -> Moved:
+    """Move all files in one job, or in one job each, one after another, for a sequence."""
+    if not work.arm.sequence:
+        return _job(work, work.items, work.record, watch)
+    parts: list[tuple[int, Moved, Path]] = []
+    began_ns = time.monotonic_ns()
+    done = 0
+    for number, item in enumerate(work.items):
+        record = work.scratch / f"{number:06}.parquet"
+        shift = time.monotonic_ns() - began_ns
+        before = done
+        part = _job(work, (item,), record, lambda moved, rate, before=before: watch(before + moved, rate))
+        parts.append((shift, part, record))
+        done += part.bytes
+    _join([(shift, record) for shift, _, record in parts], work.record)
+    return _sum(parts, time.monotonic_ns() - began_ns)
+
+
+def _job(work: Work, items: tuple[Item, ...], record: Path, watch: Watch) -> Moved:
+    remote = [work.endpoint.url(item.name) for item in items]
+    local = [item.local for item in items]
+    pairs = list(
+        zip(local, remote, strict=True) if work.direction == "up" else zip(remote, local, strict=True)
+    )
+    job = Job.copy(pairs, record=record, **options_of(work.arm))
+    names = {item.local: item.name for item in items}
+    transfers: list[dict[str, Any]] = []
+    summary: Summary | None = None
+    offset = 0
+    for event in job.events():
+        if isinstance(event, Progress):
+            watch(event.bytes_done, event.rate_bits_per_second)
+        elif isinstance(event, ObjectEnded):
+            transfers.append(_transfer(event, names))
+        elif isinstance(event, JobStarted):
+            offset = event.started_unix_ns
+        elif isinstance(event, Summary):
+            summary = event
+    assert summary is not None
+    # Raises what made the job as a whole impossible; files that failed are rows.
+    job.wait(check=False)
+    lanes = _look_up(record, transfers)
+    failure = summary.failures[0] if summary.failures else None
+    return Moved(
+        wall_ns=summary.elapsed_ns,
+        bytes=summary.bytes_done,
+        transfers=transfers,
+        monotonic_offset_ns=offset,
+        outcome=failure.kind if failure else "ok",
+        cause=failure.cause if failure else None,
+        wire_bytes=summary.bytes_wire,
+        requests=summary.requests,
+        retries=summary.retries,
+        lanes=lanes,
+        chosen=summary.chosen,
+        recorded=True,
+    )
+
+
+def _transfer(event: ObjectEnded, names: dict[str, str]) -> dict[str, Any]:
+    return {
+        "object": names.get(event.source) or names.get(event.destination) or event.name,
+        "object_id": event.object_id,
+        "size_bytes": event.size_bytes,
+        "began_ns": event.started_ns,
+        "ended_ns": event.ended_ns,
+        "outcome": "ok" if event.failure is None else event.failure.kind,
+        "method": event.method,
+        "attempts": event.attempts,
+    }
+
+
+def _look_up(record: Path, transfers: list[dict[str, Any]]) -> int | None:
+    """Let transfers begin with their first request, not when they were planned; return the lanes used."""
+    with duckdb.connect() as database:
+        rows = database.execute(
+            "select object_id, min(slot_ns), max(lane) + 1 from read_parquet(?)"
+            " where slot_ns is not null group by object_id",
+            [str(record)],
+        ).fetchall()
+    began = {object_id: slot_ns for object_id, slot_ns, _ in rows}
+    for transfer in transfers:
+        object_id = transfer.pop("object_id")
+        transfer["began_ns"] = began.get(object_id, transfer["began_ns"])
+        transfer["duration_ns"] = max(0, transfer["ended_ns"] - transfer["began_ns"])
+    return max((lanes for *_, lanes in rows), default=None)
+
+
+def _join(parts: list[tuple[int, Path]], record: Path) -> None:
+    """Write one record from those of the jobs of a sequence, on the clock of the first."""
+    connections = 0
+    with duckdb.connect() as database:
+        for number, (shift, part) in enumerate(parts):
+            columns = [name for name, *_ in database.execute(f"describe from '{part}'").fetchall()]
+            words = ", ".join(_shifted(name, shift, number, connections) for name in columns)
+            verb = "create table joined as" if number == 0 else "insert into joined"
+            database.execute(f"{verb} select {words} from '{part}'")
+            found = database.execute(f"select max(connection) from '{part}'").fetchone()
+            connections += (found[0] if found else 0) or 0
+        database.execute(f"copy joined to '{record}' (format parquet, compression zstd)")
+
+
+def _shifted(column: str, shift: int, number: int, connections: int) -> str:
+    """Return a column so that times, objects and connections of several jobs do not meet."""
+    if column.endswith("_ns") and column != "backoff_ns":
+        return f"({column} + {shift})::ubigint as {column}"
+    if column == "object_id":
+        return f"(object_id + {number})::ubigint as object_id"
+    if column == "connection":
+        return f"if(connection = 0, 0, connection + {connections})::ubigint as connection"
+    return column
+
+
+def _sum(parts: list[tuple[int, Moved, Path]], wall_ns: int) -> Moved:
+    first = parts[0][1]
+    transfers = [
+        row | {"began_ns": row["began_ns"] + shift, "ended_ns": row["ended_ns"] + shift}
+        for shift, part, _ in parts
+        for row in part.transfers
+    ]
+    failed = next((part for _, part, _ in parts if part.outcome != "ok"), first)
+    return Moved(
+        wall_ns=wall_ns,
+        bytes=sum(part.bytes for _, part, _ in parts),
+        transfers=transfers,
+        monotonic_offset_ns=first.monotonic_offset_ns,
+        outcome=failed.outcome,
+        cause=failed.cause,
+        wire_bytes=sum(part.wire_bytes or 0 for _, part, _ in parts),
+        requests=sum(part.requests or 0 for _, part, _ in parts),
+        retries=sum(part.retries or 0 for _, part, _ in parts),
+        lanes=max((part.lanes or 0 for _, part, _ in parts), default=None),
+        chosen=parts[-1][1].chosen,
+        recorded=True,
+    )
