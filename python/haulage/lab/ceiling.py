@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 import haulage
-from haulage.events import Progress, Summary
 from haulage.lab.generate import generate
 from haulage.lab.plan import Plan
 from haulage.lab.target import Endpoint, Target
@@ -33,11 +34,11 @@ def measure_ceiling(
         generate("mem://lab-ceiling/source", _OBJECT_BYTES, plan.seed)
         names = [f"ceiling/{number:03}" for number in range(objects)]
         try:
-            up = _rate(plan, [("mem://lab-ceiling/source", endpoint.url(name)) for name in names], alive)
+            sources = [("mem://lab-ceiling/source", endpoint.url(name)) for name in names]
+            up = _rate(plan, sources, Path(folder) / "up.parquet", alive)
             sinks = [f"mem://lab-ceiling/sink-{number:03}" for number in range(objects)]
-            down = _rate(
-                plan, [(endpoint.url(name), sink) for name, sink in zip(names, sinks, strict=True)], alive
-            )
+            back = [(endpoint.url(name), sink) for name, sink in zip(names, sinks, strict=True)]
+            down = _rate(plan, back, Path(folder) / "down.parquet", alive)
         finally:
             # Memory is given back by making the objects empty.
             spent = ["mem://lab-ceiling/source", *(f"mem://lab-ceiling/sink-{n:03}" for n in range(objects))]
@@ -49,7 +50,7 @@ def measure_ceiling(
         "bytes": objects * _OBJECT_BYTES,
         "method": (
             f"{plan.ceiling_connections} connections, blocks of 1 MiB, memory to a sink that discards,"
-            " rate between a quarter and nine tenths of the bytes"
+            " rate while 20 to 80 % of the blocks arrive"
         ),
     }
 
@@ -64,35 +65,40 @@ def _objects(plan: Plan, target: Target) -> int:
     return max(1, min(_MOST_OBJECTS, round(wanted)))
 
 
-def _rate(plan: Plan, pairs: list[tuple[str, str]], alive: Callable[[], object]) -> float:
+def _rate(plan: Plan, pairs: list[tuple[str, str]], record: Path, alive: Callable[[], object]) -> float:
     options: Options = {
         "overwrite": "always",
         "concurrency": plan.ceiling_connections,
         "block_size": f"{_BLOCK_BYTES}B",
         "method": "ranges",
         "max_memory": f"{4 * plan.ceiling_connections}MiB",
+        "record": record,
     }
-    samples = [(0, 0)]
-    job = Job.copy(pairs, **options)
-    for event in job.events():
-        if isinstance(event, Progress):
-            samples.append((event.elapsed_ns, event.bytes_done))
-            alive()
-        elif isinstance(event, Summary):
-            samples.append((event.elapsed_ns, event.bytes_done))
-    job.wait()
-    return steady_rate(samples)
+    Job.copy(pairs, **options).wait(on_progress=lambda _: alive())
+    with duckdb.connect() as database:
+        pieces = database.execute(
+            "select slot_ns::bigint, ended_ns::bigint, size_bytes::bigint from read_parquet(?)"
+            " where fate = 'ok' and api in ('PutBlock', 'GetBlob')",
+            [str(record)],
+        ).fetchall()
+    return steady_rate(pieces)
 
 
-def steady_rate(samples: list[tuple[int, int]]) -> float:
-    """Return bits per second between a quarter and nine tenths of the bytes.
+def steady_rate(pieces: Sequence[tuple[int, int, int]]) -> float:
+    """Return bits per second between the times when 20 and 80 % of the pieces had arrived.
 
-    The beginning opens connections and the end empties them; neither is what the path carries.
+    The beginning opens connections and the end empties them; neither is what the path carries. A
+    piece that is only partly within counts in proportion.
 
     Args:
-        samples: Pairs of nanoseconds and bytes, in order of time; the last one is the end.
+        pieces: Begin and end in nanoseconds, and bytes.
     """
-    total = samples[-1][1]
-    middle = [sample for sample in samples if 0.25 * total <= sample[1] <= 0.9 * total]
-    first, last = (middle[0], middle[-1]) if len(middle) > 1 else (samples[0], samples[-1])
-    return (last[1] - first[1]) * 8e9 / max(1, last[0] - first[0])
+    ends = sorted(end for _, end, _ in pieces)
+    low, high = ends[len(ends) // 5], ends[len(ends) * 4 // 5]
+    if high <= low:
+        low, high = min(begin for begin, _, _ in pieces), ends[-1]
+    bits = 0.0
+    for begin, end, size_bytes in pieces:
+        within = max(0, min(end, high) - max(begin, low))
+        bits += size_bytes * 8 * within / max(1, end - begin)
+    return bits * 1e9 / max(1, high - low)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import haulage
 from haulage.lab.arms import Item
-from haulage.lab.generate import generate, netcdf_set
+from haulage.lab.generate import generate, netcdf, write
 from haulage.lab.plan import FileSet, Plan
 from haulage.lab.schedule import Cell
 from haulage.lab.target import Endpoint, Endpoints, start_emulator
@@ -49,13 +49,11 @@ class Data:
         folder = self._folder / "source" / label
         folder.mkdir(parents=True, exist_ok=True)
         if files.kind == "netcdf":
-            paths = netcdf_set(
-                folder,
-                large=(files.large_count, files.large_bytes),
-                small=(files.count - files.large_count, files.small_bytes),
-                seed=seed,
-            )
-            return [File(f"{label}/{path.name}", str(path), path.stat().st_size) for path in paths]
+            specs = netcdf(files.count, (files.large_count, files.large_bytes), files.small_bytes, seed)
+            return [
+                File(f"{label}/{path.name}", str(path), spec.size_bytes)
+                for spec, path in zip(specs, write(folder, specs), strict=True)
+            ]
         made = []
         for number, size in enumerate(files.sizes_bytes):
             name = f"{number:06}.bin"
@@ -92,11 +90,28 @@ class Data:
         sink = self._folder / "sink"
         sink.mkdir(exist_ok=True)
         memory = self._plan.source == "memory" and cell.arm.client == "engine"
-        where = f"mem://lab-sink-{self._run}" if memory else str(sink)
         return tuple(
-            Item(f"down/{files[n].name}", f"{where}/{files[n].name.replace('/', '-')}", files[n].size_bytes)
+            Item(
+                f"down/{files[n].name}",
+                self._sink(files[n]) if memory else str(sink / files[n].name.replace("/", "-")),
+                files[n].size_bytes,
+                original=None if "://" in files[n].local else files[n].local,
+            )
             for n in order
         )
+
+    def _sink(self, file: File) -> str:
+        return f"mem://lab-sink-{self._run}/{file.name.replace('/', '-')}"
+
+    def free(self) -> None:
+        """Give back the memory that ``mem://`` objects hold, by making them empty."""
+        if self._plan.source != "memory":
+            return
+        empty = self._folder / "empty"
+        empty.touch()
+        sources = [file.local for made in self._sets.values() for file in made]
+        sinks = [self._sink(file) for made in self._sets.values() for file in made]
+        haulage.copy([(empty, name) for name in [*sources, *sinks]], overwrite="always")
 
     def sink_ready(self) -> None:
         """Empty the folder that downloads write to, so that every cell begins alike."""

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import secrets
-import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from importlib import metadata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-import haulage
-from haulage.errors import HaulageError, UsageError
+from haulage.errors import HaulageError, NotFoundError, UsageError
 from haulage.lab import host
 from haulage.lab.arms import Moved, Watch, Work
+from haulage.lab.arms.external import find
 from haulage.lab.arms.methods import method_of
 from haulage.lab.ceiling import measure_ceiling
 from haulage.lab.data import Data
 from haulage.lab.estimate import cell_ns
-from haulage.lab.plan import Plan, parse
+from haulage.lab.manifest import new_manifest, same_run
+from haulage.lab.plan import Plan
+from haulage.lab.planfile import parse
+from haulage.lab.runs import Run
 from haulage.lab.schedule import Cell, schedule
 from haulage.lab.stop import narrow_enough
 from haulage.lab.store import RunStore
 from haulage.lab.target import Endpoints, Target, parse_target, remove_below
-
-#: What the tables are made and read with; their versions go into the manifest.
-_PACKAGES = ("duckdb", "numpy", "scipy", "pandas", "ruptures", "altair", "vl-convert-python", "psutil")
 
 
 @dataclass(frozen=True)
@@ -51,19 +49,6 @@ class RunProgress:
     rate_bits_per_second: float = 0.0
 
 
-@dataclass(frozen=True)
-class Run:
-    """A run that has ended: its folder and its manifest."""
-
-    folder: Path
-    manifest: dict[str, Any]
-
-    @property
-    def state(self) -> str:
-        """``complete``, or ``stopped`` where it can be continued."""
-        return str(self.manifest["state"])
-
-
 OnProgress = Callable[[RunProgress], object]
 
 
@@ -75,6 +60,7 @@ def run(
     on_progress: OnProgress | None = None,
     continue_: bool = False,
     command: Sequence[str] = (),
+    left_out: Mapping[str, str] | None = None,
 ) -> Run:
     """Run a plan and write its directory.
 
@@ -88,6 +74,7 @@ def run(
         on_progress: Called several times a second, in this thread.
         continue_: Go on with a stopped run.
         command: What to write down as the command; default the arguments of this process.
+        left_out: Arms that are not run and why, from :func:`available`; default none.
 
     Raises:
         ExistsError: There is something in the directory already.
@@ -95,12 +82,16 @@ def run(
         KeyboardInterrupt: Ctrl-C, after everything is written.
         HaulageError: What makes an arm impossible, such as a tool that is not there.
     """
+    for arm in plan.arms:
+        method_of(arm)  # Says now what no cell could do later.
     if continue_:
         store = RunStore.open(directory)
-        _same(store, plan, target)
+        same_run(store, plan, target)
         store.update({"state": "running", "stopped_because": None, "ended_unix_ns": None})
     else:
-        store = RunStore.create(directory, plan.to_toml(), _manifest(plan, target, command))
+        store = RunStore.create(
+            directory, plan.to_toml(), new_manifest(plan, target, command, left_out or {})
+        )
     runner = _Runner(plan, target, store, on_progress or (lambda _: None))
     because: str | None = "interrupted"
     state = "stopped"
@@ -117,6 +108,26 @@ def run(
             | {"cells_done": len(store.done())}
         )
     return Run(directory, store.manifest)
+
+
+def available(plan: Plan) -> tuple[Plan, dict[str, str]]:
+    """Return the plan without the arms whose tools are not here, and why each was left out.
+
+    Raises:
+        NotFoundError: No arm would be left.
+    """
+    left_out: dict[str, str] = {}
+    missing: NotFoundError | None = None
+    for arm in plan.arms:
+        if arm.tool is not None:
+            try:
+                find(arm.tool)
+            except NotFoundError as error:
+                missing, left_out[arm.name] = error, f"{arm.tool} is {error.cause}; {error.hint}"
+    arms = tuple(arm for arm in plan.arms if arm.name not in left_out)
+    if not arms and missing is not None:
+        raise missing
+    return replace(plan, arms=arms, again="" if plan.again in left_out else plan.again), left_out
 
 
 def resume(directory: Path, *, target: Target | None = None, on_progress: OnProgress | None = None) -> Run:
@@ -163,6 +174,7 @@ class _Runner:
                 return self._all(endpoints, data, sampler)
             finally:
                 host.pin(None)
+                data.free()
                 if not self._target.emulated:
                     remove_below(endpoints.get(store=""))
 
@@ -324,63 +336,12 @@ def _row(cell: Cell, moved: Moved) -> dict[str, Any]:
     }
 
 
-def _same(store: RunStore, plan: Plan, target: Target) -> None:
-    before = store.manifest
-    if before["plan_sha256"] != plan.sha256 or before["target"] != target.text:
-        raise UsageError(
-            "continue run",
-            str(store.folder),
-            "it was begun with another plan or target",
-            "give no plan with --continue: the run's own is taken",
-        )
+def new_folder(plan: Plan) -> Path:
+    """Return where a run goes if nobody says: ``runs/PLAN-TIME``."""
+    return Path("runs") / f"{plan.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
-def _manifest(plan: Plan, target: Target, command: Sequence[str]) -> dict[str, Any]:
-    cells = schedule(plan)
-    return {
-        "lab": "run 1",
-        "run": secrets.token_hex(4),
-        "plan": plan.name,
-        "plan_sha256": plan.sha256,
-        "state": "running",
-        "seed": plan.seed,
-        "created_unix_ns": time.time_ns(),
-        "ended_unix_ns": None,
-        "command": list(command) or ["haul", *sys.argv[1:]],
-        "target": target.text,
-        "link": target.link,
-        "faults": target.faults if target.faults not in (None, "none") else None,
-        "endpoint": (target.url or "").split("?")[0] or None,
-        "versions": _versions(),
-        "commit": os.environ.get("HAULAGE_COMMIT"),
-        "host": host.facts(),
-        "factors": {
-            "treatment": list(dict.fromkeys(cell.treatment for cell in cells)),
-            "files": [files.name for files in plan.files],
-            "size_bytes": [files.size_bytes for files in plan.files],
-            "direction": list(plan.directions),
-            "node": [node.name for node in plan.nodes],
-        },
-        "replicates": plan.replicates,
-        "replicates_by_files": {files.name: files.replicates or plan.replicates for files in plan.files},
-        "order": "randomised, interleaved",
-        "cells_planned": len(cells),
-        "cells_done": 0,
-        "stopped_because": None,
-        "ceiling": None,
-        "files": {},
-    }
-
-
-def _versions() -> dict[str, str | None]:
-    found: dict[str, str | None] = {
-        "haulage": haulage.__version__,
-        "python": sys.version.split()[0],
-        "kernel": host.facts()["kernel"],
-    }
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = None
-    return found
+def beside(folder: Path) -> Path:
+    """Return where a repetition goes if nobody says: beside the first, numbered."""
+    numbered = (folder.with_name(f"{folder.name}-rerun-{number}") for number in count(1))
+    return next(path for path in numbered if not path.exists())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,20 @@ class RunStore:
             f" from read_parquet([{', '.join(names)}], filename = true, union_by_name = true)"
             " order by cell, queued_ns"
         )
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
+    """Write rows as Parquet with these columns."""
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as database:
+        source = Path(folder) / "rows.json"
+        source.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        kinds = ", ".join(f"{name}: '{kind}'" for name, kind in columns.items())
+        query = (
+            f"select * from read_json('{_quoted(source)}', format='newline_delimited', columns={{{kinds}}})"
+            if rows
+            else _empty(columns)
+        )
+        database.execute(f"copy ({query}) to '{_quoted(path)}' (format parquet, compression zstd)")
 
 
 def _empty(columns: Mapping[str, str]) -> str:

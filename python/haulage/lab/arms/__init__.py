@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import filecmp
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ class Item:
     name: str  #: of the blob, below the endpoint's base
     local: str  #: path or ``mem://`` URL: the source of an upload, the destination of a download
     size_bytes: int
+    original: str | None = None  #: of a download, what it should be equal to
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,6 @@ class Moved:
     recorded: bool = False
     phase_network_ns: int | None = None
     phase_reassembly_ns: int | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 #: Told, now and then, how many bytes of the cell have arrived and at what rate in bits per second.
@@ -66,3 +67,14 @@ class Method(Protocol):
         Raises:
             HaulageError: What makes the cell impossible, rather than failed.
         """
+
+
+def differing(items: Iterable[Item]) -> str | None:
+    """Return the name of the first download that is not, byte for byte, what was uploaded.
+
+    For methods that have no proof of their own; read after their time has been taken.
+    """
+    for item in items:
+        if item.original is not None and not filecmp.cmp(item.original, item.local, shallow=False):
+            return item.name
+    return None

@@ -6,6 +6,7 @@ after file.
 
 from __future__ import annotations
 
+import functools
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from haulage.events import JobStarted, ObjectEnded, Progress, Summary
 from haulage.lab.arms import Item, Moved, Watch, Work
 from haulage.lab.plan import Arm
 from haulage.transfer import Job, Options
+
+#: The engine's own bound on bytes in flight.
+_MEMORY_BYTES = 96 << 20
 
 
 def options_of(arm: Arm) -> Options:
@@ -28,6 +32,12 @@ def options_of(arm: Arm) -> Options:
     elif arm.method == "blocks":
         # Files up to one block travel whole: there is nothing to cut.
         options |= {"method": "ranges", "block_size": f"{arm.block_size_bytes}B"}
+    elif arm.method == "ceiling":
+        options |= {"method": "ranges", "block_size": f"{arm.block_size_bytes or 1 << 20}B"}
+    if arm.block_size_bytes is not None and arm.concurrency is not None:
+        # The default bound on memory would hold back large blocks, and the arm would not be what it says.
+        wanted = arm.block_size_bytes * (arm.concurrency + 8)
+        options["max_memory"] = f"{max(_MEMORY_BYTES, wanted)}B"
     if arm.stall_timeout_ns is not None:
         options["stall_timeout"] = f"{arm.stall_timeout_ns // 1_000_000}ms"
     if arm.checksum is not None:
@@ -45,12 +55,16 @@ def move(work: Work, watch: Watch) -> Moved:
     for number, item in enumerate(work.items):
         record = work.scratch / f"{number:06}.parquet"
         shift = time.monotonic_ns() - began_ns
-        before = done
-        part = _job(work, (item,), record, lambda moved, rate, before=before: watch(before + moved, rate))
+        part = _job(work, (item,), record, functools.partial(_further, watch, done))
         parts.append((shift, part, record))
         done += part.bytes
     _join([(shift, record) for shift, _, record in parts], work.record)
     return _sum(parts, time.monotonic_ns() - began_ns)
+
+
+def _further(watch: Watch, before: int, moved: int, rate: float) -> None:
+    """Tell of a job of a sequence what has moved in all."""
+    watch(before + moved, rate)
 
 
 def _job(work: Work, items: tuple[Item, ...], record: Path, watch: Watch) -> Moved:
@@ -59,7 +73,9 @@ def _job(work: Work, items: tuple[Item, ...], record: Path, watch: Watch) -> Mov
     pairs = list(
         zip(local, remote, strict=True) if work.direction == "up" else zip(remote, local, strict=True)
     )
-    job = Job.copy(pairs, record=record, **options_of(work.arm))
+    options = options_of(work.arm)
+    options["record"] = record
+    job = Job.copy(pairs, **options)
     names = {item.local: item.name for item in items}
     transfers: list[dict[str, Any]] = []
     summary: Summary | None = None
