@@ -13,6 +13,7 @@ from haulage.lab.analysis.statistics.change import (
     trend as trend,
 )
 from haulage.lab.analysis.statistics.compare import (
+    SMALLEST_DIFFERENCE as SMALLEST_DIFFERENCE,
     Comparison as Comparison,
     benjamini_hochberg as benjamini_hochberg,
     compare as compare,
@@ -21,6 +22,8 @@ from haulage.lab.analysis.statistics.compare import (
     permutation_test as permutation_test,
 )
 from haulage.lab.analysis.statistics.interval import (
+    LEVEL as LEVEL,
+    Floats as Floats,
     Interval as Interval,
     bca as bca,
     median_interval as median_interval,

@@ -15,7 +15,7 @@ from haulage.lab.analysis.statistics.interval import LEVEL, Floats, Interval, nu
 
 #: Below this a difference is not called one, whatever its p: no choice of a tool hangs on it, and the
 #: order of two runs alone can make it.
-SMALLEST = 0.01
+SMALLEST_DIFFERENCE = 0.01
 #: Sign flips are counted one by one up to this many pairs (16,384 of them), drawn above.
 EXACT_PAIRS = 14
 
@@ -128,7 +128,7 @@ def equivalence_band(again: ArrayLike, level: float = LEVEL) -> float | None:
     shift = hodges_lehmann(again, level)
     if shift.low is None or shift.high is None:
         return None
-    return max(abs(shift.low), abs(shift.high), SMALLEST)
+    return max(abs(shift.low), abs(shift.high), SMALLEST_DIFFERENCE)
 
 
 def compare(
@@ -150,7 +150,7 @@ def compare(
     says: Literal["different", "equivalent", "undecided"] = "undecided"
     if shift.value is not None and shift.low is not None and shift.high is not None:
         apart = shift.low > 0 or shift.high < 0
-        if apart and p < 1 - level and abs(shift.value) > max(band or 0.0, SMALLEST):
+        if apart and p < 1 - level and abs(shift.value) > max(band or 0.0, SMALLEST_DIFFERENCE):
             says = "different"
         elif band is not None and -band <= shift.low and shift.high <= band:
             says = "equivalent"

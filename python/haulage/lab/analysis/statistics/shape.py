@@ -63,7 +63,7 @@ def density(values: ArrayLike, *, seed: int = 0, draws: int = 200) -> Density:
 def _silverman(data: Floats) -> float:
     spread = float(data.std(ddof=1))
     quartiles = float(np.subtract(*np.percentile(data, [75, 25]))) / 1.349
-    return 0.9 * (min(spread, quartiles) if quartiles > 0 else spread) * len(data) ** -0.2
+    return 0.9 * (min(spread, quartiles) if quartiles > 0 else spread) * float(len(data) ** -0.2)
 
 
 def _curve(data: Floats, x: Floats, width: float) -> Floats:

@@ -56,6 +56,7 @@ def crossover(
         table[index, : len(np.atleast_1d(np.asarray(row)))] = row
     method = f"zero of the median log ratio, bootstrap over replicates, {draws} draws, seed {seed}"
     n = int(np.count_nonzero(np.isfinite(table)))
+    place, table = place[np.isfinite(table).any(axis=1)], table[np.isfinite(table).any(axis=1)]
     if width == 0 or len(place) < 2:
         return Crossover(Interval(None, None, None, n, level, method, "no sizes to compare"), "no sizes")
     middle = np.nanmedian(table, axis=1)
@@ -69,15 +70,27 @@ def crossover(
         small = Interval(value, None, None, n, level, method, "n too small for an interval")
         return Crossover(small, f"B is faster from {value:g} up")
     random = np.random.default_rng(seed)
+    picked = table[:, random.integers(width, size=(draws, width))]
     drawn = []
-    for _ in range(draws):
-        again = np.nanmedian(table[:, random.integers(width, size=width)], axis=1)
-        at = _zero(place, again)
+    for again in _nanmedian(picked).T:
+        # A size of which no replicate was drawn does not take part.
+        there = np.isfinite(again)
+        at = _zero(place[there], again[there])
         # Never crossing within the sizes means: beyond their end.
-        drawn.append(at if at is not None else (place[0] if again[0] > 0 else place[-1]))
+        drawn.append(at if at is not None else (place[0] if again[there][0] > 0 else place[-1]))
     low, high = np.quantile(np.asarray(drawn), [(1 - level) / 2, (1 + level) / 2])
     found = Interval(value, math.exp(float(low)), math.exp(float(high)), n, level, method)
     return Crossover(found, f"B is faster from {value:g} up")
+
+
+def _nanmedian(values: Floats) -> Floats:
+    """Return medians over the last axis; ``nan`` where nothing is there, without a warning."""
+    ordered = np.sort(values, axis=-1)  # nan goes last
+    n = np.isfinite(values).sum(axis=-1)
+    low, high = np.maximum((n - 1) // 2, 0), np.maximum(n // 2, 0)
+    first = np.take_along_axis(ordered, low[..., None], axis=-1)[..., 0]
+    last = np.take_along_axis(ordered, np.minimum(high, values.shape[-1] - 1)[..., None], axis=-1)[..., 0]
+    return np.asarray((first + last) / 2, dtype=np.float64)
 
 
 def _zero(place: Floats, middle: Floats) -> float | None:
