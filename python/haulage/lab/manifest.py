@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import secrets
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import haulage
@@ -58,7 +59,7 @@ def new_manifest(
         "faults": target.faults if target.faults not in (None, "none") else None,
         "endpoint": (target.url or "").split("?")[0] or None,
         "versions": _versions(),
-        "commit": os.environ.get("HAULAGE_COMMIT"),
+        "commit": _commit(),
         "host": host.facts(),
         "factors": {
             "treatment": list(dict.fromkeys(cell.treatment for cell in cells)),
@@ -77,6 +78,19 @@ def new_manifest(
         "ceiling": None,
         "files": {},
     }
+
+
+def _commit() -> str | None:
+    """Return the commit of the checkout that this package lies in; ``None`` for an installed one."""
+    folder = Path(haulage.__file__).parent
+    if not any((above / ".git").exists() for above in folder.parents):
+        return None
+    words = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return ran.stdout.strip() or None
 
 
 def _versions() -> dict[str, str | None]:

@@ -60,7 +60,8 @@ def measure(directory: Path) -> list[Profile]:
         database.execute(
             f"""create view rates as
             select direction, method, concurrency, block_size_bytes, size_bytes, factors->>'client' as client,
-                median(bytes * 8e9 / wall_ns) as rate, median(wall_ns / files) as wall_ns, count(*) as n
+                median(bytes * 8e9 / wall_ns) as rate, median(wall_ns / files) as wall_ns,
+                max(lanes) as lanes
             from '{directory}/cells.parquet'
             where not warmup and outcome = 'ok' and size_bytes is not null
                 and coalesce(factors->>'again', 'false') = 'false'
@@ -75,10 +76,13 @@ def _measure(database: duckdb.DuckDBPyConnection, directory: Path, direction: st
     knee = _sweep(database, direction, "concurrency", "block_size_bytes")
     block = _sweep(database, direction, "block_size_bytes", "concurrency")
     if knee:
-        level, rate, best = knee
-        reasons.append(f"{level} connections give {format_rate(rate)}, the best number {format_rate(best)}")
+        level, rate, best, most = knee
+        more = ", and more were not tried" if level == most else ""
+        reasons.append(
+            f"{level} connections give {format_rate(rate)}, the best number {format_rate(best)}{more}"
+        )
     if block:
-        level, rate, best = block
+        level, rate, best, _ = block
         reasons.append(
             f"blocks of {format_size(level)} give {format_rate(rate)}, the best size {format_rate(best)}"
         )
@@ -96,16 +100,19 @@ def _measure(database: duckdb.DuckDBPyConnection, directory: Path, direction: st
 
 def _sweep(
     database: duckdb.DuckDBPyConnection, direction: str, level: str, held: str
-) -> tuple[int, float, float] | None:
-    """Return the smallest level that is as good as the best, with its rate and the best one.
+) -> tuple[int, float, float, int] | None:
+    """Return the smallest level that is as good as the best, its rate, the best one, and the largest level.
 
     Taken from the largest files, where what is swept matters most, and from the engine's own blocks.
     """
+    # With fewer blocks than requests the file is the limit, not the link.
+    enough = "lanes = concurrency" if level == "concurrency" else "true"
     rows = database.execute(
         f"""with swept as (
             select size_bytes, {held}, {level} as level, rate,
                 count(*) over (partition by size_bytes, {held}) as levels
             from rates where direction = ? and method in ('blocks', 'ceiling') and client = 'engine'
+                and {enough}
         )
         select level, rate from swept where levels >= 3
         qualify size_bytes = max(size_bytes) over () and levels = max(levels) over ()
@@ -115,8 +122,8 @@ def _sweep(
     if not rows:
         return None
     best = max(rate for _, rate in rows)
-    level_found, rate = next(row for row in rows if row[1] >= best * (1 - FLAT_SHARE))
-    return int(level_found), float(rate), float(best)
+    found, rate = next(row for row in rows if row[1] >= best * (1 - FLAT_SHARE))
+    return int(found), float(rate), float(best), int(rows[-1][0])
 
 
 def _threshold(database: duckdb.DuckDBPyConnection, direction: str, reasons: list[str]) -> int | None:
@@ -130,14 +137,14 @@ def _threshold(database: duckdb.DuckDBPyConnection, direction: str, reasons: lis
         group by size_bytes order by size_bytes""",
         [direction, direction],
     ).fetchall()
+    # Where one was not tried, the other says nothing.
+    both = [(size, whole, blocks) for size, whole, blocks in rows if whole is not None]
     found = None
-    for size, whole, blocks in rows:
-        if whole is None:
-            continue
+    for size, whole, blocks in both:
         if blocks is not None and whole > blocks * (1 + FLAT_SHARE):
             break
         found = int(size)
-    if found is not None and any(blocks is not None for *_, blocks in rows):
+    if found is not None and found < max(size for size, *_ in both):
         reasons.append(f"up to {format_size(found)} one request is as quick as blocks")
         return found
     return None

@@ -79,7 +79,7 @@ class Show(AbstractContextManager[Callable[[RunProgress], None]]):
 
 def _line(progress: RunProgress) -> str:
     what = (
-        _STAGES.get(progress.stage, "")
+        _STAGES.get(progress.stage, "between two cells")
         if progress.treatment is None
         else f"{progress.treatment}, {progress.files}, {format_rate(progress.rate_bits_per_second)}"
     )

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote, urlsplit
@@ -117,6 +116,9 @@ class Endpoint:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+            for pipe in (self._process.stdout, self._process.stderr):
+                if pipe is not None:
+                    pipe.close()
 
 
 class Endpoints:
@@ -175,12 +177,11 @@ def start_emulator(*, store: str, link: str = "none", faults: str | None = None)
         start_new_session=True,
     )
     assert process.stdout is not None
-    assert process.stderr is not None
     ready, _, _ = select.select([process.stdout], [], [], _START_S)
     line = json.loads(process.stdout.readline() or "{}") if ready else {}
     if "endpoint" not in line:
         process.kill()
-        said = process.stderr.read().decode(errors="replace").strip()
+        said = process.communicate()[1].decode(errors="replace").strip()
         if line.get("kind") == "usage":
             raise UsageError("emulate", line["object"], line["cause"], line["hint"])
         raise ServiceError("emulate", f"link {link}", said or "did not start", "try `haul emulate` by hand")
@@ -219,8 +220,3 @@ def _make_container(endpoint: Endpoint) -> None:
     # One that is there already is what a folder keeps between two starts.
     if ran.returncode not in (0, 1):
         raise ServiceError("make container", endpoint.base, said.strip(), None)
-
-
-def folder_of(store: Path) -> str:
-    """Return a folder as ``--store`` takes it."""
-    return str(store.resolve())

@@ -80,11 +80,12 @@ def format_size(size_bytes: float) -> str:
     >>> format_size(1048576), format_size(100_000_000), format_size(92500)
     ('1MiB', '100MB', '92.5KB')
     """
-    for unit, scale in sorted(_SIZES.items(), key=lambda item: -item[1]):
+    exact = [f"{size_bytes:.0f}B"]
+    for unit, scale in _SIZES.items():
         share = size_bytes / scale
         if share >= 1 and share == round(share, 1):
-            return f"{share:.1f}".removesuffix(".0") + unit
-    return f"{size_bytes:.0f}B"
+            exact.append(f"{share:.1f}".removesuffix(".0") + unit)
+    return min(exact, key=len)
 
 
 def format_bytes(size_bytes: float) -> str:
@@ -114,6 +115,8 @@ def format_duration(duration_ns: float) -> str:
         return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
     if seconds >= 60:
         return f"{int(seconds) // 60} min {int(seconds) % 60} s"
+    if seconds >= 10:
+        return f"{seconds:.0f} s"
     if seconds >= 1:
         return f"{seconds:.1f} s"
     return f"{seconds * 1e3:.0f} ms"
