@@ -69,7 +69,6 @@ def test_the_tables_have_the_columns_of_the_contract(run: lab.runs.Run) -> None:
     with duckdb.connect() as database:
         for name, columns in wanted.items():
             described = database.execute(f"describe from '{run.folder / name}.parquet'").fetchall()
-            # Two columns of the engine's are narrower than a run without it would have them.
             assert [column for column, *_ in described] == list(columns), name
 
 
@@ -96,11 +95,7 @@ def test_transfers_and_attempts_belong_to_their_cells(run: lab.runs.Run) -> None
     assert found.fits.all()
     # One stream: no two transfers of a baseline overlap.
     overlaps = run.sql(
-        """select count(*) as n from transfers a join transfers b using (cell) join cells using (cell)
-        where method_1 is not null and a.transfer < b.transfer
-            and a.began_ns < b.ended_ns and b.began_ns < a.ended_ns"""
-        if False
-        else """select count(*) as n from transfers a join transfers b using (cell)
+        """select count(*) as n from transfers a join transfers b using (cell)
             join cells on cells.cell = a.cell
         where cells.method = 'baseline' and a.transfer < b.transfer
             and a.began_ns < b.ended_ns and b.began_ns < a.ended_ns"""
@@ -129,10 +124,6 @@ def test_the_manifest_says_what_was_run(run: lab.runs.Run) -> None:
 def test_a_folder_that_holds_something_is_left_alone(run: lab.runs.Run) -> None:
     with pytest.raises(ExistsError, match="--continue"):
         lab.run(tiny(), directory=run.folder)
-
-
-class StopError(Exception):
-    pass
 
 
 def test_what_stops_a_run_leaves_one_that_goes_on(tmp_path: Path) -> None:
@@ -287,7 +278,8 @@ def test_a_sweep_becomes_a_profile_that_the_mover_reads(
     )
     done = lab.run(plan, directory=tmp_path / "run")
     found = profile.measure(done.folder)
-    assert [(item.direction, item.concurrency) for item in found] == [("up", 8)] or found[0].concurrency == 4
+    # Four connections of 8 Mbit/s fill the 32 of the link; the answers' way back asks for a few more.
+    assert found[0].concurrency in (4, 8)
     path = profile.write(done.folder, name="here")
     assert path == tmp_path / "config/haulage/profiles/here.toml"
     values = tomllib.loads(path.read_text())
