@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -12,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from command import Haul
+from haulage import lab
 from haulage.lab import planfile
+from haulage.lab.plan import METHODS
+from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, TRANSFER_COLUMNS
 
 PLAN = """
 name = "tiny"
@@ -189,3 +193,27 @@ def wait_for_children(pid: int) -> list[str]:
             return found
         time.sleep(0.05)
     raise AssertionError("no child was started")
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+REFERENCE = (DOCS / "reference/lab.md").read_text()
+GUIDE = (DOCS / "guides/lab.md").read_text()
+
+
+def test_every_option_is_in_the_reference(haul: Haul) -> None:
+    for command in ("generate", "plans", "run", "report", "verify", "rerun", "compare", "profile"):
+        text = haul("lab", command, "--help").text.split("Examples:")[0]
+        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", text)) - {"--help"}
+        assert options, command
+        assert [option for option in sorted(options) if f"`{option}" not in REFERENCE] == [], command
+
+
+def test_every_column_and_key_is_in_the_reference() -> None:
+    columns = {*CELL_COLUMNS, *TRANSFER_COLUMNS, *HOST_COLUMNS}
+    resolved = tomllib.loads(planfile.load("node-size").to_toml())
+    keys = {f"{key}.{name}" for key in ("stop", "ceiling", "prices") for name in resolved.pop(key)}
+    keys |= {name for part in ("arms", "files", "nodes") for item in resolved.pop(part) for name in item}
+    keys |= resolved.keys() | {"leave_out", "stall_timeout", "checksum", "tool"}
+    assert [name for name in sorted(columns | keys) if f"`{name}`" not in REFERENCE] == []
+    assert [name for name in [*METHODS, *lab.__all__] if f"`{name}" not in REFERENCE] == []
+    assert [name for name in planfile.names() if f"`{name}`" not in GUIDE] == []

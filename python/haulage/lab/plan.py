@@ -58,6 +58,7 @@ class FileSet:
     small_bytes: int = 0
     replicates: int | None = None  #: fewer or more than the plan's
     again: bool = True  #: whether the A/A arm takes part
+    leave_out: tuple[str, ...] = ()  #: patterns of names of arms that say nothing for these files
 
     @property
     def sizes_bytes(self) -> list[int]:
@@ -189,7 +190,7 @@ def _file_values(item: FileSet) -> dict[str, Any]:
         }
     else:
         values["size"] = f"{item.size_bytes}B"
-    return values | {"replicates": item.replicates, "again": item.again}
+    return values | {"replicates": item.replicates, "again": item.again, "leave_out": item.leave_out}
 
 
 def treatment_name(plan: Plan, arm: Arm, direction: str, node: Node | None, again: bool) -> str:

@@ -208,6 +208,7 @@ def _file_set(table: Table) -> FileSet:
         found,
         replicates=table.number("replicates", None, least=1) if table.has("replicates") else None,
         again=table.flag("again", True),
+        leave_out=tuple(str(pattern) for pattern in table.many("leave_out", [])),
     )
     table.end()
     return found

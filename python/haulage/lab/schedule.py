@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from fnmatch import fnmatch
 
 from haulage.lab.plan import Arm, FileSet, Node, Plan, treatment_name
 
@@ -92,9 +93,13 @@ def _combinations(plan: Plan) -> list[_Combination]:
         for node in plan.nodes or (None,):
             for direction in plan.directions:
                 for arm in plan.arms:
-                    if direction not in arm.directions:
+                    if direction not in arm.directions or _left_out(arm, files):
                         continue
                     found.append((arm, files, direction, node, False))
                     if arm.name == plan.again and files.again:
                         found.append((arm, files, direction, node, True))
     return found
+
+
+def _left_out(arm: Arm, files: FileSet) -> bool:
+    return any(fnmatch(arm.name, pattern) for pattern in files.leave_out)

@@ -65,6 +65,7 @@ def gather(results: Mapping[str, Result]) -> list[Subject]:
             judged=int(_number(steepest["judged"]) or 0),
             ceiling_share=_mean(ceiling, cells),
             direction=str(key["direction"]),
+            commits_share=float(part["commits"].sum() / max(part["attempts"].sum(), 1)),
         )
         whole = None if size is None else int(size)
         found.append(

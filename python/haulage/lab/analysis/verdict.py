@@ -92,6 +92,7 @@ class Evidence:
         judged: Requests that the slope stands on.
         ceiling_share: Rate over the measured ceiling; ``None`` without one.
         direction: ``"up"`` or ``"down"``.
+        commits_share: Of the requests, those that commit an object.
     """
 
     subject: str
@@ -110,6 +111,7 @@ class Evidence:
     judged: int = 0
     ceiling_share: float | None = None
     direction: str = "up"
+    commits_share: float = 0.0
 
     @property
     def in_flight(self) -> dict[str, float]:
@@ -202,6 +204,12 @@ def _shared(evidence: Evidence) -> bool | None:
     return False if slope >= OWN_SLOPE else None
 
 
+def _starved(evidence: Evidence) -> bool:
+    """Whether no processor was free while this process had work for one."""
+    idle = 1.0 if evidence.cpu_idle_share is None else evidence.cpu_idle_share
+    return idle <= 1 - CPU_BUSY and (evidence.cpu_share_of_one_core or 0.0) >= CPU_OWN
+
+
 def _seen(evidence: Evidence, scores: Mapping[str, float]) -> tuple[str, list[str], str]:
     said = _sentences(evidence, scores)
     if scores["throttled"] >= THROTTLED_SHARE:
@@ -218,9 +226,7 @@ def _seen(evidence: Evidence, scores: Mapping[str, float]) -> tuple[str, list[st
             said,
             f"at least {ANSWER_SHARE:.0%} of the time in flight is the path's quickest answer",
         )
-    starved = (1.0 if evidence.cpu_idle_share is None else evidence.cpu_idle_share) <= 1 - CPU_BUSY
-    working = (evidence.cpu_share_of_one_core or 0.0) >= CPU_OWN
-    if starved and working and _shared(evidence) is not False:
+    if _starved(evidence) and _shared(evidence) is not False:
         return (
             "cpu",
             said,
@@ -275,7 +281,7 @@ def _confirmed(
 ) -> tuple[str, Status, list[str], str]:
     """Let the experiments speak: they outrank what was only seen."""
     said = _shown(effects)
-    if effects.cpu_granted is not None and effects.cpu_granted < CPU_GRANTED:
+    if effects.cpu_granted is not None and effects.cpu_granted < CPU_GRANTED and _starved(evidence):
         return "cpu", "confirmed", said, f"a loop alone received less than {CPU_GRANTED:.0%} of a core"
     if effects.refused_again is not None and scores["throttled"] >= THROTTLED_SHARE:
         again = effects.refused_again >= evidence.refused_share / 3
