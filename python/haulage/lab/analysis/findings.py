@@ -221,7 +221,7 @@ def per_file(results: Results) -> Iterator[Finding]:
                 continue
             bounds = _bounded(found.low, found.high, lambda v: f"{1 - v:.0%}")
             sentence = (
-                f"{treatment} ({key['direction']}): each file has {found.value:.3g} times the rate of one alone:"
+                f"{treatment} ({key['direction']}): each file has {found.value:.3g} times the rate it has alone:"
                 f" {1 - found.value:.0%}{bounds} slower."
             )
             yield Finding(
@@ -251,8 +251,8 @@ def crossing(results: Results) -> Iterator[Finding]:
             if value is None:
                 ahead, behind = (second, first) if row["ratio_at_smallest"] > 1 else (first, second)
                 sentence = (
-                    f"{ahead} is quicker than {behind} at every size from {size_words(row['smallest_bytes'])} to"
-                    f" {size_words(row['largest_bytes'])} ({direction})."
+                    f"{ahead} is quicker than {behind} at every size ({direction}), from"
+                    f" {size_words(row['smallest_bytes'])} to {size_words(row['largest_bytes'])}."
                 )
             else:
                 bounds = _bounded(row["low_bytes"], row["high_bytes"], size_words)
@@ -357,7 +357,7 @@ def odd_cells(results: Results) -> Iterator[Finding]:
     worst = rows.loc[rows["modified_z"].abs().idxmax()]
     times = float(worst["wall_ns"]) / float(worst["median_ns"])
     sentence = (
-        f"{len(rows)} of the cells lie far out; the farthest is cell {int(worst['cell'])} ({worst['treatment']}),"
+        f"{len(rows)} of the cells lie far out; farthest is cell {int(worst['cell'])} ({worst['treatment']}),"
         f" {times:.3g} times the median of its kind. They stay in every number; rate_intervals shows both."
     )
     yield Finding(

@@ -125,7 +125,8 @@ def table(scored: Sequence[Scored]) -> str:
     seen_right = sum(one.seen == one.cause for one in scored)
     lines += [
         "",
-        f"{len(scored)} cases: {right_share(scored):.0%} named rightly, {wrong} wrongly, {silent} undetermined."
+        f"{len(scored)} cases: {right_share(scored):.0%} named rightly, {wrong} wrongly,"
+        f" {silent} undetermined."
         f" From the record alone {seen_right / max(len(scored), 1):.0%}.",
     ]
     return "\n".join(lines) + "\n"

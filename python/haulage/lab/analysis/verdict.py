@@ -262,7 +262,8 @@ def _sentences(evidence: Evidence, scores: Mapping[str, float]) -> list[str]:
         said.append(f"{evidence.refused_share:.1%} of the requests were refused.")
     if evidence.answer_ns and evidence.took_ns:
         said.append(
-            f"A request took {time_words(evidence.took_ns)}; the quickest answer {time_words(evidence.answer_ns)}."
+            f"A request took {time_words(evidence.took_ns)};"
+            f" the quickest answer {time_words(evidence.answer_ns)}."
         )
     if evidence.slope is not None and math.isfinite(evidence.slope) and evidence.spread >= SLOPE_SPREAD:
         said.append(

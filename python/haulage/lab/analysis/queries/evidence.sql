@@ -1,6 +1,6 @@
 -- title: What speaks for each cause, by cell
 -- question: What held the rate?
--- method: Rates of single requests against the number in flight meanwhile: if a link is shared, a request slows
+-- method: Rates of single requests against the number in flight at their middle: if a link is shared, a request slows
 --   as others join (slope -1 on logarithms); if each connection has its own bound, it does not (slope 0). Payload
 --   requests of at least half the usual size that ended well; their time is taken without the quickest answer.
 -- tables: cells, attempts
@@ -15,22 +15,21 @@ data as (
     left join answers w using (cell)
     where not c.warmup and a.slot_ns is not null
 ),
--- How many slots were taken and how many left before a moment, by counting rows alone.
-steps as (
-    select cell, number, slot as moment, 1 as busy from data
-    union all select cell, number, ended, -1 from data
+-- In flight at the middle of each request: slots taken until then less those left, by counting rows alone.
+middles as (select cell, number, (slot + ended) // 2 as moment, 0 as kind from data),
+taken as (
+    select number, row_number() over (partition by cell order by moment, kind desc) as before, kind
+    from (from middles union all select cell, number, slot, 1 from data)
 ),
-counted as (
-    select number, busy,
-           row_number() over (partition by cell, busy order by moment) as same,
-           row_number() over (partition by cell order by moment, busy) as both_kinds
-    from steps
+left_ as (
+    select number, row_number() over (partition by cell order by moment, kind) as before, kind
+    from (from middles union all select cell, number, ended, 1 from data)
 ),
--- In flight when it began and when it ended, itself included; the mean of the two.
+-- Both counts hold the middles before this one, so these cancel out.
 during as (
-    select s.number, ((2 * s.same - s.both_kinds) + (e.both_kinds - 2 * e.same) + 1) / 2 as in_flight
-    from (from counted where busy = 1) s
-    join (from counted where busy = -1) e using (number)
+    select t.number, t.before - l.before as in_flight
+    from (from taken where kind = 0) t
+    join (from left_ where kind = 0) l using (number)
 ),
 flown as (
     select d.*, f.in_flight,
