@@ -144,8 +144,9 @@ def test_the_estimate_knows_the_link_and_the_price() -> None:
 
 def test_a_link_that_changes_is_understood() -> None:
     link = parse_link("rtt=20ms,total=8mbit,at=10s:total=1mbit")
-    assert link.moving_ns(10e6, 1) == pytest.approx(10e9)
-    assert link.moving_ns(11e6, 1) == pytest.approx(18e9)
+    assert link.arrival_ns(10e6, 1) == pytest.approx(10e9)
+    assert link.arrival_ns(11e6, 1) == pytest.approx(18e9)
+    assert link.arrival_ns(1e6, 1, start_ns=9.5e9) == pytest.approx(14e9)
     assert parse_link("wan,conn=1mbit").first.connection_bits_per_second == 1e6
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
+import haulage
 from haulage import lab
 from haulage.errors import ExistsError, NotFoundError, UsageError
 from haulage.lab import planfile, profile
@@ -30,6 +31,7 @@ from haulage.lab.store import (
     TRANSFER_COLUMNS,
     sha256,
 )
+from haulage.lab.target import start_emulator
 
 TINY: dict[str, Any] = {
     "name": "tiny",
@@ -185,7 +187,7 @@ def test_time_is_bounded_and_said(tmp_path: Path) -> None:
 
 
 def test_a_narrow_interval_ends_a_run_early(tmp_path: Path) -> None:
-    plan = tiny(replicates=40, again="", stop={"relative_width": 5.0, "at_least": 6}, warm_up=0)
+    plan = tiny(replicates=40, again="", stop={"relative_width": 100.0, "at_least": 6}, warm_up=0)
     done = lab.run(plan, directory=tmp_path / "run")
     assert done.state == "complete"
     assert str(done.manifest["stopped_because"]).startswith("interval narrow enough")
@@ -217,6 +219,25 @@ def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
     done = lab.run(plan, directory=tmp_path / "run")
     assert done.manifest["ceiling"]["up_bits_per_second"] == pytest.approx(200e6, rel=0.1)
     assert done.manifest["ceiling"]["down_bits_per_second"] == pytest.approx(200e6, rel=0.1)
+
+
+def test_a_real_endpoint_is_left_as_it_was_found(tmp_path: Path) -> None:
+    endpoint = start_emulator(store="memory")
+    try:
+        haulage.copy(Path(__file__), endpoint.url("mine/already-there.py"))
+        url = f"{endpoint.base}/mine?{endpoint.query}"
+        plan = tiny(directions=["up", "down"], replicates=1, ceiling={"measure": True, "connections": 4})
+        done = lab.run(plan, url, tmp_path / "run")
+        assert set(done.cells.outcome) == {"ok"}
+        assert done.manifest["target"] == f"{endpoint.base}/mine"
+        assert done.manifest["link"] is None
+        assert done.manifest["ceiling"]["down_bits_per_second"] > 0
+        names = [found.key for found in haulage.list(f"{endpoint.base}?{endpoint.query}", recursive=True)]
+        assert names == ["mine/already-there.py"]
+    finally:
+        endpoint.close()
+    written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
+    assert endpoint.query.split("sig=")[1].encode() not in written
 
 
 def test_a_rerun_has_the_same_order_in_a_folder_of_its_own(run: lab.runs.Run) -> None:

@@ -6,13 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from haulage.lab.link import Link, parse_link
 from haulage.lab.plan import Arm, Plan
 from haulage.lab.schedule import Cell
-from haulage.lab.target import Target, parse_target
+from haulage.lab.target import Target
 from haulage.lab.units import format_bytes, format_duration
 
 #: What a cell costs beside moving bytes: starting the job, the record, the row.
 _OVERHEAD_NS = 25e6
+_WHOLE = ("baseline", "single-put", "whole-files")
+#: About what the controller comes to on a long link.
+_ADAPTIVE_LANES = 48
 #: What one machine moves over its own loopback, both ends on it.
 _MACHINE_BITS_PER_SECOND = 8e9
 
@@ -55,7 +59,7 @@ def estimate(plan: Plan, target: Target, cells: Sequence[Cell]) -> Estimate:
         else:
             reads, down = reads + requests, down + cell.files.total_bytes
         if time_ns is not None:
-            took = cell_ns(plan, target, cell)
+            took = cell_ns(target, cell)
             time_ns = None if took is None else time_ns + took + plan.idle_ns
     if plan.ceiling and time_ns is not None:
         time_ns += 2 * plan.ceiling_time_ns + 1e9
@@ -77,7 +81,7 @@ def cell_requests(cell: Cell) -> int:
 
 def _requests(arm: Arm, size: int) -> int:
     block = _block(arm)
-    if arm.method in ("baseline", "single-put", "whole-files") or size <= block:
+    if arm.method in _WHOLE or size <= block:
         return 1
     # The list of what is there, the blocks, the commit.
     return math.ceil(size / block) + 2
@@ -87,30 +91,32 @@ def _block(arm: Arm) -> int:
     return arm.block_size_bytes or (4 << 20)
 
 
-def cell_ns(plan: Plan, target: Target, cell: Cell) -> float | None:
+def cell_ns(target: Target, cell: Cell) -> float | None:
     """Return how long a cell will take; ``None`` where nothing is known of the link."""
-    spec = cell.node.link if cell.node is not None and cell.node.link and target.emulated else None
-    link = parse_target(f"emulated:{spec}").shape if spec else target.shape
+    own = cell.node.link if cell.node is not None and target.emulated else None
+    link = parse_link(own) if own else target.shape
     if link is None:
         return None
-    del plan
-    lanes = cell.arm.concurrency or 48
-    files = cell.files
-    size = files.total_bytes / files.count
-    block = _block(cell.arm)
-    whole = cell.arm.method in ("baseline", "single-put", "whole-files") or size <= block
-    pieces = files.count if whole else files.count * math.ceil(size / block)
-    used = max(1, min(lanes, pieces))
-    rtt = link.first.rtt_ns
-    rate = min(link.first.total_bits_per_second, used * link.first.connection_bits_per_second)
+    sizes = cell.files.sizes_bytes
+    least = sum(sizes) * 8 / _MACHINE_BITS_PER_SECOND * 1e9
+    if not cell.arm.sequence:
+        return max(_job_ns(link, cell.arm, sizes, 0.0), least) + _OVERHEAD_NS
+    now = 0.0
+    for place in cell.shuffled(len(sizes)):
+        now += _job_ns(link, cell.arm, [sizes[place]], now) + _OVERHEAD_NS / 2
+    return max(now, least)
+
+
+def _job_ns(link: Link, arm: Arm, sizes: Sequence[int], start_ns: float) -> float:
+    """Return how long one job takes that begins when the link is so old."""
+    block, total = _block(arm), sum(sizes)
+    whole = arm.method in _WHOLE or max(sizes) <= block
+    pieces = len(sizes) if whole else sum(math.ceil(size / block) for size in sizes)
+    used = max(1, min(arm.concurrency or _ADAPTIVE_LANES, pieces))
     # Each lane moves whole pieces, so the last round may be only partly full.
     rounds = math.ceil(pieces / used)
-    full = link.moving_ns(files.total_bytes, used) if link.changes else files.total_bytes * 8 / rate * 1e9
-    moving = max(
-        full, rounds * used * (files.total_bytes / pieces) * 8 / rate * 1e9 if not link.changes else 0
-    )
-    round_trips = rounds + 2 + (0 if whole else 2 * math.ceil(files.count / max(1, used)))
-    if cell.arm.sequence:
-        round_trips = files.count * (2 if whole else 5)
-    slowest = files.total_bytes * 8 / _MACHINE_BITS_PER_SECOND * 1e9
-    return max(moving, slowest) + rtt * round_trips + _OVERHEAD_NS
+    moved = max(total, rounds * used * total / pieces)
+    moving = link.arrival_ns(moved, used, start_ns) - start_ns
+    # To connect, for each round, and with blocks for the list of what is there and the commit.
+    round_trips = 1 + rounds + (0 if whole else 2 * math.ceil(len(sizes) / used))
+    return moving + link.first.rtt_ns * round_trips

@@ -42,15 +42,18 @@ class Link:
         """Whether it changes with time, so that a cell must begin it anew to be comparable."""
         return len(self.steps) > 1
 
-    def moving_ns(self, size_bytes: float, connections: float) -> float:
-        """Return how long ``size_bytes`` take through so many connections, from the link's beginning."""
-        left = size_bytes * 8.0
-        for step, after in zip(self.steps, [s.after_ns for s in self.steps[1:]] + [inf], strict=True):
+    def arrival_ns(self, size_bytes: float, connections: float, start_ns: float = 0.0) -> float:
+        """Return when ``size_bytes`` are through that begin at ``start_ns``, from the link's beginning."""
+        left, now = size_bytes * 8.0, start_ns
+        ends = [step.after_ns for step in self.steps[1:]] + [inf]
+        for step, end in zip(self.steps, ends, strict=True):
+            if end <= now:
+                continue
             rate = min(step.total_bits_per_second, connections * step.connection_bits_per_second)
-            fits = inf if after == inf else rate * (after - step.after_ns) / 1e9
+            fits = rate * (end - now) / 1e9
             if left <= fits:
-                return step.after_ns + left / rate * 1e9
-            left -= fits
+                return now + left / rate * 1e9
+            left, now = left - fits, end
         raise AssertionError("the last step has no end")
 
 

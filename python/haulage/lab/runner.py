@@ -152,10 +152,11 @@ class _Runner:
         self._tell = on_progress
         self._began_ns = time.monotonic_ns()
         self._cells = schedule(plan)
-        self._expected = [cell_ns(plan, target, cell) for cell in self._cells]
+        self._expected = [cell_ns(target, cell) for cell in self._cells]
         self._rows = store.done()
         self._spent_ns = 0.0
         self._spent_expected_ns = 0.0
+        self._cell_began_ns = 0
 
     def run(self) -> str | None:
         """Run the cells that are not done; return why it stopped, ``None`` if it did not."""
@@ -205,7 +206,7 @@ class _Runner:
 
     def _one(self, cell: Cell, endpoints: Endpoints, data: Data, sampler: host.HostSampler) -> None:
         intended = time.time_ns()
-        idle_from = time.monotonic_ns()
+        idle_from = self._cell_began_ns = time.monotonic_ns()
         store = "null" if cell.direction == "up" else str(data.remote_folder)
         if cell.direction == "up" and self._plan.store != "null":
             store = self._plan.store
@@ -241,6 +242,7 @@ class _Runner:
             "factors": json.dumps(cell.factors | {"cpus_used": cpus}),
         }
         self._keep(cell, row, moved, sampler)
+        self._cell_began_ns = 0
         self._spent_ns += time.monotonic_ns() - idle_from
         self._spent_expected_ns += (self._expected[cell.number] or 0) + self._plan.idle_ns
         self._report("cells")
@@ -304,7 +306,9 @@ class _Runner:
             return int(self._elapsed_ns() / done * len(left)) if done else None
         expected = sum(expected or 0.0 for expected in left) + len(left) * self._plan.idle_ns
         ratio = self._spent_ns / self._spent_expected_ns if self._spent_expected_ns > 5e9 else 1.0
-        return int(expected * ratio)
+        running = time.monotonic_ns() - self._cell_began_ns if self._cell_began_ns and left else 0
+        # The cell that runs is the first of those left; it cannot have less than nothing left.
+        return int(expected * ratio - min(running, (left[0] or 0.0) * ratio if left else 0.0))
 
 
 def _row(cell: Cell, moved: Moved) -> dict[str, Any]:

@@ -48,18 +48,21 @@ def options_of(arm: Arm) -> Options:
 def move(work: Work, watch: Watch) -> Moved:
     """Move all files in one job, or in one job each, one after another, for a sequence."""
     if not work.arm.sequence:
-        return _job(work, work.items, work.record, watch)
-    parts: list[tuple[int, Moved, Path]] = []
-    began_ns = time.monotonic_ns()
-    done = 0
-    for number, item in enumerate(work.items):
-        record = work.scratch / f"{number:06}.parquet"
-        shift = time.monotonic_ns() - began_ns
-        part = _job(work, (item,), record, functools.partial(_further, watch, done))
-        parts.append((shift, part, record))
-        done += part.bytes
-    _join([(shift, record) for shift, _, record in parts], work.record)
-    return _sum(parts, time.monotonic_ns() - began_ns)
+        moved = _job(work, work.items, work.record, watch)
+    else:
+        parts: list[tuple[Moved, Path]] = []
+        done = 0
+        began_ns = time.monotonic_ns()
+        for number, item in enumerate(work.items):
+            record = work.scratch / f"{number:06}.parquet"
+            part = _job(work, (item,), record, functools.partial(_further, watch, done))
+            parts.append((part, record))
+            done += part.bytes
+        moved = _sum([part for part, _ in parts], time.monotonic_ns() - began_ns)
+        shifts = [part.monotonic_offset_ns - moved.monotonic_offset_ns for part, _ in parts]
+        _join(list(zip(shifts, (record for _, record in parts), strict=True)), work.record)
+    moved.lanes = _look_up(work.record, moved.transfers)
+    return moved
 
 
 def _further(watch: Watch, before: int, moved: int, rate: float) -> None:
@@ -92,7 +95,6 @@ def _job(work: Work, items: tuple[Item, ...], record: Path, watch: Watch) -> Mov
     assert summary is not None
     # Raises what made the job as a whole impossible; files that failed are rows.
     job.wait(check=False)
-    lanes = _look_up(record, transfers)
     failure = summary.failures[0] if summary.failures else None
     return Moved(
         wall_ns=summary.elapsed_ns,
@@ -104,7 +106,6 @@ def _job(work: Work, items: tuple[Item, ...], record: Path, watch: Watch) -> Mov
         wire_bytes=summary.bytes_wire,
         requests=summary.requests,
         retries=summary.retries,
-        lanes=lanes,
         chosen=summary.chosen,
         recorded=True,
     )
@@ -164,25 +165,30 @@ def _shifted(column: str, shift: int, number: int, connections: int) -> str:
     return column
 
 
-def _sum(parts: list[tuple[int, Moved, Path]], wall_ns: int) -> Moved:
-    first = parts[0][1]
+def _sum(parts: list[Moved], wall_ns: int) -> Moved:
+    """Return what the jobs of a sequence have moved, on the clock of the first."""
+    zero = parts[0].monotonic_offset_ns
     transfers = [
-        row | {"began_ns": row["began_ns"] + shift, "ended_ns": row["ended_ns"] + shift}
-        for shift, part, _ in parts
+        row
+        | {
+            "object_id": row["object_id"] + number,
+            "began_ns": row["began_ns"] + part.monotonic_offset_ns - zero,
+            "ended_ns": row["ended_ns"] + part.monotonic_offset_ns - zero,
+        }
+        for number, part in enumerate(parts)
         for row in part.transfers
     ]
-    failed = next((part for _, part, _ in parts if part.outcome != "ok"), first)
+    failed = next((part for part in parts if part.outcome != "ok"), parts[0])
     return Moved(
         wall_ns=wall_ns,
-        bytes=sum(part.bytes for _, part, _ in parts),
+        bytes=sum(part.bytes for part in parts),
         transfers=transfers,
-        monotonic_offset_ns=first.monotonic_offset_ns,
+        monotonic_offset_ns=zero,
         outcome=failed.outcome,
         cause=failed.cause,
-        wire_bytes=sum(part.wire_bytes or 0 for _, part, _ in parts),
-        requests=sum(part.requests or 0 for _, part, _ in parts),
-        retries=sum(part.retries or 0 for _, part, _ in parts),
-        lanes=max((part.lanes or 0 for _, part, _ in parts), default=None),
-        chosen=parts[-1][1].chosen,
+        wire_bytes=sum(part.wire_bytes or 0 for part in parts),
+        requests=sum(part.requests or 0 for part in parts),
+        retries=sum(part.retries or 0 for part in parts),
+        chosen=parts[-1].chosen,
         recorded=True,
     )
