@@ -312,3 +312,21 @@ def test_a_sweep_becomes_a_profile_that_the_mover_reads(
 
 def test_a_run_without_a_sweep_has_no_profile(run: lab.runs.Run) -> None:
     assert profile.write(run.folder) is None
+
+
+def test_a_plan_may_move_from_memory_to_memory(tmp_path: Path) -> None:
+    plan = tiny(
+        source="memory",
+        directions=["up", "down"],
+        arms=[{"method": "ceiling", "concurrency": 4, "block_size": "64KiB"}],
+        again="",
+        replicates=1,
+    )
+    done = lab.run(plan, directory=tmp_path / "run")
+    assert set(done.cells.outcome) == {"ok"}
+    assert list(done.cells.bytes.sort_values()) == [30_000, 30_000, 30_000, 300_000, 300_000]
+    # The memory is given back when the run ends.
+    held = list(haulage.list(f"mem://lab-{done.manifest['run']}/", recursive=True))
+    assert [item.size_bytes for item in held] == [0] * 4
+    with pytest.raises(UsageError, match="only the engine reads from memory"):
+        tiny(source="memory", arms=[{"method": "ranges"}])
