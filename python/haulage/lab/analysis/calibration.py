@@ -151,6 +151,6 @@ def _text(links: list[Measured], compared: list[Comparison]) -> str:
     lines += [
         "",
         f"The same against itself: a difference in {wrong} of {len(compared)} runs of {REPLICATES} pairs."
-        f" The permutation test alone was below 0.05 in {below}; the farthest ratio was {farthest:.2%} off 1.",
+        f" The permutation test alone was below 0.05 in {below}; the farthest ratio lay {farthest:.2%} off.",
     ]
     return "\n".join(lines) + "\n"

@@ -77,6 +77,7 @@ def crossovers(latency: pd.DataFrame) -> pd.DataFrame:
     """From which size on each treatment beats each other one."""
     rows = []
     usable = latency[~latency["treatment"].str.contains("-again")]
+    methods = dict(zip(usable["treatment"], usable["method"], strict=True))
     for key, part in groups(usable, ["direction"]):
         wide = part.pivot_table(
             index=["size_bytes", "replicate"], columns="treatment", values="duration_ns", aggfunc="median"
@@ -88,7 +89,8 @@ def crossovers(latency: pd.DataFrame) -> pd.DataFrame:
             if found.get("ratio_at_largest", 1.0) < 1:
                 found = _crossing(wide, second, first) or {}
             if found:
-                rows.append(key | found)
+                smaller, larger = methods[found["smaller_favours"]], methods[found["larger_favours"]]
+                rows.append(key | found | {"smaller_method": smaller, "larger_method": larger})
     return pd.DataFrame(rows)
 
 

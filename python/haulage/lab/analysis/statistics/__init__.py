@@ -20,6 +20,7 @@ from haulage.lab.analysis.statistics.compare import (
     equivalence_band as equivalence_band,
     hodges_lehmann as hodges_lehmann,
     permutation_test as permutation_test,
+    t_test as t_test,
 )
 from haulage.lab.analysis.statistics.interval import (
     LEVEL as LEVEL,

@@ -115,6 +115,17 @@ def permutation_test(differences: ArrayLike, *, draws: int = 9999, seed: int = 0
     return (beyond + 1) / (total + 1)
 
 
+def t_test(differences: ArrayLike) -> float:
+    """Return the two-sided p of the paired t-test; 1 for fewer than two pairs.
+
+    For correcting many comparisons at once: the permutation test of few pairs has few values to give.
+    """
+    data = numbers(differences)
+    if len(data) < 2 or np.ptp(data) == 0:
+        return 1.0 if len(data) < 2 or data[0] == 0 else 0.0
+    return float(stats.ttest_1samp(data, 0.0).pvalue)
+
+
 def equivalence_band(again: ArrayLike, level: float = LEVEL) -> float | None:
     """Return how far A lies from itself: the farther bound of the A/A arm's shift, and at least 1 %.
 

@@ -15,6 +15,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 #: Share of the intervals that hold the true value. The convention of every field that reads these.
 LEVEL = 0.95
+#: Numbers that are drawn at once, at most: 64 MB.
+AT_ONCE = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,17 @@ def bca(
         return Interval(value, None, None, n, level, method, "n too small for an interval")
     value = statistic(everything)
     random = np.random.default_rng(seed)
-    drawn = np.empty(resamples)
-    for index in range(resamples):
-        chosen = [runs[k] for k in random.integers(len(runs), size=len(runs))] if len(runs) > 1 else runs
-        drawn[index] = statistic(
-            np.concatenate([run[random.integers(len(run), size=len(run))] for run in chosen])
-        )
+    length = len(runs[0])
+    if statistic is _median and all(len(run) == length for run in runs) and n * resamples <= AT_ONCE:
+        # All draws at once: a hundred times as quick as one by one.
+        table, shape = np.stack(runs), (resamples, len(runs), length)
+        chosen = np.arange(len(runs))[None, :, None]
+        if len(runs) > 1:
+            chosen = random.integers(len(runs), size=(resamples, len(runs), 1))
+        picked = table[np.broadcast_to(chosen, shape), random.integers(length, size=shape)]
+        drawn = np.median(picked.reshape(resamples, -1), axis=1)
+    else:
+        drawn = _drawn(runs, statistic, resamples, random)
     below = (np.count_nonzero(drawn < value) + 0.5 * np.count_nonzero(drawn == value)) / resamples
     bias = stats.norm.ppf(np.clip(below, 1 / resamples, 1 - 1 / resamples))
     pull = _acceleration(_left_out(runs, statistic))
@@ -157,6 +164,17 @@ def bca(
         bounds.append(float(np.quantile(drawn, stats.norm.cdf(bias + shift / (1 - pull * shift)))))
     note = "" if units >= 6 else f"n too small to trust the bounds: {units} runs, 6 are needed"
     return Interval(value, bounds[0], bounds[1], n, level, method, note)
+
+
+def _drawn(
+    runs: list[Floats], statistic: Callable[[Floats], float], resamples: int, random: np.random.Generator
+) -> Floats:
+    drawn = np.empty(resamples)
+    for index in range(resamples):
+        chosen = [runs[k] for k in random.integers(len(runs), size=len(runs))] if len(runs) > 1 else runs
+        picked = [run[random.integers(len(run), size=len(run))] for run in chosen]
+        drawn[index] = statistic(np.concatenate(picked))
+    return drawn
 
 
 def _left_out(runs: list[Floats], statistic: Callable[[Floats], float]) -> Floats:

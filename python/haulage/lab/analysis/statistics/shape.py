@@ -14,6 +14,8 @@ from haulage.lab.analysis.statistics.interval import Floats, Interval, median_in
 GRID = 256
 #: Fewer values do not tell two heaps from chance.
 MODES_NEED = 20
+#: What lies this close to the median changes no conclusion, however alike the others are.
+OUTLIER_LEAST = 0.1
 #: Modified z beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
 OUTLIER_Z = 3.5
 
@@ -121,6 +123,8 @@ class Outliers:
 def outliers(values: ArrayLike, *, logarithm: bool = True) -> Outliers:
     """Flag values whose modified z (0.6745 times the distance to the median over the MAD) exceeds 3.5.
 
+    On the logarithm, what lies within a tenth of the median is never one.
+
     Args:
         values: All finite; above zero for the logarithm.
         logarithm: Judge the logarithm, on which twice as slow is as far as twice as fast. Default
@@ -139,4 +143,6 @@ def outliers(values: ArrayLike, *, logarithm: bool = True) -> Outliers:
         scale = 1.2533 * float(np.mean(np.abs(away)))
     z = away / scale if scale > 0 else np.zeros_like(away)
     flagged = np.abs(z) > OUTLIER_Z
+    if logarithm:
+        flagged &= np.abs(away) > np.log1p(OUTLIER_LEAST)
     return Outliers(flagged.tolist(), z.tolist(), median_interval(data), median_interval(data[~flagged]))
