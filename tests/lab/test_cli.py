@@ -57,6 +57,25 @@ def test_run_writes_a_run_and_says_where(haul: Haul, plan: Path, tmp_path: Path)
     assert "there is something already" in again.error_lines[0]
 
 
+def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
+    page = haul("lab", "run", plan, "--out", "run").text.strip()
+    assert page == "run/report.html"
+    assert (tmp_path / page).stat().st_size > 100_000
+    assert "as they were" in haul("lab", "verify", "run").stderr
+    again = haul("lab", "rerun", "run")
+    assert "ratio" in again.text
+    assert (tmp_path / "run-rerun-1/manifest.json").is_file()
+    pairs = [
+        json.loads(line) for line in haul("lab", "compare", "run", "run-rerun-1", "--json").text.splitlines()
+    ]
+    assert {pair["treatment"] for pair in pairs} == {"baseline", "baseline-again", "blocks 64KiB x4"}
+    # A number that was changed by hand does not go unseen.
+    index = tmp_path / "run/results/index.json"
+    index.write_text(re.sub(r'("rows_sha256": ")[0-9a-f]{8}', r"\g<1>00000000", index.read_text()))
+    wrong = haul("lab", "verify", "run", code=5)
+    assert "differs: " in wrong.text
+
+
 def test_run_as_json_and_quiet(haul: Haul, plan: Path) -> None:
     ran = haul("lab", "run", plan, "--out", "run", "--no-report", "--json", "--quiet")
     values = json.loads(ran.text)

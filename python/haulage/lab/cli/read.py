@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -102,7 +103,11 @@ def show_comparison(a: Path, b: Path, as_json: bool) -> None:
     from haulage.lab import compare as put
 
     found = put(a, b)
-    click.echo(found.to_json() if as_json else str(found))
+    if not as_json:
+        click.echo(str(found))
+        return
+    for pair in found.pairs:
+        click.echo(json.dumps(asdict(pair)))
 
 
 @click.command(
