@@ -359,10 +359,11 @@ TABLES = [
         "paired",
         "Each treatment against the baseline",
         "Which differences are real?",
-        "Hodges-Lehmann shift of the paired log ratios, signed-rank interval, permutation test. Six pairs cannot"
-        " give a p below 0.031, too coarse to be corrected for many comparisons, so the paired t-test of the same"
-        " logarithms is (Benjamini and Hochberg, q); both have to be below 0.05. The band is how far the baseline"
-        " lies from itself (A/A). A difference below 1 %, or within the band, is not called one.",
+        "Hodges-Lehmann shift of the paired log ratios, signed-rank interval, permutation test. Six pairs"
+        " cannot give a p below 0.031, too coarse to be corrected for many comparisons, so the paired"
+        " t-test of the same logarithms is (Benjamini and Hochberg, q); both have to be below 0.05. The"
+        " band is how far the baseline lies from itself (A/A). A difference below 1 %, or within the band,"
+        " is not called one.",
         comparisons,
     ),
     Table(

@@ -24,7 +24,7 @@ cell as (
 stamped as (
     select c.*, a.api, a.fate, a.size_bytes as bytes, a.attempt, a.connected_ns is null as is_local,
            a.api in ('PutBlob', 'PutBlock') as is_upload, a.api in ('PutBlob', 'PutBlockList') as commits,
-           a.committed_ns is not null as is_done, least(a.backoff_ns, c.wall_ns)::bigint as backoff_ns,
+           a.committed_ns is not null as is_done, least(coalesce(a.backoff_ns, 0), c.wall_ns)::bigint as backoff_ns,
            least(a.slot_ns, c.wall_ns)::bigint as t0, least(a.ended_ns, c.wall_ns)::bigint as t7, a.lane,
            a.ready_ns::bigint as ready, a.connected_ns::bigint as connected, a.sent_ns::bigint as sent,
            a.first_byte_ns::bigint as first_byte, a.last_byte_ns::bigint as last_byte,
