@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from pathlib import Path
@@ -330,3 +331,39 @@ def test_a_plan_may_move_from_memory_to_memory(tmp_path: Path) -> None:
     assert [item.size_bytes for item in held] == [0] * 4
     with pytest.raises(UsageError, match="only the engine reads from memory"):
         tiny(source="memory", arms=[{"method": "ranges"}])
+
+
+def test_a_cell_that_fails_is_a_row_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def spoil(progress: RunProgress) -> None:
+        for path in tmp_path.glob("haulage-lab-*/source/300KB/*"):
+            if progress.stage == "cells":
+                path.unlink()
+
+    done = lab.run(tiny(replicates=1, again=""), directory=tmp_path / "run", on_progress=spoil)
+    assert done.state == "complete"
+    outcomes = done.cells.set_index(["size_bytes", "cell"]).outcome
+    assert set(outcomes[300_000]) == {"not_found"}
+    assert set(outcomes[10_000]) == {"ok"}
+    assert (done.cells[done.cells.outcome != "ok"].bytes == 0).all()
+    assert list(tmp_path.glob("haulage-lab-*")) == []
+
+
+def test_an_endpoint_is_not_held_to_the_processors_of_a_cell(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def look(progress: RunProgress) -> None:
+        if progress.treatment is None:
+            return
+        me = os.getpid()
+        text = Path(f"/proc/{me}/task/{me}/children").read_text()
+        seen.extend(len(os.sched_getaffinity(int(pid))) for pid in text.split())
+
+    nodes = [{"name": "one", "cpus": 1, "link": "rtt=1ms"}, {"name": "other", "cpus": 1, "link": "rtt=2ms"}]
+    done = lab.run(tiny(nodes=nodes, replicates=1), directory=tmp_path / "run", on_progress=look)
+    assert seen
+    assert set(seen) == {len(os.sched_getaffinity(0))}
+    assert {json.loads(text)["cpus_used"] for text in done.cells.factors} == {1}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -207,9 +206,9 @@ class _Runner:
     def _one(self, cell: Cell, endpoints: Endpoints, data: Data, sampler: host.HostSampler) -> None:
         intended = time.time_ns()
         idle_from = self._cell_began_ns = time.monotonic_ns()
-        store = "null" if cell.direction == "up" else str(data.remote_folder)
-        if cell.direction == "up" and self._plan.store != "null":
-            store = self._plan.store
+        store = self._plan.store if cell.direction == "up" else str(data.remote_folder)
+        # An endpoint that is started now must not be held to the processors of the cell before.
+        host.pin(None)
         link = cell.node.link if cell.node is not None else None
         if self._plan.fresh_link:
             endpoints.drop(store=store, link=link)
@@ -228,9 +227,7 @@ class _Runner:
         )
         sampler.begin(cell.number)
         began, idle_ns, cpu = time.time_ns(), time.monotonic_ns() - idle_from, time.process_time_ns()
-        with self._failing(cell) as failed:
-            moved = method_of(cell.arm)(work, self._watch(cell))
-        moved = failed.get("moved") or moved
+        moved = self._move(cell, work)
         ended, cpu = time.time_ns(), time.process_time_ns() - cpu
         row = {
             **_row(cell, moved),
@@ -247,20 +244,18 @@ class _Runner:
         self._spent_expected_ns += (self._expected[cell.number] or 0) + self._plan.idle_ns
         self._report("cells")
 
-    @contextlib.contextmanager
-    def _failing(self, cell: Cell) -> Iterator[dict[str, Moved]]:
-        """Make a row of a cell that failed as a whole; a call that makes no sense ends the run."""
-        del cell
-        failed: dict[str, Moved] = {}
-        began = time.time_ns()
+    def _move(self, cell: Cell, work: Work) -> Moved:
+        """Move the files; a cell that fails as a whole is a result, a call that makes no sense is not."""
+        began, offset = time.monotonic_ns(), time.time_ns()
         try:
-            yield failed
+            return method_of(cell.arm)(work, self._watch(cell))
         except UsageError:
             raise
         except HaulageError as error:
-            failed["moved"] = Moved(
-                time.time_ns() - began, 0, [], began, outcome=error.code, cause=error.cause
-            )
+            # What a job that broke off has recorded may be no whole file.
+            work.record.unlink(missing_ok=True)
+            wall = time.monotonic_ns() - began
+            return Moved(wall, 0, [], offset, outcome=error.code, cause=error.cause)
 
     def _keep(self, cell: Cell, row: dict[str, Any], moved: Moved, sampler: host.HostSampler) -> None:
         transfers = [
