@@ -12,7 +12,8 @@ from haulage.lab.analysis import statistics as st
 
 
 def noise(seed: int, n: int, spread: float = 0.05) -> np.ndarray:
-    return spread * np.random.default_rng(seed).standard_normal(n)
+    drawn: np.ndarray = spread * np.random.default_rng(seed).standard_normal(n)
+    return drawn
 
 
 def test_median_interval_holds_the_true_median_as_often_as_it_says() -> None:
@@ -142,7 +143,8 @@ def rates(n: int, seed: int, *steps: tuple[int, float], slope: float = 0, spread
     logs = math.log(2.74) + slope * np.arange(n) + noise(seed, n, spread)
     for at, factor in steps:
         logs[at:] += math.log(factor)
-    return np.exp(logs)
+    made: np.ndarray = np.exp(logs)
+    return made
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -18,11 +18,11 @@ data as (
 -- In flight at the middle of each request: slots taken until then less those left, by counting rows alone.
 middles as (select cell, number, (slot + ended) // 2 as moment, 0 as kind from data),
 taken as (
-    select number, row_number() over (partition by cell order by moment, kind desc) as before, kind
+    select number, row_number() over (partition by cell order by moment, kind desc, number) as before, kind
     from (from middles union all select cell, number, slot, 1 from data)
 ),
 left_ as (
-    select number, row_number() over (partition by cell order by moment, kind) as before, kind
+    select number, row_number() over (partition by cell order by moment, kind, number) as before, kind
     from (from middles union all select cell, number, ended, 1 from data)
 ),
 -- Both counts hold the middles before this one, so these cancel out.
