@@ -77,8 +77,8 @@ def _bare(text: str, otherwise: int) -> str:
 def format_size(size_bytes: float) -> str:
     """Return the shortest exact name of a size, for names of treatments and files.
 
-    >>> format_size(1048576), format_size(100_000_000), format_size(92500)
-    ('1MiB', '100MB', '92.5KB')
+    >>> format_size(1048576), format_size(100_000_000), format_size(512_000)
+    ('1MiB', '100MB', '512KB')
     """
     exact = [f"{size_bytes:.0f}B"]
     for unit, scale in _SIZES.items():
