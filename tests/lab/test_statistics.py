@@ -165,6 +165,12 @@ def test_a_ramp_is_a_drift_and_no_step(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
+def test_a_slide_that_gets_steeper_is_a_drift_too(seed: int) -> None:
+    bent = rates(120, seed) * np.exp(-1.5 * (np.arange(120) / 120) ** 3)
+    assert st.change_points(bent).says == "drift"
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_both_at_once_are_told_apart(seed: int) -> None:
     found = st.change_points(rates(200, seed, (120, 0.5), slope=-0.004))
     assert found.says == "step and drift"

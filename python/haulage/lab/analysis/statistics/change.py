@@ -2,7 +2,8 @@
 
 Steps are sought by PELT on the logarithm of the rate, drift by Theil-Sen and Mann-Kendall on what
 remains. A slide looks like many small steps to PELT, and a step like a slide to Theil-Sen, so the
-four explanations (level, slope, steps, both) compete by BIC, which makes each extra number pay.
+explanations (level, slope, curve, steps, steps and slope) compete by BIC, which makes each extra number
+pay.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ LONGEST = 2000
 SHORTEST = 3
 #: A fall or rise of the rate below this is no finding.
 SMALLEST = 0.03
+#: Chance may make a step this often; there are as many places for one as transfers.
+STEP_P = 5e-4
 #: A chance slope of this p is believed.
 DRIFT_P = 0.05
 
@@ -121,7 +124,7 @@ def change_points(rates: ArrayLike) -> Change:
     tame = _without_spikes(data)
     noise = _noise(tame)
     cuts, slope = _explain(tame, noise)
-    cuts = [cut for cut in cuts if _is_large(tame, cuts, cut)]
+    cuts, slope = _believed(tame, cuts, slope, noise)
     steps = [_dated(logs, [c * group for c in cuts], k, group) for k in range(len(cuts))]
     rest = logs - _levels(logs, [step.index for step in steps], slope / group)[0]
     drift = trend(rest + slope / group * np.arange(n))
@@ -153,8 +156,20 @@ def _without_spikes(data: Floats) -> Floats:
 
 
 def _noise(data: Floats) -> float:
-    """Return the spread from one value to the next, which no step and no drift enlarges."""
-    return max(float(stats.median_abs_deviation(np.diff(data), scale="normal")) / math.sqrt(2), 1e-4)
+    """Return the spread that the mean of neighbours has for each of them, from their differences.
+
+    No step and no drift enlarges those. It is that of the noisiest quarter, and larger where neighbours are
+    alike: successive differences tell how much; their correlation is -1/2 if they are not alike at all.
+    """
+    apart = np.diff(data)
+    length = max(len(apart) // 4, 12)
+    starts = range(0, max(len(apart) - length, 0) + 1, max(length // 2, 1))
+    spread = max(float(stats.median_abs_deviation(apart[k : k + length], scale="normal")) for k in starts)
+    tame = np.clip(apart, -3 * spread, 3 * spread)
+    alike = 0.0
+    if spread > 0 and len(tame) > 3:
+        alike = float(np.clip(1 + 2 * np.corrcoef(tame[:-1], tame[1:])[0, 1], 0, 0.9))
+    return max(spread / math.sqrt(2) * math.sqrt(1 + alike) / (1 - alike), 1e-4)
 
 
 def _explain(data: Floats, noise: float) -> tuple[list[int], float]:
@@ -173,7 +188,12 @@ def _explain(data: Floats, noise: float) -> tuple[list[int], float]:
                 for some in (cuts, []):
                     fitted, fit = _levels(data, some, fixed)
                     found.append((_bic(data - fitted, len(some), fixed is None, noise), some, fit))
-    _, cuts, slope = min(found, key=lambda one: one[0])
+    best, cuts, slope = min(found, key=lambda one: one[0])
+    # A slide need not be straight: slower and slower is a bend, not a step.
+    for degree in (2, 3):
+        bend = np.polynomial.Polynomial.fit(place, data, degree)(place)
+        if _bic(data - bend, 0, True, noise, degree - 1) < best and trend(bend).p < DRIFT_P:
+            return [], float(stats.theilslopes(data, place)[0])
     return cuts, slope
 
 
@@ -206,18 +226,47 @@ def _levels(data: Floats, cuts: list[int], slope: float | None) -> tuple[Floats,
     return centred(data - slope * place) + slope * place, slope
 
 
-def _bic(rest: Floats, cuts: int, sloped: bool, noise: float) -> float:
+def _bic(rest: Floats, cuts: int, sloped: bool, noise: float, bends: int = 0) -> float:
     # A cut costs two numbers, its place and its level.
     n = len(rest)
     spread = max(float(np.mean(rest**2)), noise**2 / 4)
-    return n * math.log(spread) + (1 + 2 * cuts + sloped) * 2 * math.log(n)
+    return n * math.log(spread) + (1 + 2 * cuts + sloped + bends) * 2 * math.log(n)
 
 
-def _is_large(data: Floats, cuts: list[int], cut: int) -> bool:
-    edges = [0, *cuts, len(data)]
-    at = edges.index(cut)
-    before, after = data[edges[at - 1] : cut], data[cut : edges[at + 1]]
-    return abs(float(np.median(after) - np.median(before))) > SMALLEST
+def _believed(data: Floats, cuts: list[int], slope: float, noise: float) -> tuple[list[int], float]:
+    """Leave out cuts that are small, or that the spread on their own two sides explains.
+
+    The spread may differ from stretch to stretch: a link that has failed is often steadier than before, and
+    measured by that, the noise of the good times looks like steps.
+    """
+    cuts = list(cuts)
+    place = np.arange(len(data))
+    while cuts:
+        flat = data - slope * place
+        edges = [0, *cuts, len(data)]
+        doubt = {
+            cut: _doubt(flat[edges[k] : cut], flat[cut : edges[k + 2]], noise) for k, cut in enumerate(cuts)
+        }
+        worst = max(doubt, key=lambda cut: doubt[cut])
+        if doubt[worst] <= STEP_P:
+            break
+        cuts.remove(worst)
+        slope = 0.0 if slope == 0 else _levels(data, cuts, None)[1]
+    return cuts, slope
+
+
+def _doubt(before: Floats, after: Floats, noise: float) -> float:
+    """Return how often chance would make such a difference; 1 for one that is too small to matter."""
+    apart = abs(float(after.mean() - before.mean()))
+    if apart <= SMALLEST:
+        return 1.0
+    spread = [float(part.std(ddof=1)) if len(part) > 1 else 0.0 for part in (before, after)]
+    # Three values may lie close together by chance, and neighbours may be alike.
+    floor = max(*spread, noise) / 2
+    error = math.sqrt(
+        sum(max(s, floor) ** 2 / len(part) for s, part in zip(spread, (before, after), strict=True))
+    )
+    return float(2 * stats.t.sf(apart / error, len(before) + len(after) - 2))
 
 
 def _dated(logs: Floats, cuts: list[int], which: int, group: int) -> Step:
