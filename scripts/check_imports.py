@@ -47,14 +47,14 @@ CORE = {"transfer", "events", "units", "errors", "emulator", "stores"}
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
-    "__main__": {"_engine"},
+    "__main__": {"_engine", "lab"},
     "errors": {"events"},
     "events": set(),
     "units": {"errors"},
     "stores": {"_engine", "errors", "events", "units"},
     "transfer": {"_engine", "errors", "events", "units"},
     "emulator": {"_engine", "errors"},
-    "lab": CORE | {"__init__"},
+    "lab": CORE | {"__init__", "_engine"},
     "cluster": CORE | {"__init__"},
     "watch": CORE | {"__init__"},
     "tables": {"errors", "units"},

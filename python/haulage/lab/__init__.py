@@ -1,0 +1,150 @@
+"""The laboratory: run an experiment on a link, keep every row, say why it was not faster.
+
+>>> from haulage import lab
+>>> "block-upload" in lab.plans()
+True
+
+A run is a folder; :func:`load` opens it with its tables as data frames. What the command ``haul lab``
+can do, each function here does in one call. Needs ``pip install haulage[lab]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from haulage.lab.plan import Plan
+    from haulage.lab.report.compare import Comparison
+    from haulage.lab.report.verify import Check
+    from haulage.lab.runner import RunProgress
+    from haulage.lab.runs import Run
+
+__all__ = ["compare", "load", "plans", "report", "rerun", "resume", "run", "verify"]
+
+
+def plans() -> list[str]:
+    """Return the names of the plans that come with Haulage."""
+    from haulage.lab.planfile import names
+
+    return names()
+
+
+def run(
+    plan: str | Path | Plan,
+    target: str | None = None,
+    directory: str | Path | None = None,
+    *,
+    variant: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    on_progress: Callable[[RunProgress], object] | None = None,
+) -> Run:
+    """Run a plan and return the run; the report is a call of its own.
+
+    Args:
+        plan: Name of one of :func:`plans`, path of a TOML file, or a plan.
+        target: ``"emulated:wan"``, ``"emulated:rtt=20ms,total=1gbit"`` or the URL of a container with a
+            SAS; default the plan's own.
+        directory: Where to write, new or empty; default ``runs/PLAN-TIME`` below the working folder.
+        variant: Of the plan, such as ``"full"``; default none.
+        overrides: Keys that replace the plan's, such as ``{"replicates": 3}``; default none.
+        on_progress: Called several times a second, in this thread.
+
+    Raises:
+        UsageError: What the plan or the target gets wrong.
+        KeyboardInterrupt: Ctrl-C; :func:`resume` goes on from there.
+    """
+    from haulage.lab import planfile, runner
+    from haulage.lab.plan import Plan as Read
+    from haulage.lab.target import parse_target
+
+    if isinstance(plan, Read):
+        wanted = plan
+    else:
+        wanted = planfile.load(str(plan), variant=variant, overrides=overrides)
+    wanted, left_out = runner.available(wanted)
+    where = parse_target(target or wanted.target, faults=wanted.faults)
+    folder = Path(directory) if directory is not None else runner.new_folder(wanted)
+    return runner.run(wanted, where, folder, on_progress=on_progress, left_out=left_out)
+
+
+def resume(
+    directory: str | Path,
+    *,
+    target: str | None = None,
+    on_progress: Callable[[RunProgress], object] | None = None,
+) -> Run:
+    """Go on with a stopped run.
+
+    Args:
+        directory: Of the run.
+        target: The URL with its SAS again, where the run needs one: no run keeps a secret.
+        on_progress: Called several times a second, in this thread.
+
+    Raises:
+        NotFoundError: No run is there.
+    """
+    from haulage.lab import runner
+    from haulage.lab.target import parse_target
+
+    where = parse_target(target) if target else None
+    return runner.resume(Path(directory), target=where, on_progress=on_progress)
+
+
+def rerun(
+    directory: str | Path,
+    new: str | Path | None = None,
+    *,
+    target: str | None = None,
+    on_progress: Callable[[RunProgress], object] | None = None,
+) -> Run:
+    """Repeat a run: the same plan, seed and order, into a new folder; :func:`compare` puts both side by side.
+
+    Args:
+        directory: Of the run to repeat.
+        new: Where to write; default beside it, with ``-rerun-N`` at the end of its name.
+        target: As for :func:`resume`.
+        on_progress: Called several times a second, in this thread.
+    """
+    from haulage.lab import runner
+    from haulage.lab.target import parse_target
+
+    before = load(directory)
+    text = target or before.manifest["target"]
+    where = parse_target(text, faults=before.manifest["faults"] or "none")
+    folder = Path(new) if new is not None else runner.beside(before.folder)
+    plan, left_out = runner.available(before.plan)
+    return runner.run(plan, where, folder, on_progress=on_progress, left_out=left_out)
+
+
+def load(directory: str | Path) -> Run:
+    """Open the folder of a run.
+
+    Raises:
+        NotFoundError: No run is there.
+    """
+    from haulage.lab import runs
+
+    return runs.load(directory)
+
+
+def report(directory: str | Path) -> Path:
+    """Analyse a run and write its report; return the path of the page."""
+    from haulage.lab.report import write
+
+    return write(Path(directory))
+
+
+def verify(directory: str | Path) -> list[Check]:
+    """Ask every query of a run again and compare the rows with what the report shows."""
+    from haulage.lab.report import verify as check
+
+    return check(Path(directory))
+
+
+def compare(a: str | Path, b: str | Path) -> Comparison:
+    """Put two runs side by side, treatment by treatment, size by size."""
+    from haulage.lab.report import compare as put
+
+    return put(Path(a), Path(b))

@@ -1,0 +1,117 @@
+"""What an analysis consists of: results, a verdict, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+#: Whether a cause was only in the record, or also shown by an experiment that changes one thing.
+Status = Literal["seen", "confirmed", "undetermined"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A table, and how it was made.
+
+    Attributes:
+        name: Of the query, or of the statistic made from one.
+        title: What the table shows.
+        question: What it answers.
+        method: How, in words.
+        sql: The query that was run; for a statistic, the query that its numbers come from.
+        frame: The rows, in the order that was hashed.
+        columns: Names, which hold the units.
+        n: Observations the table stands on: rows of the raw files for a query, of its source for a statistic.
+        inputs: SHA-256 of each file that was read.
+        kind: ``"query"``, or ``"statistics"`` where Python had a part.
+        made_from: Names of the results it was made from.
+        rows_sha256: Of the canonical text of the rows.
+    """
+
+    name: str
+    title: str
+    question: str
+    method: str
+    sql: str
+    frame: pd.DataFrame
+    columns: list[str]
+    n: int
+    inputs: Mapping[str, str]
+    kind: Literal["query", "statistics"] = "query"
+    made_from: tuple[str, ...] = ()
+    rows_sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why it was not faster.
+
+    Attributes:
+        cause: A code of :data:`haulage.lab.analysis.verdict.CAUSES`, or ``"undetermined"``.
+        status: ``"seen"`` in the record, ``"confirmed"`` by an experiment, or ``"undetermined"``.
+        evidence: Sentences with numbers.
+        threshold: The rule that decided.
+        advice: What to do about it.
+        scores: For each cause the share of the time in flight that it explains.
+        subject: What was judged, such as ``"adaptive, 25 MB up"``.
+        query: The result the evidence comes from.
+    """
+
+    cause: str
+    status: Status
+    evidence: list[str]
+    threshold: str
+    advice: str
+    scores: dict[str, float] = field(default_factory=dict)
+    subject: str = ""
+    query: str = "evidence"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A card: one sentence with its number.
+
+    Attributes:
+        title: Two or three words.
+        sentence: The finding, readable alone.
+        value: The number; ``None`` where the finding is that there is none.
+        unit: Of value, low and high.
+        low: Lower bound; ``None`` without an interval.
+        high: Upper bound.
+        n: Observations.
+        level: Of the interval, as achieved.
+        query: Name of the result that the number comes from.
+    """
+
+    title: str
+    sentence: str
+    value: float | None
+    unit: str
+    low: float | None
+    high: float | None
+    n: int
+    level: float
+    query: str
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """All that was found in a run directory.
+
+    Attributes:
+        directory: Of the run.
+        results: By name, in the order they were made.
+        verdict: Of the treatment that matters most: the adaptive one, else the quickest, at its largest size.
+        verdicts: Of every treatment and size that was recorded.
+        findings: The cards.
+    """
+
+    directory: Path
+    results: dict[str, Result]
+    verdict: Verdict
+    findings: list[Finding]
+    verdicts: list[Verdict] = field(default_factory=list)

@@ -1,0 +1,45 @@
+"""Pure functions on numbers: no files, no clock, and a seed wherever chance has a part.
+
+A number never goes out alone: every function returns how many observations it stands on and, where
+there are enough of them, an interval. Where there are not, the value is ``None`` and ``note`` says
+"n too small"; a percentile that the sample cannot bound is not printed.
+"""
+
+from haulage.lab.analysis.statistics.change import (
+    Change as Change,
+    Step as Step,
+    Trend as Trend,
+    change_points as change_points,
+    trend as trend,
+)
+from haulage.lab.analysis.statistics.compare import (
+    SMALLEST_DIFFERENCE as SMALLEST_DIFFERENCE,
+    Comparison as Comparison,
+    benjamini_hochberg as benjamini_hochberg,
+    compare as compare,
+    equivalence_band as equivalence_band,
+    hodges_lehmann as hodges_lehmann,
+    permutation_test as permutation_test,
+    t_test as t_test,
+)
+from haulage.lab.analysis.statistics.interval import (
+    LEVEL as LEVEL,
+    Floats as Floats,
+    Interval as Interval,
+    bca as bca,
+    median_interval as median_interval,
+    percentile as percentile,
+    percentile_needs as percentile_needs,
+)
+from haulage.lab.analysis.statistics.shape import (
+    Density as Density,
+    Outliers as Outliers,
+    density as density,
+    outliers as outliers,
+)
+from haulage.lab.analysis.statistics.sweep import (
+    Crossover as Crossover,
+    FlatRegion as FlatRegion,
+    crossover as crossover,
+    flat_region as flat_region,
+)

@@ -1,0 +1,85 @@
+"""What all commands share: options, talk on standard error, progress, and being interrupted."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from haulage.lab.runner import RunProgress
+
+#: Talk; data never goes through it.
+STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+
+EXIT_CODES = """\b
+Exit codes:
+  0  all done                   4    not found
+  1  something failed           5    rows or bytes differ from what they were
+  2  wrong usage                130  interrupted; --continue goes on
+  3  credentials or permission
+"""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a help: examples, then the exit codes."""
+    return "\b\nExamples:\n" + "".join(f"  {line}\n" for line in lines) + "\n" + EXIT_CODES
+
+
+def output_options(command: F) -> F:
+    """Add what every command takes."""
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+    as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
+    return quiet(as_json(command))
+
+
+def progress_option(command: F) -> F:
+    """Add the option that says how progress is shown."""
+    return click.option(
+        "--progress",
+        type=click.Choice(["auto", "bar", "plain", "none"]),
+        default="auto",
+        show_default=True,
+        help="Progress on standard error: auto (a bar on a terminal, else plain), bar, plain (a line every"
+        " 10 s) or none.",
+    )(command)
+
+
+class Talk:
+    """Says things on standard error unless it is to be quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def __call__(self, text: str) -> None:
+        """Say it."""
+        if not self._quiet:
+            STDERR.print(text)
+
+
+def progress_of(how: str, quiet: bool) -> AbstractContextManager[Callable[[RunProgress], None]]:
+    """Return what shows progress while it is entered."""
+    from haulage.lab.progress import Show
+
+    return Show(STDERR, "none" if quiet else how)
+
+
+@contextmanager
+def interrupted_by_term() -> Iterator[None]:
+    """Treat a polite kill as Ctrl-C, so that children end and what is finished is kept."""
+
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {name: signal.signal(name, interrupt) for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)

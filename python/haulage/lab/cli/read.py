@@ -1,0 +1,146 @@
+"""Commands that read runs: report, verify, compare, profile; and the list of plans."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from haulage.errors import UsageError
+from haulage.lab.cli.output import STDERR, Talk, examples, output_options
+
+
+@click.command(
+    short_help="List the plans that come with Haulage, or print one.",
+    epilog=examples(
+        "haul lab plans",
+        "haul lab plans block-upload > mine.toml   a plan to change",
+    ),
+)
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Write a line of JSON for each plan.")
+def plans(name: str | None, as_json: bool) -> None:
+    """List the plans that come with Haulage, or print the text of one."""
+    from haulage.lab import planfile
+    from haulage.lab.estimate import estimate
+    from haulage.lab.schedule import schedule
+    from haulage.lab.target import parse_target
+
+    if name is not None:
+        click.echo(planfile.text_of(name), nl=False)
+        return
+    for known in planfile.names():
+        plan = planfile.load(known)
+        wanted = estimate(plan, parse_target(plan.target), schedule(plan))
+        if as_json:
+            click.echo(
+                json.dumps({"plan": known, "title": plan.title, "follows": plan.follows, **vars(wanted)})
+            )
+        else:
+            click.echo(f"{known:14} {plan.title}{f' ({plan.follows})' if plan.follows else ''}")
+            click.echo(f"{'':14} {wanted}")
+            variants = ", ".join(tomllib.loads(planfile.text_of(known)).get("variants", {}))
+            click.echo(f"{'':14} variants: {variants or 'none'}")
+
+
+@click.command(
+    short_help="Analyse a run and write its page.",
+    epilog=examples("haul lab report runs/mine", "xdg-open $(haul lab report runs/mine)"),
+)
+@click.argument("directory")
+@output_options
+def report(directory: str, quiet: bool, as_json: bool) -> None:
+    """Analyse the run in DIRECTORY and write its page; print the page's path."""
+    from haulage.lab import load
+
+    load(directory)
+    page = write_report(Path(directory), Talk(quiet))
+    click.echo(json.dumps({"report": str(page)}) if as_json else str(page))
+
+
+@click.command(
+    short_help="Ask every query of a run again, compare the rows.",
+    epilog=examples("haul lab verify runs/mine"),
+)
+@click.argument("directory")
+@output_options
+def verify(directory: str, quiet: bool, as_json: bool) -> None:
+    """Ask every query of the run in DIRECTORY again and compare the rows; exit code 5 where they differ."""
+    from haulage.lab import load, verify as check_all
+
+    load(directory)
+    checks = check_all(directory)
+    wrong = [check for check in checks if not check.ok]
+    for check in checks:
+        if as_json:
+            click.echo(json.dumps({"check": check.name, "ok": check.ok, "detail": check.detail}))
+        elif not check.ok:
+            click.echo(f"differs: {check.name}: {check.detail}")
+        elif not quiet:
+            STDERR.print(f"same: {check.name}: {check.detail}")
+    Talk(quiet)(f"{len(checks) - len(wrong)} of {len(checks)} as they were")
+    if wrong:
+        sys.exit(5)
+
+
+@click.command(
+    short_help="Put two runs side by side.", epilog=examples("haul lab compare runs/before runs/after")
+)
+@click.argument("a")
+@click.argument("b")
+@output_options
+def compare(a: str, b: str, quiet: bool, as_json: bool) -> None:  # noqa: ARG001  # all commands take it
+    """Put the runs A and B side by side: the ratio of each treatment and size, with its interval."""
+    show_comparison(Path(a), Path(b), as_json)
+
+
+def show_comparison(a: Path, b: Path, as_json: bool) -> None:
+    """Print two runs side by side."""
+    from haulage.lab import compare as put
+
+    found = put(a, b)
+    if not as_json:
+        click.echo(str(found))
+        return
+    for pair in found.pairs:
+        click.echo(json.dumps(asdict(pair)))
+
+
+@click.command(
+    short_help="Derive start values for the mover from a sweep.",
+    epilog=examples("haul lab profile runs/mine", "haul lab profile runs/mine --name home"),
+)
+@click.argument("directory")
+@click.option("--name", help="Keep it under this name, for haul cp --profile NAME.")
+@output_options
+def profile(directory: str, name: str | None, quiet: bool, as_json: bool) -> None:
+    """Derive start values for the mover from the sweep in DIRECTORY; print the file's path."""
+    from haulage.lab import profile as profiles
+
+    path = profiles.write(Path(directory), name=name)
+    if path is None:
+        raise UsageError(
+            "write profile",
+            directory,
+            "the run sweeps neither block sizes nor connections",
+            "run block-upload or concurrency",
+        )
+    if as_json:
+        click.echo(profiles.as_json(Path(directory)))
+        return
+    for found in profiles.measure(Path(directory)):
+        for reason in found.reasons:
+            Talk(quiet)(f"{found.direction}: {reason}")
+    click.echo(str(path))
+
+
+def write_report(folder: Path, say: Talk) -> Path:
+    """Analyse a run and write its page."""
+    from haulage.lab.report import write
+
+    say("analysing")
+    return write(folder)

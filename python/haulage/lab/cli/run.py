@@ -1,0 +1,181 @@
+"""Commands that run plans: run, rerun."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from haulage.errors import UsageError
+from haulage.lab.cli.output import (
+    Talk,
+    examples,
+    interrupted_by_term,
+    output_options,
+    progress_of,
+    progress_option,
+)
+from haulage.lab.cli.read import show_comparison, write_report
+
+
+@click.command(
+    short_help="Run a plan and report on it.",
+    epilog=examples(
+        "haul lab run block-upload                      about 9 minutes, and a report",
+        "haul lab run block-upload --estimate           only say what it takes",
+        "haul lab run mine.toml emulated:rtt=20ms,total=1gbit --out runs/mine",
+        "haul lab run concurrency --replicates 3 --size 8MiB --set time_bound=2m",
+        "haul lab run concurrency 'https://A.blob.core.windows.net/c?SAS' --profile-name home",
+        "haul lab run --continue runs/mine              go on with a stopped run",
+    ),
+)
+@click.argument("plan", required=False)
+@click.argument("target", required=False)
+@click.option("--continue", "continue_", metavar="DIR", help="Go on with this stopped run.")
+@click.option("--out", metavar="DIR", help="Where to write; new or empty.  [default: runs/PLAN-TIME]")
+@click.option("--variant", help="A variant of the plan.")
+@click.option("--full", is_flag=True, help="The full-size variant: hours or days. As --variant full.")
+@click.option("--replicates", type=click.IntRange(1), help="How often each treatment is run.")
+@click.option("--seed", type=click.IntRange(0), help="Of the order and of the bytes.")
+@click.option("--size", "sizes", multiple=True, help="Only files of this size; may be given again.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Replace a key of the plan.")
+@click.option("--estimate", "only_estimate", is_flag=True, help="Say what it takes, run nothing.")
+@click.option("--report/--no-report", default=True, show_default=True, help="Analyse and write the page.")
+@click.option("--profile-name", metavar="NAME", help="Keep what a sweep found as a profile of this name.")
+@progress_option
+@output_options
+def run(
+    plan: str | None,
+    target: str | None,
+    continue_: str | None,
+    out: str | None,
+    variant: str | None,
+    full: bool,
+    only_estimate: bool,
+    report: bool,
+    profile_name: str | None,
+    progress: str,
+    quiet: bool,
+    as_json: bool,
+    **overrides: Any,
+) -> None:
+    """Run PLAN, a name or a TOML file, against TARGET: emulated:LINK, or a container's URL with a SAS.
+
+    Without TARGET the plan's own is taken, an emulated link on this machine. Ctrl-C stops at once and
+    keeps what is finished.
+    """
+    from haulage.lab import planfile, runner
+    from haulage.lab.estimate import estimate
+    from haulage.lab.schedule import schedule
+    from haulage.lab.target import parse_target
+
+    say = Talk(quiet)
+    with interrupted_by_term():
+        if continue_ is not None:
+            # The run knows its plan; a name that stands beside it is the target, for its secret.
+            where = parse_target(target or plan or "") if target or plan else None
+            with progress_of(progress, quiet) as show:
+                done = runner.resume(Path(continue_), target=where, on_progress=show)
+        else:
+            if plan is None:
+                raise UsageError("run", "PLAN", "no plan", f"one of {', '.join(planfile.names())}, or a file")
+            wanted = planfile.load(
+                plan, variant="full" if full else variant, overrides=_overrides(**overrides)
+            )
+            wanted, left_out = runner.available(wanted)
+            where = parse_target(target or wanted.target, faults=wanted.faults)
+            for arm, why in left_out.items():
+                say(f"left out: {arm}: {why}")
+            takes = estimate(wanted, where, schedule(wanted))
+            if only_estimate:
+                click.echo(json.dumps(vars(takes)) if as_json else str(takes))
+                return
+            folder = Path(out) if out else runner.new_folder(wanted)
+            say(f"{wanted.name} on {where.text}: {takes}")
+            say(f"into {folder}; Ctrl-C stops, `haul lab run --continue {folder}` goes on")
+            with progress_of(progress, quiet) as show:
+                done = runner.run(wanted, where, folder, on_progress=show, left_out=left_out)
+        _finish(done.folder, say, report=report, profile_name=profile_name, as_json=as_json)
+
+
+def _overrides(
+    replicates: int | None, seed: int | None, sizes: Sequence[str], settings: Sequence[str]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError("parse", f"--set {setting}", "no =", "write --set KEY=VALUE")
+        found[key] = _toml_value(value)
+    if sizes:
+        found["files"] = [{"size": size} for size in sizes]
+    if replicates is not None:
+        found["replicates"] = replicates
+    if seed is not None:
+        found["seed"] = seed
+    return found
+
+
+def _toml_value(text: str) -> Any:
+    """Return a value as TOML has it; what is none of it is text, so that sizes need no quotes."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _finish(folder: Path, say: Talk, *, report: bool, profile_name: str | None, as_json: bool) -> None:
+    """Say what a run left, analyse it, keep its profile."""
+    from haulage.lab import load, profile
+
+    done = load(folder)
+    say(f"{done.manifest['cells_done']} of {done.manifest['cells_planned']} cells, {done.state}")
+    if done.manifest["stopped_because"]:
+        say(f"stopped because: {done.manifest['stopped_because']}")
+    kept = profile.write(folder, name=profile_name)
+    if kept is not None:
+        say(f"profile: {kept}")
+    elif profile_name is not None:
+        say("no profile: the plan sweeps neither block sizes nor connections")
+    page = write_report(folder, say) if report else None
+    values = {"run": str(folder), "state": done.state, "profile": kept and str(kept)}
+    click.echo(json.dumps(values | {"report": page and str(page)}) if as_json else str(page or folder))
+
+
+@click.command(
+    short_help="Repeat a run and compare the two.",
+    epilog=examples("haul lab rerun runs/mine", "haul lab rerun runs/mine --out runs/again --no-compare"),
+)
+@click.argument("directory")
+@click.argument("target", required=False)
+@click.option("--out", metavar="DIR", help="Where to write.  [default: beside DIRECTORY, -rerun-N]")
+@click.option("--compare/--no-compare", "comparing", default=True, show_default=True, help="Compare both.")
+@progress_option
+@output_options
+def rerun(
+    directory: str,
+    target: str | None,
+    out: str | None,
+    comparing: bool,
+    progress: str,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Repeat the run in DIRECTORY: same plan, seed and order; put both side by side.
+
+    TARGET is needed again for a URL with a SAS: no run keeps a secret.
+    """
+    from haulage import lab as library
+
+    say = Talk(quiet)
+    with interrupted_by_term(), progress_of(progress, quiet) as show:
+        again = library.rerun(directory, out, target=target, on_progress=show)
+    say(f"into {again.folder}: {again.state}")
+    if comparing:
+        show_comparison(Path(directory), again.folder, as_json)
+    else:
+        click.echo(str(again.folder))

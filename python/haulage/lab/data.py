@@ -1,0 +1,125 @@
+"""The files of a run: made before the first cell, put where downloads find them, removed at the end."""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import haulage
+from haulage.lab.arms import Item
+from haulage.lab.generate import generate, netcdf, write
+from haulage.lab.plan import FileSet, Plan
+from haulage.lab.schedule import Cell
+from haulage.lab.target import Endpoint, Endpoints, start_emulator
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the run."""
+
+    name: str
+    local: str  #: path, or ``mem://`` URL
+    size_bytes: int
+
+
+class Data:
+    """The files of a plan, in a folder or in memory, and what downloads read."""
+
+    def __init__(self, plan: Plan, folder: Path, run: str) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._run = run
+        self._sets: dict[str, list[File]] = {}
+
+    @property
+    def remote_folder(self) -> Path:
+        """Where an emulated endpoint keeps what downloads read."""
+        return self._folder / "remote"
+
+    def make(self) -> None:
+        """Write all files. The same plan and seed give the same bytes."""
+        for files in self._plan.files:
+            self._sets[files.name] = self._make(files)
+
+    def _make(self, files: FileSet) -> list[File]:
+        label = "".join(letter if letter.isalnum() else "-" for letter in files.name)
+        seed = self._plan.seed ^ zlib.crc32(files.name.encode())
+        folder = self._folder / "source" / label
+        folder.mkdir(parents=True, exist_ok=True)
+        if files.kind == "netcdf":
+            specs = netcdf(files.count, (files.large_count, files.large_bytes), files.small_bytes, seed)
+            return [
+                File(f"{label}/{path.name}", str(path), spec.size_bytes)
+                for spec, path in zip(specs, write(folder, specs), strict=True)
+            ]
+        made = []
+        for number, size in enumerate(files.sizes_bytes):
+            name = f"{number:06}.bin"
+            memory = self._plan.source == "memory"
+            local = f"mem://lab-{self._run}/{label}/{name}" if memory else str(folder / name)
+            generate(local, size, seed + number)
+            made.append(File(f"{label}/{name}", local, size))
+        return made
+
+    def offer(self, endpoints: Endpoints, *, emulated: bool) -> None:
+        """Put the files where downloads find them, past the link of an emulated endpoint."""
+        if "down" not in self._plan.directions:
+            return
+        if emulated:
+            self.remote_folder.mkdir(parents=True, exist_ok=True)
+            straight = start_emulator(store=str(self.remote_folder))
+            try:
+                self._upload(straight)
+            finally:
+                straight.close()
+        else:
+            self._upload(endpoints.get(store=""))
+
+    def _upload(self, endpoint: Endpoint) -> None:
+        files = [file for made in self._sets.values() for file in made]
+        haulage.copy([(file.local, endpoint.url(f"down/{file.name}")) for file in files], overwrite="always")
+
+    def items(self, cell: Cell) -> tuple[Item, ...]:
+        """Return what the cell moves, in its order."""
+        files = self._sets[cell.files.name]
+        order = cell.shuffled(len(files))
+        if cell.direction == "up":
+            return tuple(Item(f"up/{files[n].name}", files[n].local, files[n].size_bytes) for n in order)
+        sink = self._folder / "sink"
+        sink.mkdir(exist_ok=True)
+        memory = self._plan.source == "memory" and cell.arm.client == "engine"
+        return tuple(
+            Item(
+                f"down/{files[n].name}",
+                self._sink(files[n]) if memory else str(sink / files[n].name.replace("/", "-")),
+                files[n].size_bytes,
+                original=None if "://" in files[n].local else files[n].local,
+            )
+            for n in order
+        )
+
+    def _sink(self, file: File) -> str:
+        return f"mem://lab-sink-{self._run}/{file.name.replace('/', '-')}"
+
+    def free(self) -> None:
+        """Give back the memory that ``mem://`` objects hold, by making them empty."""
+        if self._plan.source != "memory":
+            return
+        empty = self._folder / "empty"
+        empty.touch()
+        sources = [file.local for made in self._sets.values() for file in made]
+        sinks = [self._sink(file) for made in self._sets.values() for file in made]
+        haulage.copy([(empty, name) for name in [*sources, *sinks]], overwrite="always")
+
+    def sink_ready(self) -> None:
+        """Empty the folder that downloads write to, so that every cell begins alike."""
+        shutil.rmtree(self._folder / "sink", ignore_errors=True)
+
+    def scratch(self) -> Path:
+        """Return an empty folder."""
+        path = self._folder / "scratch"
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        return path

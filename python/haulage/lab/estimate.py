@@ -1,0 +1,122 @@
+"""What a run will take, before it begins: time, bytes, requests, money."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from haulage.lab.link import Link, parse_link
+from haulage.lab.plan import Arm, Plan
+from haulage.lab.schedule import Cell
+from haulage.lab.target import Target
+from haulage.lab.units import format_bytes, format_duration
+
+#: What a cell costs beside moving bytes: starting the job, the record, the row.
+_OVERHEAD_NS = 25e6
+_WHOLE = ("baseline", "single-put", "whole-files")
+#: About what the controller comes to on a long link.
+_ADAPTIVE_LANES = 48
+#: What one machine moves over its own loopback, both ends on it.
+_MACHINE_BITS_PER_SECOND = 8e9
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will take. A time of ``None`` means that nothing is known of the link."""
+
+    cells: int
+    time_ns: float | None
+    bytes_up: int
+    bytes_down: int
+    writes: int
+    reads: int
+    cost: float | None  #: ``None`` for an emulated endpoint, which is free
+    currency: str
+
+    def __str__(self) -> str:
+        took = (
+            "time unknown until it runs" if self.time_ns is None else f"about {format_duration(self.time_ns)}"
+        )
+        moved = format_bytes(self.bytes_up + self.bytes_down)
+        price = (
+            "free: emulated"
+            if self.cost is None
+            else f"about {self.cost:.2f} {self.currency} at the plan's prices"
+        )
+        requests = f"{self.writes + self.reads:,} requests"
+        return f"{self.cells} cells, {moved}, {requests}, {took}, {price}"
+
+
+def estimate(plan: Plan, target: Target, cells: Sequence[Cell]) -> Estimate:
+    """Say what the cells will take."""
+    writes = reads = up = down = 0
+    time_ns: float | None = 0.0
+    for cell in cells:
+        requests = cell_requests(cell)
+        if cell.direction == "up":
+            writes, up = writes + requests, up + cell.files.total_bytes
+        else:
+            reads, down = reads + requests, down + cell.files.total_bytes
+        if time_ns is not None:
+            took = cell_ns(target, cell)
+            time_ns = None if took is None else time_ns + took + plan.idle_ns
+    if plan.ceiling and time_ns is not None:
+        time_ns += 2 * plan.ceiling_time_ns + 1e9
+    prices = plan.prices
+    cost = (
+        None
+        if target.emulated
+        else writes / 1e4 * prices.writes_per_10k
+        + reads / 1e4 * prices.reads_per_10k
+        + down / 1e9 * prices.egress_per_gb
+    )
+    return Estimate(len(cells), time_ns, up, down, writes, reads, cost, prices.currency)
+
+
+def cell_requests(cell: Cell) -> int:
+    """Return how many requests a cell sends, retries not counted."""
+    return sum(_requests(cell.arm, size) for size in cell.files.sizes_bytes)
+
+
+def _requests(arm: Arm, size: int) -> int:
+    block = _block(arm)
+    if arm.method in _WHOLE or size <= block:
+        return 1
+    # The list of what is there, the blocks, the commit.
+    return math.ceil(size / block) + 2
+
+
+def _block(arm: Arm) -> int:
+    return arm.block_size_bytes or (4 << 20)
+
+
+def cell_ns(target: Target, cell: Cell) -> float | None:
+    """Return how long a cell will take; ``None`` where nothing is known of the link."""
+    own = cell.node.link if cell.node is not None and target.emulated else None
+    link = parse_link(own) if own else target.shape
+    if link is None:
+        return None
+    sizes = cell.files.sizes_bytes
+    least = sum(sizes) * 8 / _MACHINE_BITS_PER_SECOND * 1e9
+    if not cell.arm.sequence:
+        return max(_job_ns(link, cell.arm, sizes, 0.0), least) + _OVERHEAD_NS
+    now = 0.0
+    for place in cell.shuffled(len(sizes)):
+        now += _job_ns(link, cell.arm, [sizes[place]], now) + _OVERHEAD_NS / 2
+    return max(now, least)
+
+
+def _job_ns(link: Link, arm: Arm, sizes: Sequence[int], start_ns: float) -> float:
+    """Return how long one job takes that begins when the link is so old."""
+    block, total = _block(arm), sum(sizes)
+    whole = arm.method in _WHOLE or max(sizes) <= block
+    pieces = len(sizes) if whole else sum(math.ceil(size / block) for size in sizes)
+    used = max(1, min(arm.concurrency or _ADAPTIVE_LANES, pieces))
+    # Each lane moves whole pieces, so the last round may be only partly full.
+    rounds = math.ceil(pieces / used)
+    moved = max(total, rounds * used * total / pieces)
+    moving = link.arrival_ns(moved, used, start_ns) - start_ns
+    # To connect, for each round, and with blocks for the list of what is there and the commit.
+    round_trips = 1 + rounds + (0 if whole else 2 * math.ceil(len(sizes) / used))
+    return moving + link.first.rtt_ns * round_trips

@@ -1,0 +1,206 @@
+"""The plan of an experiment: which treatments, on which files, how often, and when to stop.
+
+:mod:`haulage.lab.planfile` reads it from TOML.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from haulage.lab.tables import to_toml
+from haulage.lab.units import words_duration
+
+METHODS = (
+    "baseline",
+    "single-put",
+    "blocks",
+    "adaptive",
+    "whole-files",
+    "ranges",
+    "stream",
+    "external",
+    "ceiling",
+)
+DIRECTIONS = ("up", "down")
+#: Those that speak to Azure; s5cmd and others that speak S3 can join when the engine does.
+TOOLS = ("azcopy", "rclone")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A way to move files. ``None`` leaves the choice to whoever moves them."""
+
+    method: str
+    name: str  #: the treatment's name, without direction and node
+    concurrency: int | None = None  #: requests in flight
+    block_size_bytes: int | None = None
+    client: str = "engine"  #: ``engine``, or ``plain``: Python's http.client, as clients of 2010 worked
+    tool: str | None = None  #: the program, for ``external``
+    sequence: bool = False  #: one job for each file, in a fixed order
+    stall_timeout_ns: int | None = None
+    checksum: str | None = None
+    directions: tuple[str, ...] = DIRECTIONS
+
+
+@dataclass(frozen=True)
+class FileSet:
+    """What a cell moves: files of one size, or a mixed set with ``size_bytes`` ``None``."""
+
+    name: str
+    size_bytes: int | None
+    count: int
+    kind: str = "random"  #: ``random``, or ``netcdf``: a set like that of a climate model
+    large_count: int = 0
+    large_bytes: int = 0
+    small_bytes: int = 0
+    replicates: int | None = None  #: fewer or more than the plan's
+    again: bool = True  #: whether the A/A arm takes part
+    leave_out: tuple[str, ...] = ()  #: patterns of names of arms that say nothing for these files
+
+    @property
+    def sizes_bytes(self) -> list[int]:
+        """The size of each file."""
+        if self.size_bytes is not None:
+            return [self.size_bytes] * self.count
+        small = self.count - self.large_count
+        return [self.large_bytes] * self.large_count + [self.small_bytes] * small
+
+    @property
+    def total_bytes(self) -> int:
+        """All of it."""
+        return sum(self.sizes_bytes)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A stand-in for a size of machine: a share of this one's processors and a link of its own."""
+
+    name: str
+    cpus: int | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a provider asks. The defaults are round list prices of a hot tier; put in your own."""
+
+    currency: str = "USD"
+    writes_per_10k: float = 0.065
+    reads_per_10k: float = 0.005
+    egress_per_gb: float = 0.087
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment, read and checked. Make one with :func:`haulage.lab.planfile.load`."""
+
+    name: str
+    title: str
+    question: str
+    follows: str
+    target: str
+    store: str
+    faults: str
+    fresh_link: bool
+    source: str
+    seed: int
+    replicates: int
+    warm_up: int
+    idle_ns: int
+    time_bound_ns: int
+    stop_width: float
+    stop_at_least: int
+    ceiling: bool
+    ceiling_connections: int
+    ceiling_time_ns: int
+    directions: tuple[str, ...]
+    arms: tuple[Arm, ...]
+    files: tuple[FileSet, ...]
+    nodes: tuple[Node, ...] = ()
+    again: str = "baseline"  #: the arm that is run twice a replicate; empty for none
+    prices: Prices = field(default_factory=Prices)
+
+    def to_toml(self) -> str:
+        """Write the plan with all defaults; reading it again gives an equal plan."""
+        return to_toml(_plan_values(self))
+
+    @property
+    def sha256(self) -> str:
+        """Identify the plan by its resolved text."""
+        return hashlib.sha256(self.to_toml().encode()).hexdigest()
+
+
+def _plan_values(plan: Plan) -> dict[str, Any]:
+    return {
+        "name": plan.name,
+        "title": plan.title,
+        "question": plan.question,
+        "follows": plan.follows,
+        "target": plan.target,
+        "store": plan.store,
+        "faults": plan.faults,
+        "fresh_link": plan.fresh_link,
+        "source": plan.source,
+        "seed": plan.seed,
+        "replicates": plan.replicates,
+        "warm_up": plan.warm_up,
+        "idle": words_duration(plan.idle_ns),
+        "time_bound": words_duration(plan.time_bound_ns),
+        "directions": plan.directions,
+        "again": plan.again,
+        "stop": {"relative_width": plan.stop_width, "at_least": plan.stop_at_least},
+        "ceiling": {
+            "measure": plan.ceiling,
+            "connections": plan.ceiling_connections,
+            "time": words_duration(plan.ceiling_time_ns),
+        },
+        "prices": vars(plan.prices),
+        "arms": [_arm_values(arm) for arm in plan.arms],
+        "files": [_file_values(item) for item in plan.files],
+        "nodes": [vars(node) for node in plan.nodes],
+    }
+
+
+def _arm_values(arm: Arm) -> dict[str, Any]:
+    stall = None if arm.stall_timeout_ns is None else words_duration(arm.stall_timeout_ns)
+    return {
+        "method": arm.method,
+        "name": arm.name,
+        "concurrency": arm.concurrency,
+        "block_size": None if arm.block_size_bytes is None else f"{arm.block_size_bytes}B",
+        "client": arm.client,
+        "tool": arm.tool,
+        "sequence": arm.sequence,
+        "stall_timeout": stall,
+        "checksum": arm.checksum,
+        "directions": arm.directions,
+    }
+
+
+def _file_values(item: FileSet) -> dict[str, Any]:
+    values: dict[str, Any] = {"name": item.name, "kind": item.kind, "count": item.count}
+    if item.size_bytes is None:
+        values |= {
+            "large_count": item.large_count,
+            "large_size": f"{item.large_bytes}B",
+            "small_size": f"{item.small_bytes}B",
+        }
+    else:
+        values["size"] = f"{item.size_bytes}B"
+    return values | {"replicates": item.replicates, "again": item.again, "leave_out": item.leave_out}
+
+
+def treatment_name(plan: Plan, arm: Arm, direction: str, node: Node | None, again: bool) -> str:
+    """Return the name that identifies a combination of everything but the size.
+
+    The direction is part of it only where a plan has both.
+    """
+    words: Sequence[str] = [arm.name + ("-again" if again else "")]
+    if len(plan.directions) > 1:
+        words = [*words, direction]
+    if node is not None:
+        words = [*words, f"@{node.name}"]
+    return " ".join(words)

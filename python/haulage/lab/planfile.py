@@ -1,0 +1,234 @@
+"""Plans as TOML files: those that come with Haulage, and everybody's own.
+
+``haul lab plans`` lists ours; copy one with ``haul lab plans NAME`` and change it. The reference is
+``docs/reference/lab.md``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from haulage.errors import NotFoundError, UsageError
+from haulage.lab.plan import DIRECTIONS, METHODS, TOOLS, Arm, FileSet, Node, Plan, Prices
+from haulage.lab.tables import Table
+from haulage.lab.units import format_size
+
+
+def names() -> list[str]:
+    """Return the plans that come with Haulage."""
+    folder = resources.files("haulage.lab") / "plans"
+    return sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
+
+
+def text_of(name: str) -> str:
+    """Return the text of a plan of ours by name, or of a file by path.
+
+    Raises:
+        NotFoundError: There is neither.
+    """
+    if name in names():
+        return (resources.files("haulage.lab") / "plans" / f"{name}.toml").read_text(encoding="utf-8")
+    path = Path(name)
+    if not path.is_file():
+        raise NotFoundError(
+            "read plan",
+            name,
+            "neither a plan nor a file",
+            f"plans: {', '.join(names())}; or name a TOML file",
+        )
+    return path.read_text(encoding="utf-8")
+
+
+def load(name: str, *, variant: str | None = None, overrides: Mapping[str, Any] | None = None) -> Plan:
+    """Read a plan by name or path.
+
+    Args:
+        name: One of :func:`names`, or the path of a TOML file.
+        variant: A table below ``[variants]`` whose keys replace the plan's, such as ``"full"``; default
+            none.
+        overrides: Keys that replace the plan's, such as ``{"replicates": 3}``; default none.
+
+    Raises:
+        NotFoundError: No such plan or file.
+        UsageError: Not TOML, a key that is not known, a value without its unit.
+    """
+    try:
+        values = tomllib.loads(text_of(name))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError("read plan", name, f"not TOML: {error}", "see docs/reference/lab.md") from None
+    variants = values.pop("variants", {})
+    if variant is not None:
+        if variant not in variants:
+            known = ", ".join(variants) or "none"
+            raise UsageError("read plan", name, f"has no variant '{variant}'", f"its variants: {known}")
+        values |= variants[variant]
+    for key, value in (overrides or {}).items():
+        _put(values, key, value)
+    return parse(values)
+
+
+def parse(values: Mapping[str, Any]) -> Plan:
+    """Check the tables of a plan and fill in the defaults.
+
+    Raises:
+        UsageError: A key that is not known, a value without its unit, nothing to do.
+    """
+    table = Table(values, "plan")
+    ceiling, stop, prices = table.table("ceiling"), table.table("stop"), table.table("prices")
+    arms = [arm for item in table.tables("arms") for arm in _arms(item)]
+    plan = Plan(
+        name=table.text("name"),
+        title=table.text("title", ""),
+        question=table.text("question", ""),
+        follows=table.text("follows", ""),
+        target=table.text("target", "emulated:none"),
+        store=table.choice("store", ("null", "memory"), "null"),
+        faults=table.text("faults", "none"),
+        fresh_link=table.flag("fresh_link", False),
+        source=table.choice("source", ("disk", "memory"), "disk"),
+        seed=table.number("seed", 1),
+        replicates=table.number("replicates", 6, least=1),
+        warm_up=table.number("warm_up", 1),
+        idle_ns=table.duration_ns("idle", "100ms"),
+        time_bound_ns=table.duration_ns("time_bound", "24h"),
+        stop_width=stop.share("relative_width", 0.0),
+        stop_at_least=stop.number("at_least", 6, least=2),
+        ceiling=ceiling.flag("measure", True),
+        ceiling_connections=ceiling.number("connections", 64, least=1),
+        ceiling_time_ns=ceiling.duration_ns("time", "2s"),
+        directions=table.choices("directions", DIRECTIONS, ["up"]),
+        arms=tuple(arms),
+        files=tuple(_file_set(item) for item in table.tables("files")),
+        nodes=tuple(_node(item) for item in table.tables("nodes")),
+        again=table.text("again", "baseline"),
+        prices=Prices(
+            prices.text("currency", "USD"),
+            prices.share("writes_per_10k", Prices.writes_per_10k),
+            prices.share("reads_per_10k", Prices.reads_per_10k),
+            prices.share("egress_per_gb", Prices.egress_per_gb),
+        ),
+    )
+    for part in (ceiling, stop, prices, table):
+        part.end()
+    return _checked(plan)
+
+
+def _checked(plan: Plan) -> Plan:
+    def refuse(what: str, cause: str, hint: str) -> UsageError:
+        return UsageError("read plan", f"{plan.name}: {what}", cause, hint)
+
+    if not plan.arms:
+        raise refuse("arms", "none", "write [[arms]] with method = " + ", ".join(METHODS))
+    if not plan.files:
+        raise refuse("files", "none", '[[files]] with size = "10MiB"')
+    for what, found in (("arms", plan.arms), ("files", plan.files), ("nodes", plan.nodes)):
+        labels = [item.name for item in found]
+        twice = {label for label in labels if labels.count(label) > 1}
+        if twice:
+            raise refuse(what, f"'{min(twice)}' is there twice", "give one of them another name")
+    if plan.source == "memory" and any(arm.client != "engine" or arm.tool for arm in plan.arms):
+        raise refuse("source", "only the engine reads from memory", 'write source = "disk"')
+    if plan.again and plan.again not in [arm.name for arm in plan.arms]:
+        # A plan without a baseline has nothing to repeat; one that names another arm has a typing error.
+        if plan.again != "baseline":
+            raise refuse("again", f"no arm is called '{plan.again}'", 'name an arm, or write again = ""')
+        plan = replace(plan, again="")
+    return plan
+
+
+def _arms(table: Table) -> list[Arm]:
+    """Read ``[[arms]]``; lists of block sizes and of concurrencies stand for an arm each."""
+    method = table.choice("method", METHODS)
+    client = table.choice("client", ("engine", "plain"), "plain" if method == "ranges" else "engine")
+    tool = table.choice("tool", TOOLS) if method == "external" else None
+    sequence = table.flag("sequence", False)
+    stall = table.duration_ns("stall_timeout", "30s") if table.has("stall_timeout") else None
+    checksum = table.choice("checksum", ("crc64", "md5", "none"), "crc64") if table.has("checksum") else None
+    directions = table.choices("directions", DIRECTIONS, DIRECTIONS)
+    default_concurrency = {"baseline": 1, "single-put": 1, "blocks": 16, "ranges": 8, "whole-files": 4}
+    blocks = table.many("block_size", [None])
+    counts = table.many("concurrency", [default_concurrency.get(method)])
+    given = table.text("name", "")
+    arms = []
+    for block, count in itertools.product(blocks, counts):
+        block_size = None if block is None else Table({"block_size": block}, "arms").size_bytes("block_size")
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+            raise table.fault("concurrency", f"{count!r} is not a number of requests", "write 1 or more")
+        if block_size is None and method in ("blocks", "ranges"):
+            block_size = 4 << 20 if method == "ranges" else 1 << 20
+        if method == "baseline" and count != 1:
+            raise table.fault("concurrency", "a baseline has one request in flight", "use whole-files")
+        arm = Arm(
+            method, given, count, block_size, client, tool, sequence, stall, checksum, tuple(directions)
+        )
+        arms.append(replace(arm, name=_arm_name(arm, len(blocks) * len(counts) > 1)))
+    table.end()
+    return arms
+
+
+def _arm_name(arm: Arm, several: bool) -> str:
+    """Return the name of the treatment: the arm's, with what tells its levels apart."""
+    if arm.name and not several:
+        return arm.name
+    words = [arm.name or arm.tool or arm.method]
+    if arm.client == "plain" and not arm.name and arm.method != "ranges":
+        words.append("plain")
+    if arm.block_size_bytes and arm.method in ("blocks", "ranges", "stream"):
+        words.append(format_size(arm.block_size_bytes))
+    if arm.concurrency and (arm.method in ("blocks", "ranges", "whole-files") or arm.concurrency > 1):
+        words.append(f"x{arm.concurrency}")
+    return " ".join(words)
+
+
+def _file_set(table: Table) -> FileSet:
+    kind = table.choice("kind", ("random", "netcdf"), "random")
+    count = table.number("count", 1, least=1)
+    if kind == "netcdf":
+        large = table.number("large_count", count * 32 // 144)
+        found = FileSet(
+            name=table.text("name", f"{count} NetCDF"),
+            size_bytes=None,
+            count=count,
+            kind=kind,
+            large_count=min(large, count),
+            large_bytes=table.size_bytes("large_size", "1.5MB"),
+            small_bytes=table.size_bytes("small_size", "92.5KB"),
+        )
+    else:
+        size, written = table.size_bytes("size"), table.text("size")
+        default = written if count == 1 else f"{count} x {written}"
+        found = FileSet(name=table.text("name", default), size_bytes=size, count=count)
+    found = replace(
+        found,
+        replicates=table.number("replicates", None, least=1) if table.has("replicates") else None,
+        again=table.flag("again", True),
+        leave_out=tuple(str(pattern) for pattern in table.many("leave_out", [])),
+    )
+    table.end()
+    return found
+
+
+def _node(table: Table) -> Node:
+    node = Node(
+        name=table.text("name"),
+        cpus=table.number("cpus", None, least=1) if table.has("cpus") else None,
+        link=table.text("link") if table.has("link") else None,
+    )
+    table.end()
+    return node
+
+
+def _put(values: dict[str, Any], key: str, value: Any) -> None:
+    """Set a key such as ``stop.relative_width``."""
+    *parents, last = key.split(".")
+    for parent in parents:
+        values = values.setdefault(parent, {})
+        if not isinstance(values, dict):
+            raise UsageError("set", key, f"'{parent}' is not a table", "write KEY=VALUE or TABLE.KEY=VALUE")
+    values[last] = value

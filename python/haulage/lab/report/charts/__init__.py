@@ -1,0 +1,29 @@
+"""The charts of the report as Altair objects, for notebooks.
+
+Each takes a result of :func:`haulage.lab.analysis.analyse`, or a frame with its columns::
+
+    from haulage.lab import analysis
+    from haulage.lab.report import charts
+
+    found = analysis.analyse(Path("run"))
+    charts.dressed(charts.ledger(found.results["ledger_by_treatment"]))
+
+:func:`dressed` gives a finished chart the report's looks; a part of a larger picture goes without.
+"""
+
+from haulage.lab.report.charts.base import dressed as dressed
+from haulage.lab.report.charts.distributions import (
+    distributions as distributions,
+    paired_differences as paired_differences,
+)
+from haulage.lab.report.charts.heat import heat_map as heat_map
+from haulage.lab.report.charts.ledger import ledger as ledger
+from haulage.lab.report.charts.machine import efficiency as efficiency, load as load
+from haulage.lab.report.charts.order import run_order as run_order, transfers as transfers
+from haulage.lab.report.charts.requests import (
+    crossover as crossover,
+    errors as errors,
+    phase_stack as phase_stack,
+    reassembly as reassembly,
+)
+from haulage.lab.report.charts.sweep import block_sweep as block_sweep, scaling as scaling

@@ -1,0 +1,247 @@
+"""What the charts share: looks, axes, labels with units."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import altair as alt
+import pandas as pd
+from pandas.api.types import is_extension_array_dtype, is_numeric_dtype
+
+from haulage.lab.analysis.model import Result
+from haulage.lab.report.palette import CATEGORIES, LIGHT, steps
+from haulage.lab.units import format_size
+
+#: A chart, or several in one picture. Altair leaves much of what builds one untyped.
+Chart: TypeAlias = Any
+
+#: Between a factor and what it multiplies.
+TIMES = "\u00d7"
+WIDTH = 920
+HEIGHT = 300
+FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+#: The largest number of rows that goes into a chart; a browser draws that many marks in about a second.
+MOST_MARKS = 5000
+
+_SCALES = {
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "ns": ((60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
+}
+
+
+class NotShownError(Exception):
+    """A chart has nothing to show; the text says why."""
+
+
+def frame_of(rows: Result | pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a result, or the frame itself, with plain numbers: what is missing is ``nan``."""
+    frame = rows.frame if isinstance(rows, Result) else rows
+    nullable = [
+        name
+        for name, kind in frame.dtypes.items()
+        if is_extension_array_dtype(kind) and is_numeric_dtype(kind)
+    ]
+    return frame.astype(dict.fromkeys(nullable, "float64"))
+
+
+def scale_of(values: Iterable[float], unit: str) -> tuple[float, str]:
+    """Return the divisor and the unit in which the middle of ``values`` reads well.
+
+    >>> scale_of([2.0e7, 9.0e8], "bit/s")
+    (1000000.0, 'Mbit/s')
+    """
+    numbers = pd.Series(list(values), dtype="float64").dropna()
+    high = float(numbers.max()) if len(numbers) else 0.0
+    for divisor, name in _SCALES[unit]:
+        # 1.5 so that an axis from 0 to 1.2 Gbit/s is not labelled 0.2, 0.4, 0.6.
+        if high >= 1.5 * divisor:
+            return divisor, name
+    return _SCALES[unit][-1]
+
+
+def data(frame: pd.DataFrame) -> Chart:
+    """Begin a chart over rows; what is missing becomes null."""
+    # As a frame, not as values: Altair copies values with every layer, and frames only by name.
+    return alt.Chart(frame.reset_index(drop=True))
+
+
+def sizes(column: str, levels: Iterable[float], title: str, **more: Any) -> alt.X:
+    """Return a logarithmic axis of sizes with a tick at each level."""
+    return alt.X(
+        f"{column}:Q",
+        title=title,
+        scale=alt.Scale(type="log", nice=False, padding=18),
+        axis=alt.Axis(
+            values=sorted({float(level) for level in levels}), labelExpr=_size_labels(levels), **more
+        ),
+    )
+
+
+def size_label(size_bytes: float) -> str:
+    """Return a size as it was meant, with its unit: ``1 MiB``, ``25 MB``.
+
+    >>> size_label(1048576), size_label(25_000_000), size_label(32000)
+    ('1 MiB', '25 MB', '32 KB')
+    """
+    text = format_size(size_bytes)
+    unit = text.lstrip("0123456789.")
+    return f"{text.removesuffix(unit)} {unit}"
+
+
+def size_words(size_bytes: float) -> str:
+    """Return a size that was calculated, with three digits.
+
+    >>> size_words(1234567.0)
+    '1.23 MB'
+    """
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:.3g} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
+def _size_labels(levels: Iterable[float]) -> str:
+    names = {str(int(level)): size_label(level) for level in levels}
+    return f"({json.dumps(names)})[toString(round(datum.value))] || ''"
+
+
+def sizes_in_order(frame: pd.DataFrame) -> list[str]:
+    """Return the distinct values of the column ``group``, by size, small to large."""
+    return [str(group) for group in dict.fromkeys(frame.sort_values("size_bytes")["group"])]
+
+
+def category_colours(names: Sequence[str], legend: Any = ..., title: str | None = None) -> Mapping[str, Any]:
+    """Return the scale and legend for names that have no order."""
+    colours = [CATEGORIES[index % len(CATEGORIES)] for index in range(len(names))]
+    return {"scale": alt.Scale(domain=list(names), range=colours), **_legend(legend, title)}
+
+
+def step_colours(names: Sequence[str], legend: Any = ..., title: str | None = None) -> Mapping[str, Any]:
+    """Return the scale and legend for levels of a quantity, small to large."""
+    return {"scale": alt.Scale(domain=list(names), range=steps(len(names))), **_legend(legend, title)}
+
+
+def _legend(legend: Any, title: str | None) -> dict[str, Any]:
+    if legend is not ...:
+        return {"legend": legend}
+    return {
+        "legend": alt.Legend(
+            title=title, orient="bottom", columns=6, labelLimit=200, symbolLimit=60, symbolOpacity=1
+        )
+    }
+
+
+def treatments(frame: pd.DataFrame) -> list[str]:
+    """Return the names of treatments in a steady order: baselines, the others by number, adaptive."""
+
+    def place(name: str) -> tuple[int, list[tuple[int, float, str]]]:
+        rank = 0 if name.startswith("baseline") else 2 if name.startswith("adaptive") else 1
+        return rank, [_natural(word) for word in name.replace("x", " x ").split()]
+
+    return sorted({str(name) for name in frame["treatment"].dropna()}, key=place)
+
+
+def _natural(word: str) -> tuple[int, float, str]:
+    digits = word.rstrip("KMGiB")
+    if digits and digits.replace(".", "", 1).isdigit():
+        power = {"K": 1, "M": 2, "G": 3}.get(word[len(digits) : len(digits) + 1], 0)
+        return 0, float(digits) * 1024**power, ""
+    return 1, 0.0, word
+
+
+def limited(frame: pd.DataFrame, most: int = MOST_MARKS) -> pd.DataFrame:
+    """Return at most ``most`` rows, evenly taken, the first and the last among them."""
+    if len(frame) <= most:
+        return frame
+    step = (len(frame) - 1) / (most - 1)
+    return frame.iloc[[round(index * step) for index in range(most)]]
+
+
+def heading(text: str) -> alt.TitleParams:
+    """Return the title of one part of a picture."""
+    return alt.TitleParams(text, anchor="start", fontSize=13, offset=8, frame="group")
+
+
+def dressed(chart: Chart) -> Chart:
+    """Give a finished chart the looks of the report."""
+    return (
+        chart.configure(
+            font=FONT, background=LIGHT["paper"], padding={"left": 4, "right": 12, "top": 6, "bottom": 4}
+        )
+        .configure_view(stroke=None)
+        .configure_title(color=LIGHT["ink"], fontWeight="bold")
+        .configure_text(color=LIGHT["ink"], font=FONT)
+        .configure_axis(
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            labelColor=LIGHT["muted"],
+            titleColor=LIGHT["ink"],
+            gridColor=LIGHT["grid"],
+            domainColor=LIGHT["pale"],
+            tickColor=LIGHT["pale"],
+            titlePadding=8,
+        )
+        .configure_legend(
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            labelColor=LIGHT["ink"],
+            titleColor=LIGHT["ink"],
+        )
+        .configure_header(
+            labelColor=LIGHT["ink"], titleColor=LIGHT["ink"], labelFontSize=12, labelFontWeight="bold"
+        )
+    )
+
+
+def cases(frame: pd.DataFrame) -> list[str]:
+    """Return for each row its files in words: the size, and the direction where there are two."""
+    several = frame["direction"].nunique() > 1
+    return [
+        (f"{direction}, " if several else "") + (size_label(size) if size > 0 else "mixed sizes")
+        for direction, size in zip(frame["direction"], frame["size_bytes"].fillna(0), strict=True)
+    ]
+
+
+def log_ticks(values: Iterable[float], unit: str = "") -> alt.Axis:
+    """Return a logarithmic axis with at most eight round ticks, one beyond each end.
+
+    >>> log_ticks([1.2, 400.0]).values
+    [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]
+    """
+    found = [float(value) for value in values if value > 0]
+    low, high = (min(found), max(found)) if found else (1.0, 10.0)
+    for factors in (
+        (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 8),
+        (1, 1.5, 2, 3, 5, 7),
+        (1, 2, 5),
+        (1, 3),
+        (1,),
+    ):
+        ticks = [
+            float(f"{factor * 10.0**power:.3g}")
+            for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+            for factor in factors
+        ]
+        inside = [tick for tick in ticks if low / 2 < tick < high * 2]
+        # One beyond either end, so that the ends are not left without a number.
+        below = [tick for tick in inside if tick <= low][-1:]
+        above = [tick for tick in inside if tick >= high][:1]
+        ticks = [*below, *(tick for tick in inside if low < tick < high), *above]
+        if len(ticks) <= 8:
+            break
+    label = f"format(datum.value, '~r') + '{unit}'" if unit else "format(datum.value, '~r')"
+    return alt.Axis(values=ticks, labelExpr=label)
+
+
+def ratio_ticks(reach: float) -> list[float]:
+    """Return ticks around 1, as far down as up."""
+    ladder = [(0.9, 1.1), (0.8, 1.25), (0.67, 1.5), (0.5, 2), (0.2, 5), (0.1, 10), (0.05, 20), (0.01, 100)]
+    near = [pair for pair in ladder if pair[1] <= reach]
+    if len(near) > 4:
+        near = [pair for pair in near if pair[1] >= 2]
+    return sorted([1.0, *(float(tick) for pair in near for tick in pair)])

@@ -1,0 +1,82 @@
+"""The rate over time, as colours: where bytes moved and where they did not."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from haulage.lab.analysis.model import Result
+from haulage.lab.report.charts.base import (
+    Chart,
+    data,
+    frame_of,
+    heading,
+    scale_of,
+    size_label,
+    treatments,
+)
+
+
+def heat_map(rows: Result | pd.DataFrame) -> Chart:
+    """Draw the rate over the time of a cell, a row for each node, else for each treatment.
+
+    Args:
+        rows: Of ``rate_over_time``: direction, treatment, node, size_bytes, cell, part, rate_bits_per_second.
+    """
+    frame = frame_of(rows)
+    nodes = frame["node"].dropna().unique()
+    largest = frame.groupby("direction")["size_bytes"].transform("max")
+    # Where sizes are mixed there is no largest.
+    frame = frame[(frame["size_bytes"] == largest) | largest.isna()]
+    names = treatments(frame)
+    rows_of = ["direction", "node", "treatment"] if len(nodes) > 1 else ["direction", "treatment"]
+    means = frame.groupby([*rows_of, "part"], dropna=False, observed=True)
+    shown = means.agg(
+        rate=("rate_bits_per_second", "mean"), in_flight=("in_flight", "mean"), cells=("cell", "nunique")
+    ).reset_index()
+    divisor, unit = scale_of(shown["rate"], "bit/s")
+    shown["rate"] /= divisor
+    several = shown["direction"].nunique() > 1
+    shown["row"] = [
+        " · ".join(str(row[key]) for key in rows_of if key != "direction" or several)
+        for row in shown.to_dict("records")
+    ]
+    order = sorted(
+        shown["row"].unique(),
+        key=lambda row: [names.index(name) if name in names else 0 for name in row.split(" · ")],
+    )
+    shown["until"] = shown["part"] + 1
+    size = frame["size_bytes"].max()
+    title = f"Files of {size_label(size)}" if size > 0 else "All files"
+    return (
+        data(shown)
+        .mark_rect()
+        .encode(
+            x=alt.X(
+                "part:Q",
+                title="share of the cell's time (%)",
+                scale=alt.Scale(domain=[0, 100], nice=False),
+                axis=alt.Axis(tickCount=5),
+            ),
+            x2="until:Q",
+            y=alt.Y(
+                "row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=240)
+            ),
+            color=alt.Color(
+                "rate:Q",
+                title=unit,
+                scale=alt.Scale(scheme="viridis", domainMin=0),
+                legend=alt.Legend(orient="right", gradientLength=140),
+            ),
+            tooltip=[
+                alt.Tooltip("row:N", title="row"),
+                alt.Tooltip("part:Q", title="from (%)"),
+                alt.Tooltip("rate:Q", format=".4~g", title=f"mean rate ({unit})"),
+                alt.Tooltip("in_flight:Q", format=".3~g", title="requests in flight"),
+                alt.Tooltip("cells:Q", title="cells (n)"),
+            ],
+        )
+        .properties(  # A whole number of pixels for each of the 100 parts, or seams show.
+            width=700, height=max(60, 26 * len(order)), title=heading(title)
+        )
+    )

@@ -1,0 +1,183 @@
+"""Over the run: the cells in their order, and the rate of each transfer with its steps."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from haulage.lab.analysis.model import Result
+from haulage.lab.report.charts.base import (
+    TIMES,
+    WIDTH,
+    Chart,
+    cases,
+    category_colours,
+    data,
+    frame_of,
+    heading,
+    limited,
+    log_ticks,
+    ratio_ticks,
+    scale_of,
+    sizes_in_order,
+    step_colours,
+    treatments,
+)
+from haulage.lab.report.palette import LIGHT
+
+#: Points of one treatment; more would hide each other.
+MOST_OF_A_SERIES = 600
+
+
+def run_order(rows: Result | pd.DataFrame) -> Chart:
+    """Draw the rate of every cell over the median of its like, in the order they were run.
+
+    Args:
+        rows: Of ``run_order``: cell, treatment, direction, size_bytes, relative_rate, is_step, factor, says.
+    """
+    frame = frame_of(rows)
+    frame = frame.assign(words=cases(frame))
+    relative = frame["relative_rate"]
+    reach = max(1.2, relative.max(), 1 / relative.min()) * 1.05
+    vertical = alt.Y(
+        "relative_rate:Q",
+        title="rate over the median of its like",
+        scale=alt.Scale(type="log", domain=[1 / reach, reach], nice=False),
+        axis=alt.Axis(values=ratio_ticks(reach), format="~g"),
+    )
+    horizontal = alt.X(
+        "cell:Q",
+        title="cell, in the order they were run",
+        scale=alt.Scale(zero=False, nice=False, padding=10),
+    )
+    columns = ["cell", "treatment", "words", "replicate", "relative_rate", "began_ns"]
+    points = (
+        data(limited(frame[columns]))
+        .transform_calculate(minutes="datum.began_ns / 6e10")
+        .mark_point(filled=True, size=36, opacity=0.8)
+        .encode(
+            x=horizontal,
+            y=vertical,
+            color=alt.Color("treatment:N", **category_colours(treatments(frame))),
+            tooltip=[
+                alt.Tooltip("cell:Q"),
+                alt.Tooltip("treatment:N"),
+                alt.Tooltip("words:N", title="files"),
+                alt.Tooltip("replicate:Q"),
+                alt.Tooltip("relative_rate:Q", format=".3~g", title="over the median"),
+                alt.Tooltip("minutes:Q", format=".2f", title="minutes since the start"),
+            ],
+        )
+    )
+    usual = data(pd.DataFrame([{"relative_rate": 1}]))
+    layers = [usual.mark_rule(color=LIGHT["muted"], strokeDash=[4, 4]).encode(y=vertical), points]
+    stepped = frame[frame["is_step"].astype(bool)]
+    if len(stepped):
+        marks = data(
+            stepped.assign(label=[f"{TIMES} {factor:.3g} from here" for factor in stepped["factor"]])[
+                ["cell", "label"]
+            ]
+        )
+        layers += [
+            marks.mark_rule(color=LIGHT["red"], strokeWidth=1.5).encode(x=horizontal),
+            marks.mark_text(align="left", dx=5, color=LIGHT["red"], fontSize=12).encode(
+                x=horizontal, y=alt.value(10), text="label:N"
+            ),
+        ]
+    title = heading(f"Verdict on the run as a whole: {frame['says'].iloc[0]}")
+    return alt.layer(*layers).properties(width=WIDTH - 60, height=260, title=title)
+
+
+def transfers(rates: Result | pd.DataFrame, changes: Result | pd.DataFrame) -> Chart:
+    """Draw the rate of each transfer of one treatment in the order of time, with its steps.
+
+    Args:
+        rates: Of ``rate_by_transfer``: direction, treatment, place, size_bytes, rate_bits_per_second.
+        changes: direction, treatment, says, transfer, earliest, latest, before/after_bits_per_second, factor.
+    """
+    frame, found = frame_of(rates), frame_of(changes)
+    divisor, unit = scale_of(frame["rate_bits_per_second"], "bit/s")
+    several = frame["direction"].nunique() > 1
+
+    def series(of: pd.DataFrame) -> list[str]:
+        return [
+            f"{treatment}, {direction}" if several else str(treatment)
+            for treatment, direction in zip(of["treatment"], of["direction"], strict=True)
+        ]
+
+    frame = frame.assign(
+        series=series(frame), rate=frame["rate_bits_per_second"] / divisor, words=cases(frame)
+    )
+    found = found.assign(series=series(found))
+    names = treatments(frame)
+    options = sorted(
+        dict.fromkeys(frame["series"]),
+        key=lambda name: names.index(name.rsplit(", ", 1)[0] if several else name),
+    )
+    stepped = found[found["transfer"].notna()]
+    first = stepped["series"].iloc[0] if len(stepped) else options[-1]
+    choice = alt.param(
+        name="series", value=first, bind=alt.binding_select(options=options, name="treatment ")
+    )
+    horizontal = alt.X(
+        "place:Q",
+        title="transfer, in the order they ended",
+        scale=alt.Scale(zero=False, nice=False, padding=10),
+        axis=alt.Axis(tickMinStep=1),
+    )
+    vertical = alt.Y(
+        "rate:Q",
+        title=unit,
+        scale=alt.Scale(type="log", nice=False, padding=14),
+        axis=log_ticks(frame["rate"]),
+    )
+    parts = [limited(group, MOST_OF_A_SERIES) for _, group in frame.groupby("series", sort=False)]
+    columns = ["series", "place", "rate", "words", "object", "replicate"]
+    points = (
+        data(pd.concat(parts)[columns])
+        .transform_filter("datum.series == series")
+        .mark_point(filled=True, size=34, opacity=0.8)
+        .encode(
+            x=horizontal,
+            y=vertical,
+            color=alt.Color(
+                "words:N", **step_colours(sizes_in_order(frame.assign(group=frame["words"])), title="file")
+            ),
+            tooltip=[
+                alt.Tooltip("object:N"),
+                alt.Tooltip("words:N", title="file"),
+                alt.Tooltip("rate:Q", format=".4~g", title=unit),
+                alt.Tooltip("replicate:Q"),
+            ],
+        )
+    )
+    layers = [points]
+    # A step of one replicate has its place in that replicate's own series.
+    whole = stepped[stepped["replicate"] < 0] if "replicate" in stepped else stepped
+    if len(whole):
+        marks = whole.assign(
+            label=[f"step: {TIMES} {factor:.3g}" for factor in whole["factor"]],
+            place=whole["transfer"],
+            low=whole["earliest"] - 0.5,
+            high=whole["latest"] + 0.5,
+        )[["series", "place", "low", "high", "label"]]
+        base = data(marks).transform_filter("datum.series == series")
+        layers += [
+            base.mark_rect(color=LIGHT["red"], opacity=0.15).encode(x=alt.X("low:Q"), x2="high:Q"),
+            base.mark_rule(color=LIGHT["red"], strokeWidth=1.5).encode(x=horizontal),
+            base.mark_text(align="left", dx=6, color=LIGHT["red"], fontSize=12).encode(
+                x=horizontal, y=alt.value(8), text="label:N"
+            ),
+        ]
+    said = (
+        found.groupby("series", sort=False)
+        .agg(says=("says", lambda all_: ", ".join(dict.fromkeys(all_))))
+        .reset_index()
+    )
+    words = (
+        data(said)
+        .transform_filter("datum.series == series")
+        .mark_text(align="left", fontSize=12, fontWeight="bold")
+        .encode(x=alt.value(0), y=alt.value(-10), text="says:N")
+    )
+    return alt.layer(*layers, words).add_params(choice).properties(width=WIDTH - 60, height=260)

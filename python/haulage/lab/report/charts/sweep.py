@@ -1,0 +1,275 @@
+"""Along a factor: block size, requests in flight, size of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from haulage.lab.analysis.model import Result
+from haulage.lab.report.charts.base import (
+    HEIGHT,
+    TIMES,
+    WIDTH,
+    Chart,
+    NotShownError,
+    category_colours,
+    data,
+    frame_of,
+    heading,
+    log_ticks,
+    scale_of,
+    size_label,
+    sizes,
+    step_colours,
+    treatments,
+)
+from haulage.lab.report.palette import LIGHT
+
+#: What identifies a treatment at a size in both tables.
+SAME = ["direction", "size_bytes", "treatment"]
+
+
+def block_sweep(
+    improvement: Result | pd.DataFrame,
+    comparisons: Result | pd.DataFrame | None = None,
+    block_sizes: Result | pd.DataFrame | None = None,
+) -> Chart:
+    """Draw the three charts of 2010: improvement by file size, by block size, and the duration that is saved.
+
+    Args:
+        improvement: direction, size_bytes, block_size_bytes, treatment, n, times_as_fast,
+            duration_saved_share.
+        comparisons: Brings the intervals: direction, size_bytes, treatment, low, high.
+        block_sizes: Brings the flat region: direction, size_bytes, flat_low_bytes, flat_high_bytes.
+    """
+    frame = _with_bounds(frame_of(improvement), comparisons)
+    direction = frame["direction"].iloc[0]
+    frame = frame[frame["direction"] == direction]
+    levels = sorted(frame["block_size_bytes"].dropna().unique())
+    others = treatments(frame[frame["block_size_bytes"].isna()])
+    names = [*map(size_label, levels), *others]
+    frame["line"] = [
+        size_label(size) if size == size else treatment
+        for size, treatment in zip(frame["block_size_bytes"], frame["treatment"], strict=True)
+    ]
+    frame["file"] = [size_label(size) for size in frame["size_bytes"]]
+    colours = [
+        *step_colours(names[: len(levels)])["scale"].range,
+        *([LIGHT["ink"], LIGHT["grey"]] * len(others)),
+    ]
+    colour = alt.Color(
+        "line:N",
+        scale=alt.Scale(domain=names, range=colours[: len(names)]),
+        legend=alt.Legend(
+            title="block size", orient="right", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1
+        ),
+    )
+    parts = [_by_file(frame, colour)]
+    if len(levels) > 1:
+        parts.append(
+            _by_block(frame[frame["block_size_bytes"].notna()].copy(), levels, block_sizes, direction)
+        )
+    parts.append(_saved(frame, colour))
+    return alt.vconcat(*parts, spacing=30).resolve_scale(color="independent")
+
+
+def _with_bounds(frame: pd.DataFrame, comparisons: Result | pd.DataFrame | None) -> pd.DataFrame:
+    if comparisons is None:
+        return frame.assign(low=np.nan, high=np.nan)
+    bounds = frame_of(comparisons)[[*SAME, "low", "high", "says"]].drop_duplicates(SAME)
+    merged = frame.merge(bounds, on=SAME, how="left")
+    merged[["low", "high"]] = merged[["low", "high"]].astype("float64")
+    return merged
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("file:N", title="file"),
+        alt.Tooltip("line:N", title="blocks"),
+        alt.Tooltip("times_as_fast:Q", format=".4~g", title="times as fast"),
+        alt.Tooltip("low:Q", format=".4~g"),
+        alt.Tooltip("high:Q", format=".4~g"),
+        alt.Tooltip("duration_saved_share:Q", format=".1%", title="duration saved"),
+        alt.Tooltip("n:Q", title="replicates (n)"),
+    ]
+
+
+def _times(frame: pd.DataFrame) -> alt.Y:
+    return alt.Y(
+        "times_as_fast:Q",
+        title="times as fast as the baseline",
+        scale=alt.Scale(type="log", nice=False, padding=16),
+        axis=log_ticks(frame[["times_as_fast", "low", "high"]].stack(), TIMES),
+    )
+
+
+def _lines(base: Chart, x: alt.X, y: alt.Y, colour: alt.Color) -> list[Chart]:
+    ribbon = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_area(opacity=0.16)
+        .encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour)
+    )
+    alike = (
+        data(pd.DataFrame([{"times_as_fast": 1}]))
+        .mark_rule(color=LIGHT["muted"], strokeDash=[4, 3])
+        .encode(y=y)
+    )
+    line = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)
+    points = base.mark_point(filled=True, size=42, opacity=1).encode(
+        x=x, y=y, color=colour, tooltip=_tooltip()
+    )
+    return [ribbon, alike, line, points]
+
+
+_COLUMNS = [
+    "size_bytes",
+    "block_size_bytes",
+    "line",
+    "file",
+    "times_as_fast",
+    "low",
+    "high",
+    "duration_saved_share",
+    "n",
+]
+
+
+def _by_file(frame: pd.DataFrame, colour: alt.Color) -> Chart:
+    x = sizes("size_bytes", frame["size_bytes"], "size of the file")
+    return alt.layer(*_lines(data(frame[_COLUMNS]), x, _times(frame), colour)).properties(
+        width=WIDTH - 190, height=HEIGHT, title=heading("Improvement in rate by file size")
+    )
+
+
+def _by_block(
+    frame: pd.DataFrame, levels: list[float], block_sizes: Result | pd.DataFrame | None, direction: str
+) -> Chart:
+    files = [size_label(size) for size in sorted(frame["size_bytes"].unique())]
+    colour = alt.Color("file:N", **_right(step_colours(files), "file size"))
+    x = sizes("block_size_bytes", levels, "size of a block")
+    y = _times(frame)
+    layers = _lines(data(frame[_COLUMNS]), x, y, colour)
+    if block_sizes is not None:
+        flat = frame_of(block_sizes)
+        flat = flat[flat["direction"] == direction]
+        marks = frame.merge(flat[["size_bytes", "flat_low_bytes", "flat_high_bytes"]], on="size_bytes")
+        inside = marks["block_size_bytes"].between(marks["flat_low_bytes"], marks["flat_high_bytes"])
+        if inside.any():
+            band = data(marks[inside][_COLUMNS]).mark_line(strokeWidth=9, opacity=0.35, strokeCap="round")
+            dots = data(marks[inside][_COLUMNS]).mark_point(filled=True, size=170, opacity=0.35)
+            layers[1:1] = [mark.encode(x=x, y=y, color=colour) for mark in (band, dots)]
+    return alt.layer(*layers).properties(
+        width=WIDTH - 190, height=HEIGHT, title=heading("The same with axes swapped; thick: the flat region")
+    )
+
+
+def _saved(frame: pd.DataFrame, colour: alt.Color) -> Chart:
+    x = sizes("size_bytes", frame["size_bytes"], "size of the file")
+    y = alt.Y(
+        "duration_saved_share:Q",
+        title="share of the duration saved",
+        axis=alt.Axis(format="%", tickCount=6),
+        scale=alt.Scale(domainMax=1, nice=True),
+    )
+    base = data(frame[_COLUMNS])
+    return alt.layer(
+        base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
+        base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour, tooltip=_tooltip()),
+    ).properties(width=WIDTH - 190, height=240, title=heading("Reduction of the duration"))
+
+
+def _right(colours: Mapping[str, Any], title: str) -> dict[str, Any]:
+    return {
+        **colours,
+        "legend": alt.Legend(
+            title=title, orient="right", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1
+        ),
+    }
+
+
+def scaling(cells: Result | pd.DataFrame, knees: Result | pd.DataFrame | None = None) -> Chart:
+    """Draw the rate by the number of requests in flight: every cell, the medians, and the knee.
+
+    Args:
+        cells: Of ``concurrency``: direction, method, size_bytes, files, concurrency, rate_bits_per_second.
+        knees: direction, method, size_bytes, knee, rate_bits_per_second.
+
+    Raises:
+        NotShownError: There is nothing to compare.
+    """
+    frame = _series(frame_of(cells))
+    frame = frame[frame.groupby("series")["concurrency"].transform("nunique") > 1].copy()
+    if frame.empty:
+        raise NotShownError("no treatment was run with more than one number of requests in flight")
+    divisor, unit = scale_of(frame["rate_bits_per_second"], "bit/s")
+    frame["rate"] = frame["rate_bits_per_second"] / divisor
+    names = list(dict.fromkeys(frame.sort_values(["method", "size_bytes"])["series"]))
+    colour = alt.Color("series:N", **category_colours(names))
+    levels = sorted(frame["concurrency"].unique())
+    x = alt.X(
+        "concurrency:Q",
+        title="requests in flight",
+        scale=alt.Scale(type="log", base=2, nice=False, padding=16),
+        axis=alt.Axis(values=[float(level) for level in levels], format="~g"),
+    )
+    y = alt.Y("rate:Q", title=unit, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
+    medians = frame.groupby(["series", "concurrency"], sort=False)["rate"]
+    shown = medians.agg(rate="median", n="size", low="min", high="max").reset_index()
+    tooltip = [
+        alt.Tooltip("series:N"),
+        alt.Tooltip("concurrency:Q", title="in flight"),
+        alt.Tooltip("rate:Q", format=".4~g", title=f"median ({unit})"),
+        alt.Tooltip("low:Q", format=".4~g", title="least"),
+        alt.Tooltip("high:Q", format=".4~g", title="most"),
+        alt.Tooltip("n:Q", title="cells (n)"),
+    ]
+    layers = [
+        data(frame[["series", "concurrency", "rate"]])
+        .mark_point(size=22, opacity=0.45)
+        .encode(x=x, y=y, color=colour),
+        data(shown).mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
+        data(shown)
+        .mark_point(filled=True, size=54, opacity=1)
+        .encode(x=x, y=y, color=colour, tooltip=tooltip),
+    ]
+    if knees is not None and not frame_of(knees).empty:
+        layers += _knees(_series(frame_of(knees)), names, x)
+    return alt.layer(*layers).properties(width=WIDTH - 70, height=HEIGHT)
+
+
+def _series(frame: pd.DataFrame) -> pd.DataFrame:
+    several = frame["direction"].nunique() > 1
+
+    def name(row: dict[str, object]) -> str:
+        size, block = row["size_bytes"], row.get("block_size_bytes")
+        words = [str(row["method"])]
+        if isinstance(block, (int, float)) and block > 0:
+            words.append(f"of {size_label(block)}")
+        if isinstance(size, (int, float)) and size > 0:
+            words.append(f"{row['files']} {TIMES} {size_label(size)}")
+        return ", ".join([*words, *([str(row["direction"])] if several else [])])
+
+    return frame.assign(series=[name(row) for row in frame.to_dict("records")])
+
+
+def _knees(frame: pd.DataFrame, names: list[str], x: alt.X) -> list[Chart]:
+    known = frame[frame["series"].isin(names)]
+    counts = known.groupby("knee").size()
+    if counts.empty:
+        return []
+    marks = counts.rename("series").reset_index().rename(columns={"knee": "concurrency"})
+    marks["label"] = [
+        f"knee: {row['concurrency']:.0f}" + (f" ({row['series']} of {len(known)})" if len(counts) > 1 else "")
+        for row in marks.to_dict("records")
+    ]
+    base = data(marks)
+    return [
+        base.mark_rule(color=LIGHT["muted"], strokeDash=[3, 3]).encode(x=x),
+        base.mark_text(align="right", dx=-5, fontSize=12, color=LIGHT["muted"]).encode(
+            x=x, y=alt.value(10), text="label:N"
+        ),
+    ]

@@ -1,0 +1,295 @@
+"""Puts two runs side by side: the same treatment and size, paired by replicate."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+from haulage.errors import NotFoundError, UsageError
+from haulage.lab.analysis import statistics as st
+from haulage.lab.report.charts.base import TIMES, size_label
+from haulage.lab.report.numbers import digits
+from haulage.lab.units import format_rate
+
+Says: TypeAlias = Literal["faster", "slower", "equal", "undetermined"]
+
+#: What is one and the same in both runs.
+GROUP = ["direction", "node", "treatment", "size_bytes", "files"]
+#: Of the share of differences that may be false, as in the report.
+LARGEST_Q = 0.05
+#: What should be alike where a run is repeated.
+ALIKE = ("plan_sha256", "seed", "target", "link", "faults", "versions", "host", "ceiling")
+
+_CELLS = """
+    select direction, coalesce(factors->>'node', '') as node, treatment, files,
+        size_bytes::double as size_bytes, replicate, 8e9 * bytes / wall_ns as rate
+    from read_parquet(?)
+    where not warmup and outcome = 'ok' and bytes > 0 and wall_ns > 0 and method <> 'ceiling'
+    order by cell
+"""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One treatment at one size in both runs.
+
+    Attributes:
+        treatment: Its name.
+        direction: ``up`` or ``down``.
+        node: The stand-in for a machine it ran on; empty if there is none.
+        size_bytes: Of each file; ``None`` where sizes are mixed.
+        files: How many.
+        n: Replicates that both runs have.
+        a_bits_per_second: Median rate in the first run.
+        b_bits_per_second: Median rate in the second run.
+        ratio: Second over first (Hodges-Lehmann); 1.2 is a fifth faster.
+        low: Lower bound of the ratio; ``None`` where ``n`` cannot bound it.
+        high: Upper bound.
+        level: Of the interval, as achieved.
+        q: p of the permutation test, corrected for the number of pairs.
+        band: Within this factor of 1 the baseline differs from itself (A/A); ``None`` without such an arm.
+        says: The second run is faster, slower, equal, or it cannot be told.
+        note: Why it cannot, such as ``n too small``.
+    """
+
+    treatment: str
+    direction: str
+    node: str
+    size_bytes: int | None
+    files: int
+    n: int
+    a_bits_per_second: float
+    b_bits_per_second: float
+    ratio: float
+    low: float | None
+    high: float | None
+    level: float
+    q: float
+    band: float | None
+    says: Says
+    note: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side.
+
+    Attributes:
+        a: Folder of the first run.
+        b: Folder of the second.
+        pairs: What both have.
+        only_a: Treatments and sizes that only the first has.
+        only_b: Treatments and sizes that only the second has.
+        differences: What the manifests do not have in common, where a repeated run should.
+    """
+
+    a: Path
+    b: Path
+    pairs: list[Pair]
+    only_a: list[str]
+    only_b: list[str]
+    differences: list[str]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The pairs as a data frame."""
+        return pd.DataFrame([vars(pair) for pair in self.pairs], columns=list(Pair.__dataclass_fields__))
+
+    def counts(self) -> dict[Says, int]:
+        """Return how many pairs say what."""
+        kinds: tuple[Says, ...] = ("faster", "slower", "equal", "undetermined")
+        return {kind: sum(pair.says == kind for pair in self.pairs) for kind in kinds}
+
+    def __str__(self) -> str:
+        """Return a small table for people."""
+        head = ["treatment", "files", self.a.name, self.b.name, "ratio", "interval", "n", self.b.name + " is"]
+        lines = [head, *(_line(pair) for pair in self.pairs)]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+        text = "\n".join(
+            "  ".join(
+                word.ljust(width) if column in (0, 1, 7) else word.rjust(width)
+                for column, (word, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+        counted = ", ".join(f"{count} {kind}" for kind, count in self.counts().items() if count)
+        tail = [f"{len(self.pairs)} pairs: {counted or 'none'}."]
+        tail += [f"Only in {self.a.name}: {', '.join(self.only_a)}."] if self.only_a else []
+        tail += [f"Only in {self.b.name}: {', '.join(self.only_b)}."] if self.only_b else []
+        tail += [f"Not alike: {difference}." for difference in self.differences]
+        return "\n".join([text, "", *tail])
+
+
+def compare(a: Path, b: Path) -> Comparison:
+    """Compare the rates of two runs, treatment by treatment and size by size.
+
+    Replicates with the same number are pairs: a run that is repeated has the same order. A pair is faster or
+    slower if its interval leaves out 1, the corrected p is below 0.05 and the ratio is beyond the A/A band of
+    both runs; equal if the interval lies within that band; else undetermined.
+
+    Args:
+        a: Folder of the first run.
+        b: Folder of the second.
+
+    Raises:
+        NotFoundError: One of them is no run.
+        UsageError: They have no treatment and size in common.
+    """
+    first, second = _cells(a), _cells(b)
+    merged = first.merge(second, on=[*GROUP, "replicate"], suffixes=("_a", "_b"))
+    if merged.empty:
+        raise UsageError(
+            "compare",
+            f"{a} and {b}",
+            "they have no treatment and size in common",
+            "compare two runs of one plan",
+        )
+    bands = _bands(pd.concat([first.assign(run="a"), second.assign(run="b")]))
+    compared = [(key, group, st.compare(group["rate_a"], group["rate_b"])) for key, group in _groups(merged)]
+    corrected = st.benjamini_hochberg([found.p for _, _, found in compared])
+    pairs = [
+        _pair(key, group, found, q, bands.get((key["direction"], key["node"], key["size_bytes"])))
+        for (key, group, found), q in zip(compared, corrected, strict=True)
+    ]
+    return Comparison(a, b, pairs, _only(first, second), _only(second, first), _differences(a, b))
+
+
+def _cells(directory: Path) -> pd.DataFrame:
+    path = directory / "cells.parquet"
+    if not path.is_file():
+        raise NotFoundError("compare", str(directory), "no cells.parquet there", "name the folder of a run")
+    with duckdb.connect() as database:
+        frame = database.execute(_CELLS, [str(path)]).df()
+    # Missing sizes must meet each other.
+    return frame.assign(size_bytes=frame["size_bytes"].fillna(-1.0))
+
+
+def _groups(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    order = ["direction", "node", "size_bytes", "files", "treatment"]
+    for values, group in frame.groupby(order, sort=True):
+        yield dict(zip(order, values, strict=True)), group
+
+
+def _bands(cells: pd.DataFrame) -> dict[tuple[str, str, float], float]:
+    """Return how far the baseline lies from itself, by size: both runs have their part in it."""
+    again = cells[cells["treatment"].str.endswith("-again")]
+    twins = cells.assign(treatment=cells["treatment"] + "-again")
+    both = again.merge(twins, on=[*GROUP, "replicate", "run"], suffixes=("", "_first"))
+    bands = {}
+    for key, group in both.groupby(["direction", "node", "size_bytes"]):
+        band = st.equivalence_band(np.log(group["rate"] / group["rate_first"]).to_numpy())
+        if band is not None:
+            bands[key] = band
+    return bands
+
+
+def _pair(
+    key: dict[str, Any], group: pd.DataFrame, found: st.Comparison, q: float, band: float | None
+) -> Pair:
+    ratio = found.ratio
+    value = (
+        ratio.value
+        if ratio.value is not None
+        else math.exp(float(np.log(group["rate_b"] / group["rate_a"]).median()))
+    )
+    return Pair(
+        treatment=key["treatment"],
+        direction=key["direction"],
+        node=key["node"],
+        size_bytes=int(key["size_bytes"]) if key["size_bytes"] >= 0 else None,
+        files=int(key["files"]),
+        n=len(group),
+        a_bits_per_second=float(group["rate_a"].median()),
+        b_bits_per_second=float(group["rate_b"].median()),
+        ratio=value,
+        low=ratio.low,
+        high=ratio.high,
+        level=ratio.level,
+        q=q,
+        band=None if band is None else math.exp(band),
+        says=_says(value, ratio.low, ratio.high, q, band),
+        note=ratio.note,
+    )
+
+
+def _says(ratio: float, low: float | None, high: float | None, q: float, band: float | None) -> Says:
+    if low is None or high is None:
+        return "undetermined"
+    reach = max(band or 0.0, st.SMALLEST_DIFFERENCE)
+    if (low > 1 or high < 1) and q < LARGEST_Q and abs(math.log(ratio)) > reach:
+        return "faster" if ratio > 1 else "slower"
+    if band is not None and -band <= math.log(low) and math.log(high) <= band:
+        return "equal"
+    return "undetermined"
+
+
+def _line(pair: Pair) -> list[str]:
+    bounds = (
+        f"{digits(pair.low)} to {digits(pair.high)}"
+        if pair.low is not None and pair.high is not None
+        else "none"
+    )
+    node = f" on {pair.node}" if pair.node else ""
+    return [
+        pair.treatment + node,
+        f"{_files(pair.files, pair.size_bytes)} {pair.direction}",
+        format_rate(pair.a_bits_per_second),
+        format_rate(pair.b_bits_per_second),
+        digits(pair.ratio),
+        bounds,
+        str(pair.n),
+        pair.says + (f" ({pair.note})" if pair.note else ""),
+    ]
+
+
+def _files(count: float, size_bytes: float | None) -> str:
+    size = size_label(size_bytes) if size_bytes is not None and size_bytes >= 0 else "mixed sizes"
+    return f"{count:.0f} {TIMES} {size}"
+
+
+def _only(these: pd.DataFrame, those: pd.DataFrame) -> list[str]:
+    keys = {tuple(row) for row in those[GROUP].drop_duplicates().itertuples(index=False)}
+    return [
+        f"{row.treatment} {_files(row.files, row.size_bytes)} {row.direction}"
+        for row in these[GROUP].drop_duplicates().itertuples(index=False)
+        if tuple(row) not in keys
+    ]
+
+
+def _differences(a: Path, b: Path) -> list[str]:
+    first, second = (_manifest(directory) for directory in (a, b))
+    found = []
+    for key in ALIKE:
+        left, right = first.get(key), second.get(key)
+        if key in ("host", "versions", "ceiling") and isinstance(left, dict) and isinstance(right, dict):
+            # The load of a machine and a measured ceiling are never quite the same.
+            found += [
+                f"{key}.{part}: {left.get(part)} and {right.get(part)}"
+                for part in dict.fromkeys([*left, *right])
+                if _differ(left.get(part), right.get(part)) and part != "load_1min"
+            ]
+        elif left != right:
+            found.append(f"{key}: {left} and {right}")
+    return found
+
+
+def _differ(left: object, right: object) -> bool:
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)) and left and right:
+        return not 0.9 < left / right < 1.1
+    return left != right
+
+
+def _manifest(directory: Path) -> dict[str, Any]:
+    path = directory / "manifest.json"
+    if not path.is_file():
+        return {}
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values

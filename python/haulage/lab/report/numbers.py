@@ -1,0 +1,73 @@
+"""Numbers as the cards print them: with a unit that reads well, and with what bounds them."""
+
+from __future__ import annotations
+
+from haulage.lab.report.charts.base import scale_of, size_label
+
+#: Findings that have no value say this; the sentence says why.
+NONE = "none"
+#: A unit of the analysis, and the one of :func:`scale_of` that it is.
+_SCALED = {"bits_per_second": "bit/s", "bit/s": "bit/s", "ns": "ns"}
+
+
+def number(value: float | None, unit: str) -> tuple[str, str]:
+    """Return a value and its unit as people write them.
+
+    >>> number(262144000.0, "bit/s"), number(None, "ns")
+    (('262', 'Mbit/s'), ('none', ''))
+    """
+    if value is None:
+        return NONE, ""
+    if unit in _SCALED:
+        divisor, name = scale_of([abs(value)], _SCALED[unit])
+        return digits(value / divisor), name
+    if unit in ("bytes", "B"):
+        text, _, name = size_label(round(value)).partition(" ")
+        return (text, name) if name != "B" or value < 1024 else _binary(value)
+    if unit == "share":
+        return digits(value * 100), "%"
+    return digits(value), unit
+
+
+def interval(value: float | None, low: float | None, high: float | None, unit: str, level: float) -> str:
+    """Return the bounds in the unit of the value, and their level; or that there are none.
+
+    >>> interval(2e8, 1.9e8, 2.2e8, "bit/s", 0.969)
+    '190 to 220 Mbit/s, 97 % interval'
+    """
+    if value is None or low is None or high is None:
+        return "no interval"
+    if unit in _SCALED:
+        divisor, name = scale_of([abs(value)], _SCALED[unit])
+        return f"{digits(low / divisor)} to {digits(high / divisor)} {name}, {level:.0%} interval".replace(
+            "%", " %"
+        )
+    below, above = number(low, unit), number(high, unit)
+    first = below[0] if below[1] == above[1] else " ".join(below)
+    return f"{first} to {' '.join(above).strip()}, {level * 100:.0f} % interval"
+
+
+def digits(value: float) -> str:
+    """Return three digits, without an exponent where people do without.
+
+    >>> digits(12345.6), digits(1.2345), digits(0.0001234)
+    ('12,346', '1.23', '0.000123')
+    """
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    text = f"{value:.3g}"
+    return text if "e" not in text else f"{value:.2e}"
+
+
+def count(n: float) -> str:
+    """Return a whole number with separators."""
+    return f"{n:,.0f}"
+
+
+def _binary(value: float) -> tuple[str, str]:
+    for size, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if value >= size:
+            return digits(value / size), name
+    return digits(value), "B"

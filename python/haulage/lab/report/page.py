@@ -1,0 +1,235 @@
+"""Writes report.html: one file that needs no network, and no JavaScript to be read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import vl_convert
+from markupsafe import Markup, escape
+
+import haulage
+from haulage.errors import NotFoundError
+from haulage.lab.analysis import analyse
+from haulage.lab.analysis.model import Analysis, Finding
+from haulage.lab.report import lanes
+from haulage.lab.report.numbers import count, interval, number
+from haulage.lab.report.palette import COLOURS
+from haulage.lab.report.rows import table
+from haulage.lab.report.section import Drawn, Missing, draw
+from haulage.lab.report.sections import SECTIONS
+from haulage.lab.units import format_bytes, format_duration, format_rate
+
+LANES = "lanes_of_run"
+#: What the analysis says where a sample cannot bound a number; the card then says it large.
+TOO_SMALL = "n too small"
+STATUS_WORDS = {
+    "seen": "Seen: the record of the requests shows it. No experiment has changed this one thing yet.",
+    "confirmed": "Confirmed: an experiment changed this one thing, and the rate followed.",
+    "undetermined": "Undetermined: no cause explains enough of the time by the rule above.",
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A finding as its card shows it."""
+
+    title: str
+    value: str
+    unit: str
+    interval: str
+    sentence: str
+    n: str
+    query: str
+
+
+def write(directory: Path, analysis: Analysis | None = None) -> Path:
+    """Write ``report.html`` into the directory of a run and return its path.
+
+    Args:
+        directory: Of a run, finished or stopped.
+        analysis: Of the same directory; made if it is not given.
+
+    Raises:
+        NotFoundError: No run is there.
+    """
+    manifest_path = directory / "manifest.json"
+    if not manifest_path.is_file():
+        raise NotFoundError(
+            "write report", str(directory), "no manifest.json there", "name the folder of a run"
+        )
+    manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
+    found = analysis if analysis is not None else analyse(directory)
+    text = _render(directory, manifest, found)
+    path = directory / "report.html"
+    partial = path.with_suffix(".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def _render(directory: Path, manifest: dict[str, Any], analysis: Analysis) -> str:
+    charts: list[Drawn] = []
+    missing: list[Missing] = []
+    for section in SECTIONS:
+        made = draw(section, analysis)
+        (charts if isinstance(made, Drawn) else missing).append(made)  # type: ignore[arg-type]
+        if section.name == "ledger":
+            (charts if LANES in analysis.results else missing).append(_lanes(analysis))  # type: ignore[arg-type]
+    shown = {result.name: chart.name for chart in charts for result in chart.results}
+    others = [result for result in analysis.results.values() if result.name not in shown]
+    anchors = shown | {result.name: f"query-{result.name}" for result in others}
+
+    def source(name: str) -> Markup:
+        link = f'<a href="#{escape(anchors[name])}">{escape(name)}</a>' if name in anchors else escape(name)
+        return Markup("query ") + Markup(link)
+
+    environment = _environment()
+    environment.globals |= {"source": source, "table": table, "sha256": _sha256}
+    page: dict[str, Any] = {
+        "title": _plan_title(directory, manifest),
+        "question": _plan_words(directory).get("question", ""),
+        "plan": manifest.get("plan", ""),
+        "run": manifest.get("run", ""),
+        "folder": directory.name,
+        "version": haulage.__version__,
+        "facts": _facts(manifest),
+        "warning": _warning(manifest),
+        "contents": _contents(charts, bool(others)),
+        "status_words": STATUS_WORDS.get(analysis.verdict.status, ""),
+        "verdicts": analysis.verdicts,
+        "manifest": [(key, _plain(value)) for key, value in manifest.items() if key != "files"],
+        "files": [
+            (name, count(of.get("rows", 0)), of.get("sha256", ""))
+            for name, of in manifest.get("files", {}).items()
+        ],
+    }
+    return environment.get_template("page.html").render(
+        page=page,
+        verdict=analysis.verdict,
+        cards=[_card(finding) for finding in analysis.findings],
+        charts=charts,
+        missing=missing,
+        others=others,
+        colours=COLOURS,
+        css=Markup(_text("page.css")),
+        page_js=Markup(_text("page.js")),
+        lanes_js=Markup(_text("lanes.js")) if any(chart.lanes for chart in charts) else "",
+        vega=Markup(_vega()) if any(chart.spec for chart in charts) else "",
+    )
+
+
+def _lanes(analysis: Analysis) -> Drawn | Missing:
+    there = analysis.results
+    if LANES not in there or there[LANES].frame.empty:
+        return Missing("Lanes over time", "the run recorded no attempts")
+    return lanes.draw(there[LANES], there["cells_in_order"])
+
+
+@cache
+def _vega() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script; vl-convert holds them all."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    # In a block, so that its hundreds of names do not become those of the page.
+    return "{" + bundle.replace("</script", "<\\/script") + "}"
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_text),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+
+
+def _text(name: str) -> str:
+    return (resources.files("haulage.lab.report") / "template" / name).read_text(encoding="utf-8")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _contents(charts: list[Drawn], others: bool) -> list[tuple[str, str]]:
+    ends = [("others", "Other queries")] if others else []
+    return [
+        ("verdict", "Verdict"),
+        *((chart.name, chart.title) for chart in charts),
+        *ends,
+        ("manifest", "Manifest"),
+    ]
+
+
+def _plan_words(directory: Path) -> dict[str, Any]:
+    import tomllib
+
+    path = directory / "plan.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _plan_title(directory: Path, manifest: dict[str, Any]) -> str:
+    return str(_plan_words(directory).get("title") or manifest.get("plan") or "A run of the lab")
+
+
+def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
+    host = manifest.get("host", {})
+    ceiling = manifest.get("ceiling") or {}
+    began, ended = manifest.get("created_unix_ns"), manifest.get("ended_unix_ns")
+    facts = [
+        ("Target", manifest.get("target")),
+        ("Link", manifest.get("link")),
+        ("Faults", manifest.get("faults")),
+        ("Begun", datetime.fromtimestamp(began / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC") if began else None),
+        ("Took", format_duration(ended - began) if began and ended else None),
+        (
+            "Cells",
+            f"{manifest.get('cells_done')} of {manifest.get('cells_planned')}, {manifest.get('order')}",
+        ),
+        ("Replicates", manifest.get("replicates")),
+        (
+            "Ceiling up",
+            format_rate(ceiling["up_bits_per_second"]) if ceiling.get("up_bits_per_second") else None,
+        ),
+        (
+            "Ceiling down",
+            format_rate(ceiling["down_bits_per_second"]) if ceiling.get("down_bits_per_second") else None,
+        ),
+        (
+            "Machine",
+            f"{host.get('cpus')} CPUs, {format_bytes(host.get('memory_bytes') or 0)}" if host else None,
+        ),
+        ("Congestion control", host.get("congestion_control")),
+        ("Seed", manifest.get("seed")),
+    ]
+    return [(name, str(value)) for name, value in facts if value not in (None, "")]
+
+
+def _warning(manifest: dict[str, Any]) -> str:
+    state, why = manifest.get("state"), manifest.get("stopped_because")
+    done, planned = manifest.get("cells_done"), manifest.get("cells_planned")
+    if state == "complete" and not why:
+        return ""
+    reason = f" because of: {why}" if why else ""
+    return f"This run is {state}{reason}. {done} of {planned} cells are in it; the others are not."
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _card(finding: Finding) -> Card:
+    shown, unit = number(finding.value, finding.unit)
+    if finding.value is None and TOO_SMALL in finding.sentence:
+        shown = TOO_SMALL
+    bounds = interval(finding.value, finding.low, finding.high, finding.unit, finding.level)
+    return Card(finding.title, shown, unit, bounds, finding.sentence, count(finding.n), finding.query)

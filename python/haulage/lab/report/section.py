@@ -1,0 +1,127 @@
+"""A section of the report: one chart, the results it is drawn from, and how to read it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import altair as alt
+import vl_convert
+from altair.utils import schemapi
+
+from haulage.lab.analysis.model import Analysis, Result
+from haulage.lab.report.charts.base import Chart, NotShownError, dressed
+from haulage.lab.report.palette import themed
+
+Results: TypeAlias = Mapping[str, Result]
+
+
+@dataclass(frozen=True)
+class Section:
+    """What to draw, from which results.
+
+    Attributes:
+        name: Anchor in the page.
+        title: Heading.
+        how: How to read the chart, and what it must not be taken for.
+        draw: Makes the chart.
+        needs: Results without which there is no chart; the first one names the section's query.
+        may: Results that add to the chart where they are there.
+        applies: What a run must have, said where a result is missing.
+    """
+
+    name: str
+    title: str
+    how: str
+    draw: Callable[[Results], Chart]
+    needs: tuple[str, ...]
+    may: tuple[str, ...] = ()
+    applies: str = ""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A section that can be shown: its picture by two ways, and the results behind it."""
+
+    name: str
+    title: str
+    how: str
+    results: list[Result]
+    svg: str
+    #: Of Vega-Lite as JSON; empty for the lanes, which have their own code.
+    spec: str = ""
+    #: For the lanes: what their code reads.
+    lanes: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A section that is left out."""
+
+    title: str
+    why: str
+
+
+def draw(section: Section, analysis: Analysis) -> Drawn | Missing:
+    """Draw a section, or say why not."""
+    there = analysis.results
+    for name in section.needs:
+        if name not in there:
+            return Missing(section.title, section.applies or f"the query {name} does not apply to this run")
+        if there[name].frame.empty:
+            return Missing(section.title, f"the query {name} found no rows")
+    used = {name: there[name] for name in (*section.needs, *section.may) if name in there}
+    try:
+        # The tests have the charts checked against Altair's schema; here it would cost more than drawing.
+        with schemapi.debug_mode(False):
+            chart = section.draw(used)
+    except NotShownError as reason:
+        return Missing(section.title, str(reason))
+    # Ours are small enough by construction; Altair's own limit is meant for charts that nobody counted.
+    with alt.data_transformers.enable("default", max_rows=None), schemapi.debug_mode(False):
+        spec = dressed(chart).to_dict()
+    svg = picture(spec, section.name)
+    return Drawn(section.name, section.title, section.how, list(used.values()), svg, for_browser(spec))
+
+
+def picture(spec: dict[str, Any], name: str) -> str:
+    """Return a chart as SVG that can stand in a page beside others and follows its colours."""
+    svg = vl_convert.vegalite_to_svg(spec)
+    # Every SVG counts its clip paths and gradients from 0; in one page they would be taken for each other.
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    return themed(re.sub(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', _sized, svg, count=1))
+
+
+def _sized(match: re.Match[str]) -> str:
+    width, height = match[1], match[2]
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        ' class="static" role="img"'
+        f' width="{width}" height="{height}"'
+    )
+
+
+def for_browser(spec: dict[str, Any]) -> str:
+    """Return a specification as JSON that can stand inside a script element."""
+    # Six digits are more than a pixel shows, and a third of the size.
+    short = json.loads(json.dumps(spec), parse_float=_short)
+    return script_safe(themed(json.dumps(short, separators=(",", ":"), ensure_ascii=False)))
+
+
+def _short(text: str) -> float:
+    value = float(text)
+    return value if value.is_integer() else float(f"{value:.6g}")
+
+
+def script_safe(text: str) -> str:
+    """Escape JSON so that nothing in it can end a script element."""
+    return (
+        text.replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )

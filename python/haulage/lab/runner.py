@@ -1,0 +1,346 @@
+"""Runs a plan: prepare, probe the ceiling, then cell after cell, each written down when it is done."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from haulage.errors import HaulageError, NotFoundError, UsageError
+from haulage.lab import host
+from haulage.lab.arms import Moved, Watch, Work
+from haulage.lab.arms.external import find
+from haulage.lab.arms.methods import method_of
+from haulage.lab.ceiling import measure_ceiling
+from haulage.lab.data import Data
+from haulage.lab.estimate import cell_ns
+from haulage.lab.manifest import new_manifest, same_run
+from haulage.lab.plan import Plan
+from haulage.lab.planfile import parse
+from haulage.lab.runs import Run
+from haulage.lab.schedule import Cell, schedule
+from haulage.lab.stop import narrow_enough
+from haulage.lab.store import RunStore
+from haulage.lab.target import Endpoints, Target, parse_target, remove_below
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How far a run has come. ``remaining_ns`` is ``None`` while nothing is known."""
+
+    stage: str  #: ``prepare``, ``ceiling``, ``cells`` or ``merge``
+    cells_done: int
+    cells_planned: int
+    elapsed_ns: int
+    remaining_ns: int | None
+    replicate: int | None = None
+    treatment: str | None = None
+    files: str | None = None
+    bytes_done: int = 0  #: of the cell
+    bytes_total: int = 0  #: of the cell
+    rate_bits_per_second: float = 0.0
+
+
+OnProgress = Callable[[RunProgress], object]
+
+
+def run(
+    plan: Plan,
+    target: Target,
+    directory: Path,
+    *,
+    on_progress: OnProgress | None = None,
+    continue_: bool = False,
+    command: Sequence[str] = (),
+    left_out: Mapping[str, str] | None = None,
+) -> Run:
+    """Run a plan and write its directory.
+
+    Ctrl-C stops at once: what is finished is kept, and ``continue_`` goes on with the cell that was
+    running.
+
+    Args:
+        plan: What to run.
+        target: Where to.
+        directory: A folder that is empty or not there; with ``continue_`` that of a stopped run.
+        on_progress: Called several times a second, in this thread.
+        continue_: Go on with a stopped run.
+        command: What to write down as the command; default the arguments of this process.
+        left_out: Arms that are not run and why, from :func:`available`; default none.
+
+    Raises:
+        ExistsError: There is something in the directory already.
+        UsageError: The run to continue was another plan or target.
+        KeyboardInterrupt: Ctrl-C, after everything is written.
+        HaulageError: What makes an arm impossible, such as a tool that is not there.
+    """
+    for arm in plan.arms:
+        method_of(arm)  # Says now what no cell could do later.
+    if continue_:
+        store = RunStore.open(directory)
+        same_run(store, plan, target)
+        store.update({"state": "running", "stopped_because": None, "ended_unix_ns": None})
+    else:
+        store = RunStore.create(
+            directory, plan.to_toml(), new_manifest(plan, target, command, left_out or {})
+        )
+    runner = _Runner(plan, target, store, on_progress or (lambda _: None))
+    because: str | None = "interrupted"
+    state = "stopped"
+    try:
+        because = runner.run()
+        state = "complete" if because is None or because.startswith("interval") else "stopped"
+    except HaulageError as error:
+        because = f"failed: {error.cause}"
+        raise
+    finally:
+        store.merge()
+        store.update(
+            {"state": state, "stopped_because": because, "ended_unix_ns": time.time_ns()}
+            | {"cells_done": len(store.done())}
+        )
+    return Run(directory, store.manifest)
+
+
+def available(plan: Plan) -> tuple[Plan, dict[str, str]]:
+    """Return the plan without the arms whose tools are not here, and why each was left out.
+
+    Raises:
+        NotFoundError: No arm would be left.
+    """
+    left_out: dict[str, str] = {}
+    missing: NotFoundError | None = None
+    for arm in plan.arms:
+        if arm.tool is not None:
+            try:
+                find(arm.tool)
+            except NotFoundError as error:
+                missing, left_out[arm.name] = error, f"{arm.tool} is {error.cause}; {error.hint}"
+    arms = tuple(arm for arm in plan.arms if arm.name not in left_out)
+    if not arms and missing is not None:
+        raise missing
+    return replace(plan, arms=arms, again="" if plan.again in left_out else plan.again), left_out
+
+
+def resume(directory: Path, *, target: Target | None = None, on_progress: OnProgress | None = None) -> Run:
+    """Go on with a stopped run, from its directory alone.
+
+    Args:
+        directory: Of the stopped run.
+        target: Where to, if it needs a secret that the manifest does not hold; default as before.
+        on_progress: As for :func:`run`.
+    """
+    store = RunStore.open(directory)
+    plan = parse(tomllib.loads(store.plan_text))
+    before = target or parse_target(store.manifest["target"], faults=store.manifest["faults"] or "none")
+    return run(plan, before, directory, on_progress=on_progress, continue_=True)
+
+
+class _Runner:
+    def __init__(self, plan: Plan, target: Target, store: RunStore, on_progress: OnProgress) -> None:
+        self._plan = plan
+        self._target = target
+        self._store = store
+        self._tell = on_progress
+        self._began_ns = time.monotonic_ns()
+        self._cells = schedule(plan)
+        self._expected = [cell_ns(target, cell) for cell in self._cells]
+        self._rows = store.done()
+        self._spent_ns = 0.0
+        self._spent_expected_ns = 0.0
+        self._cell_began_ns = 0
+
+    def run(self) -> str | None:
+        """Run the cells that are not done; return why it stopped, ``None`` if it did not."""
+        prefix = f"haulage-lab/{self._store.manifest['run']}"
+        with (
+            tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch,
+            Endpoints(self._target, prefix) as endpoints,
+            host.HostSampler() as sampler,
+        ):
+            self._report("prepare")
+            data = Data(self._plan, Path(scratch), self._store.manifest["run"])
+            data.make()
+            data.offer(endpoints, emulated=self._target.emulated)
+            try:
+                self._ceiling(endpoints)
+                return self._all(endpoints, data, sampler)
+            finally:
+                host.pin(None)
+                data.free()
+                if not self._target.emulated:
+                    remove_below(endpoints.get(store=""))
+
+    def _ceiling(self, endpoints: Endpoints) -> None:
+        if not self._plan.ceiling or self._store.manifest.get("ceiling"):
+            return
+        self._report("ceiling")
+        endpoint = endpoints.get(store="null")
+        found = measure_ceiling(self._plan, self._target, endpoint, lambda: self._report("ceiling"))
+        if self._plan.fresh_link:
+            endpoints.drop(store="null")
+        self._store.update({"ceiling": found, "endpoint": endpoint.base})
+
+    def _all(self, endpoints: Endpoints, data: Data, sampler: host.HostSampler) -> str | None:
+        replicate = None
+        for cell in self._cells:
+            if cell.number in self._rows:
+                continue
+            if self._elapsed_ns() > self._plan.time_bound_ns:
+                return "time"
+            if cell.replicate != replicate:
+                replicate = cell.replicate
+                narrow = narrow_enough(self._plan, self._rows.values())
+                if narrow:
+                    return narrow
+            self._one(cell, endpoints, data, sampler)
+        return None
+
+    def _one(self, cell: Cell, endpoints: Endpoints, data: Data, sampler: host.HostSampler) -> None:
+        intended = time.time_ns()
+        idle_from = self._cell_began_ns = time.monotonic_ns()
+        store = self._plan.store if cell.direction == "up" else str(data.remote_folder)
+        # An endpoint that is started now must not be held to the processors of the cell before.
+        host.pin(None)
+        link = cell.node.link if cell.node is not None else None
+        if self._plan.fresh_link:
+            endpoints.drop(store=store, link=link)
+        endpoint = endpoints.get(store=store, link=link)
+        data.sink_ready()
+        items = data.items(cell)
+        cpus = host.pin(cell.node.cpus if cell.node is not None else None)
+        time.sleep(max(0.0, (self._plan.idle_ns - (time.monotonic_ns() - idle_from)) / 1e9))
+        work = Work(
+            cell.arm,
+            cell.direction,
+            items,
+            endpoint,
+            self._store.record_path(cell.number),
+            data.scratch(),
+        )
+        sampler.begin(cell.number)
+        began, idle_ns, cpu = time.time_ns(), time.monotonic_ns() - idle_from, time.process_time_ns()
+        moved = self._move(cell, work)
+        ended, cpu = time.time_ns(), time.process_time_ns() - cpu
+        row = {
+            **_row(cell, moved),
+            "intended_unix_ns": intended + self._plan.idle_ns,
+            "began_unix_ns": began,
+            "ended_unix_ns": ended,
+            "idle_before_ns": idle_ns,
+            "cpu_ns": cpu,
+            "factors": json.dumps(cell.factors | {"cpus_used": cpus}),
+        }
+        self._keep(cell, row, moved, sampler)
+        self._cell_began_ns = 0
+        self._spent_ns += time.monotonic_ns() - idle_from
+        self._spent_expected_ns += (self._expected[cell.number] or 0) + self._plan.idle_ns
+        self._report("cells")
+
+    def _move(self, cell: Cell, work: Work) -> Moved:
+        """Move the files; a cell that fails as a whole is a result, a call that makes no sense is not."""
+        began, offset = time.monotonic_ns(), time.time_ns()
+        try:
+            return method_of(cell.arm)(work, self._watch(cell))
+        except UsageError:
+            raise
+        except HaulageError as error:
+            # What a job that broke off has recorded may be no whole file.
+            work.record.unlink(missing_ok=True)
+            wall = time.monotonic_ns() - began
+            return Moved(wall, 0, [], offset, outcome=error.code, cause=error.cause)
+
+    def _keep(self, cell: Cell, row: dict[str, Any], moved: Moved, sampler: host.HostSampler) -> None:
+        transfers = [
+            {"cell": cell.number, "transfer": number, **transfer}
+            for number, transfer in enumerate(moved.transfers)
+        ]
+        self._store.keep(row, transfers, sampler.end())
+        self._rows[cell.number] = row
+        self._store.update({"cells_done": len(self._rows)})
+
+    def _watch(self, cell: Cell) -> Watch:
+        def watch(bytes_done: int, rate: float) -> None:
+            self._report("cells", cell, bytes_done, rate)
+
+        watch(0, 0.0)
+        return watch
+
+    def _elapsed_ns(self) -> int:
+        return time.monotonic_ns() - self._began_ns
+
+    def _report(self, stage: str, cell: Cell | None = None, bytes_done: int = 0, rate: float = 0.0) -> None:
+        self._tell(
+            RunProgress(
+                stage=stage,
+                cells_done=len(self._rows),
+                cells_planned=len(self._cells),
+                elapsed_ns=self._elapsed_ns(),
+                remaining_ns=self._remaining_ns(),
+                replicate=cell.replicate if cell else None,
+                treatment=cell.treatment if cell else None,
+                files=cell.files.name if cell else None,
+                bytes_done=bytes_done,
+                bytes_total=cell.files.total_bytes if cell else 0,
+                rate_bits_per_second=rate,
+            )
+        )
+
+    def _remaining_ns(self) -> int | None:
+        """Return the time left: what was expected of the cells to come, as far off as it was so far."""
+        left = [self._expected[cell.number] for cell in self._cells if cell.number not in self._rows]
+        if any(expected is None for expected in left):
+            done = len(self._rows)
+            return int(self._elapsed_ns() / done * len(left)) if done else None
+        expected = sum(expected or 0.0 for expected in left) + len(left) * self._plan.idle_ns
+        ratio = self._spent_ns / self._spent_expected_ns if self._spent_expected_ns > 5e9 else 1.0
+        running = time.monotonic_ns() - self._cell_began_ns if self._cell_began_ns and left else 0
+        # The cell that runs is the first of those left; it cannot have less than nothing left.
+        return int(expected * ratio - min(running, (left[0] or 0.0) * ratio if left else 0.0))
+
+
+def _row(cell: Cell, moved: Moved) -> dict[str, Any]:
+    return {
+        "cell": cell.number,
+        "replicate": cell.replicate,
+        "treatment": cell.treatment,
+        "method": cell.arm.method,
+        "direction": cell.direction,
+        "size_bytes": cell.files.size_bytes,
+        "files": cell.files.count,
+        "concurrency": cell.arm.concurrency,
+        "block_size_bytes": cell.arm.block_size_bytes,
+        "warmup": cell.warm_up,
+        "seed": cell.seed,
+        "wall_ns": moved.wall_ns,
+        "bytes": moved.bytes,
+        "wire_bytes": moved.wire_bytes,
+        "requests": moved.requests,
+        "retries": moved.retries,
+        "lanes": moved.lanes,
+        "chosen": moved.chosen,
+        "outcome": moved.outcome,
+        "cause": moved.cause,
+        "recorded": moved.recorded,
+        "phase_network_ns": moved.phase_network_ns,
+        "phase_reassembly_ns": moved.phase_reassembly_ns,
+        "monotonic_offset_ns": moved.monotonic_offset_ns,
+    }
+
+
+def new_folder(plan: Plan) -> Path:
+    """Return where a run goes if nobody says: ``runs/PLAN-TIME``."""
+    return Path("runs") / f"{plan.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+
+
+def beside(folder: Path) -> Path:
+    """Return where a repetition goes if nobody says: beside the first, numbered."""
+    numbered = (folder.with_name(f"{folder.name}-rerun-{number}") for number in count(1))
+    return next(path for path in numbered if not path.exists())

@@ -1,0 +1,279 @@
+"""A run's directory: the manifest, one file a finished cell, and the tables merged from them.
+
+Whatever happens, what is there is whole: every file is written under another name and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from haulage.errors import ExistsError, NotFoundError, UsageError
+
+CELL_COLUMNS = {
+    "cell": "INTEGER",
+    "replicate": "INTEGER",
+    "treatment": "VARCHAR",
+    "method": "VARCHAR",
+    "direction": "VARCHAR",
+    "size_bytes": "UBIGINT",
+    "files": "INTEGER",
+    "concurrency": "INTEGER",
+    "block_size_bytes": "UBIGINT",
+    "factors": "VARCHAR",
+    "warmup": "BOOLEAN",
+    "seed": "UBIGINT",
+    "intended_unix_ns": "BIGINT",
+    "began_unix_ns": "BIGINT",
+    "ended_unix_ns": "BIGINT",
+    "wall_ns": "UBIGINT",
+    "idle_before_ns": "UBIGINT",
+    "bytes": "UBIGINT",
+    "wire_bytes": "UBIGINT",
+    "requests": "UINTEGER",
+    "retries": "UINTEGER",
+    "lanes": "UINTEGER",
+    "chosen": "VARCHAR",
+    "outcome": "VARCHAR",
+    "cause": "VARCHAR",
+    "recorded": "BOOLEAN",
+    "cpu_ns": "UBIGINT",
+    "phase_network_ns": "UBIGINT",
+    "phase_reassembly_ns": "UBIGINT",
+    "monotonic_offset_ns": "BIGINT",
+}
+TRANSFER_COLUMNS = {
+    "cell": "INTEGER",
+    "transfer": "INTEGER",
+    "object": "VARCHAR",
+    "size_bytes": "UBIGINT",
+    "began_ns": "UBIGINT",
+    "ended_ns": "UBIGINT",
+    "duration_ns": "UBIGINT",
+    "outcome": "VARCHAR",
+    "method": "VARCHAR",
+    "attempts": "INTEGER",
+}
+HOST_COLUMNS = {
+    "unix_ns": "BIGINT",
+    "cell": "INTEGER",
+    "cpu_user_share": "DOUBLE",
+    "cpu_system_share": "DOUBLE",
+    "cpu_idle_share": "DOUBLE",
+    "cpu_steal_share": "DOUBLE",
+    "process_cpu_share": "DOUBLE",
+    "memory_available_bytes": "UBIGINT",
+    "nic_rx_bytes": "UBIGINT",
+    "nic_tx_bytes": "UBIGINT",
+    "disk_read_bytes": "UBIGINT",
+    "disk_write_bytes": "UBIGINT",
+}
+#: The engine's columns, for a run that recorded no attempt at all.
+ATTEMPT_COLUMNS = {
+    "object_id": "UBIGINT",
+    "object": "VARCHAR",
+    "api": "VARCHAR",
+    "offset_bytes": "UBIGINT",
+    "size_bytes": "UBIGINT",
+    "attempt": "UINTEGER",
+    "lane": "UINTEGER",
+    "connection": "UBIGINT",
+    "connection_reused": "BOOLEAN",
+    "fate": "VARCHAR",
+    "status": "USMALLINT",
+    "cause": "VARCHAR",
+    "request_id": "VARCHAR",
+    **{
+        f"{phase}_ns": "UBIGINT"
+        for phase in (
+            "queued",
+            "slot",
+            "ready",
+            "connected",
+            "sent",
+            "first_byte",
+            "last_byte",
+            "committed",
+            "ended",
+            "backoff",
+        )
+    },
+}
+#: The reader's buffers are as large as the largest file, and never smaller than this.
+_LEAST_BUFFER_BYTES = 1 << 20
+
+
+class RunStore:
+    """Reads and writes the directory of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest: dict[str, Any] = {}
+
+    @classmethod
+    def create(cls, folder: Path, plan_text: str, manifest: Mapping[str, Any]) -> RunStore:
+        """Make the directory of a new run.
+
+        Raises:
+            ExistsError: There is something already.
+        """
+        if folder.exists() and any(folder.iterdir()):
+            raise ExistsError(
+                "write run", str(folder), "there is something already", "give another --out, or --continue it"
+            )
+        for name in ("cells", "attempts"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        store = cls(folder)
+        write_whole(folder / "plan.toml", plan_text)
+        store.update(manifest)
+        return store
+
+    @classmethod
+    def open(cls, folder: Path) -> RunStore:
+        """Open the directory of a run that was begun.
+
+        Raises:
+            NotFoundError: No run is there.
+            UsageError: Its manifest cannot be read.
+        """
+        store = cls(folder)
+        path = folder / "manifest.json"
+        if not path.is_file():
+            raise NotFoundError("read run", str(folder), "no manifest.json there", "name the folder of a run")
+        try:
+            store.manifest = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise UsageError("read run", str(path), f"not JSON: {error}", None) from None
+        return store
+
+    @property
+    def plan_text(self) -> str:
+        """The plan as it was resolved."""
+        return (self.folder / "plan.toml").read_text(encoding="utf-8")
+
+    def update(self, values: Mapping[str, Any]) -> None:
+        """Change entries of the manifest and write it."""
+        self.manifest |= values
+        write_whole(self.folder / "manifest.json", json.dumps(self.manifest, indent=1) + "\n")
+
+    def done(self) -> dict[int, dict[str, Any]]:
+        """Return the rows of the cells that are finished, by their number."""
+        rows = (json.loads(path.read_text(encoding="utf-8"))["cell"] for path in self._cells())
+        return {row["cell"]: row for row in rows}
+
+    def record_path(self, cell: int) -> Path:
+        """Return where the engine's record of a cell goes."""
+        return self.folder / "attempts" / f"{cell:04}.parquet"
+
+    def keep(
+        self,
+        row: Mapping[str, Any],
+        transfers: Sequence[Mapping[str, Any]],
+        host: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Write a finished cell down; from then on it counts as done."""
+        unknown = set(row) ^ set(CELL_COLUMNS)
+        assert not unknown, f"columns of cells.parquet: {sorted(unknown)}"
+        content = {"cell": row, "transfers": transfers, "host": host}
+        write_whole(self.folder / "cells" / f"{row['cell']:04}.json", json.dumps(content))
+
+    def merge(self) -> None:
+        """Write the four tables from what the cells have left, and their hashes into the manifest."""
+        with duckdb.connect() as database:
+            tables = {
+                "cells.parquet": self._of_cells(database, "cell", CELL_COLUMNS, "cell"),
+                "transfers.parquet": self._of_cells(
+                    database, "transfers", TRANSFER_COLUMNS, "cell, transfer"
+                ),
+                "host.parquet": self._of_cells(database, "host", HOST_COLUMNS, "unix_ns"),
+                "attempts.parquet": self._attempts(),
+            }
+            files = {}
+            for name, query in tables.items():
+                path = self.folder / name
+                partial = path.with_suffix(".partial")
+                database.execute(f"copy ({query}) to '{_quoted(partial)}' (format parquet, compression zstd)")
+                partial.replace(path)
+                found = database.execute(f"select count(*) from '{_quoted(path)}'").fetchone()
+                files[name] = {"sha256": sha256(path), "rows": found[0] if found else 0}
+        self.update({"files": files})
+
+    def _cells(self) -> list[Path]:
+        return sorted((self.folder / "cells").glob("*.json"))
+
+    def _of_cells(
+        self, database: duckdb.DuckDBPyConnection, part: str, columns: Mapping[str, str], order: str
+    ) -> str:
+        struct = "STRUCT(" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")"
+        kind = struct if part == "cell" else f"{struct}[]"
+        if not self._cells():
+            return _empty(columns)
+        largest = max(path.stat().st_size for path in self._cells())
+        buffer = max(_LEAST_BUFFER_BYTES, 2 * largest)
+        source = (
+            f"read_json('{_quoted(self.folder)}/cells/*.json', columns={{{part}: '{kind}'}},"
+            f" maximum_object_size={buffer})"
+        )
+        # Read once into a table: hundreds of small files are slow to read twice.
+        database.execute(f"create or replace temp table rows_of_{part} as select {part} from {source}")
+        inner = f"select {part} as item" if part == "cell" else f"select unnest({part}) as item"
+        return f"select * from (select item.* from ({inner} from rows_of_{part})) order by {order}"
+
+    def _attempts(self) -> str:
+        paths = sorted((self.folder / "attempts").glob("*.parquet"))
+        finished = {path.stem for path in self._cells()}
+        # A cell that was interrupted left a record but is no cell.
+        names = [f"'{_quoted(path)}'" for path in paths if path.stem in finished]
+        if not names:
+            return _empty({"cell": "INTEGER", **ATTEMPT_COLUMNS})
+        return (
+            "select cast(parse_filename(filename, true) as integer) as cell, * exclude (filename)"
+            f" from read_parquet([{', '.join(names)}], filename = true, union_by_name = true)"
+            " order by cell, queued_ns"
+        )
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
+    """Write rows as Parquet with these columns."""
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as database:
+        source = Path(folder) / "rows.json"
+        source.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        kinds = ", ".join(f"{name}: '{kind}'" for name, kind in columns.items())
+        query = (
+            f"select * from read_json('{_quoted(source)}', format='newline_delimited', columns={{{kinds}}})"
+            if rows
+            else _empty(columns)
+        )
+        database.execute(f"copy ({query}) to '{_quoted(path)}' (format parquet, compression zstd)")
+
+
+def _empty(columns: Mapping[str, str]) -> str:
+    words = ", ".join(f'cast(null as {kind}) as "{name}"' for name, kind in columns.items())
+    return f"select {words} where false"
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

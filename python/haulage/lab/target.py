@@ -1,0 +1,222 @@
+"""Where an experiment moves files to: a URL, or an emulated endpoint over a link as good as asked for.
+
+Emulated endpoints are processes of their own (``haul emulate``), so that their processor time is not
+taken for the mover's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote, urlsplit
+
+from haulage.errors import ServiceError, UsageError
+from haulage.lab.link import NAMED, Link, parse_link
+
+CONTAINER = "lab"
+_EMULATED = "emulated:"
+#: Ample for the command to start on a busy machine.
+_START_S = 30.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """What was asked for, before anything is started.
+
+    Attributes:
+        text: As it was written, such as ``"emulated:wan"``; a URL without its secret.
+        url: The URL with its secret, or ``None`` for an emulated one.
+        link: The link's specification, or ``None`` for a URL.
+        faults: The faults' specification, or ``None`` for a URL.
+    """
+
+    text: str
+    url: str | None
+    link: str | None
+    faults: str | None
+
+    @property
+    def emulated(self) -> bool:
+        """Whether the endpoint is one of ours."""
+        return self.url is None
+
+    @property
+    def shape(self) -> Link | None:
+        """What the link can carry, where it is known."""
+        return None if self.link is None else parse_link(self.link)
+
+
+def parse_target(text: str, *, faults: str = "none") -> Target:
+    """Read ``emulated:wan``, ``emulated:rtt=60ms,total=1gbit``, or the URL of a container or prefix.
+
+    Raises:
+        UsageError: Neither of the two.
+    """
+    if text.startswith(_EMULATED):
+        spec = text.removeprefix(_EMULATED)
+        link = NAMED[spec] or "none" if spec in NAMED else spec
+        parse_link(link)
+        return Target(text, None, link, faults)
+    if "://" in text and text.split("://")[0] in ("http", "https", "az"):
+        if faults not in ("", "none"):
+            raise UsageError(
+                "read target", text.split("?")[0], "faults are for emulated endpoints", "leave them out"
+            )
+        return Target(text.split("?")[0], text, None, None)
+    raise UsageError(
+        "read target",
+        text.split("?")[0],
+        "neither emulated nor a URL",
+        "write emulated:wan, emulated:lan, emulated:rtt=20ms,total=1gbit, or https://HOST/CONTAINER/PREFIX?SAS",
+    )
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A place below which blobs are written and read."""
+
+    base: str  #: URL of the container or prefix, without the secret and without a slash at the end
+    query: str  #: the SAS without ``?``; empty if credentials come from the environment
+    connection_string: str | None = None  #: for tools that want one; emulated endpoints only
+    _process: subprocess.Popen[bytes] | None = None
+
+    def url(self, name: str) -> str:
+        """Return the URL of a blob, with what it takes to reach it."""
+        tail = f"?{self.query}" if self.query else ""
+        return f"{self.base}/{quote(name)}{tail}"
+
+    def http_url(self, name: str) -> str:
+        """As :meth:`url`, for clients that speak plain HTTP and cannot sign.
+
+        Raises:
+            UsageError: The URL carries no SAS.
+        """
+        if not self.query or urlsplit(self.base).scheme == "az":
+            raise UsageError(
+                "run arm",
+                self.base,
+                "a plain client needs a URL with a SAS",
+                "give the target as https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX?SAS",
+            )
+        return self.url(name)
+
+    def close(self) -> None:
+        """Stop the process behind it, if there is one."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            for pipe in (self._process.stdout, self._process.stderr):
+                if pipe is not None:
+                    pipe.close()
+
+
+class Endpoints:
+    """Starts emulated endpoints as they are asked for, keeps them, and stops all at the end."""
+
+    def __init__(self, target: Target, prefix: str) -> None:
+        self._target = target
+        self._prefix = prefix
+        self._kept: dict[tuple[str, str], Endpoint] = {}
+
+    def get(self, *, store: str, link: str | None = None) -> Endpoint:
+        """Return the endpoint with this store and link; the target's link if none is given."""
+        if self._target.url is not None:
+            base, _, query = self._target.url.partition("?")
+            return Endpoint(f"{base.rstrip('/')}/{self._prefix}", query)
+        spec = link or self._target.link or "none"
+        if (store, spec) not in self._kept:
+            self._kept[store, spec] = start_emulator(store=store, link=spec, faults=self._target.faults)
+        return self._kept[store, spec]
+
+    def drop(self, *, store: str, link: str | None = None) -> None:
+        """Stop one, so that the next :meth:`get` begins its link anew."""
+        endpoint = self._kept.pop((store, link or self._target.link or "none"), None)
+        if endpoint is not None:
+            endpoint.close()
+
+    def close(self) -> None:
+        """Stop all of them."""
+        while self._kept:
+            self._kept.popitem()[1].close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def start_emulator(*, store: str, link: str = "none", faults: str | None = None) -> Endpoint:
+    """Start ``haul emulate`` on a free port and make the container.
+
+    Raises:
+        UsageError: A specification that does not parse.
+        ServiceError: It did not start.
+    """
+    options = ["--listen", "127.0.0.1:0", "--json", "--store", store, "--link", link]
+    if faults and faults != "none":
+        options += ["--faults", faults]
+    process = subprocess.Popen(
+        [*haul(), "emulate", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Ctrl-C is for the lab, which then stops this in order.
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], _START_S)
+    line = json.loads(process.stdout.readline() or "{}") if ready else {}
+    if "endpoint" not in line:
+        process.kill()
+        said = process.communicate()[1].decode(errors="replace").strip()
+        if line.get("kind") == "usage":
+            raise UsageError("emulate", line["object"], line["cause"], line["hint"])
+        raise ServiceError("emulate", f"link {link}", said or "did not start", "try `haul emulate` by hand")
+    endpoint = Endpoint(
+        f"{line['endpoint'].rstrip('/')}/{CONTAINER}", line["sas"], line["connection_string"], process
+    )
+    _make_container(endpoint)
+    return endpoint
+
+
+def haul() -> list[str]:
+    """Return how to start the command of this very installation."""
+    return [sys.executable, "-m", "haulage"]
+
+
+def remove_below(endpoint: Endpoint, prefix: str = "") -> None:
+    """Remove what an experiment has left at a real endpoint.
+
+    Raises:
+        ServiceError: It could not.
+    """
+    url = endpoint.url(prefix)
+    ran = subprocess.run(
+        [*haul(), "rm", "-r", "--quiet", url], capture_output=True, check=False, env=dict(os.environ)
+    )
+    if ran.returncode not in (0, 4):
+        said = ran.stderr.decode(errors="replace").strip()
+        raise ServiceError("remove", endpoint.base, said, "remove it by hand with haul rm -r")
+
+
+def _make_container(endpoint: Endpoint) -> None:
+    url = f"{endpoint.base}?{endpoint.query}"
+    words: Sequence[str] = [*haul(), "mb", "--quiet", url]
+    ran = subprocess.run(words, capture_output=True, check=False)
+    said = ran.stderr.decode(errors="replace")
+    # One that is there already is what a folder keeps between two starts.
+    if ran.returncode not in (0, 1):
+        raise ServiceError("make container", endpoint.base, said.strip(), None)

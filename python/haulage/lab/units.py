@@ -1,0 +1,134 @@
+"""Sizes, rates and durations of plans: text with a unit in, plain numbers with the unit in their name out.
+
+Sizes are bytes (``1MiB`` binary, ``100MB`` decimal), rates bits per second (``20mbit``), durations
+nanoseconds (``30s``). A number without a unit is refused: it is the one that is misread.
+"""
+
+from __future__ import annotations
+
+import re
+
+from haulage.errors import UsageError
+
+_SIZES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+_DURATIONS = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_PIECE = re.compile(r"(\d+(?:\.\d+)?)([a-z]+)")
+
+
+def parse_size(text: str) -> int:
+    """Return bytes for text such as ``"1MiB"`` or ``"500KB"``.
+
+    >>> parse_size("1MiB"), parse_size("100MB")
+    (1048576, 100000000)
+
+    Raises:
+        UsageError: No unit, or none that is known.
+    """
+    return _parse(text, _SIZES, "size", f"write {_bare(text, 8)}KiB or {_bare(text, 8)}MiB")
+
+
+def parse_rate(text: str) -> int:
+    """Return bits per second for text such as ``"20mbit"``.
+
+    Raises:
+        UsageError: No unit, or none that is known.
+    """
+    return _parse(text, _RATES, "rate", f"write {_bare(text, 20)}mbit")
+
+
+def parse_duration(text: str) -> int:
+    """Return nanoseconds for text such as ``"30s"``, ``"200ms"`` or ``"9m30s"``.
+
+    >>> parse_duration("9m30s")
+    570000000000
+
+    Raises:
+        UsageError: No unit, or none that is known.
+    """
+    pieces = _PIECE.findall(text)
+    if not pieces or _PIECE.sub("", text).strip() or any(unit not in _DURATIONS for _, unit in pieces):
+        bare = _bare(text, 30)
+        raise UsageError("parse", text, "not a duration with a unit", f"write {bare}s or {bare}m")
+    return round(sum(float(number) * _DURATIONS[unit] for number, unit in pieces))
+
+
+def _parse(text: str, units: dict[str, int], what: str, hint: str) -> int:
+    match = _NUMBER.fullmatch(text)
+    unit = {name.lower(): size for name, size in units.items()}.get(match[2].lower()) if match else None
+    if match is None or unit is None:
+        raise UsageError("parse", text, f"not a {what} with a unit", hint)
+    return round(float(match[1]) * unit)
+
+
+def _bare(text: str, otherwise: int) -> str:
+    match = re.match(r"\s*(\d+)", text)
+    return match[1] if match else str(otherwise)
+
+
+def format_size(size_bytes: float) -> str:
+    """Return the shortest exact name of a size, for names of treatments and files.
+
+    >>> format_size(1048576), format_size(100_000_000), format_size(512_000)
+    ('1MiB', '100MB', '512KB')
+    """
+    exact = [f"{size_bytes:.0f}B"]
+    for unit, scale in _SIZES.items():
+        share = size_bytes / scale
+        if share >= 1 and share == round(share, 1):
+            exact.append(f"{share:.1f}".removesuffix(".0") + unit)
+    return min(exact, key=len)
+
+
+def format_bytes(size_bytes: float) -> str:
+    """Return a size for people: three digits, binary units."""
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:.1f} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
+def format_rate(bits_per_second: float) -> str:
+    """Return a rate for people, with a decimal unit."""
+    for unit, scale in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if bits_per_second >= scale:
+            return f"{bits_per_second / scale:.3g} {unit}"
+    return f"{bits_per_second:.0f} bit/s"
+
+
+def format_duration(duration_ns: float) -> str:
+    """Return a duration for people.
+
+    >>> format_duration(95e9), format_duration(2.345e9), format_duration(60e6)
+    ('1 min 35 s', '2.3 s', '60 ms')
+    """
+    seconds = duration_ns / 1e9
+    if seconds >= 3600:
+        return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
+    if seconds >= 60:
+        return f"{int(seconds) // 60} min {int(seconds) % 60} s"
+    if seconds >= 10:
+        return f"{seconds:.0f} s"
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1e3:.0f} ms"
+
+
+def words_duration(duration_ns: int) -> str:
+    """Return a duration as plans write it, exactly.
+
+    >>> words_duration(570_000_000_000), words_duration(100_000_000)
+    ('570s', '100ms')
+    """
+    for unit in ("s", "ms", "us"):
+        if duration_ns % _DURATIONS[unit] == 0:
+            return f"{duration_ns // _DURATIONS[unit]}{unit}"
+    return f"{duration_ns}ns"

@@ -1,0 +1,238 @@
+"""`haul lab`: what people type, and what it says and ends with."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from command import Haul
+from haulage import lab
+from haulage.lab import planfile
+from haulage.lab.plan import METHODS
+from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, TRANSFER_COLUMNS
+
+PLAN = """
+name = "tiny"
+target = "emulated:rtt=2ms"
+replicates = 2
+warm_up = 0
+idle = "1ms"
+[ceiling]
+measure = false
+[[arms]]
+method = "baseline"
+[[arms]]
+method = "blocks"
+block_size = "64KiB"
+concurrency = 4
+[[files]]
+size = "300KB"
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(PLAN)
+    return path
+
+
+def test_run_writes_a_run_and_says_where(haul: Haul, plan: Path, tmp_path: Path) -> None:
+    ran = haul("lab", "run", plan, "--out", "run", "--no-report")
+    assert ran.text.strip() == "run"
+    assert "free: emulated" in ran.stderr
+    assert "6 of 6 cells, complete" in ran.stderr
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text())
+    assert manifest["command"][:3] == ["haul", "lab", "run"]
+    assert manifest["state"] == "complete"
+    # What is there is not overwritten.
+    again = haul("lab", "run", plan, "--out", "run", "--no-report", code=1)
+    assert "there is something already" in again.error_lines[0]
+
+
+def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
+    page = haul("lab", "run", plan, "--out", "run").text.strip()
+    assert page == "run/report.html"
+    assert (tmp_path / page).stat().st_size > 100_000
+    assert "as they were" in haul("lab", "verify", "run").stderr
+    again = haul("lab", "rerun", "run")
+    assert "ratio" in again.text
+    assert (tmp_path / "run-rerun-1/manifest.json").is_file()
+    pairs = [
+        json.loads(line) for line in haul("lab", "compare", "run", "run-rerun-1", "--json").text.splitlines()
+    ]
+    assert {pair["treatment"] for pair in pairs} == {"baseline", "baseline-again", "blocks 64KiB x4"}
+    # A number that was changed by hand does not go unseen.
+    index = tmp_path / "run/results/index.json"
+    index.write_text(re.sub(r'("rows_sha256": ")[0-9a-f]{8}', r"\g<1>00000000", index.read_text()))
+    wrong = haul("lab", "verify", "run", code=5)
+    assert "differs: " in wrong.text
+
+
+def test_run_as_json_and_quiet(haul: Haul, plan: Path) -> None:
+    ran = haul("lab", "run", plan, "--out", "run", "--no-report", "--json", "--quiet")
+    values = json.loads(ran.text)
+    assert (values["run"], values["state"], values["report"]) == ("run", "complete", None)
+    assert ran.stderr == ""
+
+
+def test_options_change_the_plan(haul: Haul, plan: Path, tmp_path: Path) -> None:
+    changes = ["--replicates", "1", "--seed", "9", "--size", "10KB", "--size", "20KB", "--set", "idle=2ms"]
+    haul("lab", "run", plan, "--out", "run", "--no-report", *changes, "--set", "stop.relative_width=0.5")
+    resolved = planfile.parse(tomllib.loads((tmp_path / "run/plan.toml").read_text()))
+    assert (resolved.replicates, resolved.seed, resolved.idle_ns) == (1, 9, 2_000_000)
+    assert [files.name for files in resolved.files] == ["10KB", "20KB"]
+    assert resolved.stop_width == 0.5
+
+
+def test_estimate_runs_nothing(haul: Haul, tmp_path: Path) -> None:
+    ran = haul("lab", "run", "block-upload", "--estimate")
+    assert "free: emulated" in ran.text
+    assert [path.name for path in tmp_path.iterdir()] == []
+    priced = haul("lab", "run", "block-upload", "https://a.blob.core.windows.net/c?sig=x", "--estimate")
+    assert "USD at the plan's prices" in priced.text
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["run"], 2, "hint: one of block-upload"),
+        (["run", "nothing"], 4, "hint: plans: block-upload"),
+        (["run", "block-upload", "--set", "replicats=1"], 2, "hint: did you mean 'replicates'?"),
+        (["run", "block-upload", "--set", "replicates"], 2, "hint: write --set KEY=VALUE"),
+        (["run", "block-upload", "--set", "idle=100"], 2, "hint: write 100s or 100m"),
+        (["run", "block-upload", "somewhere"], 2, "hint: write emulated:wan"),
+        (["run", "block-upload", "emulated:rtt=60"], 2, "hint: write 60s or 60m"),
+        (["run", "--bogus"], 2, "hint: haul lab run --help tells more"),
+        (["bogus"], 2, "hint: haul lab --help tells more"),
+        (["report", "nothing"], 4, "hint: name the folder of a run"),
+        (["verify", "nothing"], 4, "hint: name the folder of a run"),
+        (["rerun", "nothing"], 4, "hint: name the folder of a run"),
+        (["run", "--continue", "nothing"], 4, "hint: name the folder of a run"),
+        (["plans", "nothing"], 4, "hint: plans: block-upload"),
+        (["generate", "mem://x/y"], 2, "hint: use haulage.lab.generate in Python"),
+        (["generate", "x", "--size", "8"], 2, "hint: write 8KiB or 8MiB"),
+    ],
+)
+def test_errors_have_a_hint_and_a_code(haul: Haul, args: list[str], code: int, said: str) -> None:
+    ran = haul("lab", *args, code=code)
+    assert len(ran.error_lines) == 1
+    assert said in ran.stderr
+    assert ran.text == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["", "generate", "plans", "run", "report", "verify", "rerun", "compare", "profile"]
+)
+def test_help_has_examples_and_exit_codes(haul: Haul, command: str) -> None:
+    text = haul("lab", *command.split(), "--help").text
+    assert "Examples:" in text
+    assert "haul lab" in text.split("Examples:")[1]
+    assert "130  interrupted" in text
+
+
+def test_plans_are_listed_and_printed(haul: Haul) -> None:
+    listed = haul("lab", "plans").text
+    for name in planfile.names():
+        assert f"{name} " in listed
+        assert tomllib.loads(haul("lab", "plans", name).text)["name"] == name
+    lines = [json.loads(line) for line in haul("lab", "plans", "--json").text.splitlines()]
+    assert {line["plan"] for line in lines} == set(planfile.names())
+
+
+def test_generate_makes_the_same_files_again(haul: Haul, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        haul("lab", "generate", folder, "--size", "10KB", "--size", "1MiB", "--count", "2", "--seed", "4")
+    names = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.bin"))
+    assert [str(name) for name in names] == [
+        "10KB/000000.bin",
+        "10KB/000001.bin",
+        "1MiB/000000.bin",
+        "1MiB/000001.bin",
+    ]
+    contents = [(tmp_path / "a" / name).read_bytes() for name in names]
+    assert contents == [(tmp_path / "b" / name).read_bytes() for name in names]
+    assert len(set(contents)) == 4
+    scaled = haul("lab", "generate", "c", "--scale", "0.00001", "--count", "1", "--json")
+    assert [json.loads(line)["size_bytes"] for line in scaled.text.splitlines()][-1] == 10_000
+
+
+def test_the_command_starts_without_the_packages_of_the_lab() -> None:
+    """Nothing but `haul lab` may need an extra."""
+    code = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in {'numpy', 'duckdb', 'pandas', 'click', 'rich', 'psutil'}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "from haulage.__main__ import main\n"
+        "sys.argv = ['haul', *sys.argv[1:]]\n"
+        "sys.exit(main())\n"
+    )
+    absent = subprocess.run([sys.executable, "-c", code, "lab", "plans"], capture_output=True, text=True)
+    assert absent.returncode == 2
+    assert "hint: pip install 'haulage[lab]'" in absent.stderr
+    assert "Traceback" not in absent.stderr
+    fine = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
+    assert fine.returncode == 0
+
+
+def test_importing_haulage_imports_no_heavy_package() -> None:
+    code = "import sys, haulage, haulage.__main__, haulage.lab; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"numpy", "pandas", "duckdb", "scipy", "altair", "click", "rich", "psutil"}
+    assert not heavy & set(ran.stdout.split())
+
+
+def test_a_killed_run_leaves_no_emulator(haul: Haul, plan: Path) -> None:
+    plan.write_text(PLAN.replace("rtt=2ms", "total=500kbit"))
+    process = haul.start("lab", "run", plan, "--out", "run", "--no-report")
+    try:
+        children = wait_for_children(process.pid)
+        time.sleep(0.5)
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+
+
+def wait_for_children(pid: int) -> list[str]:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if found := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("no child was started")
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+REFERENCE = (DOCS / "reference/lab.md").read_text()
+GUIDE = (DOCS / "guides/lab.md").read_text()
+
+
+def test_every_option_is_in_the_reference(haul: Haul) -> None:
+    for command in ("generate", "plans", "run", "report", "verify", "rerun", "compare", "profile"):
+        text = haul("lab", command, "--help").text.split("Examples:")[0]
+        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", text)) - {"--help"}
+        assert options, command
+        assert [option for option in sorted(options) if f"`{option}" not in REFERENCE] == [], command
+
+
+def test_every_column_and_key_is_in_the_reference() -> None:
+    columns = {*CELL_COLUMNS, *TRANSFER_COLUMNS, *HOST_COLUMNS}
+    resolved = tomllib.loads(planfile.load("node-size").to_toml())
+    keys = {f"{key}.{name}" for key in ("stop", "ceiling", "prices") for name in resolved.pop(key)}
+    keys |= {name for part in ("arms", "files", "nodes") for item in resolved.pop(part) for name in item}
+    keys |= resolved.keys() | {"leave_out", "stall_timeout", "checksum", "tool"}
+    assert [name for name in sorted(columns | keys) if f"`{name}`" not in REFERENCE] == []
+    assert [name for name in [*METHODS, *lab.__all__] if f"`{name}" not in REFERENCE] == []
+    assert [name for name in planfile.names() if f"`{name}`" not in GUIDE] == []

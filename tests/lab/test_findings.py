@@ -1,0 +1,205 @@
+"""What a run is found to say: on made runs with known answers, and on real ones over links that change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from haulage.lab import run as run_plan
+from haulage.lab.analysis import Analysis, analyse
+from lab import made_runs
+from lab.made_runs import SECOND, cell, transfer
+
+KIB, MIB = 2**10, 2**20
+
+
+def sentences(analysis: Analysis) -> str:
+    return "\n".join(card.sentence for card in analysis.findings)
+
+
+def sweep(
+    rates: dict[tuple[str, str], dict[int, float]], seed: int = 1, **values: Any
+) -> list[dict[str, Any]]:
+    """Six replicates of every treatment and size, a hundredth of noise."""
+    random = np.random.default_rng(seed)
+    cells: list[dict[str, Any]] = []
+    for replicate in range(6):
+        for (treatment, method), by_size in rates.items():
+            for size, rate in by_size.items():
+                wall = int(8 * size / rate * SECOND * np.exp(0.01 * random.standard_normal()))
+                row = {
+                    "treatment": treatment,
+                    "method": method,
+                    "size_bytes": size,
+                    "bytes": size,
+                    "wall_ns": wall,
+                }
+                if method == "blocks":
+                    row["block_size_bytes"] = int(treatment.split()[1]) * KIB
+                    row["concurrency"] = 16
+                cells.append(cell(len(cells), replicate=replicate, recorded=False, **row, **values))
+    return cells
+
+
+def test_block_upload_says_which_block_for_which_file(tmp_path: Path) -> None:
+    small, large = 500_000, 100_000_000
+    base = {small: 20e6, large: 20e6}
+    cells = sweep(
+        {
+            ("baseline", "baseline"): base,
+            ("baseline-again", "baseline"): base,
+            ("blocks 256 KiB", "blocks"): {small: 20e6, large: 150e6},
+            ("blocks 512 KiB", "blocks"): {small: 20e6, large: 290e6},
+            ("blocks 1024 KiB", "blocks"): {small: 20e6, large: 300e6},
+            ("blocks 4096 KiB", "blocks"): {small: 20e6, large: 200e6},
+        }
+    )
+    found = analyse(made_runs.write(tmp_path / "run", cells, plan="block-upload"))
+    best = {row["size_bytes"]: row for row in found.results["block_sizes"].frame.to_dict("records")}
+    assert (best[large]["best_block_bytes"], best[large]["recommended_block_bytes"]) == (MIB, 512 * KIB)
+    assert (best[large]["flat_low_bytes"], best[large]["flat_high_bytes"]) == (512 * KIB, MIB)
+    assert best[large]["low"] < 14.5 < best[large]["high"]
+    says = sentences(found)
+    assert "Files of 100 MB: take blocks of 512 KiB (as good: up to 1 MiB)" in says
+    assert "Files of 500 kB gain nothing" in says
+    assert "The baseline does not differ from itself" in says
+    improvement = found.results["improvement"].frame
+    assert len(improvement) == 8
+    card = next(card for card in found.findings if card.title == "Speed-up, most")
+    assert card.value == pytest.approx(15, rel=0.02)
+    assert card.low is not None
+    assert card.high is not None
+    assert card.low < 15 < card.high
+    assert (card.n, card.query) == (6, "comparisons")
+
+
+def test_differences_are_called_only_where_they_are(tmp_path: Path) -> None:
+    sizes = {size * 1_000_000: 50e6 for size in range(1, 13)}
+    cells = sweep(
+        {
+            ("baseline", "baseline"): sizes,
+            ("baseline-again", "baseline"): sizes,
+            ("blocks 1024 KiB", "blocks"): {
+                size: rate * (1.3 if size == 3_000_000 else 1) for size, rate in sizes.items()
+            },
+        }
+    )
+    rows = analyse(made_runs.write(tmp_path / "run", cells)).results["comparisons"].frame
+    different = rows[rows["says"] == "different"]
+    assert different[["treatment", "size_bytes"]].to_numpy().tolist() == [["blocks 1024 KiB", 3_000_000]]
+    assert (rows["q"] >= rows["p_t"] - 1e-12).all()
+
+
+def test_small_blob_says_up_to_which_size_one_request_is_quicker(tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    sizes = [50_000 * 2**k for k in range(8)]
+    cells, transfers = [], {}
+    for replicate in range(6):
+        for size in sizes:
+            for treatment, took in (("single-put", 0.03 + size / 2.5e6), ("blocks", 0.25 + size / 2e7)):
+                number = len(cells)
+                cells.append(
+                    cell(number, replicate=replicate, treatment=treatment, method=treatment, size_bytes=size,
+                         recorded=False)
+                )  # fmt: skip
+                ns = [int(took * 1e9 * np.exp(0.03 * random.standard_normal())) for _ in range(10)]
+                transfers[number] = [
+                    transfer(k, cell=number, size_bytes=size, duration_ns=ns[k]) for k in range(10)
+                ]
+    found = analyse(made_runs.write(tmp_path / "run", cells, transfers=transfers, plan="small-blob"))
+    # 0.03 + s / 2.5 MB = 0.25 + s / 20 MB
+    true = 0.22 / (1 / 2.5e6 - 1 / 2e7)
+    card = next(card for card in found.findings if card.title == "Crossover")
+    assert card.value == pytest.approx(true, rel=0.1)
+    assert card.low is not None
+    assert card.high is not None
+    assert card.low <= card.value <= card.high  # type: ignore[operator]
+    assert "single-put is quicker up to" in card.sentence
+
+
+def test_node_size_says_that_pieces_lose_and_whole_files_win(tmp_path: Path) -> None:
+    size = 500_000_000
+    rates = {
+        ("baseline", "baseline"): {size: 400e6},
+        ("ranges 4MiB x8", "ranges"): {size: 95e6},
+        ("whole-files x4", "whole-files"): {size: 744e6},
+    }
+    cells = sweep(rates, direction="down", files=4)
+    transfers = {}
+    for row in cells:
+        if row["method"] == "ranges":
+            row["phase_reassembly_ns"] = row["wall_ns"] // 2
+            row["phase_network_ns"] = row["wall_ns"] - row["wall_ns"] // 2
+        share = 0.6 if row["method"] == "whole-files" else 1.0
+        took = int(SECOND / share)
+        transfers[row["cell"]] = [
+            transfer(k, cell=row["cell"], size_bytes=size, duration_ns=took) for k in range(4)
+        ]
+    found = analyse(made_runs.write(tmp_path / "run", cells, transfers=transfers, plan="node-size"))
+    says = sentences(found)
+    assert "Pieces of a file lose: ranges 4MiB x8 (down) has 0.23" in says
+    assert "Several whole files win: whole-files x4 (down) has 1.8" in says
+    assert "putting the pieces together took 50% of the time" in says
+    assert "a file has 0.6 (0.6 to 0.6) times the rate that it has alone: 40% slower" in says
+
+
+def test_concurrency_finds_the_knee(tmp_path: Path) -> None:
+    cells: list[dict[str, Any]] = []
+    for replicate in range(6):
+        for n in (1, 2, 4, 8, 16, 32):
+            wall = int(SECOND / min(n, 8) * (1 + 0.002 * replicate))
+            cells.append(
+                cell(len(cells), replicate=replicate, treatment=f"blocks x{n}", concurrency=n, wall_ns=wall)
+            )
+    found = analyse(made_runs.write(tmp_path / "run", cells, plan="concurrency"))
+    card = next(card for card in found.findings if card.title == "Knee")
+    assert card.value == 8
+    assert "8 in flight are enough" in card.sentence
+
+
+def test_one_odd_replicate_is_flagged_and_kept(tmp_path: Path) -> None:
+    cells = [cell(n, replicate=n, treatment="baseline", method="baseline") for n in range(8)]
+    for n, row in enumerate(cells):
+        row["wall_ns"] = int(SECOND * (1 + 0.01 * n)) if n != 3 else int(SECOND / 1.75)
+    found = analyse(made_runs.write(tmp_path / "run", cells))
+    assert found.results["outlier_cells"].frame["cell"].tolist() == [3]
+    interval = found.results["rate_intervals"].frame.iloc[0]
+    assert interval["n"] == 8
+    assert interval["without_outliers_bits_per_second"] < interval["rate_bits_per_second"]
+
+
+MIXED = {"kind": "netcdf", "count": 48, "large_count": 12, "large_size": "240KB", "small_size": "60KB"}
+
+
+def series(folder: Path, target: str) -> Analysis:
+    overrides = {
+        "arms": [{"method": "blocks", "block_size": "64KiB", "concurrency": 4, "sequence": True}],
+        "files": [MIXED],
+        "target": target,
+    }
+    return analyse(run_plan("failing-link", directory=folder, overrides=overrides).folder)
+
+
+def test_a_link_that_fails_is_dated_within_one_transfer(tmp_path: Path) -> None:
+    found = series(tmp_path / "run", "emulated:rtt=5ms,total=16mbit,at=1.2s:total=2mbit")
+    changes = found.results["changes"].frame
+    assert changes["says"].tolist() == ["step"], changes.to_dict("records")
+    # The link is a second and a fifth old when it fails; it began with the first connection.
+    transfers = found.results["rate_by_transfer"].frame.sort_values("place")
+    ended = (transfers["began_ns"] + transfers["duration_ns"] - transfers["began_ns"].min()).to_numpy()
+    true = int(np.argmax(ended > 1.2e9))
+    assert abs(int(changes["transfer"].iloc[0]) - true) <= 1
+    assert changes["factor"].iloc[0] == pytest.approx(1 / 8, rel=0.35)
+    assert "so this is a fault and no slow decline" in sentences(found)
+
+
+def test_a_link_that_gets_slower_and_slower_is_a_drift(tmp_path: Path) -> None:
+    falls = "".join(f",at={0.15 * k:.2f}s:total={16 * 0.93**k:.2f}mbit" for k in range(1, 28))
+    found = series(tmp_path / "run", f"emulated:rtt=5ms,total=16mbit{falls}")
+    changes = found.results["changes"].frame
+    assert changes["says"].tolist() == ["drift"], changes.to_dict("records")
+    assert changes["drift_share"].iloc[0] < -0.4
+    assert "without a step" in sentences(found)

@@ -1,0 +1,369 @@
+"""Runs: what is written down is whole, true and in order, whatever stops them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import haulage
+from haulage import lab
+from haulage.errors import ExistsError, NotFoundError, UsageError
+from haulage.lab import planfile, profile
+from haulage.lab.host import HostSampler, pin
+from haulage.lab.plan import Plan
+from haulage.lab.runner import RunProgress, available
+from haulage.lab.schedule import schedule
+from haulage.lab.stop import narrow_enough, relative_width
+from haulage.lab.store import (
+    ATTEMPT_COLUMNS,
+    CELL_COLUMNS,
+    HOST_COLUMNS,
+    TRANSFER_COLUMNS,
+    sha256,
+)
+from haulage.lab.target import start_emulator
+
+TINY: dict[str, Any] = {
+    "name": "tiny",
+    "target": "emulated:rtt=2ms,total=1gbit",
+    "replicates": 2,
+    "warm_up": 1,
+    "idle": "1ms",
+    "ceiling": {"measure": False},
+    "arms": [{"method": "baseline"}, {"method": "blocks", "block_size": "64KiB", "concurrency": 4}],
+    "files": [{"size": "10KB", "count": 3}, {"size": "300KB"}],
+}
+
+
+def tiny(**changes: Any) -> Plan:
+    return planfile.parse(TINY | changes)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> lab.runs.Run:
+    samples: list[RunProgress] = []
+    folder = tmp_path_factory.mktemp("lab") / "run"
+    done = lab.run(tiny(directions=["up", "down"]), directory=folder, on_progress=samples.append)
+    assert done.state == "complete"
+    assert {sample.stage for sample in samples} >= {"prepare", "cells"}
+    assert samples[-1].cells_done == samples[-1].cells_planned == 25
+    assert samples[-1].remaining_ns == 0
+    return done
+
+
+def test_the_tables_have_the_columns_of_the_contract(run: lab.runs.Run) -> None:
+    wanted = {
+        "cells": CELL_COLUMNS,
+        "transfers": TRANSFER_COLUMNS,
+        "host": HOST_COLUMNS,
+        "attempts": {"cell": "INTEGER", **ATTEMPT_COLUMNS},
+    }
+    with duckdb.connect() as database:
+        for name, columns in wanted.items():
+            described = database.execute(f"describe from '{run.folder / name}.parquet'").fetchall()
+            assert [column for column, *_ in described] == list(columns), name
+
+
+def test_every_cell_is_there_once_and_moved_all_its_bytes(run: lab.runs.Run) -> None:
+    cells = run.cells
+    assert list(cells.cell) == list(range(25))
+    assert set(cells.outcome) == {"ok"}
+    assert list(cells.began_unix_ns) == sorted(cells.began_unix_ns)
+    assert set(cells.bytes) == {30_000, 300_000}
+    assert (cells.wall_ns > 0).all()
+    assert (cells.idle_before_ns >= 1_000_000).all()
+    assert list(cells[cells.warmup].replicate) == [-1]
+    assert set(cells[cells.method == "baseline"].lanes) == {1}
+    expected = [cell.treatment for cell in schedule(run.plan)]
+    assert list(cells.treatment) == expected
+
+
+def test_transfers_and_attempts_belong_to_their_cells(run: lab.runs.Run) -> None:
+    found = run.sql(
+        """select count(*) as transfers, sum(size_bytes) as bytes, min(began_ns) as began,
+            bool_and(duration_ns = ended_ns - began_ns) as fits from transfers group by cell"""
+    )
+    assert set(found.bytes) == {30_000, 300_000}
+    assert found.fits.all()
+    # One stream: no two transfers of a baseline overlap.
+    overlaps = run.sql(
+        """select count(*) as n from transfers a join transfers b using (cell)
+            join cells on cells.cell = a.cell
+        where cells.method = 'baseline' and a.transfer < b.transfer
+            and a.began_ns < b.ended_ns and b.began_ns < a.ended_ns"""
+    )
+    assert overlaps.n[0] == 0
+    missing = run.sql("from cells where recorded and cell not in (select cell from attempts)")
+    assert len(missing) == 0
+
+
+def test_the_manifest_says_what_was_run(run: lab.runs.Run) -> None:
+    manifest = json.loads((run.folder / "manifest.json").read_text())
+    assert manifest["lab"] == "run 1"
+    assert manifest["plan_sha256"] == run.plan.sha256
+    assert (manifest["cells_planned"], manifest["cells_done"]) == (25, 25)
+    assert manifest["stopped_because"] is None
+    assert manifest["link"] == "rtt=2ms,total=1gbit"
+    assert manifest["versions"]["haulage"]
+    assert manifest["host"]["cpus"] == len(os.sched_getaffinity(0))
+    for name, file in manifest["files"].items():
+        assert file["sha256"] == sha256(run.folder / name)
+    assert "sig=" not in (run.folder / "manifest.json").read_text()
+    assert not list(run.folder.rglob("*.partial"))
+    assert planfile.parse(tomllib.loads((run.folder / "plan.toml").read_text())) == run.plan
+
+
+def test_a_folder_that_holds_something_is_left_alone(run: lab.runs.Run) -> None:
+    with pytest.raises(ExistsError, match="--continue"):
+        lab.run(tiny(), directory=run.folder)
+
+
+def test_what_stops_a_run_leaves_one_that_goes_on(tmp_path: Path) -> None:
+    def stop(progress: RunProgress) -> None:
+        if progress.cells_done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lab.run(tiny(), directory=tmp_path / "run", on_progress=stop)
+    stopped = lab.load(tmp_path / "run")
+    assert (stopped.state, stopped.manifest["stopped_because"]) == ("stopped", "interrupted")
+    before = stopped.cells
+    assert len(before) == 3
+    done = lab.resume(tmp_path / "run")
+    assert done.state == "complete"
+    assert list(done.cells.cell) == list(range(13))
+    # What was finished was not run again.
+    assert list(done.cells.began_unix_ns[:3]) == list(before.began_unix_ns)
+    assert list(done.cells.treatment) == [cell.treatment for cell in schedule(done.plan)]
+
+
+def test_ctrl_c_stops_at_once_and_leaves_no_process(tmp_path: Path) -> None:
+    slow = tmp_path / "slow.toml"
+    slow.write_text(tiny(target="emulated:total=1mbit", files=[{"size": "2MB"}]).to_toml())
+    command = [sys.executable, "-m", "haulage", "lab", "run", str(slow), "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not children(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    there = children(process.pid)
+    assert there, "the emulator is a child"
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert time.monotonic() - began < 3
+    assert process.returncode == 130
+    assert b"--continue" in said
+    assert b"Traceback" not in said
+    assert not [pid for pid in there if Path(f"/proc/{pid}").exists()]
+    assert lab.load(tmp_path / "run").manifest["stopped_because"] == "interrupted"
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+def test_another_plan_cannot_continue_a_run(run: lab.runs.Run, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError):
+        lab.resume(tmp_path)
+    with pytest.raises(UsageError, match="another plan or target"):
+        lab.resume(run.folder, target="emulated:none")
+
+
+def test_time_is_bounded_and_said(tmp_path: Path) -> None:
+    done = lab.run(tiny(time_bound="1ms"), directory=tmp_path / "run")
+    assert (done.state, done.manifest["stopped_because"]) == ("stopped", "time")
+
+
+def test_a_narrow_interval_ends_a_run_early(tmp_path: Path) -> None:
+    plan = tiny(replicates=40, again="", stop={"relative_width": 100.0, "at_least": 6}, warm_up=0)
+    done = lab.run(plan, directory=tmp_path / "run")
+    assert done.state == "complete"
+    assert str(done.manifest["stopped_because"]).startswith("interval narrow enough")
+    assert done.manifest["cells_done"] == 6 * 4
+
+
+def test_the_interval_of_a_median_needs_six() -> None:
+    assert relative_width([1.0, 2.0, 3.0, 4.0, 5.0]) is None
+    assert relative_width([9.0, 10.0, 10.0, 10.0, 10.0, 11.0]) == pytest.approx(0.2)
+    rows = [
+        {"warmup": False, "outcome": "ok", "treatment": "a", "size_bytes": 1, "wall_ns": wall}
+        for wall in (99, 100, 100, 100, 100, 101)
+    ]
+    plan = tiny(stop={"relative_width": 0.05})
+    assert narrow_enough(plan, rows) is not None
+    assert narrow_enough(plan, rows[:5]) is None
+    assert narrow_enough(tiny(stop={"relative_width": 0.01}), rows) is None
+    assert narrow_enough(tiny(), rows) is None
+
+
+def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
+    """Calibration: a rate that is known must be found."""
+    plan = tiny(
+        target="emulated:rtt=10ms,conn=20mbit,total=200mbit",
+        ceiling={"measure": True, "connections": 16, "time": "2s"},
+        replicates=1,
+        warm_up=0,
+    )
+    done = lab.run(plan, directory=tmp_path / "run")
+    assert done.manifest["ceiling"]["up_bits_per_second"] == pytest.approx(200e6, rel=0.1)
+    assert done.manifest["ceiling"]["down_bits_per_second"] == pytest.approx(200e6, rel=0.1)
+
+
+def test_a_real_endpoint_is_left_as_it_was_found(tmp_path: Path) -> None:
+    endpoint = start_emulator(store="memory")
+    try:
+        haulage.copy(Path(__file__), endpoint.url("mine/already-there.py"))
+        url = f"{endpoint.base}/mine?{endpoint.query}"
+        plan = tiny(directions=["up", "down"], replicates=1, ceiling={"measure": True, "connections": 4})
+        done = lab.run(plan, url, tmp_path / "run")
+        assert set(done.cells.outcome) == {"ok"}
+        assert done.manifest["target"] == f"{endpoint.base}/mine"
+        assert done.manifest["link"] is None
+        assert done.manifest["ceiling"]["down_bits_per_second"] > 0
+        names = [found.key for found in haulage.list(f"{endpoint.base}?{endpoint.query}", recursive=True)]
+        assert names == ["mine/already-there.py"]
+    finally:
+        endpoint.close()
+    written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
+    assert endpoint.query.split("sig=")[1].encode() not in written
+
+
+def test_a_rerun_has_the_same_order_in_a_folder_of_its_own(run: lab.runs.Run) -> None:
+    again = lab.rerun(run.folder)
+    assert again.folder.name == f"{run.folder.name}-rerun-1"
+    assert list(again.cells.treatment) == list(run.cells.treatment)
+    assert list(again.cells.seed) == list(run.cells.seed)
+    assert again.manifest["plan_sha256"] == run.manifest["plan_sha256"]
+
+
+def test_a_tool_that_is_not_here_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("RCLONE", "/nowhere/rclone")
+    plan = tiny(arms=[*TINY["arms"], {"method": "external", "tool": "rclone"}])
+    left, why = available(plan)
+    assert [arm.name for arm in left.arms] == ["baseline", "blocks 64KiB x4"]
+    assert "RCLONE" in why["rclone"]
+    with pytest.raises(NotFoundError):
+        available(tiny(arms=[{"method": "external", "tool": "rclone"}]))
+
+
+def test_the_machine_is_sampled_while_cells_run() -> None:
+    with HostSampler() as sampler:
+        sampler.begin(7)
+        busy = time.monotonic() + 0.6
+        while time.monotonic() < busy:
+            sum(range(1000))
+        rows = sampler.end()
+    assert 3 <= len(rows) <= 8
+    assert {row["cell"] for row in rows} == {7}
+    assert max(row["process_cpu_share"] for row in rows) > 0.3
+    for row in rows:
+        shares = [row[f"cpu_{kind}_share"] for kind in ("user", "system", "idle", "steal")]
+        assert sum(shares) == pytest.approx(1.0, abs=0.01)
+
+
+def test_processors_are_taken_from_every_thread_and_given_back() -> None:
+    before = os.sched_getaffinity(0)
+    try:
+        assert pin(1) == 1
+        assert {len(os.sched_getaffinity(int(task.name))) for task in Path("/proc/self/task").iterdir()} == {
+            1
+        }
+    finally:
+        pin(None)
+    assert os.sched_getaffinity(0) == before
+
+
+def test_a_sweep_becomes_a_profile_that_the_mover_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    plan = tiny(
+        target="emulated:rtt=10ms,conn=8mbit,total=32mbit",
+        arms=[{"method": "blocks", "block_size": "64KiB", "concurrency": [1, 2, 4, 8]}],
+        files=[{"size": "1MiB"}],
+        warm_up=0,
+        again="",
+    )
+    done = lab.run(plan, directory=tmp_path / "run")
+    found = profile.measure(done.folder)
+    # Four connections of 8 Mbit/s fill the 32 of the link; the answers' way back asks for a few more.
+    assert found[0].concurrency in (4, 8)
+    path = profile.write(done.folder, name="here")
+    assert path == tmp_path / "config/haulage/profiles/here.toml"
+    values = tomllib.loads(path.read_text())
+    assert values["concurrency"] == found[0].concurrency
+    assert values["up"]["reasons"]
+    with pytest.raises(UsageError, match="not a name"):
+        profile.write(done.folder, name="../there")
+
+
+def test_a_run_without_a_sweep_has_no_profile(run: lab.runs.Run) -> None:
+    assert profile.write(run.folder) is None
+
+
+def test_a_plan_may_move_from_memory_to_memory(tmp_path: Path) -> None:
+    plan = tiny(
+        source="memory",
+        directions=["up", "down"],
+        arms=[{"method": "ceiling", "concurrency": 4, "block_size": "64KiB"}],
+        again="",
+        replicates=1,
+    )
+    done = lab.run(plan, directory=tmp_path / "run")
+    assert set(done.cells.outcome) == {"ok"}
+    assert list(done.cells.bytes.sort_values()) == [30_000, 30_000, 30_000, 300_000, 300_000]
+    # The memory is given back when the run ends.
+    held = list(haulage.list(f"mem://lab-{done.manifest['run']}/", recursive=True))
+    assert [item.size_bytes for item in held] == [0] * 4
+    with pytest.raises(UsageError, match="only the engine reads from memory"):
+        tiny(source="memory", arms=[{"method": "ranges"}])
+
+
+def test_a_cell_that_fails_is_a_row_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def spoil(progress: RunProgress) -> None:
+        for path in tmp_path.glob("haulage-lab-*/source/300KB/*"):
+            if progress.stage == "cells":
+                path.unlink()
+
+    done = lab.run(tiny(replicates=1, again=""), directory=tmp_path / "run", on_progress=spoil)
+    assert done.state == "complete"
+    outcomes = done.cells.set_index(["size_bytes", "cell"]).outcome
+    assert set(outcomes[300_000]) == {"not_found"}
+    assert set(outcomes[10_000]) == {"ok"}
+    assert (done.cells[done.cells.outcome != "ok"].bytes == 0).all()
+    assert list(tmp_path.glob("haulage-lab-*")) == []
+
+
+def test_an_endpoint_is_not_held_to_the_processors_of_a_cell(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def look(progress: RunProgress) -> None:
+        if progress.treatment is None:
+            return
+        me = os.getpid()
+        text = Path(f"/proc/{me}/task/{me}/children").read_text()
+        seen.extend(len(os.sched_getaffinity(int(pid))) for pid in text.split())
+
+    nodes = [{"name": "one", "cpus": 1, "link": "rtt=1ms"}, {"name": "other", "cpus": 1, "link": "rtt=2ms"}]
+    done = lab.run(tiny(nodes=nodes, replicates=1), directory=tmp_path / "run", on_progress=look)
+    assert seen
+    assert set(seen) == {len(os.sched_getaffinity(0))}
+    assert {json.loads(text)["cpus_used"] for text in done.cells.factors} == {1}
