@@ -6,6 +6,8 @@ set -eu
 missing=""
 # AzCopy is linked against it, though it keeps no secret here.
 ldconfig -p 2>/dev/null | grep -q 'libsecret-1\.so\.0' || missing="$missing libsecret-1-0"
+# Reports are opened in a real browser.
+command -v chromium >/dev/null || missing="$missing chromium"
 # The engine's TLS is compiled from C.
 command -v cc >/dev/null || missing="$missing gcc libc6-dev"
 
