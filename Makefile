@@ -89,6 +89,7 @@ check: build $(STAMPS)/demo
 	cd examples/demo && MYPYPATH=. ../../$(BIN)/mypy --strict --explicit-package-bases .
 	cd benchmarks && MYPYPATH=. ../$(BIN)/mypy --strict --explicit-package-bases .
 	$(BIN)/python -m mypy.stubtest haulage._engine
+	cargo fetch --quiet --locked --manifest-path fuzz/Cargo.toml
 	$(BIN)/python scripts/check_imports.py
 	$(BIN)/python scripts/check_files.py
 
@@ -104,7 +105,7 @@ bench-peers: build peers peers-bench $(STAMPS)/demo
 campaign: build peers
 	$(BIN)/python tests/campaign.py $(ARGS)
 
-# SANITIZER=address watches memory too, and needs a nightly. Apart from target/: every crate is built with coverage.
+# Apart from the rest of target/: every crate is built once more, with coverage.
 fuzz:
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz sh scripts/fuzz.sh $(SECONDS) $(ARGS)
 
@@ -149,7 +150,7 @@ docs: build
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator
 	@mkdir -p build/docs && mv haulage*.html build/docs/
 
-# After a change of the extras in pyproject.toml, or of tests/package.json.
+# After a change of the extras in pyproject.toml, of tests/package.json, or of what our crates depend on.
 lock: $(STAMPS)/venv
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --unsafe-package haulage --extra dev \
@@ -158,6 +159,7 @@ lock: $(STAMPS)/venv
 	    --no-emit-find-links --no-emit-trusted-host --output-file requirements/demo.lock requirements/demo.in
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --output-file requirements/peers.lock requirements/peers.in
+	cp Cargo.lock fuzz/ && cargo fetch --quiet --manifest-path fuzz/Cargo.toml
 	cd tests && npm install --package-lock-only --ignore-scripts --loglevel=error
 
 clean:

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Runs fuzz targets one after the other: fuzz.sh [SECONDS [TARGET...]]; without names all of them.
-# SANITIZER=address watches memory too, and needs a nightly. Whatever stops a target is in fuzz/artifacts;
-# fuzz.sh 0 TARGET artifacts/TARGET/FILE runs that one again.
+# Whatever stops a target is in fuzz/artifacts; fuzz.sh 0 TARGET artifacts/TARGET/FILE runs that one again.
 set -eu
 cd "$(dirname "$0")/../fuzz"
 
@@ -10,14 +9,9 @@ HOST=$(rustc -vV | sed -n 's/^host: //p')
 FLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
   -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
-TOOLCHAIN=
-if [ -n "${SANITIZER:-}" ]; then
-    TOOLCHAIN=+nightly
-    FLAGS="$FLAGS -Zsanitizer=$SANITIZER"
-fi
 export RUSTFLAGS="$FLAGS"
 BINARIES="${CARGO_TARGET_DIR:-target}/$HOST/release"
-cargo $TOOLCHAIN build --release --locked --target "$HOST" --bins
+cargo build --release --locked --target "$HOST" --bins
 
 if [ $# -eq 3 ] && [ -f "$3" ]; then
     exec "$BINARIES/$2" "$3"
