@@ -159,7 +159,8 @@ def documented_options() -> dict[str, dict[str, str]]:
 
     options = {}
     for title, text in pages.items():
-        if title.startswith("haul "):
+        # The lab's commands and options have a page of their own.
+        if title.startswith("haul ") and title != "haul lab":
             taken = re.search(r"^Takes: (.+)$", text, re.MULTILINE)
             assert taken, title
             groups = "\n".join(pages[group] for group in taken[1].split(", "))
@@ -189,8 +190,6 @@ def commands(haul: Haul) -> set[str]:
 
 def test_options_agree_with_the_help(haul: Haul) -> None:
     documented = documented_options()
-    # Its commands and options have a page of their own.
-    documented.pop("lab")
     assert set(documented) == commands(haul) - {"lab"}
     for command, options in documented.items():
         assert options == options_of_help(haul(command, "--help").text), command
