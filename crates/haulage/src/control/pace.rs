@@ -23,6 +23,9 @@ const HELPED: f64 = 0.7;
 /// Seconds for which such refusals are then let be.
 const LET_BE: f64 = 30.0;
 
+/// Never fewer a second than this: what a service bounds is thousands. So few are sent where most wait for their turn.
+const LEAST: f64 = 100.0;
+
 /// With less than this part of the limit in use it holds nobody back, and is forgotten.
 const UNUSED: f64 = 0.5;
 
@@ -72,7 +75,7 @@ impl RequestPace {
             return;
         }
         let share = f64::from(refused) / f64::from(answers);
-        let taken = (f64::from(accepted) / seconds).max(1.0);
+        let taken = (f64::from(accepted) / seconds).max(LEAST);
         self.judge(share, taken, f64::from(answers) / seconds, now);
     }
 
