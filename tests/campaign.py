@@ -168,6 +168,9 @@ class Mover:
                 process.wait()
             said.seek(0)
             words = said.read()
+            out.seek(0, os.SEEK_END)
+            if how == signal.SIGINT and words.endswith(b"KeyboardInterrupt\n") and out.tell() == 0:
+                return 130, []  # Python had not come to its first line of ours
             if b"panicked" in words or b"Traceback" in words:
                 raise Wrong(f"it broke down: {words[-300:].decode(errors='replace')}")
             out.seek(0)
@@ -261,7 +264,7 @@ class Stage:
             signal.SIGINT: (0, 1, 130),
             signal.SIGTERM: (0, 1, 130),
         }[self.scenario.signal]
-        if trial.ended == -(self.scenario.signal or 0) and not lines:
+        if trial.ended in (-(self.scenario.signal or 0), 130) and not lines:
             return  # it had not begun, and nobody was there to take the signal
         if trial.ended not in allowed:
             raise Wrong(f"it ended with {trial.ended}, not with one of {allowed}")

@@ -5,8 +5,6 @@ Imports nothing but the engine unless asked to, so that the command starts as qu
 
 import sys
 
-from haulage._engine import main as _main
-
 
 def main() -> int:
     """Run the command with the arguments of this process.
@@ -17,7 +15,12 @@ def main() -> int:
     """
     if sys.argv[1:2] == ["lab"]:
         return _lab(sys.argv[2:])
-    return _main(["haul", *sys.argv[1:]])
+    try:
+        from haulage._engine import main as run
+    except KeyboardInterrupt:
+        # The engine takes signals as soon as it is there.
+        return 130
+    return run(["haul", *sys.argv[1:]])
 
 
 def _lab(arguments: list[str]) -> int:
