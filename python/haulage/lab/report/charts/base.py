@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import altair as alt
 import pandas as pd
-from pandas.api.types import is_extension_array_dtype, is_numeric_dtype
+from pandas.api.types import infer_dtype, is_extension_array_dtype, is_numeric_dtype
 
 from haulage.lab.analysis.model import Result
 from haulage.lab.report.palette import CATEGORIES, LIGHT, steps
@@ -26,6 +26,10 @@ FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 #: The largest number of rows that goes into a chart; a browser draws that many marks in about a second.
 MOST_MARKS = 5000
 
+#: Columns that hold text, also where they hold nothing.
+TEXTS = ("node", "cause", "note", "chosen", "object", "api")
+_NUMBERS = ("empty", "floating", "integer", "mixed-integer-float")
+
 _SCALES = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
     "ns": ((60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
@@ -39,12 +43,14 @@ class NotShownError(Exception):
 def frame_of(rows: Result | pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a result, or the frame itself, with plain numbers: what is missing is ``nan``."""
     frame = rows.frame if isinstance(rows, Result) else rows
+    # Whole numbers with gaps come in a type of pandas' own, columns of numbers without any value as objects.
     nullable = [
         name
         for name, kind in frame.dtypes.items()
-        if is_extension_array_dtype(kind) and is_numeric_dtype(kind)
+        if (is_extension_array_dtype(kind) and is_numeric_dtype(kind))
+        or (kind == "object" and name not in TEXTS and infer_dtype(frame[name], skipna=True) in _NUMBERS)
     ]
-    return frame.astype(dict.fromkeys(nullable, "float64"))
+    return frame.assign(**{str(name): frame[name].astype("Float64").astype("float64") for name in nullable})
 
 
 def scale_of(values: Iterable[float], unit: str) -> tuple[float, str]:
