@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,22 @@ static void take_time(int file, ssize_t bytes)
 	pthread_mutex_unlock(&disk);
 	posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM);
 	posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/* From the beginning no reading ahead, which would be quicker than the disk that this stands for. */
+int open64(const char *path, int flags, ...)
+{
+	static int (*real)(const char *, int, ...);
+	va_list rest;
+	va_start(rest, flags);
+	mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
+	va_end(rest);
+	if (!real)
+		real = dlsym(RTLD_NEXT, "open64");
+	int file = real(path, flags, mode);
+	if (file >= 0 && is_slow(file))
+		posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM);
+	return file;
 }
 
 ssize_t pread64(int file, void *buffer, size_t count, off64_t offset)
