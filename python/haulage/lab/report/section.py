@@ -73,16 +73,15 @@ def draw(section: Section, analysis: Analysis) -> Drawn | Missing:
         if name not in there:
             return Missing(section.title, section.applies or f"the query {name} does not apply to this run")
         if there[name].frame.empty:
-            return Missing(section.title, f"the query {name} found no rows")
+            return Missing(section.title, section.applies or f"the query {name} found no rows")
     used = {name: there[name] for name in (*section.needs, *section.may) if name in there}
-    try:
-        # The tests have the charts checked against Altair's schema; here it would cost more than drawing.
-        with schemapi.debug_mode(False):
-            chart = section.draw(used)
-    except NotShownError as reason:
-        return Missing(section.title, str(reason))
-    # Ours are small enough by construction; Altair's own limit is meant for charts that nobody counted.
+    # The tests have the charts checked against Altair's schema; here it would cost more than drawing. Its limit
+    # of rows is meant for charts that nobody counted.
     with alt.data_transformers.enable("default", max_rows=None), schemapi.debug_mode(False):
+        try:
+            chart = section.draw(used)
+        except NotShownError as reason:
+            return Missing(section.title, str(reason))
         spec = _renumbered(dressed(chart).to_dict())
     svg = picture(spec, section.name)
     return Drawn(section.name, section.title, section.how, list(used.values()), svg, for_browser(spec))
