@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,14 +46,33 @@ TREATMENTS = [
 API = {"blocks": "PutBlock", "adaptive": "PutBlock"}
 
 
-def write(folder: Path, *, attempts: int = 20_000, replicates: int = 6, seed: int = 1) -> Path:
-    """Write a run of about so many attempts and return its directory."""
+def write(
+    folder: Path,
+    *,
+    attempts: int = 20_000,
+    replicates: int = 6,
+    seed: int = 1,
+    treatments: Sequence[Treatment] = TREATMENTS,
+    sizes: Sequence[int] = SIZES,
+    slower: float = 1.0,
+) -> Path:
+    """Write a run of about so many attempts and return its directory.
+
+    Args:
+        folder: Where to.
+        attempts: How many; each cell gets the number of files that makes for it.
+        replicates: Of each treatment and size.
+        seed: Of order and noise.
+        treatments: Which.
+        sizes: Of files.
+        slower: Factor on the time that sending takes.
+    """
     chance = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
     order = [
         (replicate, treatment, size)
         for replicate in range(replicates)
-        for treatment, size in _shuffled(chance, [(t, s) for t in TREATMENTS for s in SIZES])
+        for treatment, size in _shuffled(chance, [(t, s) for t in treatments for s in sizes])
     ]
     # As many files in every cell as it takes; large blocks of small files count once a file.
     single = sum(_requests(treatment, size) for _, treatment, size in order)
@@ -62,7 +82,7 @@ def write(folder: Path, *, attempts: int = 20_000, replicates: int = 6, seed: in
     now = BEGAN_UNIX_NS
     for number, (replicate, treatment, size) in enumerate(order):
         idle = int(chance.integers(40_000_000, 60_000_000))
-        frame = _attempts(chance, number, treatment, size, files)
+        frame = _attempts(chance, number, treatment, size, files, slower)
         wall = int(frame["ended_ns"].max()) + 2_000_000
         row = _cell(number, replicate, treatment, size, files, now + idle, wall, idle)
         cells.append(row | {"requests": len(frame), "retries": int((frame["fate"] != "ok").sum())})
@@ -83,7 +103,7 @@ def _requests(treatment: Treatment, size: int) -> int:
 
 
 def _attempts(
-    chance: np.random.Generator, cell: int, treatment: Treatment, size: int, files: int
+    chance: np.random.Generator, cell: int, treatment: Treatment, size: int, files: int, slower: float
 ) -> pd.DataFrame:
     per_file = _requests(treatment, size)
     n = per_file * files
@@ -103,7 +123,7 @@ def _attempts(
         "slot_ns": chance.integers(1_000, 60_000, n),
         "ready_ns": 20_000 + bytes_ // 4,
         "connected_ns": np.where(at < lanes, RTT_NS + 2_000_000, 3_000),
-        "sent_ns": (bytes_ / rate * noise).astype(np.int64) + 10_000,
+        "sent_ns": (bytes_ / rate * noise * slower).astype(np.int64) + 10_000,
         "first_byte_ns": (RTT_NS * chance.lognormal(0, 0.05, n)).astype(np.int64),
         "last_byte_ns": chance.integers(5_000, 80_000, n),
         "committed_ns": np.full(n, 2_000),
@@ -185,7 +205,8 @@ def _save(
         whole = "ubigint"
         queries = {
             "cells": f"select * replace (cast(size_bytes as {whole}) as size_bytes,"
-            f" chosen::varchar as chosen, cast(block_size_bytes as {whole}) as block_size_bytes, cause::varchar as cause,"
+            f" chosen::varchar as chosen, cast(block_size_bytes as {whole}) as block_size_bytes,"
+            " cause::varchar as cause,"
             f" phase_network_ns::{whole} as phase_network_ns,"
             f" phase_reassembly_ns::{whole} as phase_reassembly_ns) from cells",
             "attempts": "select * replace (cause::varchar as cause, request_id::varchar as request_id,"
@@ -225,7 +246,7 @@ def _save(
         "versions": {"haulage": "0.0", "duckdb": duckdb.__version__},
         "commit": None,
         "host": {"cpus": 2, "cpu_model": "made up", "memory_bytes": 2**34, "congestion_control": "cubic"},
-        "factors": {"size_bytes": SIZES, "treatment": [treatment.name for treatment in TREATMENTS]},
+        "factors": {"treatment": sorted(set(cells["treatment"]))},
         "replicates": replicates,
         "order": "randomised, interleaved",
         "cells_planned": len(cells),

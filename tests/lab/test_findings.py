@@ -96,7 +96,8 @@ def test_differences_are_called_only_where_they_are(tmp_path: Path) -> None:
 def test_small_blob_says_up_to_which_size_one_request_is_quicker(tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     sizes = [50_000 * 2**k for k in range(8)]
-    cells, transfers = [], {}
+    cells: list[dict[str, Any]] = []
+    transfers: dict[int, list[dict[str, Any]]] = {}
     for replicate in range(6):
         for size in sizes:
             for treatment, took in (("single-put", 0.03 + size / 2.5e6), ("blocks", 0.25 + size / 2e7)):

@@ -71,6 +71,17 @@ def test_a_busy_machine_does_not_outrank_requests_that_do_not_slow() -> None:
     assert decide(slow).cause == "connection-rate"
 
 
+def test_whole_files_alone_do_not_tell_a_long_path_from_slow_commits() -> None:
+    small = evidence({"commit": 0.9, "send": 0.1}, took_ns=205e6, answer_ns=200e6, is_of_empty_request=False)
+    assert decide(small).cause == "undetermined"
+
+
+def test_an_answer_that_takes_longer_than_the_path_is_no_latency() -> None:
+    waiting = evidence({"server wait": 0.8, "receive": 0.2}, direction="down", took_ns=100e6, answer_ns=5e6)
+    assert decide(waiting).cause != "latency"
+    assert score(waiting)["server"] == pytest.approx(0.75)
+
+
 def test_empty_slots_are_no_cause_but_are_said() -> None:
     found = decide(evidence({"idle": 0.5, "send": 0.5}, slope=-1.0, spread=2.0, judged=40))
     assert found.cause == "total-rate"

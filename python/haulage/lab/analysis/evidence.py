@@ -57,6 +57,7 @@ def gather(results: Mapping[str, Result]) -> list[Subject]:
             cpu_share_of_one_core=_number(part["cpu_share_of_one_core"].median()),
             refused_share=float(part["refused"].sum() / max(part["attempts"].sum(), 1)),
             answer_ns=_number(part["answer_ns"].min()),
+            is_of_empty_request=bool(part["is_of_empty_request"].fillna(False).all()),
             took_ns=_number(part["took_ns"].median()),
             commit_ns=_number(part["commit_ns"].median()),
             usual_bytes=_number(part["usual_bytes"].median()),

@@ -84,6 +84,8 @@ class Evidence:
         cpu_share_of_one_core: That this process took.
         refused_share: Of the requests.
         answer_ns: Quickest answer of the path.
+        is_of_empty_request: Whether that carried nothing. Where only whole files went up, even the quickest
+            answer holds a body and a commit.
         took_ns: Median time of a request that carried payload.
         commit_ns: Median answer to a block list; ``None`` without any.
         usual_bytes: Median payload of a request.
@@ -103,6 +105,7 @@ class Evidence:
     cpu_share_of_one_core: float | None = None
     refused_share: float = 0.0
     answer_ns: float | None = None
+    is_of_empty_request: bool = True
     took_ns: float | None = None
     commit_ns: float | None = None
     usual_bytes: float | None = None
@@ -175,6 +178,10 @@ def score(evidence: Evidence) -> dict[str, float]:
         trip = min(1.0, evidence.answer_ns / evidence.commit_ns)
     elif evidence.commit_ns is None:
         trip = 1.0  # PutBlob alone: what the path's quickest answer takes is no slowness of a commit
+    # Longer than the path needs is the server's time, or that of a machine that does not get to reading.
+    answered = (
+        1.0 if not evidence.answer_ns or not evidence.took_ns else evidence.answer_ns / evidence.took_ns
+    )
     moving = held.get("send", 0.0) + held.get("receive", 0.0)
     busy = 0.0 if evidence.cpu_idle_share is None else 1 - evidence.cpu_idle_share
     shared = _shared(evidence)
@@ -185,7 +192,8 @@ def score(evidence: Evidence) -> dict[str, float]:
         "connect": held.get("connect", 0.0),
         "pacing": held.get("pacing", 0.0),
         "ordering": held.get("ordering", 0.0),
-        "latency": held.get("server wait", 0.0) + commits * trip,
+        "latency": min(held.get("server wait", 0.0), answered) + commits * trip,
+        "server": max(held.get("server wait", 0.0) - answered, 0.0),
         "total-rate": moving * (0.5 if shared is None else float(shared)),
         "connection-rate": moving * (0.5 if shared is None else 1 - float(shared)),
         "cpu": max(0.0, (busy - 0.5) * 2),
@@ -204,10 +212,13 @@ def _shared(evidence: Evidence) -> bool | None:
     return False if slope >= OWN_SLOPE else None
 
 
-def _starved(evidence: Evidence) -> bool:
-    """Whether no processor was free while this process had work for one."""
+def _starved(evidence: Evidence, granted: float = 1.0) -> bool:
+    """Whether no processor was free while this process had work for one.
+
+    Who receives little of a core (``granted``) can take little of it.
+    """
     idle = 1.0 if evidence.cpu_idle_share is None else evidence.cpu_idle_share
-    return idle <= 1 - CPU_BUSY and (evidence.cpu_share_of_one_core or 0.0) >= CPU_OWN
+    return idle <= 1 - CPU_BUSY and (evidence.cpu_share_of_one_core or 0.0) >= CPU_OWN * min(1.0, 2 * granted)
 
 
 def _seen(evidence: Evidence, scores: Mapping[str, float]) -> tuple[str, list[str], str]:
@@ -217,20 +228,22 @@ def _seen(evidence: Evidence, scores: Mapping[str, float]) -> tuple[str, list[st
     for cause in ("pacing", "ordering", "connect"):
         if scores[cause] >= MAIN_SHARE:
             return cause, said, f"its share of the time in flight is at least {MAIN_SHARE:.0%}"
-    for cause in ("disk", "commit"):
-        if scores[cause] >= MAIN_SHARE:
-            return cause, said, f"its share of the time in flight is at least {MAIN_SHARE:.0%}"
-    if scores["latency"] >= ANSWER_SHARE:
-        return (
-            "latency",
-            said,
-            f"at least {ANSWER_SHARE:.0%} of the time in flight is the path's quickest answer",
-        )
     if _starved(evidence) and _shared(evidence) is not False:
         return (
             "cpu",
             said,
             f"processors busy at least {CPU_BUSY:.0%}, {CPU_OWN:.0%} of a core by this process",
+        )
+    for cause in ("disk", "commit"):
+        if scores[cause] >= MAIN_SHARE:
+            return cause, said, f"its share of the time in flight is at least {MAIN_SHARE:.0%}"
+    if scores["latency"] >= ANSWER_SHARE and not evidence.is_of_empty_request and evidence.direction == "up":
+        return "undetermined", said, "whole files alone do not tell a long path from slow commits"
+    if scores["latency"] >= ANSWER_SHARE:
+        return (
+            "latency",
+            said,
+            f"at least {ANSWER_SHARE:.0%} of the time in flight is the path's quickest answer",
         )
     if scores["total-rate"] + scores["connection-rate"] >= MAIN_SHARE:
         if evidence.ceiling_share is not None and evidence.ceiling_share >= 0.9:
@@ -282,7 +295,11 @@ def _confirmed(
 ) -> tuple[str, Status, list[str], str]:
     """Let the experiments speak: they outrank what was only seen."""
     said = _shown(effects)
-    if effects.cpu_granted is not None and effects.cpu_granted < CPU_GRANTED and _starved(evidence):
+    if (
+        effects.cpu_granted is not None
+        and effects.cpu_granted < CPU_GRANTED
+        and _starved(evidence, effects.cpu_granted)
+    ):
         return "cpu", "confirmed", said, f"a loop alone received less than {CPU_GRANTED:.0%} of a core"
     if effects.refused_again is not None and scores["throttled"] >= THROTTLED_SHARE:
         again = effects.refused_again >= evidence.refused_share / 3
@@ -294,14 +311,8 @@ def _confirmed(
         )
     if effects.memory is not None and effects.memory >= HELPS:
         return "disk", "confirmed", said, f"memory instead of the disk gives at least {HELPS} times the rate"
-    slow = _slow_commit(effects)
-    if (
-        slow
-        and scores["commit"] + scores["latency"] + (0.5 if evidence.direction == "up" else 0) >= MAIN_SHARE
-    ):
-        dominates = seen in ("commit", "latency", "undetermined") or scores["commit"] >= MAIN_SHARE / 2
-        if dominates:
-            return "commit", "confirmed", said, f"a write takes {SLOW_COMMIT} empty answers or more"
+    if _slow_commit(evidence, effects, scores):
+        return "commit", "confirmed", said, f"a small write takes {SLOW_COMMIT} empty answers or more"
     by_rule = _by_connections_and_blocks(effects)
     if by_rule is not None:
         return by_rule[0], "confirmed", said, by_rule[1]
@@ -312,10 +323,14 @@ def _confirmed(
     return "undetermined", "undetermined", said, "the experiments contradict what was seen, or say too little"
 
 
-def _slow_commit(effects: Effects) -> bool:
-    if effects.commit_ns is None or effects.answer_ns is None:
+def _slow_commit(evidence: Evidence, effects: Effects, scores: Mapping[str, float]) -> bool:
+    """Whether commits are slow by themselves, and this transfer made enough of them to suffer."""
+    if effects.commit_ns is None or effects.answer_ns is None or not evidence.took_ns:
         return False
-    return effects.commit_ns >= SLOW_COMMIT * effects.answer_ns
+    if effects.commit_ns < SLOW_COMMIT * effects.answer_ns:
+        return False
+    of_a_request = (effects.commit_ns - effects.answer_ns) / evidence.took_ns
+    return scores["commit"] >= MAIN_SHARE or (evidence.commits_share >= 0.3 and of_a_request >= MAIN_SHARE)
 
 
 def _by_connections_and_blocks(effects: Effects) -> tuple[str, str] | None:

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.report.charts.base import TIMES, size_label
+from haulage.lab.report.charts.base import TIMES, frame_of, size_label
 from haulage.lab.report.lanes_picture import picture
 from haulage.lab.report.palette import CATEGORIES, PHASES, themed
 from haulage.lab.report.section import Drawn, script_safe
@@ -52,7 +52,7 @@ class Cell:
 def draw(result: Result, in_order: Result) -> Drawn:
     """Return the section of the lanes."""
     frame = result.frame.sort_values(["lane", "began_ns", "ended_ns"], kind="stable").reset_index(drop=True)
-    cells = _cells(frame, in_order.frame)
+    cells = _cells(frame, frame_of(in_order))
     shown = max(cells, key=lambda cell: cell.weight)
     svg = picture(frame, shown.number, shown.began_ns, shown.ended_ns, f"Cell {shown.label}")
     packed = script_safe(json.dumps(_pack(frame, cells, shown), separators=(",", ":"), ensure_ascii=False))

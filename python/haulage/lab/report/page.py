@@ -121,7 +121,7 @@ def _render(directory: Path, manifest: dict[str, Any], analysis: Analysis) -> st
         colours=COLOURS,
         css=Markup(_text("page.css")),
         page_js=Markup(_text("page.js")),
-        lanes_js=Markup(_text("lanes.js")) if any(chart.lanes for chart in charts) else "",
+        lanes_js=_lanes_script() if any(chart.lanes for chart in charts) else "",
         vega=Markup(_vega()) if any(chart.spec for chart in charts) else "",
     )
 
@@ -139,6 +139,11 @@ def _vega() -> str:
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     # In a block, so that its hundreds of names do not become those of the page.
     return "{" + bundle.replace("</script", "<\\/script") + "}"
+
+
+def _lanes_script() -> Markup:
+    parts = "\n".join(_text(name) for name in ("lanes_picture.js", "lanes.js"))
+    return Markup('"use strict";\n(() => {\n' + parts + "})();")
 
 
 def _environment() -> jinja2.Environment:

@@ -73,26 +73,41 @@ def draw(section: Section, analysis: Analysis) -> Drawn | Missing:
         if name not in there:
             return Missing(section.title, section.applies or f"the query {name} does not apply to this run")
         if there[name].frame.empty:
-            return Missing(section.title, f"the query {name} found no rows")
+            return Missing(section.title, section.applies or f"the query {name} found no rows")
     used = {name: there[name] for name in (*section.needs, *section.may) if name in there}
-    try:
-        # The tests have the charts checked against Altair's schema; here it would cost more than drawing.
-        with schemapi.debug_mode(False):
-            chart = section.draw(used)
-    except NotShownError as reason:
-        return Missing(section.title, str(reason))
-    # Ours are small enough by construction; Altair's own limit is meant for charts that nobody counted.
+    # The tests have the charts checked against Altair's schema; here it would cost more than drawing. Its limit
+    # of rows is meant for charts that nobody counted.
     with alt.data_transformers.enable("default", max_rows=None), schemapi.debug_mode(False):
-        spec = dressed(chart).to_dict()
+        try:
+            chart = section.draw(used)
+        except NotShownError as reason:
+            return Missing(section.title, str(reason))
+        spec = _renumbered(dressed(chart).to_dict())
     svg = picture(spec, section.name)
     return Drawn(section.name, section.title, section.how, list(used.values()), svg, for_browser(spec))
+
+
+def _renumbered(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the specification with views counted from 1: Altair counts all that were ever made."""
+    text = json.dumps(spec)
+    found = dict.fromkeys(re.findall(r"\bview_\d+\b", text))
+    names = {old: f"view_{number}" for number, old in enumerate(found, 1)}
+    counted: dict[str, Any] = json.loads(re.sub(r"\bview_\d+\b", lambda match: names[match[0]], text))
+    return counted
 
 
 def picture(spec: dict[str, Any], name: str) -> str:
     """Return a chart as SVG that can stand in a page beside others and follows its colours."""
     svg = vl_convert.vegalite_to_svg(spec)
-    # Every SVG counts its clip paths and gradients from 0; in one page they would be taken for each other.
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    # Every SVG counts its clip paths from 0, and gradients go on from those before: in one page they would be
+    # taken for each other.
+    found = re.findall(r'\bid="([^"]+)"', svg)
+    names = {old: f"{name}-{number}" for number, old in enumerate(dict.fromkeys(found), 1)}
+    svg = re.sub(
+        r'(\bid="|url\(#|href="#)([^")]+)',
+        lambda match: match[1] + names.get(match[2], match[2]),
+        svg,
+    )
     return themed(re.sub(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', _sized, svg, count=1))
 
 

@@ -27,7 +27,8 @@ least_of as (
 select cell, treatment, direction, size_bytes, n, empty_requests,
        coalesce(get_ns, empty_ns, any_ns) as cell_answer_ns,
        case when direction = 'up' then coalesce(min(empty_ns) over path, min(any_ns) over path)
-           else coalesce(min(get_ns) over path, min(any_ns) over path) end as answer_ns
+           else coalesce(min(get_ns) over path, min(any_ns) over path) end as answer_ns,
+       direction = 'down' or sum(empty_requests) over path > 0 as is_of_empty_request
 from least_of
 window path as (partition by direction, node)
 order by cell

@@ -71,8 +71,10 @@ inputs as (
     where recorded and not warmup
 )
 select i.*, r.attempts, r.refused, r.refused / r.attempts as refused_share, r.connections, r.commits, r.commit_ns,
-       f.judged, f.slope, f.spread, f.request_bits_per_second, f.in_flight, f.took_ns, f.usual_bytes, f.answer_ns
+       f.judged, f.slope, f.spread, f.request_bits_per_second, f.in_flight, f.took_ns, f.usual_bytes, f.answer_ns,
+       w.is_of_empty_request
 from inputs i
 join refused r using (cell)
 left join fitted f using (cell)
-order by cell
+left join answers w on w.cell = i.cell
+order by i.cell

@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 
 import altair as alt
 import pandas as pd
-from pandas.api.types import is_extension_array_dtype, is_numeric_dtype
+from pandas.api.types import infer_dtype, is_extension_array_dtype, is_numeric_dtype
 
 from haulage.lab.analysis.model import Result
 from haulage.lab.report.palette import CATEGORIES, LIGHT, steps
-from haulage.lab.units import format_size
 
 #: A chart, or several in one picture. Altair leaves much of what builds one untyped.
 Chart: TypeAlias = Any
@@ -25,6 +24,22 @@ HEIGHT = 300
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 #: The largest number of rows that goes into a chart; a browser draws that many marks in about a second.
 MOST_MARKS = 5000
+
+#: Rows of a frame that Altair takes where nobody said otherwise. Ours are counted, so they may be more.
+ALTAIRS_LIMIT = 5000
+#: Columns that hold text, also where they hold nothing.
+TEXTS = ("node", "cause", "note", "chosen", "object", "api")
+_NUMBERS = ("empty", "floating", "integer", "mixed-integer-float")
+
+#: Largest first; of two that fit the binary one, because decimal numbers seldom fit it by chance.
+_SIZE_UNITS = (
+    ("GiB", 2**30),
+    ("GB", 1e9),
+    ("MiB", 2**20),
+    ("MB", 1e6),
+    ("KiB", 2**10),
+    ("KB", 1e3),
+)
 
 _SCALES = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -39,12 +54,14 @@ class NotShownError(Exception):
 def frame_of(rows: Result | pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a result, or the frame itself, with plain numbers: what is missing is ``nan``."""
     frame = rows.frame if isinstance(rows, Result) else rows
+    # Whole numbers with gaps come in a type of pandas' own, columns of numbers without any value as objects.
     nullable = [
         name
         for name, kind in frame.dtypes.items()
-        if is_extension_array_dtype(kind) and is_numeric_dtype(kind)
+        if (is_extension_array_dtype(kind) and is_numeric_dtype(kind))
+        or (kind == "object" and name not in TEXTS and infer_dtype(frame[name], skipna=True) in _NUMBERS)
     ]
-    return frame.astype(dict.fromkeys(nullable, "float64"))
+    return frame.assign(**{str(name): frame[name].astype("Float64").astype("float64") for name in nullable})
 
 
 def scale_of(values: Iterable[float], unit: str) -> tuple[float, str]:
@@ -64,8 +81,12 @@ def scale_of(values: Iterable[float], unit: str) -> tuple[float, str]:
 
 def data(frame: pd.DataFrame) -> Chart:
     """Begin a chart over rows; what is missing becomes null."""
-    # As a frame, not as values: Altair copies values with every layer, and frames only by name.
-    return alt.Chart(frame.reset_index(drop=True))
+    limit = alt.data_transformers.options.get("max_rows", ALTAIRS_LIMIT)
+    if limit is None or len(frame) <= limit:
+        # As a frame, not as values: Altair copies values with every layer, and frames only by name.
+        return alt.Chart(frame.reset_index(drop=True))
+    rows = json.loads(frame.to_json(orient="records", double_precision=12))
+    return alt.Chart(alt.Data(values=rows))  # type: ignore[no-untyped-call]  # Altair leaves it untyped
 
 
 def sizes(column: str, levels: Iterable[float], title: str, **more: Any) -> alt.X:
@@ -83,12 +104,14 @@ def sizes(column: str, levels: Iterable[float], title: str, **more: Any) -> alt.
 def size_label(size_bytes: float) -> str:
     """Return a size as it was meant, with its unit: ``1 MiB``, ``25 MB``.
 
-    >>> size_label(1048576), size_label(25_000_000), size_label(32000)
-    ('1 MiB', '25 MB', '32 KB')
+    >>> size_label(1048576), size_label(25_000_000), size_label(92500)
+    ('1 MiB', '25 MB', '92.5 KB')
     """
-    text = format_size(size_bytes)
-    unit = text.lstrip("0123456789.")
-    return f"{text.removesuffix(unit)} {unit}"
+    for unit, scale in _SIZE_UNITS:
+        share = size_bytes / scale
+        if share >= 1 and share == round(share, 1):
+            return f"{share:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{size_bytes:,.0f} B"
 
 
 def size_words(size_bytes: float) -> str:
@@ -208,10 +231,10 @@ def cases(frame: pd.DataFrame) -> list[str]:
 
 
 def log_ticks(values: Iterable[float], unit: str = "") -> alt.Axis:
-    """Return a logarithmic axis with at most eight round ticks, one beyond each end.
+    """Return a logarithmic axis with at most eight round ticks.
 
     >>> log_ticks([1.2, 400.0]).values
-    [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]
+    [1.0, 3.0, 10.0, 30.0, 100.0, 300.0]
     """
     found = [float(value) for value in values if value > 0]
     low, high = (min(found), max(found)) if found else (1.0, 10.0)

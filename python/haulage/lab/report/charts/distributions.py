@@ -105,9 +105,7 @@ def _smooth(
     ]
     rug = pd.concat(few).rename(columns={"rate_bits_per_second": "rate"})
     rug["rate"] /= divisor
-    shown = pd.concat(
-        [limited(curve, CORNERS) for _, curve in curves.groupby(["treatment", "group"], sort=False)]
-    )
+    shown = pd.concat([_cornered(curve) for _, curve in curves.groupby(["treatment", "group"], sort=False)])
     shown = shown.assign(rate=shown["rate_bits_per_second"] / divisor)
     # Rates that hardly vary would flatten all other curves.
     peaks = shown.groupby(["treatment", "group"])["density_per_decade"].transform("max")
@@ -146,6 +144,14 @@ def _smooth(
     )
 
 
+def _cornered(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return a curve with all its points where it is high, and few where it is flat."""
+    height = curve["density_per_decade"]
+    low = height < 0.01 * height.max()
+    flat = limited(curve[low], CORNERS // 4).index
+    return limited(curve[~low | curve.index.isin(flat)], 2 * CORNERS)
+
+
 def paired_differences(comparisons: Result | pd.DataFrame) -> Chart:
     """Draw each treatment against the baseline, with its interval and the A/A band.
 
@@ -172,7 +178,7 @@ def paired_differences(comparisons: Result | pd.DataFrame) -> Chart:
         axis=log_ticks(ends, TIMES),
     )
     row = alt.Y(
-        "treatment:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=180)
+        "treatment:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=230)
     )
     says = {"different": LIGHT["blue"], "equivalent": LIGHT["green"], "undecided": LIGHT["grey"]}
     colour = alt.Color(

@@ -36,14 +36,12 @@ def heat_map(rows: Result | pd.DataFrame) -> Chart:
     ).reset_index()
     divisor, unit = scale_of(shown["rate"], "bit/s")
     shown["rate"] /= divisor
-    several = shown["direction"].nunique() > 1
-    shown["row"] = [
-        " · ".join(str(row[key]) for key in rows_of if key != "direction" or several)
-        for row in shown.to_dict("records")
-    ]
-    order = sorted(
-        shown["row"].unique(),
-        key=lambda row: [names.index(name) if name in names else 0 for name in row.split(" · ")],
+    # Where the treatment's name says it all, it stands alone.
+    keys = ["treatment"] if len(shown) == len(shown.groupby(["treatment", "part"])) else rows_of
+    shown["row"] = [" · ".join(str(row[key]) for key in keys) for row in shown.to_dict("records")]
+    rank = {name: place for place, name in enumerate(names)}
+    order = list(
+        shown.assign(rank=shown["treatment"].map(rank)).sort_values([*rows_of[:-1], "rank"])["row"].unique()
     )
     shown["until"] = shown["part"] + 1
     size = frame["size_bytes"].max()

@@ -47,21 +47,27 @@ def ledger(rows: Result | pd.DataFrame) -> Chart:
         f"{direction}, {size_label(size) if size > 0 else 'mixed sizes'}"
         for direction, size in zip(frame["direction"], frame["size_bytes"].fillna(0), strict=True)
     ]
-    # The largest files are where the link, and not the way to it, can be the limit.
-    heaviest = frame.sort_values(["size_bytes", "lanes_by_wall_ns"]).iloc[-1]
+    frame["one"] = frame["treatment"] + " · " + frame["group"]
     names = treatments(frame)
-    adaptive = [name for name in names if name.startswith("adaptive")]
+    # The largest files are where the link, and not the way to it, can be the limit.
+    frame = frame.sort_values("size_bytes", kind="stable")
+    largest = frame[frame["group"] == frame["group"].iloc[-1]]
+    adaptive = largest[largest["treatment"].str.startswith("adaptive")]
     shown = alt.param(
         name="shown",
-        value=heaviest["group"],
-        bind=alt.binding_select(options=list(dict.fromkeys(frame["group"])), name="direction and size "),
+        value=largest["group"].iloc[-1],
+        bind=alt.binding_select(options=list(dict.fromkeys(frame["group"])), name="bars: "),
     )
+    ordered = frame.assign(rank=[names.index(name) for name in frame["treatment"]])
     chosen = alt.param(
         name="chosen",
-        value=adaptive[0] if adaptive else heaviest["treatment"],
-        bind=alt.binding_select(options=names, name="treatment "),
+        value=(largest if adaptive.empty else adaptive)["one"].iloc[0],
+        bind=alt.binding_select(
+            options=list(dict.fromkeys(ordered.sort_values(["rank", "size_bytes"])["one"])),
+            name="part by part: ",
+        ),
     )
-    frame = frame[["group", "treatment", "category", "share", "spent_ns"]]
+    frame = frame[["group", "treatment", "one", "category", "share", "spent_ns"]]
     parts = []
     for _, group in frame.groupby(["group", "treatment"], sort=False):
         until = group["share"].cumsum()
@@ -70,7 +76,8 @@ def ledger(rows: Result | pd.DataFrame) -> Chart:
             for share, spent in zip(group["share"], group["spent_ns"], strict=True)
         ]
         parts.append(group.assign(begin=until - group["share"], until=until, words=words))
-    base = data(pd.concat(parts)).transform_filter("datum.group == shown")
+    base = data(pd.concat(parts))
+    at_once = largest["treatment"].nunique()
     colour = alt.Color(
         "category:N",
         scale=alt.Scale(domain=list(CATEGORY), range=[LIGHT[name] for name in CATEGORY.values()]),
@@ -83,14 +90,16 @@ def ledger(rows: Result | pd.DataFrame) -> Chart:
         alt.Tooltip("words:N", title="in lanes"),
     ]
     return (
-        alt.vconcat(_waterfall(base, colour, tooltip), _bars(base, colour, tooltip, names), spacing=24)
+        alt.vconcat(
+            _waterfall(base, colour, tooltip), _bars(base, colour, tooltip, names, at_once), spacing=24
+        )
         .add_params(shown, chosen)
         .resolve_scale(x="independent")
     )
 
 
 def _waterfall(base: Chart, colour: alt.Color, tooltip: list[alt.Tooltip]) -> Chart:
-    one = base.transform_filter("datum.treatment == chosen").encode(
+    one = base.transform_filter("datum.one == chosen").encode(
         y=alt.Y("category:N", sort=list(CATEGORY), title=None, axis=alt.Axis(ticks=False, domain=False))
     )
     share = alt.X(
@@ -110,9 +119,12 @@ def _waterfall(base: Chart, colour: alt.Color, tooltip: list[alt.Tooltip]) -> Ch
     )
 
 
-def _bars(base: Chart, colour: alt.Color, tooltip: list[alt.Tooltip], names: list[str]) -> Chart:
+def _bars(
+    base: Chart, colour: alt.Color, tooltip: list[alt.Tooltip], names: list[str], at_once: int
+) -> Chart:
     return (
-        base.transform_calculate(place=f"indexof({list(CATEGORY)}, datum.category)")
+        base.transform_filter("datum.group == shown")
+        .transform_calculate(place=f"indexof({list(CATEGORY)}, datum.category)")
         .mark_bar(height={"band": 0.74})
         .encode(
             y=alt.Y(
@@ -132,5 +144,5 @@ def _bars(base: Chart, colour: alt.Color, tooltip: list[alt.Tooltip], names: lis
             color=colour,
             tooltip=tooltip,
         )
-        .properties(width=WIDTH - 110, height=24 * max(2, len(names)), title=heading("All treatments"))
+        .properties(width=WIDTH - 110, height=24 * max(2, at_once), title=heading("All treatments"))
     )

@@ -152,15 +152,8 @@ def transfers(rates: Result | pd.DataFrame, changes: Result | pd.DataFrame) -> C
         )
     )
     layers = [points]
-    # A step of one replicate has its place in that replicate's own series.
-    whole = stepped[stepped["replicate"] < 0] if "replicate" in stepped else stepped
-    if len(whole):
-        marks = whole.assign(
-            label=[f"step: {TIMES} {factor:.3g}" for factor in whole["factor"]],
-            place=whole["transfer"],
-            low=whole["earliest"] - 0.5,
-            high=whole["latest"] + 0.5,
-        )[["series", "place", "low", "high", "label"]]
+    if len(stepped):
+        marks = _steps(stepped, frame)
         base = data(marks).transform_filter("datum.series == series")
         layers += [
             base.mark_rect(color=LIGHT["red"], opacity=0.15).encode(x=alt.X("low:Q"), x2="high:Q"),
@@ -181,3 +174,24 @@ def transfers(rates: Result | pd.DataFrame, changes: Result | pd.DataFrame) -> C
         .encode(x=alt.value(0), y=alt.value(-10), text="says:N")
     )
     return alt.layer(*layers, words).add_params(choice).properties(width=WIDTH - 60, height=260)
+
+
+def _steps(stepped: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return each step at its place among all transfers of its treatment.
+
+    A step counts the transfers of its own replicate, or of all where its replicate is below zero.
+    """
+    marks = []
+    for step in stepped.to_dict("records"):
+        own = frame[frame["series"] == step["series"]]
+        if step["replicate"] >= 0:
+            own = own[own["replicate"] == step["replicate"]]
+        places = own["place"].sort_values().to_numpy()
+        place, first, last = (
+            float(places[min(int(step[key]), len(places) - 1)]) for key in ("transfer", "earliest", "latest")
+        )
+        label = f"step: {TIMES} {step['factor']:.3g}"
+        marks.append(
+            {"series": step["series"], "place": place, "low": first - 0.5, "high": last + 0.5, "label": label}
+        )
+    return pd.DataFrame(marks)

@@ -189,6 +189,7 @@ def crossover(latency: Result | pd.DataFrame, crossovers: Result | pd.DataFrame 
 
 def _crossings(frame: pd.DataFrame, shown: pd.DataFrame, direction: str, x: alt.X) -> list[Chart]:
     """Mark the sizes at which the quickest way changes; other pairs are in the rows only."""
+    shown = shown[~shown["treatment"].str.endswith("-again")]
     quickest = shown.loc[shown.groupby("size_bytes")["took"].idxmin()].sort_values("size_bytes")["treatment"]
     order = [name for name, before in zip(quickest, [None, *quickest], strict=False) if name != before]
     pairs = set(itertools.pairwise(order))

@@ -27,7 +27,7 @@ from haulage.lab.report.charts.base import (
     step_colours,
     treatments,
 )
-from haulage.lab.report.palette import LIGHT
+from haulage.lab.report.palette import LIGHT, steps
 
 #: What identifies a treatment at a size in both tables.
 SAME = ["direction", "size_bytes", "treatment"]
@@ -45,36 +45,59 @@ def block_sweep(
             duration_saved_share.
         comparisons: Brings the intervals: direction, size_bytes, treatment, low, high.
         block_sizes: Brings the flat region: direction, size_bytes, flat_low_bytes, flat_high_bytes.
+
+    Raises:
+        NotShownError: No cell holds files of one size.
     """
     frame = _with_bounds(frame_of(improvement), comparisons)
+    frame = frame[frame["size_bytes"] > 0]
+    if frame.empty:
+        raise NotShownError("the files of each cell are of mixed sizes")
     direction = frame["direction"].iloc[0]
-    frame = frame[frame["direction"] == direction]
-    levels = sorted(frame["block_size_bytes"].dropna().unique())
-    others = treatments(frame[frame["block_size_bytes"].isna()])
+    frame = frame[frame["direction"] == direction].copy()
+    levels = _one_family(frame)
+    others = treatments(frame[~frame["in_family"]])
     names = [*map(size_label, levels), *others]
     frame["line"] = [
-        size_label(size) if size == size else treatment
-        for size, treatment in zip(frame["block_size_bytes"], frame["treatment"], strict=True)
+        size_label(size) if inside else treatment
+        for size, inside, treatment in zip(
+            frame["block_size_bytes"], frame["in_family"], frame["treatment"], strict=True
+        )
     ]
     frame["file"] = [size_label(size) for size in frame["size_bytes"]]
     colours = [
-        *step_colours(names[: len(levels)])["scale"].range,
-        *([LIGHT["ink"], LIGHT["grey"]] * len(others)),
+        *steps(len(levels)),
+        *([LIGHT[name] for name in ("ink", "grey", "pink", "brown")] * len(others)),
     ]
     colour = alt.Color(
         "line:N",
         scale=alt.Scale(domain=names, range=colours[: len(names)]),
         legend=alt.Legend(
-            title="block size", orient="right", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1
+            title="block size" if levels else None,
+            orient="right",
+            symbolType="stroke",
+            symbolStrokeWidth=3,
+            symbolOpacity=1,
         ),
     )
     parts = [_by_file(frame, colour)]
     if len(levels) > 1:
-        parts.append(
-            _by_block(frame[frame["block_size_bytes"].notna()].copy(), levels, block_sizes, direction)
-        )
+        parts.append(_by_block(frame[frame["in_family"]].copy(), levels, block_sizes, direction))
     parts.append(_saved(frame, colour))
     return alt.vconcat(*parts, spacing=30).resolve_scale(color="independent")
+
+
+def _one_family(frame: pd.DataFrame) -> list[float]:
+    """Mark the treatments that differ in their block size only, and return their block sizes."""
+    blocks = frame[frame["block_size_bytes"].notna()]
+    families = blocks.groupby(["method", "concurrency"], dropna=False)["block_size_bytes"].nunique()
+    frame["in_family"] = False
+    if families.empty or families.max() < 2:
+        return []
+    method, concurrency = families.idxmax()
+    inside = (frame["method"] == method) & (frame["concurrency"] == concurrency)
+    frame["in_family"] = inside & frame["block_size_bytes"].notna()
+    return sorted(float(size) for size in frame.loc[frame["in_family"], "block_size_bytes"].unique())
 
 
 def _with_bounds(frame: pd.DataFrame, comparisons: Result | pd.DataFrame | None) -> pd.DataFrame:

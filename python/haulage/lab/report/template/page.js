@@ -9,7 +9,7 @@ function tabs(section) {
   const list = document.createElement("div");
   list.className = "tabs";
   list.setAttribute("role", "tablist");
-  list.setAttribute("aria-label", section.querySelector("h2").textContent);
+  list.setAttribute("aria-label", (section.querySelector("h2") ?? section.parentElement.querySelector("summary")).textContent);
   const buttons = panels.map((panel) => {
     const button = document.createElement("button");
     button.type = "button";

@@ -1,0 +1,75 @@
+"""Two runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from haulage.errors import NotFoundError, UsageError
+from haulage.lab.report import compare
+from lab import synthetic
+from lab.reports import SIZES, TREATMENTS, make_run
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("compare") / "first", attempts=1)
+
+
+def test_a_run_equals_itself(first: Path) -> None:
+    found = compare(first, first)
+    assert len(found.pairs) == len(TREATMENTS) * len(SIZES)
+    assert {pair.says for pair in found.pairs} == {"equal"}
+    assert all(pair.ratio == 1 and pair.n == 6 for pair in found.pairs)
+    assert found.differences == []
+
+
+def test_a_slower_link_is_slower_and_its_twin_faster(first: Path, tmp_path: Path) -> None:
+    second = make_run(tmp_path / "second", attempts=1, slower=2.0, seed=2)
+    large = [pair for pair in compare(first, second).pairs if pair.size_bytes == SIZES[-1]]
+    assert {pair.says for pair in large} == {"slower"}
+    for pair in large:
+        assert pair.low is not None
+        assert pair.high is not None
+        assert 0.4 < pair.low <= pair.ratio <= pair.high < 0.75
+    back = {(pair.treatment, pair.size_bytes): pair for pair in compare(second, first).pairs}
+    for pair in large:
+        twin = back[pair.treatment, pair.size_bytes]
+        assert twin.says == "faster"
+        assert twin.ratio == pytest.approx(1 / pair.ratio)
+
+
+def test_few_replicates_tell_nothing(first: Path, tmp_path: Path) -> None:
+    second = make_run(tmp_path / "second", attempts=1, replicates=3, slower=2.0)
+    found = compare(first, second)
+    assert {pair.says for pair in found.pairs} == {"undetermined"}
+    assert all(pair.n == 3 and pair.low is None and "n too small" in pair.note for pair in found.pairs)
+
+
+def test_what_only_one_has_is_named(first: Path, tmp_path: Path) -> None:
+    fewer = [treatment for treatment in TREATMENTS if treatment.name != "adaptive"]
+    second = make_run(tmp_path / "second", attempts=1, treatments=fewer, sizes=SIZES[:2])
+    found = compare(first, second)
+    assert "adaptive" in " ".join(found.only_a)
+    assert "16 MiB" in " ".join(found.only_a)
+    assert found.only_b == []
+
+
+def test_the_table_is_for_people_and_the_frame_for_programs(first: Path, tmp_path: Path) -> None:
+    second = make_run(tmp_path / "second", attempts=1, seed=5)
+    found = compare(first, second)
+    text = str(found)
+    assert text.splitlines()[0].split()[:4] == ["treatment", "files", "first", "second"]
+    assert "Not alike: seed: 1 and 5." in text
+    assert f"{len(found.pairs)} pairs: " in text
+    assert list(found.frame["says"]) == [pair.says for pair in found.pairs]
+
+
+def test_runs_with_nothing_in_common_cannot_be_compared(first: Path, tmp_path: Path) -> None:
+    other = [treatment for treatment in synthetic.TREATMENTS if treatment.name == "whole-files x32"]
+    second = make_run(tmp_path / "second", attempts=100, treatments=other)
+    with pytest.raises(UsageError, match="in common"):
+        compare(first, second)
+    with pytest.raises(NotFoundError):
+        compare(first, tmp_path / "nowhere")
