@@ -94,7 +94,7 @@ mod tests {
                 "round trip    0.62 ms",
                 "time           1 h 23 m  at 100 Mbit/s",
                 "               8 m 18 s  at 1 Gbit/s",
-                "problem: plan a\\tb: the name holds a tab",
+                "problem: plan a\\tb: the name holds a tab (hint: haul --help shows examples)",
             ]
         );
     }

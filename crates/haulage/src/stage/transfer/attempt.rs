@@ -95,7 +95,7 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
         ..get_options(meta)
     };
     let got = source.store.get(&source.key, &options, trace).await?;
-    same_size(source, meta.size, got.meta.size)?;
+    same_size(source, meta, &got.meta)?;
     let stated = got.crc64.or(got.meta.crc64);
     let range_checked = got.crc64.is_some();
     if destination.store.capabilities().streams {
@@ -150,7 +150,7 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
         return Ok(Done::Block { id, range_checked: vouched, resumed: true });
     }
     let got = source.store.get(&source.key, &range_options(source, meta, range), trace).await?;
-    same_size(source, meta.size, got.meta.size)?;
+    same_size(source, meta, &got.meta)?;
     let (stated, range_checked) = (got.crc64, got.crc64.is_some());
     let writer = writer(task)?;
     let streams = destination.store.capabilities().streams;
@@ -310,12 +310,17 @@ fn writer(task: &Task) -> Result<&Arc<dyn BlockWriter>> {
     })
 }
 
-fn same_size(source: &Place, planned: u64, found: u64) -> Result<()> {
-    if planned == found {
+fn same_size(source: &Place, planned: &ObjectMeta, found: &ObjectMeta) -> Result<()> {
+    if planned.size == found.size {
         return Ok(());
     }
-    let cause = format!("it had {planned} bytes when listed and has {found} now");
-    Err(Error::new(ErrorKind::SourceChanged, "read", &*source.name(), cause))
+    let cause = format!("it had {} bytes when listed and has {} now", planned.size, found.size);
+    let error = |kind| Error::new(kind, "read", &*source.name(), cause);
+    // The same version has the same size: then it is the answer that is wrong.
+    if !planned.etag.is_empty() && planned.etag == found.etag {
+        return Err(error(ErrorKind::Integrity).retry(Retry::Backoff));
+    }
+    Err(error(ErrorKind::SourceChanged))
 }
 
 /// All bytes in one piece, as many as announced, and their CRC64.

@@ -12,7 +12,7 @@ use super::meta::{self, BODY_CRC64, text};
 use super::service::set;
 use super::{AzureStore, RANGE_CHECKSUM_MAX};
 use crate::checksum::{Crc64, Md5};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{
     Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
 };
@@ -79,8 +79,14 @@ pub(super) async fn get(
     let len = text(&head.headers, &CONTENT_LENGTH).and_then(|text| text.parse().ok());
     let len: u64 =
         len.ok_or_else(|| asked.error(ErrorKind::Service, "the answer does not say its length"))?;
-    if options.range.is_some_and(|range| range.len != len) {
-        return Err(asked.error(ErrorKind::SourceChanged, "the blob is shorter than it was when listed"));
+    if let Some(range) = options.range.filter(|range| range.len != len) {
+        // The same blob has the same bytes: then it is the answer that is wrong.
+        let unchanged = options.if_match.as_ref().is_some_and(|etag| *etag == meta.etag);
+        let cause = format!("{len} bytes came, where {} were asked for", range.len);
+        return Err(match unchanged {
+            true => asked.error(ErrorKind::Integrity, cause).retry(Retry::Backoff),
+            false => asked.error(ErrorKind::SourceChanged, "the blob is shorter than it was when listed"),
+        });
     }
     Ok(GetResult {
         meta,
