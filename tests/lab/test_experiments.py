@@ -10,11 +10,12 @@ import pytest
 
 from haulage.errors import ServiceError
 from haulage.lab.analysis import analyse, calibration, truth
-from haulage.lab.analysis.confirm import experiment, loop_share, save, sized
+from haulage.lab.analysis.causes import Effects, Evidence
+from haulage.lab.analysis.confirm import experiment, loop_share, save, settle, sized
 from haulage.lab.analysis.injected import INJECTED, case, compile_shim, stage
 from haulage.lab.analysis.single import evidence_of, write_single
 from haulage.lab.analysis.trial import Observation, Setting, Site
-from haulage.lab.analysis.verdict import Effects, Evidence, decide
+from haulage.lab.analysis.verdict import decide
 from haulage.lab.target import Endpoint, start_emulator
 
 KIB, MIB = 2**10, 2**20
@@ -57,6 +58,7 @@ MODELS: dict[str, Callable[[Setting], float]] = {
     "server": lambda s: 8 * (s.block_bytes or 1) / 0.01,
     "disk": lambda s: 1e9 if s.memory else 1e8,
 }
+ON_DISK = {"disk": 0.5, "send": 0.5}
 LOOKED_INTO = Evidence(
     "a trial", {"send": 1.0}, lanes=8, rate_bits_per_second=1e8, took_ns=1e8, usual_bytes=256 * KIB
 )
@@ -65,10 +67,28 @@ LOOKED_INTO = Evidence(
 @pytest.mark.parametrize("cause", MODELS)
 def test_each_path_is_named_by_what_its_experiments_give(cause: str) -> None:
     path = Model(MODELS[cause])
-    effects = replace(experiment(LOOKED_INTO, path), cpu_granted=1.0)
-    found = decide(LOOKED_INTO, effects)
+    looked_into = replace(LOOKED_INTO, shares=ON_DISK) if cause == "disk" else LOOKED_INTO
+    effects = replace(experiment(looked_into, path), cpu_granted=1.0)
+    found = decide(looked_into, effects)
     assert (found.cause, found.status) == (cause, "confirmed")
     assert len(path.asked) <= 8
+
+
+def test_one_pause_of_the_machine_decides_nothing() -> None:
+    rates = iter([1e8, 1e8, 1e7, 1e8, 1e8, 1e8, 1e8])
+    effects = replace(experiment(LOOKED_INTO, Model(lambda _: next(rates))), cpu_granted=1.0)
+    assert (effects.connections, effects.blocks, effects.memory) == (1.0, 1.0, 1.0)
+    assert decide(LOOKED_INTO, effects).cause == "total-rate"
+
+
+def test_what_a_first_round_leaves_open_gets_a_second() -> None:
+    # Twice the connections give 1.3 times the rate at first, and twice later.
+    rounds = iter([1.3, 2.2])
+    path = Model(lambda s: 1e8 * (next(rounds) if s.connections == 16 else 1.0))
+    found, effects = settle(LOOKED_INTO, path)
+    assert effects.connections == pytest.approx((1.3 * 2.2) ** 0.5)
+    assert found.cause in ("connection-rate", "cpu")
+    assert len(path.asked) == 14
 
 
 def test_an_experiment_changes_one_thing() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from haulage.lab.analysis.causes import CAUSES, Effects, Evidence
 from haulage.lab.analysis.ledger import CATEGORIES
-from haulage.lab.analysis.verdict import CAUSES, Effects, Evidence, decide, score
+from haulage.lab.analysis.verdict import decide, score
 
 QUIET: dict[str, Any] = {"cpu_granted": 1.0}
 

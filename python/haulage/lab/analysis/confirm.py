@@ -14,23 +14,31 @@ again, slower        the same again; at half the rate       refusals that come a
 loop                 a loop alone, no transfer              processors that somebody else has
 ===================  =====================================  ==============================================
 
-Every one is compared with a transfer of the same settings made just before it, so that a path that
-changes meanwhile does as little harm as can be.
+Transfers with nothing changed are made between them, and each is compared with the median of those. What
+is undetermined after one round gets a second.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
+from haulage.lab.analysis.causes import Effects, Evidence
 from haulage.lab.analysis.model import Verdict
 from haulage.lab.analysis.trial import Observation, Route, Setting
-from haulage.lab.analysis.verdict import THROTTLED_SHARE, Effects, Evidence, decide, score
+from haulage.lab.analysis.verdict import (
+    CPU_GRANTED,
+    THROTTLED_SHARE,
+    decide,
+    score,
+    starved,
+)
 
 #: A short transfer: long enough for some rounds of requests, short enough to make six of them.
 SECONDS = 0.7
@@ -72,56 +80,80 @@ def confirm(evidence: Evidence, route: Route, *, seed: int = 1) -> Verdict:
         route: The path that it took.
         seed: Of the bytes that are moved.
     """
-    return decide(evidence, experiment(evidence, route, seed=seed))
+    return settle(evidence, route, seed=seed)[0]
+
+
+def settle(evidence: Evidence, route: Route, *, seed: int = 1) -> tuple[Verdict, Effects]:
+    """As :func:`confirm`, with the effects; what a first round leaves undetermined gets a second."""
+    effects = experiment(evidence, route, seed=seed)
+    verdict = decide(evidence, effects)
+    if verdict.cause == "undetermined":
+        effects = _both(effects, experiment(evidence, route, seed=seed))
+        verdict = decide(evidence, effects)
+    return verdict, effects
 
 
 def experiment(evidence: Evidence, route: Route, *, seed: int = 1) -> Effects:
-    """Make the experiments: six short transfers at most.
+    """Make the experiments once: seven short transfers at most.
 
     Raises:
         ServiceError: The path does not work at all.
     """
     granted = loop_share()
+    if granted < CPU_GRANTED and starved(evidence, granted):
+        # Whatever else were tried, the processors would decide.
+        return Effects(cpu_granted=granted, made=("loop",))
     base = base_setting(evidence, seed=seed)
-    small = Setting(SMALL_FILES, SMALL_BYTES, 1, direction="up", look=True, seed=seed)
-    refused = score(evidence)["throttled"] >= THROTTLED_SHARE
-    first = route.transfer(base)
-    made = ["loop", "base"]
-    if refused:
-        slower = route.transfer(
-            replace(base, cap_bits_per_second=max(int(evidence.rate_bits_per_second / 2), 64_000))
-        )
+    if score(evidence)["throttled"] >= THROTTLED_SHARE:
+        half = max(int(evidence.rate_bits_per_second / 2), 64_000)
         return Effects(
-            refused_again=first.refused_share,
-            refused_slower=slower.refused_share,
+            refused_again=route.transfer(base).refused_share,
+            refused_slower=route.transfer(replace(base, cap_bits_per_second=half)).refused_share,
             cpu_granted=granted,
-            made=(*made, "slower"),
+            made=("loop", "again", "slower"),
         )
+    changes = {
+        "connections": replace(base, connections=2 * (base.connections or 1)),
+        "blocks": replace(base, block_bytes=min(4 * (base.block_bytes or 1), LARGEST_BLOCK)),
+        "memory": replace(base, memory=True),
+    }
+    without: list[float | None] = []
+    changed: dict[str, float | None] = {}
+    for name, setting in changes.items():
+        without.append(_rate(route.transfer(base)))
+        changed[name] = _rate(route.transfer(sized(setting, evidence)))
+    usual = _median(without)
+    gains = {name: rate / usual if rate and usual else None for name, rate in changed.items()}
+    small = Setting(SMALL_FILES, SMALL_BYTES, 1, direction="up", look=True, seed=seed)
     requests = route.transfer(small) if evidence.direction == "up" else None
-    connections = _gain(route, base, replace(base, connections=2 * (base.connections or 1)), evidence, first)
-    larger = min(4 * (base.block_bytes or 1), LARGEST_BLOCK)
-    blocks = _gain(route, base, replace(base, block_bytes=larger), evidence, None)
-    memory = _gain(route, base, replace(base, memory=True), evidence, None)
     return Effects(
-        connections=connections,
-        blocks=blocks,
-        memory=memory,
+        **gains,
         cpu_granted=granted,
         answer_ns=requests.answer_ns if requests else None,
         commit_ns=requests.write_ns if requests else None,
-        made=(*made, "connections", "blocks", "memory", *(["requests"] if requests else [])),
+        made=("loop", *changes, *(["requests"] if requests else [])),
     )
 
 
-def _gain(
-    route: Route, base: Setting, changed: Setting, evidence: Evidence, before: Observation | None
-) -> float | None:
-    """Return the rate with the change over the rate without; ``None`` where either failed."""
-    without = before or route.transfer(base)
-    with_it = route.transfer(sized(changed, evidence))
-    if without.outcome != "ok" or with_it.outcome != "ok" or without.rate_bits_per_second == 0:
-        return None
-    return with_it.rate_bits_per_second / without.rate_bits_per_second
+def _rate(observation: Observation) -> float | None:
+    return observation.rate_bits_per_second if observation.outcome == "ok" else None
+
+
+def _median(rates: Sequence[float | None]) -> float | None:
+    """Return the median of those that ended well: one transfer may have met a pause of the machine."""
+    known = [rate for rate in rates if rate]
+    return statistics.median(known) if known else None
+
+
+def _both(first: Effects, second: Effects) -> Effects:
+    """Return the means of two rounds: of gains the geometric, so that twice and half cancel out."""
+
+    def mean(name: str) -> float | None:
+        values = [value for value in (getattr(first, name), getattr(second, name)) if value]
+        return statistics.geometric_mean(values) if values else getattr(second, name)
+
+    names = [field.name for field in fields(Effects) if field.name != "made"]
+    return Effects(**{name: mean(name) for name in names}, made=(*first.made, *second.made))
 
 
 def loop_share(seconds: float = LOOP_S) -> float:

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from haulage.lab.analysis import ledger as books
+from haulage.lab.analysis.causes import Evidence
 from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.tables import groups
-from haulage.lab.analysis.verdict import Evidence
 from haulage.lab.analysis.words import size_words
 
 

@@ -115,8 +115,8 @@ def _disk(seed: int, draw: random.Random) -> Case:
 
 def _cpu(seed: int, draw: random.Random) -> Case:
     lanes, block = draw.randint(4, 8), draw.choice([512, 1024, 2048]) * KIB
-    setting = Setting(1, 128 * MIB, lanes, block, direction=draw.choice(["up", "down"]), seed=seed)
-    return Case("cpu", seed, "none", setting, spinners=draw.randint(2, 4))
+    setting = Setting(1, 64 * MIB, lanes, block, direction=draw.choice(["up", "down"]), seed=seed)
+    return Case("cpu", seed, "none", setting, spinners=draw.randint(2, 3))
 
 
 def _server(seed: int, draw: random.Random) -> Case:

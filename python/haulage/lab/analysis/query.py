@@ -37,7 +37,7 @@ from haulage.lab.analysis.model import Result
 #: The files of a run that queries read.
 TABLES = ("cells", "transfers", "attempts", "host")
 #: What DuckDB may hold; it writes the rest to disk.
-MEMORY = "640MB"
+MEMORY = "760MB"
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,8 @@ def connect(directory: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database that lives in memory and finds files below ``directory`` by their names."""
     with duckdb.connect(config={"threads": 1, "memory_limit": MEMORY}) as database:
         place = str(directory.resolve()).replace("'", "''")
+        # A library does not draw on a terminal.
+        database.execute("set enable_progress_bar = false")
         database.execute(f"set file_search_path = '{place}'")
         yield database
 

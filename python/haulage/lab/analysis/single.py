@@ -9,9 +9,9 @@ from pathlib import Path
 
 from haulage.errors import ServiceError
 from haulage.lab.analysis import evidence, ledger
+from haulage.lab.analysis.causes import Evidence
 from haulage.lab.analysis.query import open_run, run
 from haulage.lab.analysis.trial import Observation, Setting
-from haulage.lab.analysis.verdict import Evidence
 from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, RunStore
 
 

@@ -62,7 +62,8 @@ def bounds(interval: st.Interval, name: str = "") -> dict[str, Any]:
     }
 
 
-def _well(frame: pd.DataFrame) -> pd.DataFrame:
+def well(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that ended well and are no warm-up."""
     kept = (frame["outcome"] == "ok") & ~frame["warmup"] & (frame["method"] != "ceiling")
     return frame[kept & frame["rate_bits_per_second"].gt(0)]
 
@@ -70,7 +71,7 @@ def _well(frame: pd.DataFrame) -> pd.DataFrame:
 def rate_intervals(cells: pd.DataFrame) -> pd.DataFrame:
     """Median rate of each treatment and size with two intervals, and the same without outliers."""
     rows = []
-    for key, part in groups(_well(cells), ["direction", "size_bytes", "files", "treatment"]):
+    for key, part in groups(well(cells), ["direction", "size_bytes", "files", "treatment"]):
         rate = part["rate_bits_per_second"].to_numpy(dtype=float)
         median, far = st.median_interval(rate), st.outliers(rate)
         spread = st.bca([rate])
@@ -95,7 +96,7 @@ def rate_intervals(cells: pd.DataFrame) -> pd.DataFrame:
 def outlier_cells(cells: pd.DataFrame) -> pd.DataFrame:
     """Cells that lie far from their like; the rows stay in every other table."""
     rows = []
-    for key, part in groups(_well(cells), ["direction", "size_bytes", "files", "treatment"]):
+    for key, part in groups(well(cells), ["direction", "size_bytes", "files", "treatment"]):
         found = st.outliers(part["wall_ns"].to_numpy(dtype=float))
         for (_, cell), flagged, z in zip(part.iterrows(), found.flagged, found.z, strict=True):
             if flagged:
@@ -238,95 +239,6 @@ def densities(transfers: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
-def changes(transfers: pd.DataFrame) -> pd.DataFrame:
-    """Find steps and drift in the rate of transfers, treatment by treatment."""
-    rows = []
-    for key, part in groups(transfers, ["direction", "treatment"]):
-        per_cell = part.groupby("cell").size().median()
-        # Where a cell has a series of its own, each is a run that may break at another moment.
-        series = groups(part, ["replicate"]) if per_cell >= 10 else iter([({"replicate": -1}, part)])
-        for sub, ordered in series:
-            rows += [key | sub | row for row in _change_rows(ordered.sort_values("place"))]
-    return pd.DataFrame(rows)
-
-
-def _change_rows(part: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    found = st.change_points(_levelled(part))
-    drift = found.drift
-    base = {
-        "says": found.says,
-        "n": found.n,
-        "drift_share": None if drift is None else drift.total,
-        "drift_p": None if drift is None else drift.p,
-        "spread_log": found.spread,
-    }
-    nothing = dict.fromkeys(
-        (
-            "transfer",
-            "earliest",
-            "latest",
-            "began_ns",
-            "before_bits_per_second",
-            "after_bits_per_second",
-            "factor",
-        )
-    )
-    if not found.steps:
-        yield base | {"step": 0} | nothing
-    for number, step in enumerate(found.steps, 1):
-        yield base | {
-            "step": number,
-            "transfer": step.index,
-            "earliest": step.low,
-            "latest": step.high,
-            "began_ns": int(part["began_ns"].iloc[step.index]),
-            "before_bits_per_second": step.before,
-            "after_bits_per_second": step.after,
-            "factor": step.factor,
-        }
-
-
-def _levelled(part: pd.DataFrame) -> st.Floats:
-    """Return rates without what their size alone makes of them: small files are slower everywhere.
-
-    The difference of a size class to its neighbours in time is taken out, so a step of the link stays.
-    """
-    rate: st.Floats = part["rate_bits_per_second"].to_numpy(dtype=float)
-    size = part["size_bytes"].to_numpy(dtype=float)
-    classes = np.round(np.log2(np.maximum(size, 1)))
-    if len(rate) < 10 or len(np.unique(classes)) == 1:
-        return rate
-    logs = pd.Series(np.log(rate))
-    away = (logs - logs.rolling(9, center=True, min_periods=5).median()).to_numpy()
-    usual = {one: float(np.nanmedian(away[classes == one])) for one in np.unique(classes)}
-    return rate / np.exp(np.array([usual[one] for one in classes], dtype=np.float64))
-
-
-def run_order(cells: pd.DataFrame) -> pd.DataFrame:
-    """Whether the whole run stepped or drifted: cells in their order, each against the median of its like."""
-    well = _well(cells).sort_values("cell")
-    like = well.groupby(["direction", "size_bytes", "files", "treatment"], dropna=False)[
-        "rate_bits_per_second"
-    ]
-    enough = like.transform("size") >= 2
-    relative = (well["rate_bits_per_second"] / like.transform("median"))[enough]
-    well = well[enough]
-    if len(relative) < 10:
-        return pd.DataFrame()
-    found = st.change_points(relative.to_numpy(dtype=float))
-    at = {step.index: step for step in found.steps}
-    frame = well[["cell", "replicate", "treatment", "direction", "size_bytes", "began_ns"]].reset_index(
-        drop=True
-    )
-    frame["relative_rate"] = relative.to_numpy()
-    frame["says"] = found.says
-    frame["is_step"] = [place in at for place in range(len(frame))]
-    frame["factor"] = [at[place].factor if place in at else None for place in range(len(frame))]
-    frame["drift_share"] = None if found.drift is None else found.drift.total
-    frame["drift_p"] = None if found.drift is None else found.drift.p
-    return frame
-
-
 TABLES = [
     Table(
         "rate_intervals",
@@ -344,15 +256,6 @@ TABLES = [
         "Which cells took much longer or shorter than the others of their kind?",
         "Modified z of log duration above 3.5. They are flagged and stay in every other table.",
         outlier_cells,
-    ),
-    Table(
-        "run_order",
-        "cells_in_order",
-        "The run in its order",
-        "Did the path change while the run went on?",
-        "Rate of each cell over the median of its kind, in the order of running; PELT on its logarithm"
-        " for steps, Theil-Sen and Mann-Kendall on what remains.",
-        run_order,
     ),
     Table(
         "comparisons",
@@ -392,15 +295,5 @@ TABLES = [
         "Gaussian kernel density of the logarithm of the rate, Silverman's width; Silverman's test for"
         " one mode.",
         densities,
-    ),
-    Table(
-        "changes",
-        "rate_by_transfer",
-        "Fault or drift",
-        "Did the rate fall at a moment, slide, or neither?",
-        "PELT on the logarithm of the rate for steps, Theil-Sen and Mann-Kendall on what remains; level,"
-        " slope, steps and both compete by BIC. Where sizes differ, what a size class differs from its"
-        " neighbours is taken out.",
-        changes,
     ),
 ]

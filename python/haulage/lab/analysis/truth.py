@@ -21,7 +21,7 @@ from pathlib import Path
 
 from haulage.errors import HaulageError
 from haulage.lab.analysis import calibration
-from haulage.lab.analysis.confirm import experiment
+from haulage.lab.analysis.confirm import settle
 from haulage.lab.analysis.injected import INJECTED, Case, case, compile_shim, stage
 from haulage.lab.analysis.single import evidence_of
 from haulage.lab.analysis.verdict import decide
@@ -63,8 +63,7 @@ def judge(one: Case, folder: Path, quick_folder: Path, shim: Path | None) -> Sco
         observation = site.transfer(one.setting)
         evidence = evidence_of(observation, one.setting, site.folder / "run")
         seen = decide(evidence)
-        effects = experiment(evidence, site, seed=one.seed)
-        named = decide(evidence, effects)
+        named, effects = settle(evidence, site, seed=one.seed)
     return Scored(
         one.cause,
         one.seed,
@@ -132,10 +131,20 @@ def table(scored: Sequence[Scored]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def put(text: str, path: Path, name: str) -> None:
+    """Write a table into a file: between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` if it has them."""
+    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+    old = path.read_text(encoding="utf-8") if path.is_file() else ""
+    head, found, rest = old.partition(begin)
+    if found and end in rest:
+        text = f"{head}{begin}\n{text}\n{rest[rest.index(end) :]}"
+    path.write_text(text, encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the tables; return 1 if they miss what they have to reach."""
     parser = argparse.ArgumentParser(prog="python -m haulage.lab.analysis.truth", description=__doc__)
-    parser.add_argument("--out", type=Path, help="Markdown goes here; default stdout")
+    parser.add_argument("--out", type=Path, help="Markdown file, or one with marks for it; default stdout")
     parser.add_argument("--rows", type=Path, help="every case as a line of JSON goes here")
     parser.add_argument("--causes", default=",".join(INJECTED), help="default all: %(default)s")
     parser.add_argument("--seeds", type=int, default=10, help="seeds of each cause; default %(default)s")
@@ -162,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         said(f"truth: {error}")
         return error.exit_code
     if chosen.out:
-        chosen.out.write_text(text, encoding="utf-8")
+        put(text, chosen.out, "calibration" if chosen.calibrate else "truth")
     else:
         sys.stdout.write(text)
     return 0 if good else 1

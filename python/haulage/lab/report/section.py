@@ -75,8 +75,8 @@ def draw(section: Section, analysis: Analysis) -> Drawn | Missing:
         if there[name].frame.empty:
             return Missing(section.title, section.applies or f"the query {name} found no rows")
     used = {name: there[name] for name in (*section.needs, *section.may) if name in there}
-    # The tests have the charts checked against Altair's schema; here it would cost more than drawing. Its limit
-    # of rows is meant for charts that nobody counted.
+    # The tests have the charts checked against Altair's schema; here it would cost more than drawing. Its
+    # limit of rows is meant for charts that nobody counted.
     with alt.data_transformers.enable("default", max_rows=None), schemapi.debug_mode(False):
         try:
             chart = section.draw(used)

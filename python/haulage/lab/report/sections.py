@@ -116,8 +116,8 @@ SECTIONS = [
         "Fault or drift",
         "The rate of each file of one treatment in the order in which they ended. Points of different file"
         " sizes lie at different heights: a small file has no time to be fast. A step is red, with the "
-        "stretch of transfers at which it may as well lie; its factor is what the rate was multiplied by. "
-        "No mark means that a level or a slope explains the rates as well.",
+        "stretch of transfers at which it may as well lie (the six largest are marked); its factor is what"
+        " the rate was multiplied by. No mark means that a level or a slope explains the rates as well.",
         lambda results: charts.transfers(results["rate_by_transfer"], results["changes"]),
         ("rate_by_transfer", "changes"),
     ),

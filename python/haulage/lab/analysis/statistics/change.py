@@ -20,7 +20,9 @@ from scipy import ndimage, stats
 from haulage.lab.analysis.statistics.interval import Floats
 
 #: Longer series are taken as medians of so many groups, and each step then dated within its group.
-LONGEST = 2000
+LONGEST = 1000
+#: For slopes, whose work grows with the square.
+LONGEST_SLOPE = 300
 #: Fewer transfers after a step may be chance.
 SHORTEST = 3
 #: A fall or rise of the rate below this is no finding.
@@ -101,7 +103,7 @@ def trend(values: ArrayLike) -> Trend:
     Args:
         values: At least two; logarithms of rates, if ``total`` is to be a share.
     """
-    data, group = _grouped(np.asarray(values, dtype=np.float64))
+    data, group = _grouped(np.asarray(values, dtype=np.float64), LONGEST_SLOPE)
     place = (np.arange(len(data)) + 0.5) * group
     slope, _, low, high = stats.theilslopes(data, place)
     p = float(stats.kendalltau(place, data).pvalue) if np.ptp(data) > 0 else 1.0
@@ -120,7 +122,7 @@ def change_points(rates: ArrayLike) -> Change:
     if n < 10:
         return Change("n too small", [], None, n, math.nan)
     logs = np.log(rate)
-    data, group = _grouped(logs)
+    data, group = _grouped(logs, LONGEST)
     tame = _without_spikes(data)
     noise = _noise(tame)
     cuts, slope = _explain(tame, noise)
@@ -137,9 +139,9 @@ def change_points(rates: ArrayLike) -> Change:
     return Change(says, steps, drift, n, float(stats.median_abs_deviation(rest, scale="normal")))
 
 
-def _grouped(data: Floats) -> tuple[Floats, int]:
+def _grouped(data: Floats, longest: int) -> tuple[Floats, int]:
     """Return medians of groups, and how many values one stands for."""
-    group = -(-len(data) // LONGEST)
+    group = -(-len(data) // longest)
     if group == 1:
         return data, 1
     whole = data[: len(data) // group * group].reshape(-1, group)
@@ -179,7 +181,7 @@ def _explain(data: Floats, noise: float) -> tuple[list[int], float]:
     # A step spoils only the pairs that lie around it, so the median over near pairs does not see it.
     local = float(np.median(data[near:] - data[:-near])) / near
     found: list[tuple[float, list[int], float]] = []
-    for start in (0.0, local, float(stats.theilslopes(data, place)[0])):
+    for start in (0.0, local, trend(data).slope):
         slope: float | None = start
         for _ in range(3):
             cuts = _cuts(data - (slope or 0.0) * place, noise)
@@ -193,7 +195,7 @@ def _explain(data: Floats, noise: float) -> tuple[list[int], float]:
     for degree in (2, 3):
         bend = np.polynomial.Polynomial.fit(place, data, degree)(place)
         if _bic(data - bend, 0, True, noise, degree - 1) < best and trend(bend).p < DRIFT_P:
-            return [], float(stats.theilslopes(data, place)[0])
+            return [], trend(data).slope
     return cuts, slope
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from haulage.lab.analysis.statistics.interval import Floats, Interval, median_interval, numbers
@@ -75,11 +75,18 @@ def _curve(data: Floats, x: Floats, width: float) -> Floats:
 
 
 def _modes(y: Floats) -> int:
-    # Ripples of rounding are no heaps.
-    rounded = np.round(y / y.max(), 9)
-    rises = np.sign(np.diff(rounded))
-    rises = rises[rises != 0]
-    return int(np.count_nonzero((rises[:-1] > 0) & (rises[1:] < 0)))
+    return int(_modes_of_rows(y[None, :])[0])
+
+
+def _modes_of_rows(curves: Floats) -> NDArray[np.int64]:
+    """Count the heaps of each row."""
+    # Ripples of rounding are no heaps, and a level top is one.
+    rounded = np.round(curves / curves.max(axis=1, keepdims=True), 9)
+    rises = np.sign(np.diff(rounded, axis=1))
+    for column in range(1, rises.shape[1]):
+        level = rises[:, column] == 0
+        rises[level, column] = rises[level, column - 1]
+    return np.asarray(((rises[:, :-1] > 0) & (rises[:, 1:] < 0)).sum(axis=1), dtype=np.int64)
 
 
 def _one_mode(data: Floats, seed: int, draws: int) -> float:
@@ -88,19 +95,36 @@ def _one_mode(data: Floats, seed: int, draws: int) -> float:
     data = data[np.linspace(0, len(data) - 1, n).astype(int)]
     spread = float(data.std(ddof=1))
     x = np.linspace(data[0] - spread, data[-1] + spread, GRID)
+    heaps = _binned(data[None, :], x)
     narrow, wide = spread / 100, spread * 2
     for _ in range(14):
         middle = float(np.sqrt(narrow * wide))
-        narrow, wide = (narrow, middle) if _modes(_curve(data, x, middle)) <= 1 else (middle, wide)
+        single = _modes_of_rows(heaps @ _kernel(x, middle))[0] <= 1
+        narrow, wide = (narrow, middle) if single else (middle, wide)
     random = np.random.default_rng(seed)
     # Drawn from the curve of that width, shrunk to the spread of the values themselves.
     shrink = 1 / np.sqrt(1 + wide**2 / spread**2)
-    more = 0
-    for _ in range(draws):
-        picked = data[random.integers(n, size=n)]
-        drawn = picked.mean() + shrink * (picked - picked.mean() + wide * random.standard_normal(n))
-        more += _modes(_curve(drawn, x, wide)) > 1
-    return more / draws
+    picked = data[random.integers(n, size=(draws, n))]
+    centre = picked.mean(axis=1, keepdims=True)
+    drawn = centre + shrink * (picked - centre + wide * random.standard_normal((draws, n)))
+    return float(np.mean(_modes_of_rows(_binned(drawn, x) @ _kernel(x, wide)) > 1))
+
+
+def _binned(rows: Floats, x: Floats) -> Floats:
+    """Lay each value on the two points of the grid beside it, in proportion; a row for each row."""
+    place = np.clip((rows - x[0]) / (x[1] - x[0]), 0, len(x) - 1.000001)
+    left = place.astype(np.int64)
+    share = place - left
+    first = np.arange(len(rows))[:, None] * len(x) + left
+    flat = np.bincount(first.ravel(), (1 - share).ravel(), minlength=rows.shape[0] * len(x))
+    flat = flat + np.bincount((first + 1).ravel(), share.ravel(), minlength=rows.shape[0] * len(x))
+    return np.asarray(flat.reshape(len(rows), len(x)), dtype=np.float64)
+
+
+def _kernel(x: Floats, width: float) -> Floats:
+    """Spread each point of the grid over all of it."""
+    away = (x[:, None] - x[None, :]) / width
+    return np.asarray(np.exp(-0.5 * away**2), dtype=np.float64)
 
 
 @dataclass(frozen=True)

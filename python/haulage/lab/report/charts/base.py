@@ -224,10 +224,11 @@ def dressed(chart: Chart) -> Chart:
 def cases(frame: pd.DataFrame) -> list[str]:
     """Return for each row its files in words: the size, and the direction where there are two."""
     several = frame["direction"].nunique() > 1
-    return [
-        (f"{direction}, " if several else "") + (size_label(size) if size > 0 else "mixed sizes")
-        for direction, size in zip(frame["direction"], frame["size_bytes"].fillna(0), strict=True)
-    ]
+    sizes_ = frame["size_bytes"].fillna(0)
+    # There are few sizes and up to a hundred thousand rows.
+    names = {size: size_label(size) if size > 0 else "mixed sizes" for size in sizes_.unique()}
+    words = sizes_.map(names).astype("object")
+    return list(frame["direction"].astype("object") + ", " + words) if several else list(words)
 
 
 def log_ticks(values: Iterable[float], unit: str = "") -> alt.Axis:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
@@ -27,6 +28,8 @@ from haulage.lab.report.palette import LIGHT
 
 #: Points of one treatment; more would hide each other.
 MOST_OF_A_SERIES = 600
+#: Steps of one treatment that are marked, the largest first; the rows have all.
+MOST_STEPS = 6
 
 
 def run_order(rows: Result | pd.DataFrame) -> Chart:
@@ -182,8 +185,13 @@ def _steps(stepped: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     A step counts the transfers of its own replicate, or of all where its replicate is below zero.
     """
     marks = []
-    for step in stepped.to_dict("records"):
-        own = frame[frame["series"] == step["series"]]
+    by_series = {name: own[["replicate", "place"]] for name, own in frame.groupby("series", sort=False)}
+    size = np.log(stepped["factor"].astype("float64")).abs()
+    largest = (
+        stepped.assign(size=size).sort_values("size", ascending=False).groupby("series").head(MOST_STEPS)
+    )
+    for step in largest.to_dict("records"):
+        own = by_series[step["series"]]
         if step["replicate"] >= 0:
             own = own[own["replicate"] == step["replicate"]]
         places = own["place"].sort_values().to_numpy()

@@ -1,0 +1,147 @@
+"""The cards that every run gets, and what cards are made with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from haulage.lab.analysis import statistics as st
+from haulage.lab.analysis.model import Finding, Result
+from haulage.lab.analysis.words import rate_words, size_words
+
+Results = Mapping[str, Result]
+Maker = Callable[[Results], Iterator[Finding]]
+
+
+def table(results: Results, name: str) -> pd.DataFrame:
+    """Return the rows of a result; none if it was not made."""
+    return results[name].frame if name in results else pd.DataFrame()
+
+
+def number(value: Any) -> float | None:
+    """Return a value of a table as a number; ``None`` where it is missing."""
+    return None if value is None or pd.isna(value) else float(value)
+
+
+def bounded(low: Any, high: Any, show: Callable[[float], str]) -> str:
+    """Return an interval in words, in brackets; nothing where there is none."""
+    first, last = number(low), number(high)
+    return "" if first is None or last is None else f" ({show(first)} to {show(last)})"
+
+
+def as_times(value: float) -> str:
+    """Return a ratio in words."""
+    return f"{value:.3g}"
+
+
+def card_of(
+    row: pd.Series, title: str, sentence: str, unit: str, query: str, columns: tuple[str, str, str]
+) -> Finding:
+    """Return the card of a row, its value and bounds from the columns named."""
+    value, low, high = (number(row[name]) for name in columns)
+    level = number(row.get("level")) or st.LEVEL
+    return Finding(title, sentence, value, unit, low, high, int(row["n"]), level, query)
+
+
+def ceiling(results: Results) -> Iterator[Finding]:
+    """Which share of the ceiling the best treatment used."""
+    rows = table(results, "efficiency")
+    if rows.empty:
+        return
+    for direction, part in rows.groupby("direction"):
+        like = part.groupby(["treatment", "size_bytes"], dropna=False)["efficiency_share"].median()
+        treatment, size = like.idxmax()
+        same = part["size_bytes"].isna() if pd.isna(size) else part["size_bytes"] == size
+        found = st.median_interval(
+            part[(part["treatment"] == treatment) & same]["efficiency_share"].to_numpy(float)
+        )
+        if found.value is None:
+            continue
+        of = "" if pd.isna(size) else f", {size_words(float(size))},"
+        top = float(part["ceiling_bits_per_second"].median())
+        bounds = bounded(found.low, found.high, lambda v: f"{v:.0%}")
+        sentence = (
+            f"{treatment}{of} used {found.value:.0%}{bounds} of the ceiling of {rate_words(top)} {direction}."
+        )
+        yield Finding(
+            "Ceiling",
+            sentence,
+            found.value,
+            "share",
+            found.low,
+            found.high,
+            found.n,
+            found.level,
+            "efficiency",
+        )
+
+
+def a_a(results: Results) -> Iterator[Finding]:
+    """Whether the baseline differs from itself."""
+    rows = table(results, "comparisons")
+    again = rows[rows["is_again"]] if len(rows) else rows
+    if again.empty:
+        return
+    wrong = int((again["says"] == "different").sum())
+    band = again["band_log_ratio"].max()
+    reach = "" if pd.isna(band) else f" At worst it lies {math.expm1(float(band)):.1%} from itself."
+    if wrong:
+        sentence = (
+            f"The baseline differs from itself at {wrong} of {len(again)} sizes: distrust small differences."
+        )
+    else:
+        sentence = f"The baseline does not differ from itself (A/A, {len(again)} sizes).{reach}"
+    yield Finding(
+        "A/A",
+        sentence,
+        None if pd.isna(band) else float(band),
+        "log ratio",
+        None,
+        None,
+        int(again["n"].sum()),
+        st.LEVEL,
+        "comparisons",
+    )
+
+
+def steady(results: Results) -> Iterator[Finding]:
+    """Whether the path stayed the same while the run went on."""
+    rows = table(results, "run_order")
+    if rows.empty:
+        return
+    says, n = str(rows["says"].iloc[0]), len(rows)
+    steps = rows[rows["is_step"]]
+    if says == "steady":
+        sentence = f"The path stayed the same: no step and no drift over {n} cells."
+    else:
+        words = [
+            f"at cell {int(row['cell'])} by a factor of {row['factor']:.3g}" for _, row in steps.iterrows()
+        ]
+        drift = "" if says == "step" else f" a drift of {float(rows['drift_share'].iloc[0]):+.0%}"
+        sentence = f"The path changed while the run went on ({says}): {', '.join(words)}{drift}."
+    yield Finding(
+        "Path over time", sentence, float(len(steps)), "steps", None, None, n, st.LEVEL, "run_order"
+    )
+
+
+def odd_cells(results: Results) -> Iterator[Finding]:
+    """How many cells lie far out, with and without them."""
+    rows = table(results, "outlier_cells")
+    if rows.empty:
+        return
+    worst = rows.loc[rows["modified_z"].abs().idxmax()]
+    times = float(worst["wall_ns"]) / float(worst["median_ns"])
+    sentence = (
+        f"{len(rows)} of the cells lie far out; farthest is cell {int(worst['cell'])} ({worst['treatment']}),"
+        f" {times:.3g} times the median of its kind. They stay in every number; rate_intervals shows both."
+    )
+    yield Finding(
+        "Outliers", sentence, float(len(rows)), "cells", None, None, len(rows), st.LEVEL, "outlier_cells"
+    )
+
+
+#: What every run says, as far as it can.
+ALWAYS: tuple[Maker, ...] = (ceiling, a_a, steady, odd_cells)

@@ -1,0 +1,44 @@
+"""A million attempts are analysed in little time and memory: a tenth of them always, all on request."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab import synthetic
+
+#: Its own process, so that what pytest holds is not counted. Says processor seconds and peak memory in MiB.
+ANALYSE = """
+import pathlib, resource, sys
+from haulage.lab.analysis import analyse
+found = analyse(pathlib.Path(sys.argv[1]))
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(len(found.results), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+"""
+
+
+def analyse(folder: Path) -> tuple[int, float, float]:
+    ran = subprocess.run(
+        [sys.executable, "-c", ANALYSE, str(folder)], check=True, capture_output=True, text=True
+    )
+    results, seconds, memory = ran.stdout.split()
+    return int(results), float(seconds), float(memory)
+
+
+def test_a_hundred_thousand_attempts(tmp_path: Path) -> None:
+    results, seconds, memory = analyse(synthetic.write(tmp_path / "run", attempts=100_000))
+    assert results > 25
+    assert seconds < 25
+    assert memory < 600
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+def test_a_million_attempts(tmp_path: Path) -> None:
+    results, seconds, memory = analyse(synthetic.write(tmp_path / "run", attempts=1_000_000))
+    assert results > 25
+    assert seconds < 30
+    assert memory < 1024
