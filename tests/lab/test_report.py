@@ -9,7 +9,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -241,11 +240,14 @@ def test_the_page_is_the_same_each_time(run: Path, analysis: Analysis) -> None:
 
 
 MEASURED = """
-import resource, sys
+import json, resource, sys
 from pathlib import Path
 from haulage.lab.report import write
 write(Path(sys.argv[1]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+used = resource.getrusage(resource.RUSAGE_SELF)
+# Not ru_maxrss: it counts what the test's own process held when it made this one.
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(json.dumps({"bytes": int(peak.split()[1]) * 1024, "processor_s": used.ru_utime + used.ru_stime}))
 """
 
 
@@ -253,10 +255,11 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 @pytest.mark.timeout(600)
 def test_a_million_attempts_take_less_than_a_gibibyte_and_a_minute(tmp_path: Path) -> None:
     run = synthetic.write(tmp_path / "run", attempts=1_000_000)
-    began = time.monotonic()
     ran = subprocess.run(
         [sys.executable, "-c", MEASURED, str(run)], capture_output=True, text=True, check=True
     )
-    assert int(ran.stdout) < 2**30
-    assert time.monotonic() - began < 60
+    used = json.loads(ran.stdout)
+    assert used["bytes"] < 2**30
+    # Of the processor, not of the clock on the wall: nothing here waits, but others may run beside it.
+    assert used["processor_s"] < 60
     assert (run / "report.html").stat().st_size < 12 * 2**20

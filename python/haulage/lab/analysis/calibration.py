@@ -59,8 +59,9 @@ def measure_link(
         folder: For files; in memory, so that no disk has a part in it.
         replicates: Transfers of about a second each.
     """
-    block = max(16 * KIB, min(512 * KIB, bits_per_second // 8 // 40))
-    size = max(bits_per_second * 3 // 2 // 8 // block, 48) * block
+    # Headers travel too, about 700 bytes with each block: a hundredth of the smallest.
+    block = max(64 * KIB, min(512 * KIB, bits_per_second // 8 // 40))
+    size = max(bits_per_second * 3 // 2 // 8 // block, 32) * block
     rates, goodputs = [], []
     endpoint = start_emulator(store="null", link=f"total={bits_per_second // 1000 / 1000:g}mbit")
     try:

@@ -25,7 +25,9 @@ from haulage.lab.analysis.words import rate_words, size_words
 
 def findings(plan: str, results: Results) -> list[Finding]:
     """Return the cards of a run, those of its plan first."""
-    order = [*OF_PLAN.get(plan, ()), *ALWAYS]
+    # A variant is called after its plan: failing-link-ramp.
+    of_plan = next((makers for name, makers in OF_PLAN.items() if plan.startswith(name)), ())
+    order = [*of_plan, *ALWAYS]
     made: list[Finding] = []
     for maker in order:
         made += [card for card in maker(results) if card.sentence not in {old.sentence for old in made}]
