@@ -83,9 +83,8 @@ def _modes_of_rows(curves: Floats) -> NDArray[np.int64]:
     # Ripples of rounding are no heaps, and a level top is one.
     rounded = np.round(curves / curves.max(axis=1, keepdims=True), 9)
     rises = np.sign(np.diff(rounded, axis=1))
-    for column in range(1, rises.shape[1]):
-        level = rises[:, column] == 0
-        rises[level, column] = rises[level, column - 1]
+    last = np.maximum.accumulate(np.where(rises != 0, np.arange(rises.shape[1]), 0), axis=1)
+    rises = np.take_along_axis(rises, last, axis=1)
     return np.asarray(((rises[:, :-1] > 0) & (rises[:, 1:] < 0)).sum(axis=1), dtype=np.int64)
 
 
