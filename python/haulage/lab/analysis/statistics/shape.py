@@ -45,7 +45,7 @@ class Density:
         return self.p_one_mode is not None and self.p_one_mode < 0.05
 
 
-def density(values: ArrayLike, *, seed: int = 0, draws: int = 200) -> Density:
+def density(values: ArrayLike, *, seed: int = 0, draws: int = 100) -> Density:
     """Return a kernel density (Gaussian, Silverman's width) and a test for two modes.
 
     At most 400 evenly spaced order statistics take part in the test: it is a hint, and drawn.
