@@ -256,6 +256,31 @@ def knee(results: Results) -> Iterator[Finding]:
         )
 
 
+def carried(results: Results) -> Iterator[Finding]:
+    """How much the path carries, from the cells that were made to find out."""
+    rows = table(results, "cells_in_order")
+    rows = rows[(rows["method"] == "ceiling") & (rows["outcome"] == "ok") & ~rows["warmup"]]
+    for direction, part in rows[~rows["treatment"].str.contains("-again")].groupby("direction"):
+        by_treatment = part.groupby("treatment")["rate_bits_per_second"]
+        best = by_treatment.median().idxmax()
+        found = st.median_interval(by_treatment.get_group(best).to_numpy(dtype=float))
+        if found.value is None:
+            continue
+        bounds = bounded(found.low, found.high, rate_words)
+        sentence = f"The path carries {rate_words(found.value)}{bounds} {direction}, with {best}."
+        yield Finding(
+            "Ceiling",
+            sentence,
+            found.value,
+            "bits per second",
+            found.low,
+            found.high,
+            found.n,
+            found.level,
+            "cells_in_order",
+        )
+
+
 #: What the question of each plan is answered by.
 OF_PLAN: dict[str, tuple[Maker, ...]] = {
     "block-upload": (speed_up, block_size),
@@ -264,5 +289,5 @@ OF_PLAN: dict[str, tuple[Maker, ...]] = {
     "whole-file": (sub_file, per_file, speed_up),
     "small-blob": (crossing, speed_up),
     "concurrency": (knee,),
-    "ceiling": (ceiling,),
+    "ceiling": (carried, ceiling),
 }

@@ -199,7 +199,7 @@ def transfer_rates(transfers: pd.DataFrame) -> pd.DataFrame:
         runs = [group["rate_bits_per_second"].to_numpy(dtype=float) for _, group in part.groupby("cell")]
         if len(runs) == len(part) or len(rows) >= CURVES:
             continue
-        found = st.bca(runs, resamples=1000)
+        found = st.bca(runs, resamples=500)
         rows.append(
             key
             | {
@@ -284,7 +284,7 @@ TABLES = [
         "Rate of a single file",
         "How fast is one file, where several make a run?",
         "Median over all transfers; BCa bootstrap that draws runs first, then transfers within each, because"
-        " transfers of one run are alike. 1,000 draws, seed 0.",
+        " transfers of one run are alike. 500 draws, seed 0.",
         transfer_rates,
     ),
     Table(
