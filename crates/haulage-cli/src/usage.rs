@@ -11,7 +11,7 @@ use crate::render::public_url;
 use crate::stop::Stop;
 
 /// Commands of the contract that are written in Python.
-const PLANNED: [&str; 6] = ["sync", "doctor", "lab", "watch", "table", "view"];
+const PLANNED: [&str; 5] = ["sync", "doctor", "watch", "table", "view"];
 
 /// Prints what was asked for or what is wrong; returns the exit code.
 pub fn report(ending: &clap::Error, args: &[OsString]) -> u8 {
