@@ -42,7 +42,7 @@ class Hint:
 def of_sources() -> list[Hint]:
     """Return every hint of the engine, the command, the emulator, the bindings and the Python package."""
     found = [hint for crate in sorted(ROOT.glob("crates/*/src")) for hint in of_crate(crate)]
-    for path in sorted(ROOT.glob("python/haulage/**/*.py")):
+    for path in sorted(ROOT.glob("python/haulage/*.py")):
         found += of_python(path, path.read_text(encoding="utf-8"))
     return found
 
@@ -56,26 +56,44 @@ def of_crate(folder: Path) -> Iterator[Hint]:
     public = {name: place for rust in files.values() for name, place in _takers(rust).items()}
     for path, rust in files.items():
         for argument in _arguments(rust, public | _closures(rust)):
-            texts = list(_texts(argument, rust))
+            # A constant may stand in another file.
+            named = len(argument) == 1 and argument[0].isupper()
+            places = list(files.values()) if named else [rust]
+            texts = [found for place in places for found in _texts(argument, place)]
             passes_on = argument in (["hint"], ["hint", ".", "into", "(", ")"])
             assert texts or passes_on, f"{path}: no words found for the hint {' '.join(argument)}"
             yield from (Hint(path, text, formatted) for text, formatted in texts)
 
 
 def of_python(path: Path, source: str) -> Iterator[Hint]:
-    """Yield the constants that become the `hint` of an exception."""
+    """Yield what becomes the `hint` of an exception: the last word of one, or of what makes one."""
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Assign(targets=[ast.Name("hint")], value=ast.Constant(str(text))):
-                yield Hint(path, text, formatted=False)
-            case ast.Call(args=[*_, ast.Constant(str(text))], func=ast.Name(name)) if len(node.args) == 5:
-                assert name in ("from_engine", "_exception"), ast.unparse(node)
-                yield Hint(path, text, formatted=False)
+            case ast.Assign(targets=[ast.Name("hint")], value=value):
+                yield from _words(path, value)
+            case ast.Call(func=ast.Name(name), args=[_, _, _, hint]) if name.endswith("Error"):
+                yield from _words(path, hint)
+            case ast.Call(func=ast.Name("refuse") | ast.Attribute(attr="fault"), args=[_, _, hint]):
+                yield from _words(path, hint)
+            case ast.Call(func=ast.Name("from_engine" | "_exception"), args=[_, _, _, _, hint]):
+                yield from _words(path, hint)
+
+
+def _words(path: Path, value: ast.expr) -> Iterator[Hint]:
+    match value:
+        case ast.Constant(str(text)):
+            yield Hint(path, text, formatted=False)
+        case ast.JoinedStr(parts):
+            pieces = [part.value if isinstance(part, ast.Constant) else "{}" for part in parts]
+            yield Hint(path, "".join(map(str, pieces)), formatted=True)
+        case ast.IfExp(body=one, orelse=other):
+            yield from _words(path, one)
+            yield from _words(path, other)
 
 
 def quoted_in_tests() -> Iterator[str]:
     """Yield every string of the tests, docstrings not counted."""
-    for path in sorted(ROOT.glob("tests/*.py")):
+    for path in sorted(ROOT.glob("tests/**/*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         lone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):

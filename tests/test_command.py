@@ -58,9 +58,12 @@ def test_start_costs_little_more_than_python(tmp_path: Path) -> None:
 
 
 def test_the_command_imports_nothing_but_the_engine() -> None:
-    code = "import sys, haulage.__main__; print(*sorted(n for n in sys.modules if n.startswith('haulage')))"
+    code = """import sys, haulage.__main__
+sys.argv[1:] = ["--version"]
+assert haulage.__main__.main() == 0
+print(*sorted(n for n in sys.modules if n.startswith("haulage")))"""
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert loaded.split() == ["haulage", "haulage.__main__", "haulage._engine"]
+    assert loaded.splitlines()[-1].split() == ["haulage", "haulage.__main__", "haulage._engine"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

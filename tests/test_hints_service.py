@@ -118,7 +118,11 @@ LINES = [
         "install the ca-certificates package, or name a PEM file in SSL_CERT_FILE",
     ),
     # One that speaks plain http where TLS is expected.
-    (1, f"SSL_CERT_FILE=$cert {KEY} stat https://$host/200/data/a", NETWORK),
+    (
+        1,
+        f"SSL_CERT_FILE=$cert {KEY} stat https://$host/200/data/a",
+        "check that the server speaks https at this port",
+    ),
 ]
 
 #: For each exit code a line that ends with it; what stops the last is a signal.

@@ -358,6 +358,16 @@ mod tests {
     }
 
     #[test]
+    fn every_failure_says_what_to_do() {
+        for kind in ErrorKind::ALL {
+            let error = Error::new(kind, "read", "az://data/a.nc", "no");
+            assert_eq!(error.hint_text().is_none(), kind == ErrorKind::Cancelled, "{kind:?}");
+        }
+        let refused = Error::new(ErrorKind::Permission, "read", "az://data/a.nc", "no");
+        assert_eq!(refused.hint_text(), Some("check who may read and write there"));
+    }
+
+    #[test]
     fn no_signature_is_ever_told() {
         let error = Error::new(
             ErrorKind::Usage,

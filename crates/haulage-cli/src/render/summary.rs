@@ -23,7 +23,8 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         let why = if verify { "not regular files" } else { "there already or not to be copied" };
         add(summary.objects_skipped, format!("skipped: {}, {why}", count(summary.objects_skipped, "object")));
     }
-    add(summary.objects_failed, format!("failed: {}", count(summary.objects_failed, "object")));
+    let remedy = if verify { " (hint: haul cp --overwrite always copies them again)" } else { "" };
+    add(summary.objects_failed, format!("failed: {}{remedy}", count(summary.objects_failed, "object")));
     add(
         summary.objects_extra,
         format!("extra: {} only at the destination", count(summary.objects_extra, "object")),

@@ -62,6 +62,7 @@ pub(super) fn handshake(call: Call<'_>, origin: &Origin, source: io::Error) -> E
     if source.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
         return call
             .error(ErrorKind::Connection, format!("TLS with {origin} failed: {source}"))
+            .hint("check that the server speaks https at this port")
             .source(source);
     }
     call.lost(format!("{} while TLS was agreed on: {origin}", words(&source))).source(source)
