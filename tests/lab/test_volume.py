@@ -10,8 +10,8 @@ import pytest
 
 from lab import synthetic
 
-#: Its own process, so that what pytest holds is not counted. Says processor seconds and peak memory in MiB: the
-#: kernel's own books, because getrusage counts what the parent held when it was started.
+#: Its own process, so that what pytest holds is not counted. Says processor seconds and peak memory in MiB:
+#: the kernel's own books, because getrusage counts what the parent held when it was started.
 ANALYSE = """
 import pathlib, re, sys, time
 from haulage.lab.analysis import analyse
