@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit help
+.PHONY: build demo test test-rust test-python check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -23,6 +23,7 @@ help:
 	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
 	@echo "make check   format, lint, types, stubs, import rules, documents"
 	@echo "make campaign  kills, cuts and flips at random moments, then every byte compared"
+	@echo "make lab-truth  what the lab says of causes and links that are known, into the documents"
 	@echo "make fuzz    every parser against bytes of others: SECONDS=600 for each, ARGS=lists for one"
 	@echo "make audit   licenses, sources and known holes of what we depend on"
 	@echo "make bench   the benchmarks against two movers; bench-peers: against all, for hours"
@@ -104,6 +105,11 @@ bench-peers: build peers peers-bench $(STAMPS)/demo
 # Kills, cuts, flips, stalls and refusals at random moments, and a look at every byte afterwards; ARGS=--list.
 campaign: build peers
 	$(BIN)/python tests/campaign.py $(ARGS)
+
+# Eight causes put there on purpose, ten times each, and links of known rate: forty minutes on an idle machine.
+lab-truth: build
+	$(BIN)/python -m haulage.lab.analysis.truth --out docs/concepts/why-not-faster.md
+	$(BIN)/python -m haulage.lab.analysis.truth --calibrate --seeds 20 --out docs/concepts/how-the-lab-measures.md
 
 # Apart from the rest of target/: every crate is built once more, with coverage.
 fuzz:

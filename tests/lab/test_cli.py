@@ -96,7 +96,9 @@ def test_estimate_runs_nothing(haul: Haul, tmp_path: Path) -> None:
     ran = haul("lab", "run", "block-upload", "--estimate")
     assert "free: emulated" in ran.text
     assert [path.name for path in tmp_path.iterdir()] == []
-    priced = haul("lab", "run", "block-upload", "https://a.blob.core.windows.net/c?sig=x", "--estimate")
+    priced = haul(
+        "lab", "run", "block-upload", "--to", "https://a.blob.core.windows.net/c?sig=x", "--estimate"
+    )
     assert "USD at the plan's prices" in priced.text
 
 
@@ -108,8 +110,8 @@ def test_estimate_runs_nothing(haul: Haul, tmp_path: Path) -> None:
         (["run", "block-upload", "--set", "replicats=1"], 2, "hint: did you mean 'replicates'?"),
         (["run", "block-upload", "--set", "replicates"], 2, "hint: write --set KEY=VALUE"),
         (["run", "block-upload", "--set", "idle=100"], 2, "hint: write 100s or 100m"),
-        (["run", "block-upload", "somewhere"], 2, "hint: write emulated:wan"),
-        (["run", "block-upload", "emulated:rtt=60"], 2, "hint: write 60s or 60m"),
+        (["run", "block-upload", "--to", "somewhere"], 2, "hint: write emulated:wan"),
+        (["run", "block-upload", "--to", "emulated:rtt=60"], 2, "hint: write 60s or 60m"),
         (["run", "--bogus"], 2, "hint: haul lab run --help tells more"),
         (["bogus"], 2, "hint: haul lab --help tells more"),
         (["report", "nothing"], 4, "hint: name the folder of a run"),

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from haulage.lab.analysis.model import Verdict
     from haulage.lab.plan import Plan
     from haulage.lab.report.compare import Comparison
     from haulage.lab.report.verify import Check
     from haulage.lab.runner import RunProgress
     from haulage.lab.runs import Run
 
-__all__ = ["compare", "load", "plans", "report", "rerun", "resume", "run", "verify"]
+__all__ = ["compare", "confirm", "load", "plans", "report", "rerun", "resume", "run", "verify"]
 
 
 def plans() -> list[str]:
@@ -127,6 +128,28 @@ def load(directory: str | Path) -> Run:
     from haulage.lab import runs
 
     return runs.load(directory)
+
+
+def confirm(directory: str | Path, *, target: str | None = None) -> Verdict | None:
+    """Confirm by some seconds of short transfers why a run was not faster, and keep what they showed.
+
+    Args:
+        directory: Of a run that is complete.
+        target: As for :func:`resume`.
+
+    Returns:
+        The verdict; ``None`` where there is nothing to look into: no engine in the plan, a link that is
+        another one in each cell, or one so slow that nothing is short.
+
+    Raises:
+        ServiceError: The path does not work any more.
+    """
+    from haulage.lab import confirming
+    from haulage.lab.target import parse_target
+
+    manifest = load(directory).manifest
+    where = parse_target(target or manifest["target"], faults=manifest["faults"] or "none")
+    return confirming.confirm(Path(directory), where)
 
 
 def report(directory: str | Path) -> Path:

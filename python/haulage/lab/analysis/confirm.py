@@ -183,7 +183,8 @@ def _loop(core: int | None, seconds: float, shares: list[float]) -> None:
     shares.append((time.thread_time() - began_cpu) / wall)
 
 
-def save(effects: Effects, directory: Path) -> None:
+def save(effects: Effects, directory: Path) -> Path:
     """Keep the effects in a run directory, where :func:`haulage.lab.analysis.analyse` finds them."""
-    text = json.dumps({"effects": asdict(effects)}, indent=1) + "\n"
-    (directory / "confirmations.json").write_text(text, encoding="utf-8")
+    path = directory / "confirmations.json"
+    path.write_text(json.dumps({"effects": asdict(effects)}, indent=1) + "\n", encoding="utf-8")
+    return path

@@ -135,17 +135,20 @@ class Site:
             "folder": str(self.folder),
             "record": str(self.folder / f"trial-{number:03}.parquet"),
         }
-        ran = subprocess.run(
-            [sys.executable, "-m", __name__],
-            input=json.dumps(order).encode(),
-            capture_output=True,
-            env={**os.environ, **self.environment},
-            timeout=LONGEST_S,
-            check=False,
-        )
-        if ran.returncode != 0:
+        try:
+            ran = subprocess.run(
+                [sys.executable, "-m", __name__],
+                input=json.dumps(order).encode(),
+                capture_output=True,
+                env={**os.environ, **self.environment},
+                timeout=LONGEST_S,
+                check=False,
+            )
             said = ran.stderr.decode(errors="replace").strip().splitlines()
-            cause = said[-1] if said else f"exit code {ran.returncode}"
+            cause = (said[-1] if said else f"exit code {ran.returncode}") if ran.returncode else None
+        except subprocess.TimeoutExpired:
+            cause = f"took longer than {LONGEST_S} s"
+        if cause is not None:
             raise ServiceError("experiment", self.endpoint.base, cause, "try haul cp to the same place")
         return Observation(**json.loads(ran.stdout))
 

@@ -16,7 +16,7 @@ from haulage.lab.cli.output import STDERR, examples
     epilog=examples(
         "haul lab plans                               what can be run",
         "haul lab run block-upload                    run it on an emulated link, write a report",
-        "haul lab run concurrency 'https://A.blob.core.windows.net/c?SAS'   the same against a real store",
+        "haul lab run concurrency --to 'https://A.blob.core.windows.net/c?SAS'  against a real store",
         "haul lab run --continue runs/block-upload-1  go on where Ctrl-C stopped it",
         "haul lab verify runs/block-upload-1          ask every query again, compare the rows",
         "haul lab rerun runs/block-upload-1           repeat it, same seed and order, and compare",

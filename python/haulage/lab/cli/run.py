@@ -6,11 +6,11 @@ import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from haulage.errors import UsageError
+from haulage.errors import HaulageError, UsageError
 from haulage.lab.cli.output import (
     Talk,
     examples,
@@ -21,20 +21,30 @@ from haulage.lab.cli.output import (
 )
 from haulage.lab.cli.read import show_comparison, write_report
 
+if TYPE_CHECKING:
+    from haulage.lab.target import Target
+
+to_option = click.option(
+    "--to",
+    "target",
+    metavar="URL",
+    help="Where to: emulated:LINK on this machine, or a container's URL.  [default: the plan's]",
+)
+
 
 @click.command(
     short_help="Run a plan and report on it.",
     epilog=examples(
         "haul lab run block-upload                      about 9 minutes, and a report",
         "haul lab run block-upload --estimate           only say what it takes",
-        "haul lab run mine.toml emulated:rtt=20ms,total=1gbit --out runs/mine",
+        "haul lab run mine.toml --to emulated:rtt=20ms,total=1gbit --out runs/mine",
         "haul lab run concurrency --replicates 3 --size 8MiB --set time_bound=2m",
-        "haul lab run concurrency 'https://A.blob.core.windows.net/c?SAS' --profile-name home",
+        "haul lab run concurrency --to 'https://A.blob.core.windows.net/c?SAS' --profile-name home",
         "haul lab run --continue runs/mine              go on with a stopped run",
     ),
 )
 @click.argument("plan", required=False)
-@click.argument("target", required=False)
+@to_option
 @click.option("--continue", "continue_", metavar="DIR", help="Go on with this stopped run.")
 @click.option("--out", metavar="DIR", help="Where to write; new or empty.  [default: runs/PLAN-TIME]")
 @click.option("--variant", help="A variant of the plan.")
@@ -44,6 +54,12 @@ from haulage.lab.cli.read import show_comparison, write_report
 @click.option("--size", "sizes", multiple=True, help="Only files of this size; may be given again.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Replace a key of the plan.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Say what it takes, run nothing.")
+@click.option(
+    "--confirm/--no-confirm",
+    default=True,
+    show_default=True,
+    help="Confirm the cause by some seconds of short transfers.",
+)
 @click.option("--report/--no-report", default=True, show_default=True, help="Analyse and write the page.")
 @click.option("--profile-name", metavar="NAME", help="Keep what a sweep found as a profile of this name.")
 @progress_option
@@ -56,6 +72,7 @@ def run(
     variant: str | None,
     full: bool,
     only_estimate: bool,
+    confirm: bool,
     report: bool,
     profile_name: str | None,
     progress: str,
@@ -63,11 +80,7 @@ def run(
     as_json: bool,
     **overrides: Any,
 ) -> None:
-    """Run PLAN, a name or a TOML file, against TARGET: emulated:LINK, or a container's URL with a SAS.
-
-    Without TARGET the plan's own is taken, an emulated link on this machine. Ctrl-C stops at once and
-    keeps what is finished.
-    """
+    """Run PLAN, a name or a TOML file. Ctrl-C stops at once and keeps what is finished."""
     from haulage.lab import planfile, runner
     from haulage.lab.estimate import estimate
     from haulage.lab.schedule import schedule
@@ -76,10 +89,12 @@ def run(
     say = Talk(quiet)
     with interrupted_by_term():
         if continue_ is not None:
-            # The run knows its plan; a name that stands beside it is the target, for its secret.
-            where = parse_target(target or plan or "") if target or plan else None
+            if plan is not None:
+                raise UsageError("run", plan, "a stopped run has its plan", "leave it out")
+            where = parse_target(target) if target else None
             with progress_of(progress, quiet) as show:
                 done = runner.resume(Path(continue_), target=where, on_progress=show)
+            where = where or parse_target(done.manifest["target"], faults=done.manifest["faults"] or "none")
         else:
             if plan is None:
                 raise UsageError("run", "PLAN", "no plan", f"one of {', '.join(planfile.names())}, or a file")
@@ -99,6 +114,8 @@ def run(
             say(f"into {folder}; Ctrl-C stops, `haul lab run --continue {folder}` goes on")
             with progress_of(progress, quiet) as show:
                 done = runner.run(wanted, where, folder, on_progress=show, left_out=left_out)
+        if confirm and done.state == "complete":
+            _confirm(done.folder, where, say)
         _finish(done.folder, say, report=report, profile_name=profile_name, as_json=as_json)
 
 
@@ -128,6 +145,24 @@ def _toml_value(text: str) -> Any:
         return text
 
 
+def _confirm(folder: Path, where: Target, say: Talk) -> None:
+    """Confirm the cause; a path that fails by now spoils nothing of the run."""
+    from haulage.lab.analysis.causes import CAUSES
+    from haulage.lab.confirming import confirm
+
+    say("why not faster: confirming by short transfers")
+    try:
+        verdict = confirm(folder, where)
+    except HaulageError as error:
+        say(f"not confirmed: {error}")
+    else:
+        if verdict is None:
+            say("nothing to confirm")
+        else:
+            cause = CAUSES[verdict.cause][0] if verdict.cause in CAUSES else "no cause"
+            say(f"{verdict.subject}: {cause}, {verdict.status}")
+
+
 def _finish(folder: Path, say: Talk, *, report: bool, profile_name: str | None, as_json: bool) -> None:
     """Say what a run left, analyse it, keep its profile."""
     from haulage.lab import load, profile
@@ -151,7 +186,7 @@ def _finish(folder: Path, say: Talk, *, report: bool, profile_name: str | None, 
     epilog=examples("haul lab rerun runs/mine", "haul lab rerun runs/mine --out runs/again --no-compare"),
 )
 @click.argument("directory")
-@click.argument("target", required=False)
+@to_option
 @click.option("--out", metavar="DIR", help="Where to write.  [default: beside DIRECTORY, -rerun-N]")
 @click.option("--compare/--no-compare", "comparing", default=True, show_default=True, help="Compare both.")
 @progress_option
@@ -167,7 +202,7 @@ def rerun(
 ) -> None:
     """Repeat the run in DIRECTORY: same plan, seed and order; put both side by side.
 
-    TARGET is needed again for a URL with a SAS: no run keeps a secret.
+    A URL with a SAS is needed again with --to: no run keeps a secret.
     """
     from haulage import lab as library
 

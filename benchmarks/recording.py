@@ -1,0 +1,96 @@
+"""What does recording cost: the same work with and without --record, in pairs of random order.
+
+python benchmarks/recording.py              15 pairs of each case, about three minutes
+python benchmarks/recording.py --pairs 3    a look
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from many import serving
+
+HAUL = Path(sys.executable).parent / "haul"
+MIB = 1 << 20
+#: Name, files, bytes of each: one row for a mebibyte, and one for 4 KiB.
+CASES = [("one large file", 1, 2048 * MIB), ("many small files", 20_000, 4096)]
+
+
+def main() -> None:
+    """Print a line of JSON for each case."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    rng = random.Random(args.seed)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch, serving() as said:
+        env = {"AZURE_STORAGE_CONNECTION_STRING": said["connection_string"]}
+        subprocess.run([HAUL, "mb", "--quiet", "az://recording"], env=os.environ | env, check=True)
+        for name, files, size in CASES:
+            folder = Path(scratch) / name.replace(" ", "-")
+            make(folder, files, size)
+            once(env, folder, None)
+            pairs = []
+            for _ in range(args.pairs):
+                order = [None, Path(scratch) / "record.parquet"]
+                rng.shuffle(order)
+                seen = {record is not None: once(env, folder, record) for record in order}
+                pairs.append((seen[False], seen[True]))
+            print(json.dumps(row(name, files, size, pairs)), flush=True)
+
+
+def make(folder: Path, files: int, size: int) -> None:
+    """Fill a folder with files of random bytes."""
+    folder.mkdir()
+    block = os.urandom(min(size, MIB))
+    for number in range(files):
+        with (folder / f"{number:05}").open("wb") as file:
+            for _ in range(max(1, size // MIB)):
+                file.write(block[:size])
+
+
+def once(env: Mapping[str, str], folder: Path, record: Path | None) -> tuple[float, float]:
+    """Copy the folder; return wall and processor seconds."""
+    line = [str(HAUL), "cp", str(folder), "az://recording/x/", "--overwrite", "always", "--progress", "none"]
+    line += ["--quiet"] if record is None else ["--quiet", "--record", str(record)]
+    if record is not None:
+        record.unlink(missing_ok=True)
+    began = time.monotonic()
+    process = subprocess.Popen(line, env=os.environ | env)
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.monotonic() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"haul ended with {process.returncode}")
+    return wall, used.ru_utime + used.ru_stime
+
+
+def row(
+    name: str, files: int, size: int, pairs: Sequence[tuple[tuple[float, float], tuple[float, float]]]
+) -> dict[str, object]:
+    """Return the median overheads, each with the interval that holds 95 % of medians of resampled pairs."""
+    found: dict[str, object] = {"case": name, "files": files, "size_bytes": size, "pairs": len(pairs)}
+    for at, what in enumerate(("wall", "cpu")):
+        ratios = [on[at] / off[at] - 1 for off, on in pairs]
+        rng = random.Random(1)
+        resampled = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(2000))
+        found |= {
+            f"{what}_s": round(statistics.median(off[at] for off, _ in pairs), 3),
+            f"{what}_overhead": round(statistics.median(ratios), 4),
+            f"{what}_overhead_95": [round(resampled[50], 4), round(resampled[-51], 4)],
+        }
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""After a run: short experiments on its path that confirm what its record makes likely, or rule it out."""
+
+from __future__ import annotations
+
+import tempfile
+import tomllib
+from pathlib import Path
+
+from haulage.lab.analysis import analyse
+from haulage.lab.analysis.confirm import base_setting, save, settle
+from haulage.lab.analysis.evidence import gather, main_subject
+from haulage.lab.analysis.model import Verdict
+from haulage.lab.analysis.trial import Site
+from haulage.lab.planfile import parse
+from haulage.lab.store import RunStore, sha256
+from haulage.lab.target import Endpoints, Target, remove_below
+
+#: A short transfer that would take longer than this is not short.
+LONGEST_S = 20.0
+
+
+def confirm(directory: Path, target: Target) -> Verdict | None:
+    """Make up to 14 short transfers, some seconds in all, and keep what they showed in the run.
+
+    They look into the treatment that matters most: the adaptive one, else the quickest, at its largest size.
+
+    Args:
+        directory: Of a run that is complete.
+        target: Its path.
+
+    Returns:
+        The verdict; ``None`` where there is nothing to look into: no engine in the plan, a link that
+        is another one in each cell, or one so slow that nothing is short.
+
+    Raises:
+        ServiceError: The path does not work any more.
+    """
+    store = RunStore.open(directory)
+    plan = parse(tomllib.loads(store.plan_text))
+    if plan.nodes or plan.fresh_link:
+        return None
+    with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:
+        subject = main_subject(gather(analyse(directory, into=Path(scratch) / "results").results))
+        if subject is None:
+            return None
+        base = base_setting(subject.evidence)
+        if 8 * base.files * base.file_bytes / subject.evidence.rate_bits_per_second > LONGEST_S:
+            return None
+        folder = Path(scratch) / "files"
+        folder.mkdir()
+        with Endpoints(target, f"haulage-lab/{store.manifest['run']}") as endpoints:
+            endpoint = endpoints.get(store=plan.store if subject.direction == "up" else "memory")
+            try:
+                verdict, effects = settle(subject.evidence, Site(endpoint, folder))
+            finally:
+                if not target.emulated:
+                    remove_below(endpoint)
+    kept = save(effects, directory)
+    store.update({"files": store.manifest["files"] | {kept.name: {"sha256": sha256(kept)}}})
+    return verdict

@@ -1,0 +1,213 @@
+"""What the lab says to do about what cannot be run, read or written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from command import Haul
+from haulage import lab
+from haulage.errors import (
+    ExistsError,
+    HaulageError,
+    IntegrityError,
+    NotFoundError,
+    ServiceError,
+    StorageFullError,
+    UnsupportedError,
+    UsageError,
+)
+from haulage.lab import generate, planfile, profile, runner
+from haulage.lab.analysis import injected, ledger, query, single, trial
+from haulage.lab.analysis.trial import Observation
+from haulage.lab.arms.external import find
+from haulage.lab.cli import generate as generating
+from haulage.lab.report import compare, verify
+from haulage.lab.target import Endpoint, parse_target, remove_below, start_emulator
+from lab import synthetic
+
+ARM = '[[arms]]\nmethod = "blocks"\n'
+FILES = '[[files]]\nsize = "1MiB"\n'
+
+PLANS = [
+    ("name = ", "see docs/reference/lab.md"),
+    ("replicates = 0\n" + ARM + FILES, "write 1 or more"),
+    ("arms = 3\n" + FILES, "write [[arms]] above each"),
+    ("stop = 3\n" + ARM + FILES, "write [stop]"),
+    (ARM + FILES + "[stop]\nrelative_width = -1\n", "write 0 to turn it off, or more"),
+    (ARM, '[[files]] with size = "10MiB"'),
+    (ARM + ARM + FILES, "give one of them another name"),
+    ('source = "memory"\n[[arms]]\nmethod = "baseline"\n' + FILES, 'write source = "disk"'),
+    ('again = "nobody"\n' + ARM + FILES, 'name an arm, or write again = ""'),
+    ('[[arms]]\nmethod = "baseline"\nconcurrency = 2\n' + FILES, "use whole-files"),
+]
+
+
+@pytest.mark.parametrize(("text", "hint"), PLANS, ids=[hint for _, hint in PLANS])
+def test_a_plan(tmp_path: Path, text: str, hint: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        planfile.load(str(path))
+    assert caught.value.hint == hint
+
+
+def test_a_setting_below_what_is_no_table() -> None:
+    with pytest.raises(UsageError) as caught:
+        planfile.load("concurrency", overrides={"name.x": 1})
+    assert caught.value.hint == "write KEY=VALUE or TABLE.KEY=VALUE"
+
+
+URL = "https://a.blob.core.windows.net/c"
+SAS_URL = "https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX?SAS"
+NOWHERE = Endpoint("http://127.0.0.1:9/account/lab", "sig=x")
+Act = Callable[[Path], object]
+
+
+def unfinished(tmp_path: Path) -> Path:
+    """Return a folder that holds the manifest of a run and nothing else."""
+    (tmp_path / "manifest.json").write_text(json.dumps({"plan": "concurrency"}))
+    return tmp_path
+
+
+def one_size(tmp_path: Path, name: str, size: int) -> Path:
+    return synthetic.write(tmp_path / name, attempts=500, replicates=2, sizes=[size])
+
+
+def of_another_version(tmp_path: Path) -> None:
+    run = one_size(tmp_path, "run", synthetic.MIB)
+    (run / "cells.parquet").write_bytes((run / "attempts" / "0.parquet").read_bytes())
+    query.run(query.open_run(run))
+
+
+def another_plan(tmp_path: Path) -> None:
+    run = one_size(tmp_path, "run", synthetic.MIB)
+    runner.run(planfile.load("concurrency"), parse_target("emulated:none"), run, continue_=True)
+
+
+def overlapping() -> pd.DataFrame:
+    return pd.DataFrame({"cell": [0], "lanes": [1], "wall_ns": [10], "spent_ns": [12], "category": ["send"]})
+
+
+def failed() -> Observation:
+    return Observation(1, 1, 1.0, 1, 0.0, 1.0, 1.0, 1.0, 1, 1, "failed", 0, "", "")
+
+
+ACTS: list[tuple[type[HaulageError], Act, str]] = [
+    (
+        UsageError,
+        lambda _: parse_target(URL, faults="flip=1%"),
+        "leave them out",
+    ),
+    (UsageError, lambda _: Endpoint(URL, "").http_url("x"), f"give the target as {SAS_URL}"),
+    (ServiceError, lambda _: remove_below(NOWHERE), "remove it by hand with haul rm -r"),
+    (UsageError, lambda _: generating._specs("netcdf", ("1MB",), None, 1, 1), "use --scale"),
+    (UsageError, lambda _: generating._specs("tree", ("1MB", "2MB"), None, 1, 1), "give one"),
+    (
+        StorageFullError,
+        lambda at: next(generate.write(at, [generate.Spec("x", 1 << 60, 1)])),
+        "give a smaller --scale or --count, or another folder",
+    ),
+    (NotFoundError, lambda at: profile.measure(unfinished(at)), "it stopped early: --continue it"),
+    (NotFoundError, lambda at: verify(unfinished(at)), "make them with: haul lab report "),
+    (NotFoundError, lambda at: query.open_run(unfinished(at)), "name a directory of haul lab run"),
+    (
+        UsageError,
+        lambda at: profile.write(one_size(at, "run", synthetic.MIB), name="a/b"),
+        "letters, digits, - and _ will do",
+    ),
+    (
+        NotFoundError,
+        lambda at: lab.load(one_size(at, "run", synthetic.MIB)).table("nothing"),
+        "continue the run, or name another table",
+    ),
+    (
+        UsageError,
+        lambda at: compare(one_size(at, "a", synthetic.MIB), one_size(at, "b", synthetic.KIB)),
+        "compare two runs of one plan",
+    ),
+    (UsageError, lambda _: query.parse("mine", "select 1"), "begin with -- title: and -- question:"),
+    (UsageError, lambda _: query.parse("mine", "-- titel: x\n"), "see haulage/lab/analysis/query.py"),
+    (
+        NotFoundError,
+        lambda at: query.run(query.open_run(one_size(at, "run", synthetic.MIB)), ["no-such"]),
+        "queries: ",
+    ),
+    (
+        IntegrityError,
+        lambda _: ledger.check(overlapping()),
+        "the attempts of this cell overlap within a lane: see lanes_of_run, and report it",
+    ),
+    (UsageError, another_plan, "give no plan with --continue: the run's own is taken"),
+    (
+        ExistsError,
+        lambda at: lab.run("concurrency", directory=unfinished(at)),
+        "give another --out, or --continue it",
+    ),
+    (
+        ServiceError,
+        lambda at: trial.Site(NOWHERE, at).transfer(trial.Setting(1, 1000, 1)),
+        "try haul cp to the same place",
+    ),
+    (
+        ServiceError,
+        lambda at: single.evidence_of(failed(), trial.Setting(1, 1000, 1), at / "run"),
+        "make a transfer that works",
+    ),
+    (ServiceError, lambda _: start_emulator(store="dir:/dev/null/x"), "try `haul emulate` by hand"),
+    (
+        UnsupportedError,
+        lambda at: injected.stage(injected.case("disk", 1), at, at, None).__enter__(),
+        "compile slow_disk.c with cc",
+    ),
+    (
+        UsageError,
+        of_another_version,
+        "a run of another version, or a damaged file; haul lab verify says which",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "act", "hint"), ACTS, ids=[hint for _, _, hint in ACTS])
+def test_what_cannot_be_done(tmp_path: Path, kind: type[HaulageError], act: Act, hint: str) -> None:
+    with pytest.raises(kind) as caught:
+        act(tmp_path)
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith(hint)
+
+
+def test_a_run_has_its_plan(haul: Haul) -> None:
+    said = haul("lab", "run", "concurrency", "--continue", "run", code=2)
+    assert "run concurrency: a stopped run has its plan (hint: leave it out)" in said.stderr
+
+
+def test_a_run_that_sweeps_nothing(haul: Haul, tmp_path: Path) -> None:
+    run = synthetic.write(
+        tmp_path / "run",
+        attempts=500,
+        replicates=2,
+        treatments=synthetic.TREATMENTS[:2],
+        sizes=[synthetic.MIB],
+    )
+    said = haul("lab", "profile", run, code=2)
+    assert "hint: run block-upload or concurrency" in said.stderr
+
+
+def test_tools_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RCLONE", str(tmp_path / "nowhere"))
+    with pytest.raises(NotFoundError) as caught:
+        find("rclone")
+    assert caught.value.hint == "install it, or let RCLONE name it; `make peers` brings two"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UnsupportedError) as without:
+        injected.compile_shim(tmp_path / "build")
+    assert without.value.hint == "install cc"
+    (tmp_path / "cc").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "cc").chmod(0o755)
+    with pytest.raises(UnsupportedError) as broken:
+        injected.compile_shim(tmp_path / "build")
+    assert broken.value.hint == "needs Linux with glibc"
