@@ -45,7 +45,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 def test_run_writes_a_run_and_says_where(haul: Haul, plan: Path, tmp_path: Path) -> None:
-    ran = haul("lab", "run", plan, "--out", "run", "--no-report")
+    ran = haul("lab", "run", plan, "--out", "run", "--no-report", "--no-confirm")
     assert ran.text.strip() == "run"
     assert "free: emulated" in ran.stderr
     assert "6 of 6 cells, complete" in ran.stderr
@@ -53,14 +53,20 @@ def test_run_writes_a_run_and_says_where(haul: Haul, plan: Path, tmp_path: Path)
     assert manifest["command"][:3] == ["haul", "lab", "run"]
     assert manifest["state"] == "complete"
     # What is there is not overwritten.
-    again = haul("lab", "run", plan, "--out", "run", "--no-report", code=1)
+    again = haul("lab", "run", plan, "--out", "run", "--no-report", "--no-confirm", code=1)
     assert "there is something already" in again.error_lines[0]
 
 
 def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
-    page = haul("lab", "run", plan, "--out", "run").text.strip()
+    ran = haul("lab", "run", plan, "--out", "run")
+    page = ran.text.strip()
     assert page == "run/report.html"
     assert (tmp_path / page).stat().st_size > 100_000
+    # What the short transfers after the run have shown is kept, and part of the verdict.
+    assert "blocks 64KiB x4, 300 kB up: " in ran.stderr
+    effects = json.loads((tmp_path / "run/confirmations.json").read_text())["effects"]
+    assert effects["connections"] > 0
+    assert "Twice the connections" in (tmp_path / page).read_text()
     assert "as they were" in haul("lab", "verify", "run").stderr
     again = haul("lab", "rerun", "run")
     assert "ratio" in again.text
@@ -74,10 +80,12 @@ def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
     index.write_text(re.sub(r'("rows_sha256": ")[0-9a-f]{8}', r"\g<1>00000000", index.read_text()))
     wrong = haul("lab", "verify", "run", code=5)
     assert "differs: " in wrong.text
+    (tmp_path / "run/confirmations.json").write_text(json.dumps({"effects": effects | {"blocks": 9.0}}))
+    assert "confirmations.json" in haul("lab", "verify", "run", code=5).text
 
 
 def test_run_as_json_and_quiet(haul: Haul, plan: Path) -> None:
-    ran = haul("lab", "run", plan, "--out", "run", "--no-report", "--json", "--quiet")
+    ran = haul("lab", "run", plan, "--out", "run", "--no-report", "--no-confirm", "--json", "--quiet")
     values = json.loads(ran.text)
     assert (values["run"], values["state"], values["report"]) == ("run", "complete", None)
     assert ran.stderr == ""
@@ -85,7 +93,18 @@ def test_run_as_json_and_quiet(haul: Haul, plan: Path) -> None:
 
 def test_options_change_the_plan(haul: Haul, plan: Path, tmp_path: Path) -> None:
     changes = ["--replicates", "1", "--seed", "9", "--size", "10KB", "--size", "20KB", "--set", "idle=2ms"]
-    haul("lab", "run", plan, "--out", "run", "--no-report", *changes, "--set", "stop.relative_width=0.5")
+    haul(
+        "lab",
+        "run",
+        plan,
+        "--out",
+        "run",
+        "--no-report",
+        "--no-confirm",
+        *changes,
+        "--set",
+        "stop.relative_width=0.5",
+    )
     resolved = planfile.parse(tomllib.loads((tmp_path / "run/plan.toml").read_text()))
     assert (resolved.replicates, resolved.seed, resolved.idle_ns) == (1, 9, 2_000_000)
     assert [files.name for files in resolved.files] == ["10KB", "20KB"]
@@ -196,7 +215,7 @@ def test_importing_haulage_imports_no_heavy_package() -> None:
 
 def test_a_killed_run_leaves_no_emulator(haul: Haul, plan: Path) -> None:
     plan.write_text(PLAN.replace("rtt=2ms", "total=500kbit"))
-    process = haul.start("lab", "run", plan, "--out", "run", "--no-report")
+    process = haul.start("lab", "run", plan, "--out", "run", "--no-report", "--no-confirm")
     try:
         children = wait_for_children(process.pid)
         time.sleep(0.5)
