@@ -15,7 +15,8 @@ import pandas as pd
 
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.analysis import statistics as st
-from haulage.lab.report.charts.base import TIMES, size_label
+from haulage.lab.analysis.words import size_words
+from haulage.lab.report.charts.base import TIMES
 from haulage.lab.report.numbers import digits
 from haulage.lab.units import format_rate
 
@@ -251,7 +252,7 @@ def _line(pair: Pair) -> list[str]:
 
 
 def _files(count: float, size_bytes: float | None) -> str:
-    size = size_label(size_bytes) if size_bytes is not None and size_bytes >= 0 else "mixed sizes"
+    size = size_words(size_bytes) if size_bytes is not None and size_bytes >= 0 else "mixed sizes"
     return f"{count:.0f} {TIMES} {size}"
 
 

@@ -19,7 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.report.charts.base import TIMES, frame_of, size_label
+from haulage.lab.analysis.words import size_words
+from haulage.lab.report.charts.base import TIMES, frame_of
 from haulage.lab.report.lanes_picture import picture
 from haulage.lab.report.palette import CATEGORIES, PHASES, themed
 from haulage.lab.report.section import Drawn, script_safe
@@ -73,7 +74,7 @@ def _cells(frame: pd.DataFrame, in_order: pd.DataFrame) -> list[Cell]:
     )
     cells = []
     for row in in_order.merge(extents, on="cell", suffixes=("", "_lanes")).to_dict("records"):
-        size = f" · {row['files']} {TIMES} {size_label(row['size_bytes'])}" if row["size_bytes"] > 0 else ""
+        size = f" · {row['files']} {TIMES} {size_words(row['size_bytes'])}" if row["size_bytes"] > 0 else ""
         warm = " · warm-up" if row["warmup"] else ""
         took = format_duration(row["ended_ns"] - row["began_ns_lanes"])
         number = int(row["cell"])

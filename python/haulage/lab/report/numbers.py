@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from haulage.lab.report.charts.base import scale_of, size_label
+from haulage.lab.analysis.words import size_words
+from haulage.lab.report.charts.base import scale_of
 
 #: Findings that have no value say this; the sentence says why.
 NONE = "none"
@@ -22,7 +23,7 @@ def number(value: float | None, unit: str) -> tuple[str, str]:
         divisor, name = scale_of([abs(value)], _SCALED[unit])
         return digits(value / divisor), name
     if unit in ("bytes", "B"):
-        text, _, name = size_label(round(value)).partition(" ")
+        text, _, name = size_words(round(value)).partition(" ")
         return (text, name) if name != "B" or value < 1024 else _binary(value)
     if unit == "share":
         return digits(value * 100), "%"

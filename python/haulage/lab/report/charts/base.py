@@ -12,6 +12,7 @@ import pandas as pd
 from pandas.api.types import infer_dtype, is_extension_array_dtype, is_numeric_dtype
 
 from haulage.lab.analysis.model import Result
+from haulage.lab.analysis.words import size_words
 from haulage.lab.report.palette import CATEGORIES, LIGHT, steps
 
 #: A chart, or several in one picture. Altair leaves much of what builds one untyped.
@@ -30,16 +31,6 @@ ALTAIRS_LIMIT = 5000
 #: Columns that hold text, also where they hold nothing.
 TEXTS = ("node", "cause", "note", "chosen", "object", "api")
 _NUMBERS = ("empty", "floating", "integer", "mixed-integer-float")
-
-#: Largest first; of two that fit the binary one, because decimal numbers seldom fit it by chance.
-_SIZE_UNITS = (
-    ("GiB", 2**30),
-    ("GB", 1e9),
-    ("MiB", 2**20),
-    ("MB", 1e6),
-    ("KiB", 2**10),
-    ("KB", 1e3),
-)
 
 _SCALES = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -96,38 +87,13 @@ def sizes(column: str, levels: Iterable[float], title: str, **more: Any) -> alt.
         title=title,
         scale=alt.Scale(type="log", nice=False, padding=18),
         axis=alt.Axis(
-            values=sorted({float(level) for level in levels}), labelExpr=_size_labels(levels), **more
+            values=sorted({float(level) for level in levels}), labelExpr=_size_wordss(levels), **more
         ),
     )
 
 
-def size_label(size_bytes: float) -> str:
-    """Return a size as it was meant, with its unit: ``1 MiB``, ``25 MB``.
-
-    >>> size_label(1048576), size_label(25_000_000), size_label(92500)
-    ('1 MiB', '25 MB', '92.5 KB')
-    """
-    for unit, scale in _SIZE_UNITS:
-        share = size_bytes / scale
-        if share >= 1 and share == round(share, 1):
-            return f"{share:.1f}".removesuffix(".0") + f" {unit}"
-    return f"{size_bytes:,.0f} B"
-
-
-def size_words(size_bytes: float) -> str:
-    """Return a size that was calculated, with three digits.
-
-    >>> size_words(1234567.0)
-    '1.23 MB'
-    """
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if size_bytes >= scale:
-            return f"{size_bytes / scale:.3g} {unit}"
-    return f"{size_bytes:.0f} B"
-
-
-def _size_labels(levels: Iterable[float]) -> str:
-    names = {str(int(level)): size_label(level) for level in levels}
+def _size_wordss(levels: Iterable[float]) -> str:
+    names = {str(int(level)): size_words(level) for level in levels}
     return f"({json.dumps(names)})[toString(round(datum.value))] || ''"
 
 
@@ -226,7 +192,7 @@ def cases(frame: pd.DataFrame) -> list[str]:
     several = frame["direction"].nunique() > 1
     sizes_ = frame["size_bytes"].fillna(0)
     # There are few sizes and up to a hundred thousand rows.
-    names = {size: size_label(size) if size > 0 else "mixed sizes" for size in sizes_.unique()}
+    names = {size: size_words(size) if size > 0 else "mixed sizes" for size in sizes_.unique()}
     words = sizes_.map(names).astype("object")
     return list(frame["direction"].astype("object") + ", " + words) if several else list(words)
 

@@ -6,13 +6,13 @@ import altair as alt
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
+from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     Chart,
     data,
     frame_of,
     heading,
     scale_of,
-    size_label,
     treatments,
 )
 
@@ -45,7 +45,7 @@ def heat_map(rows: Result | pd.DataFrame) -> Chart:
     )
     shown["until"] = shown["part"] + 1
     size = frame["size_bytes"].max()
-    title = f"Files of {size_label(size)}" if size > 0 else "All files"
+    title = f"Files of {size_words(size)}" if size > 0 else "All files"
     return (
         data(shown)
         .mark_rect()

@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
+from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     TIMES,
     WIDTH,
@@ -13,7 +14,6 @@ from haulage.lab.report.charts.base import (
     data,
     frame_of,
     heading,
-    size_label,
     treatments,
 )
 from haulage.lab.report.palette import LIGHT
@@ -44,7 +44,7 @@ def ledger(rows: Result | pd.DataFrame) -> Chart:
     """
     frame = frame_of(rows).copy()
     frame["group"] = [
-        f"{direction}, {size_label(size) if size > 0 else 'mixed sizes'}"
+        f"{direction}, {size_words(size) if size > 0 else 'mixed sizes'}"
         for direction, size in zip(frame["direction"], frame["size_bytes"].fillna(0), strict=True)
     ]
     frame["one"] = frame["treatment"] + " · " + frame["group"]

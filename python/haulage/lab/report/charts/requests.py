@@ -9,6 +9,7 @@ import altair as alt
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
+from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     HEIGHT,
     WIDTH,
@@ -21,7 +22,6 @@ from haulage.lab.report.charts.base import (
     heading,
     log_ticks,
     scale_of,
-    size_words,
     sizes,
     treatments,
 )

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
+from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     HEIGHT,
     TIMES,
@@ -22,7 +23,6 @@ from haulage.lab.report.charts.base import (
     heading,
     log_ticks,
     scale_of,
-    size_label,
     sizes,
     step_colours,
     treatments,
@@ -57,14 +57,14 @@ def block_sweep(
     frame = frame[frame["direction"] == direction].copy()
     levels = _one_family(frame)
     others = treatments(frame[~frame["in_family"]])
-    names = [*map(size_label, levels), *others]
+    names = [*map(size_words, levels), *others]
     frame["line"] = [
-        size_label(size) if inside else treatment
+        size_words(size) if inside else treatment
         for size, inside, treatment in zip(
             frame["block_size_bytes"], frame["in_family"], frame["treatment"], strict=True
         )
     ]
-    frame["file"] = [size_label(size) for size in frame["size_bytes"]]
+    frame["file"] = [size_words(size) for size in frame["size_bytes"]]
     colours = [
         *steps(len(levels)),
         *([LIGHT[name] for name in ("ink", "grey", "pink", "brown")] * len(others)),
@@ -171,7 +171,7 @@ def _by_file(frame: pd.DataFrame, colour: alt.Color) -> Chart:
 def _by_block(
     frame: pd.DataFrame, levels: list[float], block_sizes: Result | pd.DataFrame | None, direction: str
 ) -> Chart:
-    files = [size_label(size) for size in sorted(frame["size_bytes"].unique())]
+    files = [size_words(size) for size in sorted(frame["size_bytes"].unique())]
     colour = alt.Color("file:N", **_right(step_colours(files), "file size"))
     x = sizes("block_size_bytes", levels, "size of a block")
     y = _times(frame)
@@ -271,9 +271,9 @@ def _series(frame: pd.DataFrame) -> pd.DataFrame:
         size, block = row["size_bytes"], row.get("block_size_bytes")
         words = [str(row["method"])]
         if isinstance(block, (int, float)) and block > 0:
-            words.append(f"of {size_label(block)}")
+            words.append(f"of {size_words(block)}")
         if isinstance(size, (int, float)) and size > 0:
-            words.append(f"{row['files']} {TIMES} {size_label(size)}")
+            words.append(f"{row['files']} {TIMES} {size_words(size)}")
         return ", ".join([*words, *([str(row["direction"])] if several else [])])
 
     return frame.assign(series=[name(row) for row in frame.to_dict("records")])
