@@ -171,6 +171,13 @@ def test_a_slide_that_gets_steeper_is_a_drift_too(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
+def test_a_slide_that_comes_to_rest_is_no_step(seed: int) -> None:
+    rest = np.minimum(np.arange(144) / 105, 1.0)
+    slid = rates(144, seed) * np.exp(-1.7 * rest)
+    assert st.change_points(slid).says == "drift"
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_both_at_once_are_told_apart(seed: int) -> None:
     found = st.change_points(rates(200, seed, (120, 0.5), slope=-0.004))
     assert found.says == "step and drift"

@@ -81,6 +81,11 @@ class Node:
     name: str
     cpus: int | None = None
     link: str | None = None
+    link_down: str | None = None  #: on the way down, if other than ``link``
+
+    def link_of(self, direction: str) -> str | None:
+        """Return the link on this way."""
+        return self.link_down if direction == "down" and self.link_down else self.link
 
 
 @dataclass(frozen=True)

@@ -219,6 +219,7 @@ def _node(table: Table) -> Node:
         name=table.text("name"),
         cpus=table.number("cpus", None, least=1) if table.has("cpus") else None,
         link=table.text("link") if table.has("link") else None,
+        link_down=table.text("link_down") if table.has("link_down") else None,
     )
     table.end()
     return node

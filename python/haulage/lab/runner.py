@@ -209,7 +209,7 @@ class _Runner:
         store = self._plan.store if cell.direction == "up" else str(data.remote_folder)
         # An endpoint that is started now must not be held to the processors of the cell before.
         host.pin(None)
-        link = cell.node.link if cell.node is not None else None
+        link = cell.node.link_of(cell.direction) if cell.node is not None else None
         if self._plan.fresh_link:
             endpoints.drop(store=store, link=link)
         endpoint = endpoints.get(store=store, link=link)

@@ -47,7 +47,7 @@ class Cell:
             "again": self.again,
             "node": None if self.node is None else self.node.name,
             "node_cpus": None if self.node is None else self.node.cpus,
-            "node_link": None if self.node is None else self.node.link,
+            "node_link": None if self.node is None else self.node.link_of(self.direction),
         }
 
     def shuffled(self, count: int) -> list[int]:

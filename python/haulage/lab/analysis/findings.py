@@ -163,6 +163,42 @@ def sub_file(results: Results) -> Iterator[Finding]:
             yield card_of(row, title, sentence, "times", "comparisons", ("times_as_fast", "low", "high"))
 
 
+def whole_or_pieces(results: Results) -> Iterator[Finding]:
+    """Whether several whole files at once beat files one by one in pieces, replicate by replicate."""
+    rows = table(results, "paired")
+    if rows.empty:
+        return
+    for key, part in groups(rows, ["direction", "node", "size_bytes"]):
+        rates = part.pivot_table(
+            index="replicate", columns=["method", "treatment"], values="rate_bits_per_second", observed=True
+        )
+        if not {"whole-files", "ranges"} <= set(rates.columns.get_level_values(0)):
+            continue
+        whole, pieces = (
+            rates[method][rates[method].median().idxmax()] for method in ("whole-files", "ranges")
+        )
+        both = pd.concat([pieces, whole], axis=1, join="inner").to_numpy(dtype=float)
+        found = st.compare(both[:, 0], both[:, 1]).ratio
+        if found.value is None:
+            continue
+        bounds = bounded(found.low, found.high, as_times)
+        sentence = (
+            f"{whole.name} moves files of {size_words(key['size_bytes'])} {found.value:.3g} times{bounds} as"
+            f" fast as {pieces.name} ({key['direction']})."
+        )
+        yield Finding(
+            "Whole files or pieces",
+            sentence,
+            found.value,
+            "times",
+            found.low,
+            found.high,
+            found.n,
+            found.level,
+            "paired",
+        )
+
+
 def per_file(results: Results) -> Iterator[Finding]:
     """How much slower each file is when several travel at once."""
     rows = table(results, "rate_by_transfer")
@@ -286,7 +322,7 @@ OF_PLAN: dict[str, tuple[Maker, ...]] = {
     "block-upload": (speed_up, block_size),
     "failing-link": (fault, speed_up),
     "node-size": (sub_file, per_file, speed_up),
-    "whole-file": (sub_file, per_file, speed_up),
+    "whole-file": (whole_or_pieces, sub_file, per_file, speed_up),
     "small-blob": (crossing, speed_up),
     "concurrency": (knee,),
     "ceiling": (carried, ceiling),

@@ -25,6 +25,8 @@ LONGEST = 1000
 LONGEST_SLOPE = 300
 #: Fewer transfers after a step may be chance.
 SHORTEST = 3
+#: Values on each side of a step that must show it.
+NEAR = 8
 #: A fall or rise of the rate below this is no finding.
 SMALLEST = 0.03
 #: Chance may make a step this often; there are as many places for one as transfers.
@@ -254,7 +256,24 @@ def _believed(data: Floats, cuts: list[int], slope: float, noise: float) -> tupl
             break
         cuts.remove(worst)
         slope = 0.0 if slope == 0 else _levels(data, cuts, None)[1]
+    while slow := [cut for cut in cuts if not _sudden(data, cuts, cut, noise)]:
+        cuts.remove(slow[0])
+        slope = _levels(data, cuts, None)[1]
     return cuts, slope
+
+
+def _sudden(data: Floats, cuts: list[int], cut: int, noise: float) -> bool:
+    """Whether half of what lies between the levels on the two sides lies between the nearest values.
+
+    A slide that comes to rest is explained by a step about as well as by anything that was tried.
+    """
+    edges = [0, *cuts, len(data)]
+    k = edges.index(cut, 1)
+    before, after = data[edges[k - 1] : cut], data[cut : edges[k + 1]]
+    apart = float(np.median(after) - np.median(before))
+    near = float(np.median(after[:NEAR]) - np.median(before[-NEAR:]))
+    doubt = 2 * noise * math.sqrt(1 / min(len(before), NEAR) + 1 / min(len(after), NEAR))
+    return near * math.copysign(1, apart) + doubt >= abs(apart) / 2
 
 
 def _doubt(before: Floats, after: Floats, noise: float) -> float:
