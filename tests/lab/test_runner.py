@@ -369,3 +369,13 @@ def test_an_endpoint_is_not_held_to_the_processors_of_a_cell(tmp_path: Path) -> 
     assert seen
     assert set(seen) == {len(os.sched_getaffinity(0))}
     assert {json.loads(text)["cpus_used"] for text in done.cells.factors} == {1}
+
+
+def test_a_node_may_have_another_link_down(tmp_path: Path) -> None:
+    nodes = [{"name": "one", "link": "rtt=1ms,total=20mbit", "link_down": "rtt=1ms,total=200mbit"}]
+    plan = tiny(nodes=nodes, replicates=1, again="", directions=["up", "down"], files=[{"size": "500KB"}])
+    cells = lab.run(plan, directory=tmp_path / "run").cells
+    baseline = cells[(cells.method == "baseline") & ~cells.warmup].set_index("direction")
+    rates = 8e9 * baseline.bytes / baseline.wall_ns
+    assert rates["up"] < 20e6 < 60e6 < rates["down"]
+    assert json.loads(baseline.factors["down"])["node_link"] == "rtt=1ms,total=200mbit"
