@@ -96,10 +96,12 @@ impl Recorder {
 
     /// Keeps an attempt.
     pub(crate) async fn attempt(&mut self, record: AttemptRecord) {
-        if let Some(rows) = &mut self.rows {
-            rows.write(record.clone()).await;
+        if self.listener.is_some() {
+            self.say(Event::Attempt(record.clone())).await;
         }
-        self.say(Event::Attempt(record)).await;
+        if let Some(rows) = &mut self.rows {
+            rows.write(record).await;
+        }
     }
 
     /// Whether anybody wants to know of every object.

@@ -16,16 +16,17 @@ use tokio::sync::mpsc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::AttemptRecord;
 
-/// Rows in a batch: some megabytes of memory at most.
-const BATCH: usize = 8192;
+/// Rows in a batch: with few, making the columns costs more than filling them, and each wakes the thread.
+const BATCH: usize = 4096;
 
-/// Rows that may wait for the writer before the job waits for it.
-const QUEUE: usize = 4 * BATCH;
+/// Batches that may wait for the writer before the job waits for it: some megabytes.
+const QUEUE: usize = 4;
 
-/// Hands rows to the thread that writes them.
+/// Gathers rows for the thread that writes them.
 pub(super) struct RowWriter {
     path: PathBuf,
-    rows: mpsc::Sender<AttemptRecord>,
+    rows: Vec<AttemptRecord>,
+    batches: mpsc::Sender<Vec<AttemptRecord>>,
     thread: std::thread::JoinHandle<Result<(), ParquetError>>,
 }
 
@@ -36,26 +37,37 @@ impl RowWriter {
         let file = File::create(path).map_err(|e| Error::from_io("record", &shown, e))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_created_by(concat!("haulage ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_created_by(concat!("haulage ", env!("CARGO_PKG_VERSION")).to_owned());
+        // No two rows have these in common, so that a dictionary of them would be built in vain.
+        let times = NS_COLUMNS.iter().map(|(name, _)| *name);
+        let properties = ["offset_bytes", "request_id"]
+            .into_iter()
+            .chain(times)
+            .fold(properties, |properties, name| properties.set_column_dictionary_enabled(name.into(), false))
             .build();
         let writer = ArrowWriter::try_new(file, schema(), Some(properties)).map_err(|e| failed(path, &e))?;
-        let (rows, queue) = mpsc::channel(QUEUE);
+        let (batches, queue) = mpsc::channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("haul-record".into())
             .spawn(move || write_all(writer, queue))
             .map_err(|e| Error::from_io("record", &shown, e))?;
-        Ok(Self { path: path.to_path_buf(), rows, thread })
+        Ok(Self { path: path.to_path_buf(), rows: Vec::with_capacity(BATCH), batches, thread })
     }
 
     /// Adds a row. A writer that has failed says so when it is closed.
     pub(super) async fn write(&mut self, row: AttemptRecord) {
-        let _ = self.rows.send(row).await;
+        self.rows.push(row);
+        if self.rows.len() == BATCH {
+            let batch = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH));
+            let _ = self.batches.send(batch).await;
+        }
     }
 
     /// Writes the rest and the footer.
     pub(super) async fn close(self) -> Result<()> {
-        let Self { path, rows, thread } = self;
-        drop(rows);
+        let Self { path, rows, batches, thread } = self;
+        let _ = batches.send(rows).await;
+        drop(batches);
         let joined = tokio::task::spawn_blocking(move || thread.join()).await;
         match joined {
             Ok(Ok(result)) => result.map_err(|e| failed(&path, &e)),
@@ -71,13 +83,10 @@ fn failed(path: &Path, error: &ParquetError) -> Error {
 
 fn write_all(
     mut writer: ArrowWriter<File>,
-    mut queue: mpsc::Receiver<AttemptRecord>,
+    mut queue: mpsc::Receiver<Vec<AttemptRecord>>,
 ) -> Result<(), ParquetError> {
-    let mut batch = Vec::with_capacity(BATCH);
-    while queue.blocking_recv_many(&mut batch, BATCH) > 0 {
-        // Small batches are no problem: the writer gathers them into row groups by itself.
+    while let Some(batch) = queue.blocking_recv() {
         writer.write(&columns(&batch)?)?;
-        batch.clear();
     }
     writer.close().map(drop)
 }
