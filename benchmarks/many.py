@@ -27,9 +27,9 @@ FOLDER = 1000
 
 
 @contextmanager
-def serving() -> Iterator[dict[str, str]]:
+def serving(link: str = "none") -> Iterator[dict[str, str]]:
     """Start an endpoint that keeps names and drops bytes."""
-    line = [str(HAUL), "emulate", "--listen", "127.0.0.1:0", "--store", "null", "--json"]
+    line = [str(HAUL), "emulate", "--listen", "127.0.0.1:0", "--store", "null", "--json", "--link", link]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             assert process.stdout is not None
