@@ -22,8 +22,8 @@ from many import serving
 
 HAUL = Path(sys.executable).parent / "haul"
 MIB = 1 << 20
-#: Name, link, files, bytes of each: as the lab records, then as fast as this machine goes, with a row for each
-#: mebibyte and with one for each 4 KiB, which is the most that recording can cost.
+#: Name, link, files, bytes of each: as the lab records, then as fast as this machine goes, with a row for
+#: each mebibyte and with one for each 4 KiB, which is the most that recording can cost.
 CASES = [
     ("over a link", "wan", 1, 100_000_000),
     ("one large file", "none", 1, 2048 * MIB),
