@@ -42,7 +42,7 @@ class Hint:
 def of_sources() -> list[Hint]:
     """Return every hint of the engine, the command, the emulator, the bindings and the Python package."""
     found = [hint for crate in sorted(ROOT.glob("crates/*/src")) for hint in of_crate(crate)]
-    for path in sorted(ROOT.glob("python/haulage/*.py")):
+    for path in sorted(ROOT.glob("python/haulage/**/*.py")):
         found += of_python(path, path.read_text(encoding="utf-8"))
     return found
 

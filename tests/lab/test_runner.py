@@ -309,7 +309,7 @@ def test_a_sweep_becomes_a_profile_that_the_mover_reads(
     values = tomllib.loads(path.read_text())
     assert values["concurrency"] == found[0].concurrency
     assert values["up"]["reasons"]
-    with pytest.raises(UsageError, match="not a name"):
+    with pytest.raises(UsageError, match="letters, digits, - and _ will do"):
         profile.write(done.folder, name="../there")
 
 
@@ -377,5 +377,5 @@ def test_a_node_may_have_another_link_down(tmp_path: Path) -> None:
     cells = lab.run(plan, directory=tmp_path / "run").cells
     baseline = cells[(cells.method == "baseline") & ~cells.warmup].set_index("direction")
     rates = 8e9 * baseline.bytes / baseline.wall_ns
-    assert rates["up"] < 20e6 < 60e6 < rates["down"]
+    assert rates["up"] < 25e6 < 60e6 < rates["down"]
     assert json.loads(baseline.factors["down"])["node_link"] == "rtt=1ms,total=200mbit"

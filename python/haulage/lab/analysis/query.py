@@ -146,6 +146,7 @@ def open_run(directory: Path) -> RunFiles:
 
     Raises:
         NotFoundError: It is none: no manifest, or no cells.
+        UsageError: A table is damaged, or of another version.
     """
     manifest = directory / "manifest.json"
     if not manifest.is_file() or not (directory / "cells.parquet").is_file():
@@ -158,8 +159,11 @@ def open_run(directory: Path) -> RunFiles:
     plan = str(json.loads(manifest.read_text(encoding="utf-8")).get("plan", ""))
     with connect(directory) as database:
         present = [table for table in TABLES if (directory / f"{table}.parquet").is_file()]
-        rows = {table: _scalar(database, f"select count(*) from '{table}.parquet'") for table in present}
-        methods = database.execute("select distinct method from 'cells.parquet'").fetchall()
+        try:
+            rows = {table: _scalar(database, f"select count(*) from '{table}.parquet'") for table in present}
+            methods = database.execute("select distinct method from 'cells.parquet'").fetchall()
+        except duckdb.Error as error:
+            raise _unlike(f"{directory}", error) from error
     files = [*(f"{table}.parquet" for table in present), "manifest.json"]
     inputs = {name: _file_sha256(directory / name) for name in files}
     return RunFiles(directory, plan, rows, frozenset(str(row[0]) for row in methods), inputs)
@@ -217,6 +221,12 @@ def _with_sources(names: Iterable[str]) -> set[str]:
     return wanted
 
 
+def _unlike(what: str, error: duckdb.Error) -> UsageError:
+    """Return what to say of tables that are not what a run of this version writes."""
+    hint = "a run of another version, or a damaged file; haul lab verify says which"
+    return UsageError("analyse", what, str(error).split("\n")[0], hint)
+
+
 def _run_one(
     database: duckdb.DuckDBPyConnection, query: Query, files: RunFiles, folder: Path, there: set[str]
 ) -> Result:
@@ -224,8 +234,7 @@ def _run_one(
     try:
         database.execute(f'create table "{query.name}" as {query.sql}')
     except duckdb.Error as error:
-        hint = "a run of another version, or a damaged file; haul lab verify says which"
-        raise UsageError("analyse", f"query {query.name}", str(error).split("\n")[0], hint) from error
+        raise _unlike(f"query {query.name}", error) from error
     place = str(folder / f"{query.name}.parquet").replace("'", "''")
     database.execute(f"""copy "{query.name}" to '{place}' (format parquet, compression zstd)""")
     rows = database.execute(f'from "{query.name}"').fetchall()
