@@ -61,6 +61,7 @@ def test_run_writes_a_run_and_says_where(haul: Haul, plan: Path, tmp_path: Path)
     assert "there is something already" in again.error_lines[0]
 
 
+@pytest.mark.timeout(300)
 def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
     ran = haul("lab", "run", plan, "--out", "run")
     page = ran.text.strip()
