@@ -6,6 +6,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::secret::redacted;
+
 /// The result of every fallible call in the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -33,6 +35,8 @@ pub enum ErrorKind {
     Stalled,
     /// The service answered with something else that it will answer again.
     Service,
+    /// The answer is not one that such a service gives, so that nothing in it is believed.
+    Protocol,
     /// No room left on the destination.
     NoSpace,
     /// The local file system failed.
@@ -45,7 +49,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, for tables and tests.
-    pub const ALL: [ErrorKind; 14] = [
+    pub const ALL: [ErrorKind; 15] = [
         Self::Usage,
         Self::Permission,
         Self::NotFound,
@@ -56,6 +60,7 @@ impl ErrorKind {
         Self::Connection,
         Self::Stalled,
         Self::Service,
+        Self::Protocol,
         Self::NoSpace,
         Self::Io,
         Self::Unsupported,
@@ -75,6 +80,7 @@ impl ErrorKind {
             Self::Connection => "connection",
             Self::Stalled => "stalled",
             Self::Service => "service",
+            Self::Protocol => "protocol",
             Self::NoSpace => "no_space",
             Self::Io => "io",
             Self::Unsupported => "unsupported",
@@ -93,6 +99,9 @@ impl ErrorKind {
             }
             Self::Service => {
                 Some("run the same command again; if it stays so, ask those who run the service")
+            }
+            Self::Protocol => {
+                Some("check the endpoint, and whether a proxy or a login page answers in its place")
             }
             Self::Exists => Some("choose another name, or replace what is there with --overwrite always"),
             Self::SourceChanged => Some("run the same command again when nobody writes to it"),
@@ -120,6 +129,7 @@ impl ErrorKind {
             | Self::Connection
             | Self::Stalled
             | Self::Service
+            | Self::Protocol
             | Self::NoSpace
             | Self::Io => 1,
         }
@@ -134,6 +144,8 @@ pub enum Retry {
     Never,
     /// Worth another attempt after the usual backoff.
     Backoff,
+    /// Worth one or two: what answers so is more likely to be the wrong server than a bad moment.
+    Few,
     /// The service said how long to wait.
     After(Duration),
 }
@@ -213,7 +225,7 @@ impl Error {
     #[must_use]
     pub fn service(mut self, status: u16, code: Option<String>) -> Self {
         self.0.status = Some(status);
-        self.0.service_code = code;
+        self.0.service_code = code.map(redacted);
         self
     }
 
@@ -272,9 +284,9 @@ impl Error {
     }
 }
 
-/// The text without signatures and passwords.
+/// The text without the secrets that we know, and without what looks like a signature or a password.
 fn without_secrets(text: String) -> String {
-    without_user(without_signature(text))
+    without_user(without_signature(redacted(text)))
 }
 
 /// The text without who stands before the host of a URL: `://user:password@`.

@@ -158,8 +158,12 @@ pub enum Outcome {
     Equal,
     /// Already there, or not asked for.
     Skipped,
-    /// Not moved; the error says why.
+    /// Not moved, or not compared; the error says why.
     Failed,
+    /// Compared and found different.
+    Differs,
+    /// Only at the source; seen when two sides are compared.
+    Missing,
     /// Only at the destination; seen when two sides are compared.
     Extra,
 }
@@ -180,16 +184,52 @@ pub enum Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// Every byte compared by CRC64 against the other side's own checksum.
+    /// Every byte compared by CRC64: with what the other side states of it, or on both sides.
     Crc64,
     /// The same by MD5.
     Md5,
+    /// We know a checksum of every byte, and the destination took them without stating one of its own.
+    Sent,
     /// The source states no checksum: only lengths and the transport's own checks were compared.
     Length,
+    /// One side was read, and compared with the checksum that is stored with the object on the other.
+    Stored,
     /// Nothing was read: by its ETag the object is still what was written.
     Etag,
     /// Nothing was compared.
     None,
+}
+
+/// How many objects were proven by what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Proofs {
+    /// By [`Proof::Crc64`].
+    pub crc64: u64,
+    /// By [`Proof::Md5`].
+    pub md5: u64,
+    /// By [`Proof::Sent`].
+    pub sent: u64,
+    /// By [`Proof::Length`].
+    pub length: u64,
+    /// By [`Proof::Stored`].
+    pub stored: u64,
+    /// By [`Proof::Etag`].
+    pub etag: u64,
+}
+
+impl Proofs {
+    /// Counts an object.
+    pub(crate) fn count(&mut self, proof: Proof) {
+        match proof {
+            Proof::Crc64 => self.crc64 += 1,
+            Proof::Md5 => self.md5 += 1,
+            Proof::Sent => self.sent += 1,
+            Proof::Length => self.length += 1,
+            Proof::Stored => self.stored += 1,
+            Proof::Etag => self.etag += 1,
+            Proof::None => {}
+        }
+    }
 }
 
 /// The end of one object.
@@ -293,6 +333,8 @@ pub struct Progress {
     pub in_flight: u32,
     /// Attempts that failed and were sent again.
     pub retries: u64,
+    /// All has arrived, and the disk is being waited for.
+    pub flushing: bool,
     /// The objects longest in flight, slowest first, at most three.
     pub slowest: Vec<SlowObject>,
 }
@@ -321,12 +363,18 @@ pub struct Summary {
     pub objects_done: u64,
     /// Skipped.
     pub objects_skipped: u64,
-    /// Failed.
+    /// Failed: not copied, or not compared because one side could not be read.
     pub objects_failed: u64,
+    /// Compared and found different (verify).
+    pub objects_differ: u64,
+    /// Objects only at the source (verify).
+    pub objects_missing: u64,
     /// Objects only at the destination (verify).
     pub objects_extra: u64,
-    /// Copied objects whose source states no checksum to compare with.
+    /// Copied objects of which only the length was compared.
     pub objects_unproven: u64,
+    /// How many of the copied or compared objects were proven by what.
+    pub proofs: Proofs,
     /// Verified payload of the copied or compared objects.
     pub bytes_done: u64,
     /// Of these, found staged by an interrupted run and not sent again.

@@ -5,6 +5,7 @@ pub use crate::store::local_fuzz as local;
 
 use crate::checksum::Crc64;
 use crate::error::Result;
+use crate::job::Profile;
 use crate::receipt::{self, ReceiptObject};
 use crate::stage::plan::Cutter;
 use crate::store::{BlockId, BlockRange, Capabilities};
@@ -12,6 +13,11 @@ use crate::store::{BlockId, BlockRange, Capabilities};
 /// The objects of a receipt.
 pub fn receipt(lines: &[u8]) -> Result<Vec<ReceiptObject>> {
     receipt::read_lines(lines, "receipt")
+}
+
+/// A profile.
+pub fn profile(text: &str) -> Result<Profile> {
+    Profile::parse(text, "profile")
 }
 
 /// CRC64 and length of blocks that follow each other.

@@ -5,18 +5,19 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Outcome, Proof};
+use crate::output::{Kind, OutputFile};
 
 /// What a receipt calls itself.
 const NAME: &str = "receipt 1";
 
 /// What the first line begins with: it tells a receipt from any other file.
-const MARK: &str = r#"{"line":"receipt","haulage":"receipt 1","#;
+pub(crate) const MARK: &str = r#"{"line":"receipt","haulage":"receipt 1","#;
 
 /// A line of a receipt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,8 +92,7 @@ pub struct ReceiptEnd {
 
 /// Writes a receipt beside its final name, which it gets when it is whole.
 pub(crate) struct ReceiptWriter {
-    path: PathBuf,
-    temporary: PathBuf,
+    output: OutputFile,
     out: BufWriter<File>,
     end: ReceiptEnd,
 }
@@ -100,12 +100,9 @@ pub(crate) struct ReceiptWriter {
 impl ReceiptWriter {
     /// Creates the file, so that one that cannot be written is noticed before anything moves.
     pub(crate) fn create(path: &Path, head: ReceiptHead) -> Result<Self> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".partial");
-        let temporary = path.with_file_name(name);
-        let file = File::create(&temporary).map_err(|e| failed(path, e))?;
-        let (path, out) = (path.to_path_buf(), BufWriter::with_capacity(64 << 10, file));
-        let mut writer = Self { path, temporary, out, end: ReceiptEnd::default() };
+        let (output, file) = OutputFile::create(path, Kind::Receipt)?;
+        let out = BufWriter::with_capacity(64 << 10, file);
+        let mut writer = Self { output, out, end: ReceiptEnd::default() };
         writer.line(&ReceiptLine::Receipt(head))?;
         Ok(writer)
     }
@@ -121,20 +118,13 @@ impl ReceiptWriter {
     pub(crate) fn finish(mut self, failed_objects: u64) -> Result<()> {
         let end = ReceiptEnd { failed: failed_objects, ..std::mem::take(&mut self.end) };
         self.line(&ReceiptLine::End(end))?;
-        self.out.flush().map_err(|e| failed(&self.path, e))?;
-        std::fs::rename(&self.temporary, &self.path).map_err(|e| failed(&self.path, e))
+        let path = self.output.path().to_path_buf();
+        self.out.flush().and_then(|()| self.output.finish()).map_err(|e| failed(&path, e))
     }
 
     fn line(&mut self, line: &ReceiptLine) -> Result<()> {
         let written = serde_json::to_writer(&mut self.out, line).map_err(std::io::Error::from);
-        written.and_then(|()| self.out.write_all(b"\n")).map_err(|e| failed(&self.path, e))
-    }
-}
-
-impl Drop for ReceiptWriter {
-    fn drop(&mut self) {
-        // Gone where it was finished; else nobody should take a part for the whole.
-        let _ = std::fs::remove_file(&self.temporary);
+        written.and_then(|()| self.out.write_all(b"\n")).map_err(|e| failed(self.output.path(), e))
     }
 }
 

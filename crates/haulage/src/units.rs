@@ -147,6 +147,26 @@ impl ByteRate {
         self.0 as f64 / 8.0
     }
 
+    /// The rate as a bound on what a job may use.
+    ///
+    /// # Errors
+    /// `Usage` below 8 kbit/s, at which nothing comes to an end.
+    pub fn as_cap(self) -> Result<Self> {
+        if self.0 >= Self::LEAST_CAP {
+            return Ok(self);
+        }
+        Err(Error::new(
+            ErrorKind::Usage,
+            "parse",
+            format!("cap {self}"),
+            "at this rate nothing comes to an end",
+        )
+        .hint("write 8kbit or more; leave out the cap for no bound"))
+    }
+
+    /// Bits a second that a cap allows at least.
+    const LEAST_CAP: u64 = 8_000;
+
     /// The time that `size` takes at this rate; `None` at rate zero.
     pub fn time_for(self, size: ByteSize) -> Option<Duration> {
         let seconds = size.bytes() as f64 / self.bytes_per_second();

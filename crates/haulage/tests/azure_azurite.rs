@@ -178,12 +178,12 @@ async fn blocks_staged_by_one_are_committed_by_another() {
         let one = store.begin(&key, Some(9), &options).await.unwrap();
         assert_eq!(one.staged(&trace()).await.unwrap(), []);
         let tail = BlockRange { offset: 4, len: 5 };
-        let tail = one.put_block(tail, Bytes::from_static(b"56789").into(), &trace()).await.unwrap();
+        let tail = one.put_block(tail, Bytes::from_static(b"56789").into(), &trace()).await.unwrap().id;
 
         let other = open(&url).begin(&key, Some(9), &options).await.unwrap();
         assert_eq!(other.staged(&trace()).await.unwrap(), [tail]);
         let head = BlockRange { offset: 0, len: 4 };
-        let head = other.put_block(head, Bytes::from_static(b"1234").into(), &trace()).await.unwrap();
+        let head = other.put_block(head, Bytes::from_static(b"1234").into(), &trace()).await.unwrap().id;
         let wrong = Attributes { crc64: Some(Crc64::from_u64(1)), ..Attributes::default() };
         assert_eq!(
             other.commit(&[head, tail], &wrong, &trace()).await.unwrap_err().kind(),

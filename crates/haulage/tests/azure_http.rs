@@ -6,10 +6,11 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use haulage::error::Retry;
 use haulage::http::{HttpClient, HttpOptions, Origin, ResponseBody};
 use haulage::store::Trace;
 use haulage::units::ByteRate;
-use haulage::{ErrorKind, Result};
+use haulage::{Error, ErrorKind, Result};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -36,7 +37,7 @@ async fn send(
 }
 
 async fn exchange(client: &HttpClient, origin: &Origin, trace: &Trace) -> Result<Bytes> {
-    send(client, origin, Bytes::from_static(b"body"), trace).await?.into_body().collect().await
+    send(client, origin, Bytes::from_static(b"body"), trace).await?.into_body().collect(1 << 20).await
 }
 
 /// Reads one request whose body has `len` bytes.
@@ -116,7 +117,8 @@ async fn a_connection_closed_while_idle_is_replaced() {
 
 #[tokio::test]
 async fn silence_is_a_stall_before_and_within_the_answer() {
-    for answered in [&b""[..], &OK[..OK.len() - 1]] {
+    // Where nobody has ever answered, nobody is likely to.
+    for (answered, retry) in [(&b""[..], Retry::Few), (&OK[..OK.len() - 1], Retry::Backoff)] {
         let (listener, origin) = listen().await;
         let server = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
@@ -128,11 +130,67 @@ async fn silence_is_a_stall_before_and_within_the_answer() {
         let began = Instant::now();
         let error =
             exchange(&client(Duration::from_millis(400)), &origin, &Trace::detached()).await.unwrap_err();
-        assert_eq!(
-            (error.kind(), error.retry_advice()),
-            (ErrorKind::Stalled, haulage::error::Retry::Backoff)
-        );
+        assert_eq!((error.kind(), error.retry_advice()), (ErrorKind::Stalled, retry));
         assert!((350..1500).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+        server.await.unwrap();
+    }
+}
+
+/// What a server sends, a little at a time, for as long as the client takes it; what the client makes of it.
+async fn trickled(begin: &'static [u8], piece: &'static [u8], pause: Duration) -> Error {
+    let (listener, origin) = listen().await;
+    let server = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            take_request(&mut stream, 4).await;
+            let _ = stream.write_all(begin).await;
+            while stream.write_all(piece).await.is_ok() {
+                tokio::time::sleep(pause).await;
+            }
+        }
+    });
+    let client = client(Duration::from_millis(400));
+    let error = exchange(&client, &origin, &Trace::detached()).await.unwrap_err();
+    server.abort();
+    error
+}
+
+#[tokio::test]
+async fn an_exchange_that_would_never_end_is_given_up() {
+    const BODY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
+    const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+    const SOON: Duration = Duration::from_millis(50);
+    for (begin, piece, pause, kind) in [
+        // Bytes come, but too few.
+        (BODY, &b"ab"[..], SOON, ErrorKind::Stalled),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"2\r\nab\r\n", SOON, ErrorKind::Stalled),
+        // A head without an end: slowly, by answers that announce another one, and at once.
+        (b"HTTP/1.1 200 OK\r\nX: ", b"a", SOON, ErrorKind::Protocol),
+        (b"", CONTINUE, SOON, ErrorKind::Protocol),
+        (b"", CONTINUE, Duration::ZERO, ErrorKind::Protocol),
+        (b"HTTP/1.1 200 OK\r\nX: ", &[b'a'; 1000], Duration::ZERO, ErrorKind::Protocol),
+    ] {
+        let began = Instant::now();
+        let error = trickled(begin, piece, pause).await;
+        let shown = String::from_utf8_lossy(piece);
+        assert_eq!((error.kind(), error.retry_advice()), (kind, Retry::Few), "{shown}: {error}");
+        assert!(began.elapsed() < Duration::from_secs(3), "{shown}: {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_document_is_no_larger_than_any_such_document() {
+    for head in ["Content-Length: 3000000", "Connection: close"] {
+        let (listener, origin) = listen().await;
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            take_request(&mut stream, 4).await;
+            let head = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n");
+            let _ = stream.write_all(head.as_bytes()).await;
+            let _ = stream.write_all(&vec![b'x'; 3_000_000]).await;
+        });
+        let error = exchange(&client(Duration::from_secs(5)), &origin, &Trace::detached()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+        assert!(error.cause().contains("larger than 1 MiB"), "{error}");
         server.await.unwrap();
     }
 }
@@ -159,7 +217,7 @@ async fn a_slow_reader_is_no_stall() {
     let client = client(Duration::from_millis(500));
     let trace = Trace::detached();
     let answer = send(&client, &origin, body, &trace).await.unwrap();
-    assert_eq!(answer.into_body().collect().await.unwrap(), "ok");
+    assert_eq!(answer.into_body().collect(1 << 20).await.unwrap(), "ok");
     assert!(began.elapsed() > Duration::from_millis(1000), "{:?}", began.elapsed());
     server.await.unwrap();
 }
@@ -206,13 +264,13 @@ async fn what_fails_after_the_first_contact_says_what_to_check() {
     exchange(&client, &origin, &Trace::detached()).await.unwrap();
     let gone = listen().await.1;
     let nowhere = Origin::parse("https", "no-such-host.invalid").unwrap();
-    for (origin, hint) in [
-        (&origin, "check that the endpoint is a blob service"),
-        (&gone, "check that the server runs and the port is right"),
-        (&nowhere, "check the account name, the endpoint and the network"),
+    for (origin, kind, hint) in [
+        (&origin, ErrorKind::Protocol, "check that the endpoint is a blob service"),
+        (&gone, ErrorKind::Connection, "check that the server runs and the port is right"),
+        (&nowhere, ErrorKind::Connection, "check the account name, the endpoint and the network"),
     ] {
         let error = exchange(&client, origin, &Trace::detached()).await.unwrap_err();
-        assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Connection, Some(hint)), "{error}");
+        assert_eq!((error.kind(), error.hint_text()), (kind, Some(hint)), "{error}");
     }
     server.await.unwrap();
 }
@@ -260,7 +318,7 @@ async fn the_cap_holds_over_all_connections() {
                 .await
                 .unwrap()
                 .into_body()
-                .collect()
+                .collect(1 << 20)
                 .await
                 .unwrap()
         })
@@ -330,7 +388,7 @@ async fn tls_needs_a_certificate_that_holds() {
     let trusting = HttpClient::new(options).unwrap();
     let trace = Trace::detached();
     let answer = send(&trusting, &origin, body, &trace).await.unwrap();
-    assert_eq!(answer.into_body().collect().await.unwrap(), "ok");
+    assert_eq!(answer.into_body().collect(1 << 20).await.unwrap(), "ok");
     let phases = trace.seen().phases;
     assert!(phases.sent_ns.is_some() && phases.sent_ns <= phases.first_byte_ns);
 

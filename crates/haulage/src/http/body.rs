@@ -3,6 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
@@ -28,9 +29,12 @@ struct Arriving {
     trace: Trace,
     operation: &'static str,
     object: String,
-    /// The caller has taken a piece and not asked for the next yet.
-    paused: bool,
+    /// Since when the caller has a piece and has not asked for the next.
+    paused: Option<Instant>,
 }
+
+/// A document that is longer than announced grows by steps: doubled, one just below its limit would need twice that.
+const GROWTH: usize = 4 << 20;
 
 impl ResponseBody {
     /// Takes over the connection until the body has ended, which may be at once.
@@ -52,7 +56,7 @@ impl ResponseBody {
             trace: trace.clone(),
             operation: call.operation,
             object: call.object.to_owned(),
-            paused: true,
+            paused: Some(Instant::now()),
         };
         Self { arriving: Some(Box::new(arriving)) }
     }
@@ -62,19 +66,34 @@ impl ResponseBody {
         std::future::poll_fn(|cx| self.poll_piece(cx)).await
     }
 
-    /// All of the body as one piece: free where it arrives as one.
-    pub async fn collect(mut self) -> Result<Bytes> {
-        let expected = self.arriving.as_ref().map_or(0, |arriving| arriving.incoming.size_hint().lower());
+    /// All of a document as one piece: free where it arrives as one.
+    ///
+    /// # Errors
+    /// `Protocol` for one that is larger than `limit` bytes, which no such document is.
+    pub async fn collect(mut self, limit: usize) -> Result<Bytes> {
+        let Some(arriving) = &self.arriving else { return Ok(Bytes::new()) };
+        let expected = arriving.incoming.size_hint().lower();
+        let (operation, object) = (arriving.operation, arriving.object.clone());
+        let too_large = || Err(failure::too_large(Call { operation, object: &object }, limit));
+        if expected > limit as u64 {
+            return too_large();
+        }
         let Some(first) = self.next().await.transpose()? else { return Ok(Bytes::new()) };
         if first.len() as u64 == expected {
             // Ask on, so that the end is seen and the connection kept.
             self.next().await.transpose()?;
             return Ok(first);
         }
-        // A length from outside is a hint, not a reason to allocate without bound.
-        let mut whole = BytesMut::with_capacity((expected as usize).clamp(first.len() * 2, 64 << 20));
+        // A length from outside is a hint, not a reason to allocate what may never come.
+        let mut whole = BytesMut::with_capacity((expected as usize).clamp(first.len() * 2, GROWTH));
         whole.extend_from_slice(&first);
         while let Some(piece) = self.next().await.transpose()? {
+            if whole.len() + piece.len() > limit {
+                return too_large();
+            }
+            if whole.capacity() - whole.len() < piece.len() {
+                whole.reserve(GROWTH.max(piece.len()));
+            }
             whole.extend_from_slice(&piece);
         }
         Ok(whole.freeze())
@@ -94,12 +113,12 @@ impl ResponseBody {
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
         let Some(arriving) = self.arriving.as_deref_mut() else { return Poll::Ready(None) };
-        if std::mem::take(&mut arriving.paused) {
-            arriving.connection.resume_watch();
+        if let Some(since) = arriving.paused.take() {
+            arriving.connection.resume_watch(since.elapsed());
         }
         let piece = std::task::ready!(arriving.connection.poll_body(&mut arriving.incoming, cx));
         if let Ok(Some(bytes)) = piece {
-            arriving.paused = true;
+            arriving.paused = Some(Instant::now());
             if arriving.incoming.is_end_stream() {
                 self.end();
             }
@@ -127,7 +146,7 @@ impl Arriving {
         let call = Call { operation: self.operation, object: &self.object };
         match failure {
             BodyFailure::Lost(error) => failure::exchange(call, error),
-            BodyFailure::Stalled(timeout) => failure::stalled(call, timeout),
+            BodyFailure::Slow(slow) => failure::slow(call, slow),
         }
     }
 }

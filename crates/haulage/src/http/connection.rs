@@ -8,7 +8,7 @@ use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -16,13 +16,11 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::time::Sleep;
 
 use super::failure::{self, Call};
 use super::io::{MeteredIo, Traffic};
-use super::kernel;
-use super::meter::WireMeter;
 use super::origin::Origin;
+use super::stall::{HEAD_BYTES_MAX, Slow, StallWatch};
 use crate::error::{Error, Result};
 use crate::trace::{Phase, Trace};
 
@@ -97,8 +95,11 @@ impl Connection {
             // Only the driver can bring the answer and we poll it ourselves: no waker needed.
             match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(result) => Poll::Ready(result.map_err(|error| failure::exchange(call, error))),
+                Poll::Pending if self.traffic.read_in_exchange() > HEAD_BYTES_MAX => {
+                    Poll::Ready(Err(failure::endless_head(call)))
+                }
                 Poll::Pending => {
-                    self.watch.poll(cx, &self.traffic).map(|waited| Err(failure::stalled(call, waited)))
+                    self.watch.poll(cx, &self.traffic, true).map(|trouble| Err(failure::slow(call, trouble)))
                 }
             }
         })
@@ -118,12 +119,12 @@ impl Connection {
         if let Poll::Ready(ended) = poll_incoming(body) {
             return Poll::Ready(ended);
         }
-        self.watch.poll(cx, &self.traffic).map(|waited| Err(BodyFailure::Stalled(waited)))
+        self.watch.poll(cx, &self.traffic, false).map(|trouble| Err(BodyFailure::Slow(trouble)))
     }
 
-    /// The caller waits again after a pause of its own, which is no stall of the connection.
-    pub(super) fn resume_watch(&mut self) {
-        self.watch.begin(&self.traffic);
+    /// The caller waits again after a pause of its own, which is neither a stall nor a trickle.
+    pub(super) fn resume_watch(&mut self, paused: Duration) {
+        self.watch.resume(&self.traffic, paused);
     }
 
     /// Marks when the request had left and the answer began.
@@ -155,7 +156,7 @@ impl Connection {
 #[derive(Debug)]
 pub(super) enum BodyFailure {
     Lost(hyper::Error),
-    Stalled(Duration),
+    Slow(Slow),
 }
 
 fn poll_incoming(body: &mut Incoming) -> Poll<Result<Option<Bytes>, BodyFailure>> {
@@ -172,66 +173,6 @@ fn poll_incoming(body: &mut Incoming) -> Poll<Result<Option<Bytes>, BodyFailure>
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(BodyFailure::Lost(error))),
             Poll::Ready(None) => return Poll::Ready(Ok(None)),
             Poll::Pending => return Poll::Pending,
-        }
-    }
-}
-
-/// Others must have moved so much each, ...
-const SHARE_MIN: u64 = 512 << 10;
-
-/// ... and for so long, before one that moved nothing has stalled. Bytes come in lumps of a window, 64 KiB and more.
-const SILENCE_MIN: Duration = Duration::from_secs(5);
-
-/// Sees that bytes move.
-///
-/// Two deadlines: the user's, whatever the link does; and a shorter one where only this connection is silent, for then
-/// it is not the link. Counters are compared eight times within the deadline, not at every byte; the timer goes on
-/// from one exchange to the next, so that a small request never touches it.
-struct StallWatch {
-    timeout: Duration,
-    meter: Arc<WireMeter>,
-    timer: Option<Pin<Box<Sleep>>>,
-    moved: u64,
-    acked: Option<u64>,
-    since: Instant,
-    /// What all connections together had moved at that time.
-    all: u64,
-}
-
-impl StallWatch {
-    fn new(timeout: Duration, meter: Arc<WireMeter>) -> Self {
-        Self { timeout, meter, timer: None, moved: 0, acked: None, since: Instant::now(), all: 0 }
-    }
-
-    fn begin(&mut self, traffic: &Traffic) {
-        self.moved = traffic.moved();
-        self.since = Instant::now();
-        self.all = self.meter.moved().0;
-    }
-
-    /// Ready when nothing has moved for the whole time, which it gives.
-    fn poll(&mut self, cx: &mut Context<'_>, traffic: &Traffic) -> Poll<Duration> {
-        let pause = (self.timeout.min(SILENCE_MIN) / 8).max(Duration::from_millis(5));
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
-        loop {
-            std::task::ready!(timer.as_mut().poll(cx));
-            let now = Instant::now();
-            timer.as_mut().reset((now + pause).into());
-            let (moved, acked) = (traffic.moved(), kernel::bytes_acked(traffic.socket));
-            let progress = moved != self.moved || acked != self.acked || traffic.is_paced();
-            if progress {
-                (self.moved, self.acked, self.since) = (moved, acked, now);
-                self.all = self.meter.moved().0;
-                continue;
-            }
-            let silent = now.duration_since(self.since);
-            let (all, connections) = self.meter.moved();
-            let share = all.saturating_sub(self.all) / connections.max(1) as u64;
-            // A server that has the whole request may think for as long as the user allows.
-            let alone = share >= SHARE_MIN && !traffic.is_servers_turn();
-            if silent >= self.timeout || (silent >= SILENCE_MIN && alone) {
-                return Poll::Ready(silent);
-            }
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::error::Error as _;
 use std::io;
-use std::time::Duration;
 
 use super::origin::Origin;
+use super::stall::Slow;
 use super::tls;
 use crate::error::{Error, ErrorKind, Retry};
-use crate::units::format_duration;
+use crate::units::{ByteSize, format_duration};
 
 /// What is being done to what, for errors.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +26,32 @@ impl Call<'_> {
     }
 }
 
-/// No byte moved for too long.
-pub(super) fn stalled(call: Call<'_>, timeout: Duration) -> Error {
-    call.error(ErrorKind::Stalled, format!("no byte moved for {}", format_duration(timeout)))
-        .retry(Retry::Backoff)
+/// Too little moved for too long.
+pub(super) fn slow(call: Call<'_>, slow: Slow) -> Error {
+    match slow {
+        Slow::Silent(lasted) => call
+            .error(ErrorKind::Stalled, format!("no byte moved for {}", format_duration(lasted)))
+            .retry(Retry::Backoff),
+        Slow::Trickle(lasted) => {
+            let cause = format!("less than 1 KiB/s moved for {}", format_duration(lasted));
+            call.error(ErrorKind::Stalled, cause).retry(Retry::Few)
+        }
+        Slow::Head(lasted) => {
+            let cause = format!("the answer's headers did not end within {}", format_duration(lasted));
+            call.error(ErrorKind::Protocol, cause).retry(Retry::Few)
+        }
+    }
+}
+
+/// Headers, or answers that only announce another one, without end.
+pub(super) fn endless_head(call: Call<'_>) -> Error {
+    call.error(ErrorKind::Protocol, "the answer's headers do not end").retry(Retry::Few)
+}
+
+/// A document that is larger than any such document can be.
+pub(super) fn too_large(call: Call<'_>, limit: usize) -> Error {
+    let limit = ByteSize::new(limit as u64);
+    call.error(ErrorKind::Protocol, format!("the answer is larger than {limit}")).retry(Retry::Few)
 }
 
 /// A host that has no address.
@@ -78,8 +100,8 @@ pub(super) fn exchange(call: Call<'_>, source: hyper::Error) -> Error {
         }
         None if source.is_parse() => {
             return call
-                .error(ErrorKind::Connection, format!("not an HTTP answer: {source}"))
-                .retry(Retry::Backoff)
+                .error(ErrorKind::Protocol, format!("not an HTTP answer: {source}"))
+                .retry(Retry::Few)
                 .hint("check that the endpoint is a blob service")
                 .source(source);
         }

@@ -29,6 +29,8 @@ pub(super) struct Traffic {
     last_read_ns: AtomicU64,
     /// Until when the cap holds the connection back, which is no stall.
     paced_until_ns: AtomicU64,
+    /// What had been read when the exchange began.
+    read_before: AtomicU64,
 }
 
 impl Traffic {
@@ -42,12 +44,29 @@ impl Traffic {
             first_read_ns: AtomicU64::new(0),
             last_read_ns: AtomicU64::new(0),
             paced_until_ns: AtomicU64::new(0),
+            read_before: AtomicU64::new(0),
         }
     }
 
     /// Bytes moved in both directions.
     pub(super) fn moved(&self) -> u64 {
         self.written.load(Relaxed) + self.read.load(Relaxed)
+    }
+
+    /// Bytes that have arrived, on either side.
+    pub(super) fn arrived(&self) -> u64 {
+        self.acknowledged() + self.read.load(Relaxed)
+    }
+
+    /// Bytes read since the exchange began.
+    pub(super) fn read_in_exchange(&self) -> u64 {
+        self.read.load(Relaxed) - self.read_before.load(Relaxed)
+    }
+
+    /// How long ago the answer began; `None` before.
+    pub(super) fn answering_for(&self) -> Option<Duration> {
+        let first = self.first_read_ns();
+        (first > 0).then(|| Duration::from_nanos(self.now_ns().saturating_sub(first)))
     }
 
     /// Bytes that the other side has; all that were written where the system does not say.
@@ -78,6 +97,7 @@ impl Traffic {
         self.first_read_ns.store(0, Relaxed);
         self.last_read_ns.store(0, Relaxed);
         self.last_write_ns.store(0, Relaxed);
+        self.read_before.store(self.read.load(Relaxed), Relaxed);
     }
 
     /// Whether anything of the answer has arrived.

@@ -16,11 +16,12 @@ mod meter;
 mod origin;
 mod pacer;
 mod pool;
+mod stall;
 mod tls;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -32,7 +33,7 @@ pub use body::ResponseBody;
 pub use meter::WireMeter;
 pub use origin::Origin;
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, Retry};
 use crate::trace::{Phase, Trace};
 use crate::units::ByteRate;
 use connection::Connection;
@@ -88,6 +89,8 @@ struct Shared {
     pool: Pool,
     tls: Tls,
     connections: AtomicU64,
+    /// Something has answered at least once.
+    answered: AtomicBool,
 }
 
 impl HttpClient {
@@ -100,6 +103,7 @@ impl HttpClient {
             meter: Arc::default(),
             pool: Pool::default(),
             connections: AtomicU64::new(0),
+            answered: AtomicBool::new(false),
         })))
     }
 
@@ -143,16 +147,21 @@ impl HttpClient {
                 Ok(answer) => return Ok(self.answer(answer, connection, call, trace)),
                 // The server closed an idle connection just as we took it: it saw no request, or none of
                 // its answer reached us. All our requests may be sent twice.
-                Err(error)
-                    if !connection.traffic.answered() && error.kind() == crate::ErrorKind::Connection => {}
+                Err(error) if !connection.traffic.answered() && error.kind() == ErrorKind::Connection => {}
                 Err(error) => return Err(error),
             }
         }
         let mut connection = self.connect(origin, call).await?;
         trace.connection(connection.number, false);
         trace.mark(Phase::Connected);
-        let answer = connection.exchange(request.map(Full::new), call).await?;
-        Ok(self.answer(answer, connection, call, trace))
+        match connection.exchange(request.map(Full::new), call).await {
+            Ok(answer) => Ok(self.answer(answer, connection, call, trace)),
+            // Where nobody has ever answered, nobody is likely to.
+            Err(error) if error.kind() == ErrorKind::Stalled && !self.0.answered.load(Ordering::Relaxed) => {
+                Err(error.retry(Retry::Few))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn connect(&self, origin: &Origin, call: Call<'_>) -> Result<Connection> {
@@ -178,6 +187,7 @@ impl HttpClient {
         trace: &Trace,
     ) -> Response<ResponseBody> {
         connection.mark_head(trace);
+        self.0.answered.store(true, Ordering::Relaxed);
         // A refusal may come before the request has left; "not there" is an answer.
         let answered = answer.status().is_success() || answer.status() == http::StatusCode::NOT_FOUND;
         if let Some(ns) = connection.answer_ns().filter(|_| answered) {

@@ -130,12 +130,14 @@ impl Flow {
     /// Runs the job to its end.
     pub(super) async fn run(mut self) -> Result<Summary> {
         self.announce().await;
-        if stream::is_stream(&self.work) {
-            return self.run_stream().await;
+        if let Some(ends) = stream::ends(&self.work, &self.options) {
+            return self.run_stream(ends).await;
         }
         let (found, mut names) = mpsc::channel(1000);
         let filter = Filter::new(&self.options.include, &self.options.exclude)?;
-        let listing = Listing::new(self.opener.clone(), filter, self.options.overwrite, found);
+        let outputs = [&self.options.record, &self.options.receipt].into_iter().flatten().cloned().collect();
+        let listing =
+            Listing::new(self.opener.clone(), filter, self.options.overwrite, found).without(outputs);
         let work = self.work.clone();
         let listing = tokio::spawn(async move { listing.run(&work).await });
 
@@ -265,6 +267,7 @@ impl Flow {
         let limits = self.limits(self.objects.len() + batch.len());
         for listed in batch.drain(..) {
             match listed {
+                Listed::Unsure { extras } => self.objects.unsure(extras, &mut self.recorder).await,
                 Listed::Extra(name) => self.objects.extra(name, &mut self.recorder, self.clock).await,
                 Listed::NotAFile(error) => {
                     self.objects.not_a_file(error, &mut self.recorder, self.clock).await;
@@ -329,9 +332,9 @@ impl Flow {
         seen.in_flight
     }
 
-    async fn run_stream(mut self) -> Result<Summary> {
+    async fn run_stream(mut self, ends: stream::Ends) -> Result<Summary> {
         let moved = tokio::select! {
-            moved = stream::run(&self.work, &self.options, &self.opener, self.clock) => Some(moved),
+            moved = stream::run(ends, &self.options, &self.opener, self.clock) => Some(moved),
             () = stopped(&mut self.cancelled) => None,
         };
         let interrupted = moved.is_none();
@@ -348,6 +351,10 @@ impl Flow {
 
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.flights.stop().await;
+        // An interrupted job promises nothing, and shall end at once.
+        if !interrupted {
+            self.flush(outcome.is_ok()).await;
+        }
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
         }
@@ -363,6 +370,18 @@ impl Flow {
         match outcome {
             Err(error) if total == 0 => Err(error),
             _ => Ok(summary),
+        }
+    }
+}
+
+impl Flow {
+    /// Waits until what was written is on the disk.
+    async fn flush(&mut self, listed: bool) {
+        let filtered = !(self.options.include.is_empty() && self.options.exclude.is_empty());
+        let whole = listed && self.recorder.summary().objects_failed == 0 && !filtered;
+        self.meter.flushing();
+        if let Err(error) = self.opener.flush(whole).await {
+            self.recorder.not_on_disk(&error);
         }
     }
 }

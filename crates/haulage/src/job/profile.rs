@@ -1,5 +1,7 @@
 //! What was measured on the way to an endpoint, so that the next job begins where the last experiment ended.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -7,6 +9,9 @@ use serde::Deserialize;
 use crate::control::Start;
 use crate::error::{Error, ErrorKind, Result};
 use crate::units::ByteSize;
+
+/// A profile is some lines; more of a file is not read.
+const LARGEST: u64 = 64 << 10;
 
 /// A file of TOML, as `haul lab` writes it. Only where the search begins: the job goes on following the link.
 ///
@@ -28,20 +33,33 @@ impl Profile {
     /// # Errors
     /// `NotFound` where there is none, `Usage` where it is no profile.
     pub fn load(name: &str) -> Result<Self> {
+        if name.is_empty() {
+            let cause = "the name is empty";
+            return Err(Error::new(ErrorKind::Usage, "read the profile", "\"\"", cause)
+                .hint("name a profile, or leave out --profile"));
+        }
         let path = path_of(name);
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(&path).map_err(|error| {
+        let mut text = String::new();
+        let read = File::open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+        read.map_err(|error| {
             Error::from_io("read the profile", &shown, error)
                 .hint("write the name of a profile that haul lab has written, or the path of its file")
         })?;
+        Self::parse(&text, &shown)
+    }
+
+    /// The profile that this text is; `shown` names it.
+    pub(crate) fn parse(text: &str, shown: &str) -> Result<Self> {
         let bad = |cause: String| {
-            Error::new(ErrorKind::Usage, "read the profile", &shown, cause).hint(
+            Error::new(ErrorKind::Usage, "read the profile", shown, cause).hint(
                 "concurrency = 32, block_size = \"1MiB\" and single_put_max = \"4MiB\", each if you like",
             )
         };
-        let profile: Self = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
+        let profile: Self = toml::from_str(text).map_err(|error| bad(error.message().to_owned()))?;
         let empty = |size: Option<ByteSize>| size.is_some_and(|size| size.bytes() == 0);
-        if profile.concurrency == Some(0) || empty(profile.block_size) {
+        let sizes = [profile.block_size, profile.single_put_max];
+        if profile.concurrency == Some(0) || sizes.into_iter().any(empty) {
             return Err(bad("zero is too few".to_owned()));
         }
         Ok(profile)

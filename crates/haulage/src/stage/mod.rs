@@ -6,6 +6,7 @@
 
 pub(crate) mod list;
 pub(crate) mod plan;
+pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod schedule;
 pub(crate) mod stream;

@@ -1,14 +1,17 @@
 //! Standard input and output as one end of a copy: bytes in order, several requests at once.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
+use tokio::fs::{File, OpenOptions};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::task::{JoinError, JoinSet};
 
+use super::read;
 use super::transfer::with_retries;
 use super::verify::{check_crc64, combine, proof};
 use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
@@ -17,41 +20,94 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Method, ObjectRecord, Outcome, Proof};
 use crate::job::{CopyOptions, Overwrite, Work};
 use crate::store::{
-    Attributes, BlockId, BlockRange, GetOptions, Location, ObjectMeta, Payload, Precondition, PutOptions,
-    StoreOpener,
+    Address, Attributes, BlockId, BlockRange, Location, ObjectMeta, Payload, Precondition, PutOptions,
+    StoreOpener, Stored, StreamEnd,
 };
 use crate::units::ByteSize;
 
-/// The name of either stream.
-const STDIO: &str = "-";
+/// The name of standard input and output.
+pub(crate) const STDIO: &str = "-";
 
-/// Whether the work has a stream at one end.
-pub(crate) fn is_stream(work: &Work) -> bool {
-    match work {
-        Work::Copy { sources, destination } => {
-            destination == STDIO || sources.iter().any(|source| source == STDIO)
-        }
-        Work::CopyPairs(_) | Work::Verify { .. } => false,
-    }
+/// A copy with a stream at one end, and the name of the other.
+pub(crate) enum Ends {
+    From(StreamEnd, String),
+    To(String, StreamEnd),
 }
 
-/// Copies standard input to an object, or an object to standard output.
+/// The ends of a copy that has a stream at one of them.
+pub(crate) fn ends(work: &Work, options: &CopyOptions) -> Option<Ends> {
+    let Work::Copy { sources, destination } = work else { return None };
+    let [source] = &sources[..] else { return None };
+    let parse = |name: &str| Address::parse(name, &options.store).ok();
+    if let Some(stream) = parse(source)?.source_stream() {
+        return Some(Ends::From(stream, destination.clone()));
+    }
+    Some(Ends::To(source.clone(), parse(destination)?.destination_stream()?))
+}
+
+/// Copies a stream to an object, or an object to a stream.
 pub(crate) async fn run(
-    work: &Work,
+    ends: Ends,
     options: &CopyOptions,
     opener: &StoreOpener,
     clock: Clock,
 ) -> Result<ObjectRecord> {
-    let Work::Copy { sources, destination } = work else {
-        return Err(Error::new(ErrorKind::Usage, "copy", STDIO, "only a copy can have a stream"));
-    };
     let limits = limits(options)?;
-    if sources[0] == STDIO {
-        let to = opener.open(destination)?;
-        return upload(tokio::io::stdin(), &to, options, &limits, clock).await;
+    match ends {
+        Ends::From(stream, to) => {
+            let to = opener.open(&to)?;
+            let name = name_of(&stream);
+            match stream {
+                StreamEnd::Stdio => {
+                    let input = Input { reader: tokio::io::stdin(), name };
+                    upload(input, &to, options, &limits, clock).await
+                }
+                StreamEnd::File(path) => {
+                    let input = Input { reader: open(&path, false).await?, name };
+                    upload(input, &to, options, &limits, clock).await
+                }
+            }
+        }
+        Ends::To(from, stream) => {
+            let from = opener.open(&from)?;
+            // Before a pipe is opened, which waits for its reader.
+            let found = find(&from, "copy").await?;
+            let name = name_of(&stream);
+            match stream {
+                StreamEnd::Stdio => {
+                    download(&from, &found, &mut tokio::io::stdout(), &name, &limits, clock).await
+                }
+                StreamEnd::File(path) => {
+                    download(&from, &found, &mut open(&path, true).await?, &name, &limits, clock).await
+                }
+            }
+        }
     }
-    let from = opener.open(&sources[0])?;
-    download(&from, &mut tokio::io::stdout(), &limits, clock).await
+}
+
+fn name_of(stream: &StreamEnd) -> String {
+    match stream {
+        StreamEnd::Stdio => STDIO.to_owned(),
+        StreamEnd::File(path) => path.display().to_string(),
+    }
+}
+
+/// What is known of the one object that is to become a stream.
+pub(crate) async fn find(from: &Location, operation: &'static str) -> Result<ObjectMeta> {
+    let Location { store, key } = from;
+    if key.is_empty() || key.ends_with('/') {
+        return Err(Error::new(ErrorKind::Usage, operation, store.name(key), "this names no object")
+            .hint("a stream takes one object; name it, or copy into a folder"));
+    }
+    with_retries!(trace => store.head(key, trace).await)
+}
+
+/// Opens a pipe or a device; of a pipe this waits for the other end.
+pub(crate) async fn open(path: &Path, write: bool) -> Result<File> {
+    let mut options = OpenOptions::new();
+    // To a file that somebody has opened for us it is added, as its opener would.
+    let opened = if write { options.append(true) } else { options.read(true) }.open(path).await;
+    opened.map_err(|e| Error::from_io("open", path.display().to_string(), e))
 }
 
 /// A stream is read in order, and what is ahead of its reader is held in memory. So its numbers do not follow the
@@ -68,22 +124,17 @@ pub(crate) fn limits(options: &CopyOptions) -> Result<Limits> {
 
 /// Reads to the end; a stream that fits one put is one, any other goes in blocks as they fill.
 pub(crate) async fn upload(
-    mut input: impl AsyncRead + Unpin,
+    mut input: Input<impl AsyncRead + Unpin>,
     to: &Location,
     options: &CopyOptions,
     limits: &Limits,
     clock: Clock,
 ) -> Result<ObjectRecord> {
     if to.key.is_empty() || to.key.ends_with('/') {
-        return Err(Error::new(
-            ErrorKind::Usage,
-            "copy",
-            to.store.name(&to.key),
-            "standard input has no name",
-        )
-        .hint("write the name of the object after the last /"));
+        return Err(Error::new(ErrorKind::Usage, "copy", to.store.name(&to.key), "a stream has no name")
+            .hint("write the name of the object after the last /"));
     }
-    let started_ns = clock.now_ns();
+    let (started_ns, input_name) = (clock.now_ns(), input.name.clone());
     let put_options = PutOptions {
         precondition: match options.overwrite {
             Overwrite::Never => Precondition::IfAbsent,
@@ -93,18 +144,20 @@ pub(crate) async fn upload(
         ..PutOptions::default()
     };
     let block_size = limits.block_size.bytes();
-    let first = read_block(&mut input, block_size).await?;
-    let mut sent = Sent { md5: options.content_md5.then(Md5Stream::default), ..Sent::default() };
+    let first = input.block(block_size).await?;
+    let md5 = options.content_md5.then(Md5Stream::default);
+    let mut sent = Sent { md5, confirmed: true, ..Sent::default() };
     let (etag, method) = if (first.len() as u64) < block_size {
         let put = sent.put_whole(first, to, &put_options).await?;
         (put, Method::Whole)
     } else {
         (sent.put_blocks(first, input, to, &put_options, limits).await?, Method::Blocks)
     };
-    let capabilities = to.store.capabilities();
-    let proof = proof(&ObjectMeta::default(), true, capabilities.local, options.checksum, true);
+    let to_local = to.store.capabilities().local;
+    let ends = super::verify::Ends { from_local: true, to_local, vouched: true, confirmed: sent.confirmed };
+    let proof = proof(&ObjectMeta::default(), ends, options.checksum);
     Ok(ObjectRecord {
-        source: STDIO.into(),
+        source: input_name.into(),
         destination: to.store.name(&to.key).into(),
         name: to.key.rsplit('/').next().unwrap_or_default().into(),
         size_bytes: sent.len,
@@ -127,6 +180,8 @@ struct Sent {
     md5: Option<Md5Stream>,
     digest: Option<Md5>,
     requests: u32,
+    /// The store has confirmed all of it.
+    confirmed: bool,
 }
 
 impl Sent {
@@ -152,13 +207,14 @@ impl Sent {
         });
         let put = put?;
         self.digest = put.md5;
+        self.confirmed &= put.confirmed;
         Ok(put.etag)
     }
 
     async fn put_blocks(
         &mut self,
         first: Bytes,
-        mut input: impl AsyncRead + Unpin,
+        mut input: Input<impl AsyncRead + Unpin>,
         to: &Location,
         options: &PutOptions,
         limits: &Limits,
@@ -180,62 +236,77 @@ impl Sent {
             // Larger blocks, fewer at once: the memory stays the same.
             let room = limits.concurrency * limits.block_size.bytes() as usize / size as usize;
             while in_flight.len() >= room.max(1)
-                && let Some(id) = in_flight.join_next().await
+                && let Some(stored) = in_flight.join_next().await
             {
-                ids.push(joined(id)?);
+                ids.push(self.stored(stored)?);
             }
             // A stream without an end must not run out of blocks: double them as it grows.
             if (ids.len() as u64) > capabilities.blocks_max / 2 && size < capabilities.block_max / 2 {
                 size = (self.len / 10_000).max(size);
             }
-            block = read_block(&mut input, size).await?;
+            block = input.block(size).await?;
         }
-        while let Some(id) = in_flight.join_next().await {
-            ids.push(joined(id)?);
+        while let Some(stored) = in_flight.join_next().await {
+            ids.push(self.stored(stored)?);
         }
         ids.sort_unstable_by_key(|id: &BlockId| id.range.offset);
         combine(&to.store.name(&to.key), &ids, self.len)?;
         let attributes = self.attributes();
         let put = with_retries!(trace => writer.commit(&ids, &attributes, trace).await)?;
+        self.confirmed &= put.confirmed;
         Ok(put.etag)
     }
-}
 
-fn joined(ended: Result<Result<BlockId>, JoinError>) -> Result<BlockId> {
-    match ended {
-        Ok(result) => result,
-        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-        Err(_) => Err(Error::new(ErrorKind::Cancelled, "write", STDIO, "the runtime shuts down")),
+    fn stored(&mut self, ended: Result<Result<Stored>, JoinError>) -> Result<BlockId> {
+        match ended {
+            Ok(stored) => {
+                let Stored { id, confirmed } = stored?;
+                self.confirmed &= confirmed;
+                Ok(id)
+            }
+            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+            Err(_) => Err(Error::new(ErrorKind::Cancelled, "write", STDIO, "the runtime shuts down")),
+        }
     }
 }
 
-/// As many bytes as a block holds; fewer only at the end.
-async fn read_block(input: &mut (impl AsyncRead + Unpin), size: u64) -> Result<Bytes> {
-    let mut block = Vec::with_capacity(size as usize);
-    let mut left = input.take(size);
-    left.read_to_end(&mut block).await.map_err(|e| Error::from_io("read", STDIO, e))?;
-    Ok(block.into())
+/// What is read to its end, and its name.
+pub(crate) struct Input<R> {
+    reader: R,
+    name: String,
 }
 
-/// Writes an object to `output` in order, with ranges fetched ahead; nothing unverified is passed on.
+impl<R: AsyncRead + Unpin> Input<R> {
+    /// As many bytes as a block holds; fewer only at the end.
+    async fn block(&mut self, size: u64) -> Result<Bytes> {
+        let mut block = Vec::with_capacity(size as usize);
+        let mut left = (&mut self.reader).take(size);
+        left.read_to_end(&mut block).await.map_err(|e| Error::from_io("read", &*self.name, e))?;
+        Ok(block.into())
+    }
+}
+
+/// Writes the object that was found to `output`, called `to`, in order, with ranges fetched ahead; nothing unverified is
+/// passed on.
 pub(crate) async fn download(
     from: &Location,
+    meta: &ObjectMeta,
     output: &mut (impl AsyncWrite + Unpin),
+    to: &str,
     limits: &Limits,
     clock: Clock,
 ) -> Result<ObjectRecord> {
     let started_ns = clock.now_ns();
     let Location { store, key } = from;
-    let meta = with_retries!(trace => store.head(key, trace).await)?;
     let capabilities = store.capabilities();
     let mut block = limits.block_size.bytes();
     if capabilities.range_checksum_max > 0 {
         block = block.min(capabilities.range_checksum_max);
     }
-    let (meta_ref, name) = (&meta, store.name(key));
+    let name = store.name(key);
     let fetch = |offset: u64| {
-        let range = BlockRange { offset, len: block.min(meta_ref.size - offset) };
-        fetch_range(from, meta_ref, range)
+        let range = BlockRange { offset, len: block.min(meta.size - offset) };
+        fetch_range(from, meta, range)
     };
     let mut offsets: VecDeque<u64> = (0..meta.size).step_by(block as usize).collect();
     let mut in_flight = FuturesOrdered::new();
@@ -256,18 +327,20 @@ pub(crate) async fn download(
         if by_md5 {
             md5.update(&bytes);
         }
-        output.write_all(&bytes).await.map_err(|e| Error::from_io("write", STDIO, e))?;
+        output.write_all(&bytes).await.map_err(|e| Error::from_io("write", to, e))?;
     }
-    output.flush().await.map_err(|e| Error::from_io("write", STDIO, e))?;
+    output.flush().await.map_err(|e| Error::from_io("write", to, e))?;
     // What was written cannot be taken back, but the reader shall know.
     check_crc64(&name, crc.value(), meta.crc64)?;
     super::verify::check_md5(&name, by_md5.then(|| md5.value()), meta.md5)?;
+    let from_local = capabilities.local;
+    let ends = super::verify::Ends { from_local, to_local: true, vouched: ranges_checked, confirmed: false };
     Ok(ObjectRecord {
         source: name.into(),
-        destination: STDIO.into(),
+        destination: to.into(),
         size_bytes: meta.size,
         method: if requests > 1 { Method::Blocks } else { Method::Whole },
-        proof: proof(&meta, capabilities.local, true, ChecksumMode::Crc64, ranges_checked),
+        proof: proof(meta, ends, ChecksumMode::Crc64),
         crc64: Some(crc.value()),
         attempts: requests,
         started_ns,
@@ -276,14 +349,9 @@ pub(crate) async fn download(
 }
 
 async fn fetch_range(from: &Location, meta: &ObjectMeta, range: BlockRange) -> Result<(Bytes, bool)> {
-    let options = GetOptions {
-        range: Some(range),
-        if_match: (!meta.etag.is_empty()).then(|| meta.etag.clone()),
-        range_checksum: range.len <= from.store.capabilities().range_checksum_max,
-    };
     with_retries!(trace => {
         let fetched = async {
-            let got = from.store.get(&from.key, &options, trace).await?;
+            let got = read::open(&*from.store, &from.key, meta, Some(range), trace).await?;
             let stated = got.crc64;
             let bytes = got.payload.collect().await?;
             check_crc64(&from.store.name(&from.key), Crc64::of(&bytes), stated)?;

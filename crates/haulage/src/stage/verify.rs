@@ -42,26 +42,41 @@ pub(crate) fn combine(name: &str, blocks: &[BlockId], size: u64) -> Result<Crc64
     Err(Error::new(ErrorKind::Integrity, "verify", name, format!("the blocks end at byte {end} of {size}")))
 }
 
-/// What proves a copy. `ranges_checked` says that the source vouched for every range that was read.
-pub(crate) fn proof(
-    source: &ObjectMeta,
-    from_local: bool,
-    to_local: bool,
-    mode: ChecksumMode,
-    ranges_checked: bool,
-) -> Proof {
-    let stated = match (source.crc64, source.md5) {
+/// What is known of a copy's two ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    /// The source is on this machine: what was read of it is what it holds.
+    pub(crate) from_local: bool,
+    /// So is the destination: it takes what it is given and states nothing.
+    pub(crate) to_local: bool,
+    /// The source vouched for every range that was read.
+    pub(crate) vouched: bool,
+    /// The destination stated a checksum of everything it took, and it was ours.
+    pub(crate) confirmed: bool,
+}
+
+/// What proves a copy of `source`: the weaker of what is known of its two ends.
+pub(crate) fn proof(source: &ObjectMeta, ends: Ends, mode: ChecksumMode) -> Proof {
+    let read = match (source.crc64, source.md5) {
+        _ if ends.from_local => Proof::Crc64,
         (Some(_), _) => Proof::Crc64,
         (None, Some(_)) => Proof::Md5,
-        (None, None) if ranges_checked => Proof::Crc64,
+        (None, None) if ends.vouched => Proof::Crc64,
         (None, None) => Proof::Length,
     };
-    // A local source is read by us: what counts is what the destination confirms.
-    match (from_local, to_local, mode) {
-        (true, true, _) | (true, false, ChecksumMode::Crc64) => Proof::Crc64,
-        (true, false, ChecksumMode::Md5) => Proof::Md5,
-        (true, false, ChecksumMode::None) => Proof::Length,
-        (false, _, _) => stated,
+    let written = match mode {
+        // What arrived was compared on the way in.
+        _ if ends.to_local && !ends.from_local => Proof::Crc64,
+        ChecksumMode::None => Proof::Length,
+        _ if !ends.confirmed => Proof::Sent,
+        ChecksumMode::Md5 => Proof::Md5,
+        ChecksumMode::Crc64 => Proof::Crc64,
+    };
+    match (read, written) {
+        (Proof::Length, _) | (_, Proof::Length) => Proof::Length,
+        (_, Proof::Sent) => Proof::Sent,
+        (Proof::Md5, _) | (_, Proof::Md5) => Proof::Md5,
+        _ => Proof::Crc64,
     }
 }
 
@@ -81,6 +96,29 @@ mod tests {
         for blocks in [vec![id(0, b"12"), id(3, b"45")], vec![id(0, b"12")], vec![id(2, b"345")]] {
             assert_eq!(combine("a", &blocks, 5).unwrap_err().kind(), ErrorKind::Integrity);
         }
+    }
+
+    #[test]
+    fn a_proof_says_no_more_than_is_known() {
+        let ends =
+            |from_local, to_local, vouched, confirmed| Ends { from_local, to_local, vouched, confirmed };
+        let (plain, stated) =
+            (ObjectMeta::default(), ObjectMeta { crc64: Some(Crc64::EMPTY), ..ObjectMeta::default() });
+        let by = |source: &ObjectMeta, ends| proof(source, ends, ChecksumMode::Crc64);
+        // Up.
+        assert_eq!(by(&plain, ends(true, false, false, true)), Proof::Crc64);
+        assert_eq!(by(&plain, ends(true, false, false, false)), Proof::Sent);
+        assert_eq!(proof(&plain, ends(true, false, false, true), ChecksumMode::Md5), Proof::Md5);
+        assert_eq!(proof(&plain, ends(true, false, false, false), ChecksumMode::None), Proof::Length);
+        // Down.
+        assert_eq!(by(&plain, ends(false, true, true, false)), Proof::Crc64);
+        assert_eq!(by(&plain, ends(false, true, false, false)), Proof::Length);
+        assert_eq!(by(&stated, ends(false, true, false, false)), Proof::Crc64);
+        // Across, and within this machine.
+        assert_eq!(by(&stated, ends(false, false, false, true)), Proof::Crc64);
+        assert_eq!(by(&stated, ends(false, false, false, false)), Proof::Sent);
+        assert_eq!(by(&plain, ends(false, false, false, true)), Proof::Length);
+        assert_eq!(by(&plain, ends(true, true, false, false)), Proof::Sent);
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! From what the user wrote to a store and a name in it.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
+
 use super::azure::{AzureAddress, AzureStore};
+use super::local::{Shared, special};
 use super::{LocalStore, MemoryStore, Store};
 use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,6 +27,8 @@ pub struct StoreOptions {
     pub stall_timeout: Duration,
     /// Bound on the rate on the wire, both directions together.
     pub cap: Option<ByteRate>,
+    /// Bring files that were written to the disk before a job says that it is done.
+    pub flush: bool,
     /// Follow symbolic links below a local folder instead of leaving them out, wherever they lead.
     pub follow_symlinks: bool,
 }
@@ -34,6 +41,7 @@ impl Default for StoreOptions {
             // Longer than any pause seen in a healthy service, shorter than a person's patience.
             stall_timeout: Duration::from_secs(30),
             cap: None,
+            flush: true,
             follow_symlinks: false,
         }
     }
@@ -57,28 +65,122 @@ pub enum Address {
     Stdio,
 }
 
+/// Other names of the process's own streams: opened anew they would be written from their beginning.
+const STDIO: [&str; 7] =
+    ["-", "/dev/stdin", "/dev/stdout", "/dev/fd/0", "/dev/fd/1", "/proc/self/fd/0", "/proc/self/fd/1"];
+
+/// One end of a copy that is a stream: bytes in order, without a size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StreamEnd {
+    /// Standard input or output.
+    Stdio,
+    /// A pipe, a device, or a file that the system makes up.
+    File(PathBuf),
+}
+
 impl Address {
-    /// Takes apart a path or URL.
+    /// The stream that a source with this name is read as; `None` for what has a size.
+    pub(crate) fn source_stream(self) -> Option<StreamEnd> {
+        match self {
+            Self::Stdio => Some(StreamEnd::Stdio),
+            Self::Local(path) if special::reads_as_stream(&path) => Some(StreamEnd::File(path)),
+            _ => None,
+        }
+    }
+
+    /// The stream that a destination with this name is written as.
+    pub(crate) fn destination_stream(self) -> Option<StreamEnd> {
+        match self {
+            Self::Stdio => Some(StreamEnd::Stdio),
+            Self::Local(path) if special::writes_as_stream(&path) => Some(StreamEnd::File(path)),
+            _ => None,
+        }
+    }
+
+    /// Takes apart a path or URL. Whatever begins like a URL is one: `az:x` is never a file, `./az:x` is.
+    ///
+    /// # Errors
+    /// `Usage` for nothing at all, for a scheme that is not known or not followed by `//`, and for what the scheme does
+    /// not allow.
     pub fn parse(text: &str, options: &StoreOptions) -> Result<Self> {
-        if text == "-" {
+        check_name(text)?;
+        if STDIO.contains(&text) {
             return Ok(Self::Stdio);
         }
-        let Some((scheme, rest)) = text.split_once("://") else {
-            return Ok(Self::Local(PathBuf::from(text)));
+        let Some((scheme, rest)) = scheme(text) else { return Ok(Self::Local(PathBuf::from(text))) };
+        let Some(rest) = rest.strip_prefix("//") else {
+            let cause = format!("`{scheme}:` begins like a URL, but no // follows");
+            return Err(Error::new(ErrorKind::Usage, "open", text, cause)
+                .hint(format!("write {scheme}://... for a URL, or ./{text} for a local file")));
         };
-        match scheme.to_ascii_lowercase().as_str() {
-            "az" | "http" | "https" => AzureAddress::parse(text, options).map(Self::Azure),
+        match scheme.as_str() {
+            "az" | "http" | "https" => {
+                AzureAddress::parse(&format!("{scheme}://{rest}"), options).map(Self::Azure)
+            }
             "mem" => {
                 let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
                 Ok(Self::Memory { name: name.to_owned(), key: key.to_owned() })
             }
-            "file" => Ok(Self::Local(Path::new(rest).to_path_buf())),
+            "file" => file(rest).map(Self::Local),
             "s3" => Err(Error::new(ErrorKind::Unsupported, "open", text, "S3 is not supported yet")
                 .hint("this version speaks to Azure Blob storage and local files")),
             _ => Err(Error::new(ErrorKind::Usage, "open", text, format!("unknown scheme {scheme}://"))
                 .hint("write a local path, az://container/path or https://host/container/path")),
         }
     }
+}
+
+fn check_name(text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, "open", "\"\"", "the name is empty")
+            .hint("name a file, a folder or a URL; an unset variable gives an empty name"));
+    }
+    if text.contains('\0') {
+        return Err(Error::new(ErrorKind::Usage, "open", text, "the name holds a zero byte"));
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be meant as a path on this machine: nothing at all, a stream, and whatever begins like a URL.
+///
+/// # Errors
+/// `Usage`, for each of these.
+pub fn check_local(path: &Path) -> Result<()> {
+    // What is not UTF-8 is no URL.
+    let Some(text) = path.to_str() else { return Ok(()) };
+    check_name(text)?;
+    let cause = match scheme(text) {
+        _ if text == "-" => "a stream cannot be used here".to_owned(),
+        Some((scheme, _)) => format!("`{scheme}:` begins like a URL, where only a local path will do"),
+        None => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::Usage, "open", text, cause)
+        .hint(format!("write ./{text} for a file of that name")))
+}
+
+/// The scheme that a name begins with, in lower case, and what follows its colon.
+fn scheme(text: &str) -> Option<(String, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.bytes().all(allowed);
+    is_scheme.then(|| (scheme.to_ascii_lowercase(), rest))
+}
+
+/// The path of a `file://` URL: percent-decoded, on this machine.
+fn file(rest: &str) -> Result<PathBuf> {
+    let wrong = |cause: &str| {
+        Error::new(ErrorKind::Usage, "open", format!("file://{rest}"), cause)
+            .hint("write file:///path, or the path alone")
+    };
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err(wrong("the URL names another machine, or no path at all"));
+    }
+    let path: Vec<u8> = percent_decode_str(path).collect();
+    if path.contains(&0) {
+        return Err(wrong("the path holds a zero byte"));
+    }
+    Ok(PathBuf::from(OsString::from_vec(path)))
 }
 
 /// A store and a name in it.
@@ -96,6 +198,7 @@ pub struct StoreOpener {
     options: StoreOptions,
     http: HttpClient,
     buffers: BufferPool,
+    local: Shared,
     /// Containers opened so far, so that many URLs share credentials and what was learnt of the service.
     containers: Arc<Mutex<Vec<AzureStore>>>,
 }
@@ -106,10 +209,11 @@ impl StoreOpener {
         let http = HttpClient::new(HttpOptions {
             insecure_http: options.insecure_http,
             stall_timeout: options.stall_timeout,
-            cap: options.cap,
+            cap: options.cap.map(ByteRate::as_cap).transpose()?,
             ..HttpOptions::default()
         })?;
-        Ok(Self { options, http, buffers: BufferPool::default(), containers: Arc::default() })
+        let local = Shared::flushing(options.flush);
+        Ok(Self { options, http, buffers: BufferPool::default(), local, containers: Arc::default() })
     }
 
     /// Bytes on the wire of everything opened here.
@@ -137,14 +241,27 @@ impl StoreOpener {
             Address::Memory { name, key } => Ok(Location { store: Arc::new(MemoryStore::named(&name)), key }),
             Address::Local(path) => {
                 let (root, key) = LocalStore::split(&path)?;
-                let store =
-                    LocalStore::new(root, self.buffers.clone()).following(self.options.follow_symlinks);
+                let store = LocalStore::new(&root, self.buffers.clone());
+                let store = store.following(self.options.follow_symlinks, &key).sharing(&self.local);
                 Ok(Location { store: Arc::new(store), key })
             }
             Address::Stdio => {
                 Err(Error::new(ErrorKind::Usage, "open", text, "standard input and output have no names"))
             }
         }
+    }
+
+    /// Waits until all that was written to this machine through what was opened here is on the disk. `whole`: nothing was left
+    /// out, so that what an earlier run has left in doubt is right now.
+    ///
+    /// # Errors
+    /// `Io` or `NoSpace` where the disk could not keep it.
+    pub(crate) async fn flush(&self, whole: bool) -> Result<()> {
+        let local = self.local.clone();
+        let flushed = tokio::task::spawn_blocking(move || local.flush(whole)).await;
+        flushed.unwrap_or_else(|_| {
+            Err(Error::new(ErrorKind::Cancelled, "flush", "files", "the runtime shuts down"))
+        })
     }
 
     /// Opens a container, or the account where the address names none.
@@ -156,5 +273,85 @@ impl StoreOpener {
         let opened = AzureStore::open(address, &self.options, self.http.clone())?;
         containers.push(opened.clone());
         Ok(opened)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Address> {
+        let endpoint = Some("http://127.0.0.1:1/acc".to_owned());
+        Address::parse(text, &StoreOptions { endpoint, ..StoreOptions::default() })
+    }
+
+    #[test]
+    fn what_begins_like_a_url_is_no_local_file() {
+        for text in [
+            "az:demo/x",
+            "AZ:demo",
+            "s3:x",
+            "S3://b/k",
+            "abfs:c",
+            "abfs://c@a/x",
+            "gs:x",
+            "file:x",
+            "a.b+c-d:x",
+            "x:",
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Usage | ErrorKind::Unsupported), "{text}: {error}");
+        }
+        for text in [
+            "./az:demo",
+            "/data/az:x",
+            "1:2",
+            "a_b:c",
+            "wrfout_d01_2005-08-28_00:00:00",
+            "a b:c",
+            ":x",
+            "~",
+            ".",
+        ] {
+            assert_eq!(parse(text).unwrap(), Address::Local(text.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn schemes_are_read_in_any_case() {
+        assert_eq!(parse("AZ://c/Key").unwrap(), parse("az://c/Key").unwrap());
+        assert_eq!(
+            parse("HTTP://127.0.0.1:1/acc/c/K").unwrap(),
+            parse("http://127.0.0.1:1/acc/c/K").unwrap()
+        );
+    }
+
+    #[test]
+    fn nothing_empty_is_a_name() {
+        for text in ["", "a\0b", "az://c/a\0b", "file:///a%00b"] {
+            assert_eq!(parse(text).unwrap_err().kind(), ErrorKind::Usage, "{text:?}");
+        }
+        assert!(parse("").unwrap_err().to_string().contains("empty"));
+    }
+
+    #[test]
+    fn file_urls_are_decoded_and_on_this_machine() {
+        assert_eq!(parse("file:///a%20b/c").unwrap(), Address::Local("/a b/c".into()));
+        assert_eq!(parse("file://localhost/a").unwrap(), Address::Local("/a".into()));
+        for text in ["file://host/a", "file://a", "file://"] {
+            assert_eq!(parse(text).unwrap_err().kind(), ErrorKind::Usage, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_segment_of_a_key_walks() {
+        for text in
+            ["az://c/../d", "az://c/a/./b", "az://c/..", "az://c/.", "http://127.0.0.1:1/acc/c/%2e%2E/d"]
+        {
+            assert_eq!(parse(text).unwrap_err().kind(), ErrorKind::Usage, "{text}");
+        }
+        for text in ["az://c/%2e%2e/d", "az://c/a..b", "az://c/...", "az://c/.hidden"] {
+            parse(text).unwrap();
+        }
     }
 }

@@ -82,7 +82,7 @@ impl MemoryStore {
             key: key.to_owned(),
             size: bytes.len() as u64,
             etag: format!("\"{:x}\"", objects.versions),
-            modified_ns: now.as_nanos() as i64,
+            modified_ns: now.as_nanos() as i128,
             source_modified_ns: attributes.source_modified_ns,
             crc64: Some(crc64),
             md5: attributes.md5,
@@ -90,7 +90,7 @@ impl MemoryStore {
         };
         let etag = meta.etag.clone();
         objects.by_key.insert(key.to_owned(), (meta, bytes));
-        Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5 })
+        Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed: true })
     }
 }
 
@@ -250,14 +250,14 @@ struct MemoryWriter {
 
 #[async_trait]
 impl BlockWriter for MemoryWriter {
-    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId> {
+    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored> {
         let (bytes, crc64) = payload.collect_hashed().await?;
         let bytes = Bytes::copy_from_slice(&bytes);
         let id = BlockId { range, crc64 };
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         blocks.insert(range, (id.crc64, bytes));
         trace.mark(Phase::Committed);
-        Ok(id)
+        Ok(Stored { id, confirmed: true })
     }
 
     async fn staged(&self, _trace: &Trace) -> Result<Vec<BlockId>> {

@@ -4,6 +4,7 @@
 //! a [`Trace`] and marks on it the phases it passes; none retries by itself, that is the business of
 //! `stage::transfer`. Dropping a future cancels its request.
 
+mod answer;
 pub mod azure;
 mod block;
 mod local;
@@ -22,7 +23,8 @@ pub use local::LocalStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use local::fuzz as local_fuzz;
-pub use location::{Address, Location, StoreOpener, StoreOptions};
+pub(crate) use location::StreamEnd;
+pub use location::{Address, Location, StoreOpener, StoreOptions, check_local};
 pub use memory::MemoryStore;
 pub use payload::Payload;
 pub(crate) use receipt::ReceiptStore;
@@ -65,9 +67,9 @@ pub struct ObjectMeta {
     /// Changes whenever the content does: an ETag, or what stands for one on a file system.
     pub etag: String,
     /// Last change at this store, in nanoseconds since 1970.
-    pub modified_ns: i64,
+    pub modified_ns: i128,
     /// Last change of the file this object was copied from, in nanoseconds since 1970.
-    pub source_modified_ns: Option<i64>,
+    pub source_modified_ns: Option<i128>,
     /// CRC64 of the whole, as stored with the object.
     pub crc64: Option<Crc64>,
     /// MD5 of the whole, as stored with the object.
@@ -102,6 +104,12 @@ impl ListPage {
     /// Whether there is nothing on it.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.prefixes.is_empty() && self.problems.is_empty()
+    }
+
+    /// The first name on it, of an object or else of a prefix.
+    pub(crate) fn first(&self) -> Option<&str> {
+        let object = self.objects.first().map(|object| object.key.as_str());
+        object.or_else(|| self.prefixes.first().map(String::as_str))
     }
 }
 
@@ -156,7 +164,7 @@ pub struct Attributes {
     /// MD5 of the whole.
     pub md5: Option<Md5>,
     /// Last change of the source, in nanoseconds since 1970.
-    pub source_modified_ns: Option<i64>,
+    pub source_modified_ns: Option<i128>,
     /// Media type; by the name's ending where `None`.
     pub content_type: Option<String>,
 }
@@ -185,6 +193,17 @@ pub struct PutResult {
     pub crc64: Option<Crc64>,
     /// MD5 of the whole, where one is stored with it.
     pub md5: Option<Md5>,
+    /// The store stated a checksum of what it took (of the bytes of a put, of the list of a commit), and it was ours.
+    pub confirmed: bool,
+}
+
+/// A block that a store took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// What it holds.
+    pub id: BlockId,
+    /// The store stated a checksum of what it took, and it was ours.
+    pub confirmed: bool,
 }
 
 /// One container of objects, or one folder of files.
@@ -236,7 +255,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 #[async_trait]
 pub trait BlockWriter: Send + Sync {
     /// Stages one block. Staging the same block again is harmless; several at once is the point.
-    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId>;
+    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored>;
 
     /// The blocks that are staged already, whoever did it.
     async fn staged(&self, trace: &Trace) -> Result<Vec<BlockId>>;

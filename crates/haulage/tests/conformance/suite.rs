@@ -67,6 +67,11 @@ pub(crate) async fn containers_are_made_once_and_removed(store: Arc<dyn Store>) 
     store.create_container(&trace).await.unwrap();
     assert_eq!(store.create_container(&trace).await.unwrap_err().kind(), ErrorKind::Exists);
     put(&store, "a", &bytes(3)).await;
+    if store.name("").starts_with('/') {
+        // A folder of this machine may hold more than we put there.
+        assert_eq!(store.delete_container(&trace).await.unwrap_err().kind(), ErrorKind::Unsupported);
+        return store.head("a", &trace).await.map(drop).unwrap();
+    }
     store.delete_container(&trace).await.unwrap();
     assert_eq!(store.head("a", &trace).await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(store.delete_container(&trace).await.unwrap_err().kind(), ErrorKind::NotFound);
@@ -184,8 +189,9 @@ pub(crate) async fn blocks_make_an_object(store: Arc<dyn Store>) {
         let range = BlockRange { offset: start as u64, len: (end - start) as u64 };
         let block = data.slice(start..end);
         for _ in 0..2 {
-            let id =
+            let put =
                 writer.put_block(range, Payload::Bytes(block.clone()), &Trace::detached()).await.unwrap();
+            let id = put.id;
             assert_eq!((id.range, id.crc64), (range, Crc64::of(&block)));
             ids.push(id);
         }

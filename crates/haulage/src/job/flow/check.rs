@@ -1,36 +1,102 @@
 //! What is refused before anything is touched.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::{CopyOptions, Work};
+use crate::output::identity;
 use crate::stage::list::Filter;
 use crate::store::Address;
 
 /// Refuses what cannot work before anything is touched.
 pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     Filter::new(&options.include, &options.exclude)?;
+    check_outputs(work, options)?;
     if options.atomic {
         check_atomic(work, options)?;
     }
-    let mut streams = 0;
     let (sources, destination) = match work {
         Work::Copy { sources, destination } => (sources.iter().collect(), Some(destination)),
         Work::Verify { source, destination, .. } => (vec![source], Some(destination)),
         Work::CopyPairs(_) => (Vec::new(), None),
     };
-    for name in sources.into_iter().chain(destination) {
-        streams += usize::from(Address::parse(name, &options.store)? == Address::Stdio);
+    let mut streams = Vec::new();
+    for name in sources {
+        streams.extend(Address::parse(name, &options.store)?.source_stream().map(|_| name));
     }
-    let alone = matches!(work, Work::Copy { sources, .. } if sources.len() == 1);
-    if streams > 1 || (streams == 1 && !alone) {
-        return Err(Error::new(
-            ErrorKind::Usage,
-            "copy",
-            "-",
-            "- stands for one stream, alone with one other name",
-        )
-        .hint("haul cp - URL, or haul cp URL -"));
+    if let Some(name) = destination {
+        streams.extend(Address::parse(name, &options.store)?.destination_stream().map(|_| name));
+    }
+    match (work, &streams[..]) {
+        (_, []) => Ok(()),
+        (Work::Copy { sources, .. }, [_]) if sources.len() == 1 => Ok(()),
+        (Work::Verify { .. }, [name, ..]) => {
+            Err(Error::new(ErrorKind::Unsupported, "verify", *name, "a stream cannot be read twice")
+                .hint("copy it to a file, then compare that"))
+        }
+        (_, [name, ..]) => {
+            Err(Error::new(ErrorKind::Usage, "copy", *name, "a stream goes alone with one other name")
+                .hint("haul cp - URL, or haul cp URL -"))
+        }
+    }
+}
+
+/// Refuses a record or a receipt where a source or the destination is.
+fn check_outputs(work: &Work, options: &CopyOptions) -> Result<()> {
+    let outputs: Vec<&Path> =
+        [&options.record, &options.receipt].into_iter().flatten().map(PathBuf::as_path).collect();
+    let refuse = |path: &Path, cause: String| {
+        Err(Error::new(ErrorKind::Usage, "create", path.display().to_string(), cause)
+            .hint("name a file of its own, outside of the destination"))
+    };
+    if let [record, receipt] = outputs[..]
+        && identity(record).is_some_and(|path| identity(receipt) == Some(path))
+    {
+        return refuse(record, "the record and the receipt are one file".to_owned());
+    }
+    let (sources, destinations): (Vec<&String>, Vec<&String>) = match work {
+        Work::Copy { sources, destination } => (sources.iter().collect(), vec![destination]),
+        Work::Verify { source, destination, .. } => (vec![source, destination], Vec::new()),
+        Work::CopyPairs(pairs) => pairs.iter().map(|(source, destination)| (source, destination)).unzip(),
+    };
+    for output in outputs {
+        for source in local(&sources, options)? {
+            if is_same(output, &source) {
+                return refuse(output, format!("this is {}, which is read", source.display()));
+            }
+        }
+        for destination in local(&destinations, options)? {
+            let place = destination.canonicalize().ok().or_else(|| identity(&destination));
+            if place.zip(identity(output)).is_some_and(|(place, output)| output.starts_with(place)) {
+                return refuse(
+                    output,
+                    format!("it would lie in {}, among what is copied", destination.display()),
+                );
+            }
+        }
     }
     Ok(())
+}
+
+/// Those of the names that are local paths.
+fn local(names: &[&String], options: &CopyOptions) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for name in names {
+        if let Address::Local(path) = Address::parse(name, &options.store)? {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// Whether two paths are of one file, by whatever names.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let inode = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    match (inode(one), inode(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
 }
 
 /// Refuses a destination where nothing can be staged unseen.
@@ -51,15 +117,12 @@ fn check_atomic(work: &Work, options: &CopyOptions) -> Result<()> {
             .hint("leave out --atomic; each file by itself appears at once and whole in any case"));
         }
     }
-    let streamed = matches!(work, Work::Copy { sources, .. } if sources.iter().any(|source| source == "-"));
-    if streamed {
-        return Err(Error::new(
-            ErrorKind::Usage,
-            "copy",
-            "-",
-            "a stream is one object: it appears at once in any case",
-        )
-        .hint("leave out --atomic"));
+    let Work::Copy { sources, .. } = work else { return Ok(()) };
+    for name in sources {
+        if Address::parse(name, &options.store)?.source_stream().is_some() {
+            let cause = "a stream is one object: it appears at once in any case";
+            return Err(Error::new(ErrorKind::Usage, "copy", name, cause).hint("leave out --atomic"));
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::{Flow, not_started};
 use crate::error::{Error, ErrorKind};
 use crate::event::Failure;
 use crate::stage::schedule::{Step, Unit};
-use crate::stage::transfer::{self, Done, Purpose};
+use crate::stage::transfer::{self, Done};
 
 impl Flow {
     /// Takes in the end of a request.
@@ -64,10 +64,7 @@ impl Flow {
     }
 
     fn retry_wait(&self, error: &Error, unit: &Unit) -> Option<Duration> {
-        let verify = matches!(self.purpose, Purpose::Verify { .. });
-        // Two sides that still differ then differ. Some of the attempts may have been refused or cut.
-        let enough = verify && error.kind() == ErrorKind::Integrity && unit.attempt >= 6;
-        if self.stop.is_some() || enough || !self.objects.contains(unit.object) {
+        if self.stop.is_some() || !self.objects.contains(unit.object) {
             return None;
         }
         transfer::backoff(error, unit.attempt, fastrand::f64())

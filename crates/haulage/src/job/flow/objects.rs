@@ -200,6 +200,10 @@ impl Objects {
             }
             Err(error) if it.object.may_go_unseen(unit.step, &error) => it.object.advance(Done::Looked(None)),
             Err(error) if error.kind() == ErrorKind::Exists && it.object.overwrite == Overwrite::Never => {
+                // Somebody else was quicker: what was written is of no use.
+                if let Some(writer) = it.object.writer.clone() {
+                    writer.abandon().await;
+                }
                 Then::End(Ended::skipped("there already"))
             }
             Err(error) => Then::End(Ended::failed(error)),
@@ -317,6 +321,15 @@ impl Objects {
     /// Whether the object is still on its way.
     pub(super) fn contains(&self, id: u64) -> bool {
         self.by_id.contains_key(&id)
+    }
+
+    /// Names seem to be only at the destination, but a list was not whole.
+    pub(super) async fn unsure(&mut self, extras: u64, recorder: &mut Recorder) {
+        let message =
+            format!("a list is not whole: {extras} names that seem to be only there are not reported");
+        if extras > 0 {
+            recorder.warn("destination".into(), message).await;
+        }
     }
 
     /// An object that is only at the destination.

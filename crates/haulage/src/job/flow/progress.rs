@@ -87,7 +87,8 @@ impl ProgressMeter {
         let (bytes_total, bytes_done) = objects.bytes();
         let rate = self.rate(now, bytes_done);
         let left = bytes_total.saturating_sub(bytes_done);
-        let objects_done = counts.objects_done + counts.objects_skipped + counts.objects_failed;
+        let different = counts.objects_differ + counts.objects_missing;
+        let objects_done = counts.objects_done + counts.objects_skipped + counts.objects_failed + different;
         let progress = Progress {
             elapsed_ns: now,
             listed,
@@ -101,10 +102,16 @@ impl ProgressMeter {
             eta_ns: eta(now, rate, left, objects_done, objects.total()).filter(|_| listed),
             in_flight,
             retries: counts.retries,
+            flushing: false,
             slowest: slowest(objects.on_their_way(), now),
         };
         progress.clone_into(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner));
         progress
+    }
+
+    /// Says that only the disk is waited for.
+    pub(super) fn flushing(&mut self) {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).flushing = true;
     }
 
     /// Bytes per second: of the wire, or of the payload where nothing crosses a wire.

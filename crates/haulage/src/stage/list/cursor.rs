@@ -45,6 +45,8 @@ struct Merge {
     passed: u64,
     /// Something there could not be listed: a link, or a folder that may not be read.
     gaps: bool,
+    /// Something there could not be seen at all.
+    unseen: bool,
     out_of_order: bool,
 }
 
@@ -66,6 +68,7 @@ impl Cursor {
             asked: 0,
             passed: 0,
             gaps: false,
+            unseen: false,
             out_of_order: false,
         };
         match merge.fill().await {
@@ -110,6 +113,15 @@ impl Cursor {
         }
     }
 
+    /// Whether all that is there has been seen, or would have been.
+    pub(super) fn is_whole(&self) -> bool {
+        match &self.way {
+            Way::Listing(merge) => !merge.unseen,
+            Way::Unasked => true,
+            Way::Asking | Way::Unknown => false,
+        }
+    }
+
     /// Keys left at the end, some at a time.
     pub(super) async fn rest(&mut self) -> Result<Option<Vec<String>>> {
         let Way::Listing(merge) = &mut self.way else { return Ok(None) };
@@ -135,6 +147,8 @@ impl Merge {
             match self.pages.next().await? {
                 Some(page) => {
                     self.gaps |= !page.problems.is_empty();
+                    self.unseen |=
+                        page.problems.iter().any(|problem| problem.kind() != ErrorKind::Unsupported);
                     self.page.extend(page.objects);
                 }
                 None => return Ok(false),

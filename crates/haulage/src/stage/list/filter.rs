@@ -25,6 +25,10 @@ impl Filter {
 fn globs(patterns: &[String]) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
+        if pattern.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "parse", "\"\"", "an empty glob matches nothing")
+                .hint("globs use *, ?, [a-z] and {a,b}; quote them for the shell"));
+        }
         let glob = Glob::new(pattern).map_err(|e| bad(pattern, &e))?;
         set.add(glob);
     }

@@ -10,6 +10,7 @@ mod pages;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -23,6 +24,8 @@ use super::plan::{Existing, Pair, Place};
 use super::transfer::{off_thread, with_retries};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::{Overwrite, Work};
+use crate::output::keys_below;
+use crate::spool::Spool;
 use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Store, StoreOpener};
 
 /// Pairs looked up at once where each needs a request of its own.
@@ -39,6 +42,11 @@ pub(crate) enum Listed {
     Problem(Error),
     /// The name of an object that is only at the destination.
     Extra(String),
+    /// A list is not whole, so that nobody knows whether what seems to be only at the destination is.
+    Unsure {
+        /// How many names seem so.
+        extras: u64,
+    },
 }
 
 /// Lists all work into `found`. An error is one that stops the listing.
@@ -47,6 +55,8 @@ pub(crate) struct Listing {
     pub(crate) filter: Filter,
     pub(crate) overwrite: Overwrite,
     pub(crate) found: mpsc::Sender<Listed>,
+    /// The job's own record and receipt, which are no content.
+    outputs: Vec<PathBuf>,
     /// Destinations taken so far, where two sources could meet.
     taken: Option<HashSet<u64>>,
 }
@@ -67,7 +77,22 @@ impl Listing {
         overwrite: Overwrite,
         found: mpsc::Sender<Listed>,
     ) -> Self {
-        Self { opener, filter, overwrite, found, taken: None }
+        Self { opener, filter, overwrite, found, outputs: Vec::new(), taken: None }
+    }
+
+    /// Leaves out the files that the job itself writes.
+    #[must_use]
+    pub(crate) fn without(mut self, outputs: Vec<PathBuf>) -> Self {
+        self.outputs = outputs;
+        self
+    }
+
+    /// The keys below a source that are files the job itself writes.
+    fn own_keys(&self, source: &str) -> Result<Vec<String>> {
+        Ok(match Address::parse(source, self.opener.options())? {
+            Address::Local(path) if !self.outputs.is_empty() => keys_below(&path, &self.outputs),
+            _ => Vec::new(),
+        })
     }
 
     /// Lists everything that `work` names.
@@ -79,8 +104,9 @@ impl Listing {
                 let destination = self.opener.open(destination)?;
                 for source in sources {
                     let copied = async {
+                        let own = self.own_keys(source)?;
                         let source = self.opener.open(source)?;
-                        self.copy_source(source, &destination, several).await
+                        self.copy_source(source, &destination, several, &own).await
                     };
                     match copied.await {
                         // One source that is missing is no reason to leave the others.
@@ -101,18 +127,25 @@ impl Listing {
                 if let Some(receipt) = self.receipt(source).await? {
                     return self.verify_receipt(receipt, &destination).await;
                 }
+                let own = self.own_keys(source)?;
                 let source = self.opener.open(source)?;
                 match self.shape(&source).await? {
                     Shape::One(meta) => self.verify_one(source, destination, meta).await,
-                    Shape::Tree => self.tree(&source, &destination, true).await,
+                    Shape::Tree => self.tree(&source, &destination, true, &own).await,
                 }
             }
         }
     }
 
-    async fn copy_source(&mut self, source: Location, destination: &Location, several: bool) -> Result<()> {
+    async fn copy_source(
+        &mut self,
+        source: Location,
+        destination: &Location,
+        several: bool,
+        own: &[String],
+    ) -> Result<()> {
         let meta = match self.shape(&source).await? {
-            Shape::Tree => return self.tree(&source, destination, false).await,
+            Shape::Tree => return self.tree(&source, destination, false, own).await,
             Shape::One(meta) => meta,
         };
         let mut pair = one(&source, destination, meta, several);
@@ -144,7 +177,7 @@ impl Listing {
                 let source = Location { key: meta.key.clone(), ..source };
                 self.verify_one(source, destination.clone(), meta).await
             }
-            _ => self.tree(&source, destination, true).await,
+            _ => self.tree(&source, destination, true, &[]).await,
         }
     }
 
@@ -174,48 +207,105 @@ impl Listing {
         }
     }
 
-    /// Everything below a folder or prefix.
-    async fn tree(&mut self, source: &Location, destination: &Location, verify: bool) -> Result<()> {
+    /// Everything below a folder or prefix, but the keys in `own`.
+    async fn tree(
+        &mut self,
+        source: &Location,
+        destination: &Location,
+        verify: bool,
+        own: &[String],
+    ) -> Result<()> {
         let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
         let mut there = self.cursor(destination, &to, verify).await?;
         let request = ListRequest { prefix: from.clone(), ..ListRequest::default() };
         let mut pages = Pages::of(source.store.list(request));
-        let mut any = false;
+        // Called extra when both lists have come to their ends, and not before.
+        let mut extras = Spool::default();
+        let (mut seen, mut wanted, mut any, mut whole) = (0_u64, 0_u64, false, true);
         while let Some(page) = pages.next().await? {
             for problem in page.problems {
                 any = true;
                 let file = problem.kind() != ErrorKind::Unsupported;
+                whole &= !file;
                 self.send(if file { Listed::Problem(problem) } else { Listed::NotAFile(problem) }).await?;
             }
             for meta in page.objects {
                 any = true;
-                let relative = &meta.key[from.len()..];
+                let Some(relative) = meta.key.strip_prefix(&from).map(str::to_owned) else {
+                    let cause = "the list names it, though it is not below what was asked for";
+                    let name = source.store.name(&meta.key);
+                    return Err(Error::new(ErrorKind::Protocol, "list", name, cause));
+                };
                 // A marker that makes a folder visible in a browser is no object to move.
                 let marker = meta.size == 0 && (relative.is_empty() || relative.ends_with('/'));
-                if marker || !self.filter.wants(relative) {
+                if marker || own.contains(&meta.key) {
                     continue;
                 }
+                seen += 1;
+                if !self.filter.wants(&relative) {
+                    continue;
+                }
+                wanted += 1;
                 let key = format!("{to}{relative}");
-                let (mut existing, extras) = there.find(&key).await?;
-                self.extras(&destination.store, extras, verify).await?;
+                let (mut existing, passed) = there.find(&key).await?;
+                if verify {
+                    self.keep_extras(&passed, &to, &mut extras)?;
+                }
                 if verify && existing == Existing::Absent {
                     // A store may list in another order than ours; one look settles what is missing.
                     existing = Existing::Unknown;
                 }
-                let source = Place { store: source.store.clone(), key: meta.key.clone() };
+                let source = Place { store: source.store.clone(), key: meta.key };
                 let destination = Place { store: destination.store.clone(), key };
+                let meta = ObjectMeta { key: source.key.clone(), ..meta };
                 self.give(Pair { source, destination, name_at: to.len(), meta, existing }).await?;
             }
         }
-        while verify && let Some(extras) = there.rest().await? {
-            self.extras(&destination.store, extras, verify).await?;
+        while verify && let Some(passed) = there.rest().await? {
+            self.keep_extras(&passed, &to, &mut extras)?;
         }
-        if any || source.store.capabilities().local || source.key.is_empty() {
-            return Ok(());
-        }
+        self.tell_extras(&destination.store, extras, whole && there.is_whole()).await?;
         let name = source.store.name(&source.key);
-        Err(Error::new(ErrorKind::NotFound, "list", name, "no object has this prefix")
-            .hint("list what is there with: haul ls URL"))
+        let error =
+            |cause: String, hint: &str| Err(Error::new(ErrorKind::NotFound, "list", name, cause).hint(hint));
+        match (seen, wanted) {
+            (1.., 0) => {
+                let cause =
+                    format!("none of the {seen} names is wanted: --include and --exclude leave nothing");
+                error(
+                    cause,
+                    "globs match the name below the source; * passes /, and quotes keep it from the shell",
+                )
+            }
+            (0, 0) if verify && !any => {
+                error("nothing was compared: there is no object".to_owned(), "check the name of the source")
+            }
+            _ if any || source.store.capabilities().local || source.key.is_empty() => Ok(()),
+            _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL"),
+        }
+    }
+
+    /// Keeps names that are only at the destination, of those that take part.
+    fn keep_extras(&self, keys: &[String], to: &str, extras: &mut Spool) -> Result<()> {
+        let wanted = |key: &&String| key.strip_prefix(to).is_some_and(|name| self.filter.wants(name));
+        keys.iter().filter(wanted).try_for_each(|key| extras.push(key, 0))
+    }
+
+    /// Says which names are only at the destination, if that is known.
+    async fn tell_extras(&self, store: &Arc<dyn Store>, extras: Spool, whole: bool) -> Result<()> {
+        if !whole {
+            return self.send(Listed::Unsure { extras: extras.count }).await;
+        }
+        let mut names = extras.read()?;
+        loop {
+            let some = names.next(1000)?;
+            if some.is_empty() {
+                return Ok(());
+            }
+            for (key, _) in some {
+                self.send(Listed::Extra(store.name(&key))).await?;
+            }
+        }
     }
 
     /// How to learn what is at the destination while the source is listed.
@@ -225,16 +315,6 @@ impl Listing {
             return Ok(Cursor::unasked(store));
         }
         Cursor::listing(store, prefix, verify).await
-    }
-
-    /// Objects only at the destination matter where two sides are compared.
-    async fn extras(&self, store: &Arc<dyn Store>, keys: Vec<String>, verify: bool) -> Result<()> {
-        for key in keys {
-            if verify {
-                self.send(Listed::Extra(store.name(&key))).await?;
-            }
-        }
-        Ok(())
     }
 
     /// Pairs each need their own look at the source; many at once.

@@ -2,15 +2,17 @@
 
 mod rows;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
 use self::rows::RowWriter;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::{AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary};
 use crate::receipt::{ReceiptObject, ReceiptWriter};
+use crate::secret::{redact_name, redacted};
 use crate::stage::plan::UNCHANGED;
 use crate::units::ByteRate;
 
@@ -95,13 +97,16 @@ impl Recorder {
     }
 
     /// Keeps an attempt.
-    pub(crate) async fn attempt(&mut self, record: AttemptRecord) {
-        if self.listener.is_some() {
-            self.say(Event::Attempt(record.clone())).await;
-        }
+    pub(crate) async fn attempt(&mut self, mut record: AttemptRecord) {
+        hide(&mut record.object);
+        record.request_id = record.request_id.map(redacted);
         if let Some(rows) = &mut self.rows {
-            rows.write(record).await;
+            if self.listener.is_none() {
+                return rows.write(record).await;
+            }
+            rows.write(record.clone()).await;
         }
+        self.say(Event::Attempt(record)).await;
     }
 
     /// Whether anybody wants to know of every object.
@@ -115,7 +120,9 @@ impl Recorder {
     }
 
     /// Keeps the end of an object.
-    pub(crate) async fn object(&mut self, record: ObjectRecord) {
+    pub(crate) async fn object(&mut self, mut record: ObjectRecord) {
+        [&mut record.source, &mut record.destination, &mut record.name].into_iter().for_each(hide);
+        record.etag = record.etag.map(redacted);
         let summary = &mut self.summary;
         match record.outcome {
             Outcome::Copied | Outcome::Equal => {
@@ -123,11 +130,16 @@ impl Recorder {
                 summary.bytes_done += record.size_bytes;
                 let unproven = record.proof == Proof::Length && record.size_bytes > 0;
                 summary.objects_unproven += u64::from(unproven);
+                summary.proofs.count(record.proof);
             }
             Outcome::Skipped => summary.objects_skipped += 1,
             Outcome::Failed => summary.objects_failed += 1,
+            Outcome::Differs => summary.objects_differ += 1,
+            Outcome::Missing => summary.objects_missing += 1,
             Outcome::Extra => summary.objects_extra += 1,
         }
+        // A copy that lacks an object is not the same collection.
+        self.found.integrity |= matches!(record.outcome, Outcome::Missing | Outcome::Differs);
         if let Some(failure) = &record.failure {
             self.failure(failure.clone());
         }
@@ -152,17 +164,24 @@ impl Recorder {
         let found = &mut self.found;
         found.several_kinds |= found.first.is_some_and(|first| first != failure.kind);
         found.first.get_or_insert(failure.kind);
-        // A copy that lacks an object is not the same collection.
-        let missing = self.summary.operation == "verify" && failure.kind == ErrorKind::NotFound;
-        found.integrity |= missing || failure.kind == ErrorKind::Integrity;
+        found.integrity |= failure.kind == ErrorKind::Integrity;
         found.source_changed |= failure.kind == ErrorKind::SourceChanged;
         if self.summary.failures.len() < Summary::FAILURES_KEPT {
             self.summary.failures.push(failure);
         }
     }
 
+    /// What was written may not last: nothing vouches for it any more.
+    pub(crate) fn not_on_disk(&mut self, error: &Error) {
+        self.failure(Failure::from(error));
+        let failed = Error::from(&Failure::from(error));
+        self.receipt = self.receipt.take().map(|_| Err(failed));
+    }
+
     /// A warning.
-    pub(crate) async fn warn(&mut self, object: Arc<str>, message: String) {
+    pub(crate) async fn warn(&mut self, mut object: Arc<str>, message: String) {
+        hide(&mut object);
+        let message = redacted(message);
         if self.summary.warnings.len() < Summary::WARNINGS_KEPT {
             self.summary.warnings.push(format!("{object}: {message}"));
         }
@@ -198,10 +217,17 @@ impl Recorder {
             Some(Err(error)) => Err(error),
             _ => Ok(()),
         };
-        self.say(Event::Summary(summary.clone())).await;
-        if let Some(rows) = self.rows.take() {
-            rows.close().await?;
+        let recorded = match self.rows.take() {
+            Some(rows) => rows.close().await,
+            None => Ok(true),
+        };
+        if let Ok(false) = recorded {
+            let kept = "nothing was sent, so the former record stays";
+            self.warn("record".into(), kept.to_owned()).await;
         }
+        let summary = Summary { warnings: std::mem::take(&mut self.summary.warnings), ..summary };
+        self.say(Event::Summary(summary.clone())).await;
+        recorded?;
         receipt.map(|()| summary)
     }
 
@@ -220,12 +246,19 @@ impl Recorder {
     }
 }
 
+/// Names come from services, which may put into them what they were sent.
+fn hide(name: &mut Arc<str>) {
+    if let Cow::Owned(clean) = redact_name(name) {
+        *name = clean.into();
+    }
+}
+
 /// What a receipt tells of an object; nothing of one that is not there, or that may be another.
 fn receipt_of(record: &ObjectRecord, clock: Clock) -> Option<ReceiptObject> {
     let there = match record.outcome {
         Outcome::Copied => true,
         Outcome::Skipped => record.reason == Some(UNCHANGED),
-        Outcome::Equal | Outcome::Failed | Outcome::Extra => false,
+        Outcome::Equal | Outcome::Failed | Outcome::Differs | Outcome::Missing | Outcome::Extra => false,
     };
     there.then(|| ReceiptObject {
         name: record.name.to_string(),

@@ -1,7 +1,7 @@
 //! A row for every attempt, as Parquet, written by one thread while the job runs.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, StringBuilder, UInt16Builder, UInt32Builder, UInt64Builder};
@@ -15,6 +15,8 @@ use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::AttemptRecord;
+use crate::output::{CREATED_BY, Kind, OutputFile};
+use crate::stage::transfer::LOOK;
 
 /// Rows in a batch: with few, making the columns costs more than filling them, and each wakes the thread.
 const BATCH: usize = 4096;
@@ -24,7 +26,9 @@ const QUEUE: usize = 4;
 
 /// Gathers rows for the thread that writes them.
 pub(super) struct RowWriter {
-    path: PathBuf,
+    output: OutputFile,
+    /// Whether a row tells of more than a look at what is there already.
+    told: bool,
     rows: Vec<AttemptRecord>,
     batches: mpsc::Sender<Vec<AttemptRecord>>,
     thread: std::thread::JoinHandle<Result<(), ParquetError>>,
@@ -33,11 +37,10 @@ pub(super) struct RowWriter {
 impl RowWriter {
     /// Creates the file and its writer.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let shown = path.display().to_string();
-        let file = File::create(path).map_err(|e| Error::from_io("record", &shown, e))?;
+        let (output, file) = OutputFile::create(path, Kind::Record)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_created_by(concat!("haulage ", env!("CARGO_PKG_VERSION")).to_owned());
+            .set_created_by(CREATED_BY.to_owned());
         // No two rows have these in common, so that a dictionary of them would be built in vain.
         let times = NS_COLUMNS.iter().map(|(name, _)| *name);
         let properties = ["offset_bytes", "request_id"]
@@ -50,12 +53,13 @@ impl RowWriter {
         let thread = std::thread::Builder::new()
             .name("haul-record".into())
             .spawn(move || write_all(writer, queue))
-            .map_err(|e| Error::from_io("record", &shown, e))?;
-        Ok(Self { path: path.to_path_buf(), rows: Vec::with_capacity(BATCH), batches, thread })
+            .map_err(|e| Error::from_io("record", path.display().to_string(), e))?;
+        Ok(Self { output, told: false, rows: Vec::with_capacity(BATCH), batches, thread })
     }
 
     /// Adds a row. A writer that has failed says so when it is closed.
     pub(super) async fn write(&mut self, row: AttemptRecord) {
+        self.told |= row.api != LOOK || row.fate != "ok";
         self.rows.push(row);
         if self.rows.len() == BATCH {
             let batch = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH));
@@ -63,16 +67,30 @@ impl RowWriter {
         }
     }
 
-    /// Writes the rest and the footer.
-    pub(super) async fn close(self) -> Result<()> {
-        let Self { path, rows, batches, thread } = self;
+    /// Writes the rest and the footer, and gives the file its name. False where the former record stays, because there
+    /// is nothing to record.
+    pub(super) async fn close(self) -> Result<bool> {
+        let Self { output, told, rows, batches, thread } = self;
+        let path = output.path().to_path_buf();
         let _ = batches.send(rows).await;
         drop(batches);
         let joined = tokio::task::spawn_blocking(move || thread.join()).await;
         match joined {
-            Ok(Ok(result)) => result.map_err(|e| failed(&path, &e)),
-            _ => Err(Error::new(ErrorKind::Io, "record", path.display().to_string(), "the writer failed")),
+            Ok(Ok(result)) => result.map_err(|e| failed(&path, &e))?,
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::Io,
+                    "record",
+                    path.display().to_string(),
+                    "the writer failed",
+                ));
+            }
         }
+        if !told && output.there_before() {
+            return Ok(false);
+        }
+        output.finish().map_err(|e| Error::from_io("record", path.display().to_string(), e))?;
+        Ok(true)
     }
 }
 

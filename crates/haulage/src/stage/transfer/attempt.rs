@@ -10,12 +10,16 @@ use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::job::{CopyOptions, Overwrite};
 use crate::stage::plan::{Existing, Pair, Place};
+use crate::stage::read;
 use crate::stage::schedule::Step;
 use crate::stage::verify::{check_crc64, check_md5};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, GetOptions, GetResult, Kept, ObjectMeta, Payload,
-    Precondition, PutOptions, PutResult, Trace,
+    Attributes, BlockId, BlockRange, BlockWriter, GetResult, Kept, ObjectMeta, Payload, Precondition,
+    PutOptions, PutResult, Stored, Trace,
 };
+
+/// What a step is called that only looks whether an object is there.
+pub(crate) const LOOK: &str = "GetBlobProperties";
 
 /// A piece of the source that is read only to be hashed.
 pub(crate) const DIGEST_PIECE: u64 = 4 << 20;
@@ -47,7 +51,7 @@ impl Task {
             return "WriteHeld";
         }
         match (self.step, upload) {
-            (Step::Look, _) => "GetBlobProperties",
+            (Step::Look, _) => LOOK,
             (Step::Whole, true) => "PutBlob",
             (Step::Whole, false) => "GetBlob",
             (Step::Begin, _) => "Begin",
@@ -85,17 +89,10 @@ pub(crate) async fn look(place: &Place, trace: &Trace) -> Result<Option<ObjectMe
 
 async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     let Pair { source, destination, meta, .. } = &*task.pair;
-    let from = source.store.capabilities();
     // A source that states no checksum of the whole may still vouch for a range that covers it.
-    let vouch =
-        meta.crc64.is_none() && meta.md5.is_none() && meta.size > 0 && meta.size <= from.range_checksum_max;
-    let options = GetOptions {
-        range: vouch.then_some(BlockRange { offset: 0, len: meta.size }),
-        range_checksum: vouch,
-        ..get_options(meta)
-    };
-    let got = source.store.get(&source.key, &options, trace).await?;
-    same_size(source, meta, &got.meta)?;
+    let stated_none = meta.crc64.is_none() && meta.md5.is_none();
+    let range = read::vouched_whole(&*source.store, meta.size).filter(|_| stated_none);
+    let got = read::open(&*source.store, &source.key, meta, range, trace).await?;
     let stated = got.crc64.or(got.meta.crc64);
     let range_checked = got.crc64.is_some();
     if destination.store.capabilities().streams {
@@ -139,18 +136,17 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     if let Some(held) = &task.held {
         let payload = Payload::Hashed(held.bytes.clone(), held.crc64);
         let writer = writer(task)?;
-        let id = writer.put_block(range, payload, trace).await?;
-        writer.keep(Kept { id, vouched: held.range_checked }).await;
-        return Ok(Done::Block { id, range_checked: held.range_checked, resumed: false });
+        let stored = writer.put_block(range, payload, trace).await?;
+        writer.keep(Kept { id: stored.id, vouched: held.range_checked }).await;
+        return Ok(Done::Block { stored, range_checked: held.range_checked, resumed: false });
     }
     if !task.staged.is_empty()
         && destination.store.capabilities().local
         && let Some(Kept { id, vouched }) = writer(task)?.recheck(range).await?
     {
-        return Ok(Done::Block { id, range_checked: vouched, resumed: true });
+        return Ok(Done::Block { stored: there_already(id), range_checked: vouched, resumed: true });
     }
-    let got = source.store.get(&source.key, &range_options(source, meta, range), trace).await?;
-    same_size(source, meta, &got.meta)?;
+    let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
     let (stated, range_checked) = (got.crc64, got.crc64.is_some());
     let writer = writer(task)?;
     let streams = destination.store.capabilities().streams;
@@ -159,21 +155,26 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
         check_crc64(&source.name(), crc64, stated)?;
         return Ok(Done::Held(Held { bytes, crc64, range_checked }));
     }
-    let id = if streams {
-        let id = writer.put_block(range, got.payload, trace).await?;
-        check_crc64(&source.name(), id.crc64, stated)?;
-        writer.keep(Kept { id, vouched: range_checked }).await;
-        id
+    let stored = if streams {
+        let stored = writer.put_block(range, got.payload, trace).await?;
+        check_crc64(&source.name(), stored.id.crc64, stated)?;
+        writer.keep(Kept { id: stored.id, vouched: range_checked }).await;
+        stored
     } else {
         let (bytes, crc64) = gather(got, &source.name()).await?;
         let id = BlockId { range, crc64 };
         check_crc64(&source.name(), id.crc64, stated)?;
         if task.staged.contains(&id) {
-            return Ok(Done::Block { id, range_checked, resumed: true });
+            return Ok(Done::Block { stored: there_already(id), range_checked, resumed: true });
         }
         writer.put_block(range, Payload::Hashed(bytes, crc64), trace).await?
     };
-    Ok(Done::Block { id, range_checked, resumed: false })
+    Ok(Done::Block { stored, range_checked, resumed: false })
+}
+
+/// A block that an earlier run has sent. Whether this store confirms what it takes shows with the commit.
+fn there_already(id: BlockId) -> Stored {
+    Stored { id, confirmed: true }
 }
 
 async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {
@@ -191,7 +192,7 @@ async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
     let mut offset = 0;
     while offset < meta.size {
         let range = BlockRange { offset, len: DIGEST_PIECE.min(meta.size - offset) };
-        let got = source.store.get(&source.key, &range_options(source, meta, range), trace).await?;
+        let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
         let stated = got.crc64;
         let (bytes, crc64) = gather(got, &source.name()).await?;
         check_crc64(&source.name(), crc64, stated)?;
@@ -233,10 +234,7 @@ async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Resul
     }
     let (at, len) = range.map_or((0, meta.size), |range| (range.offset, range.len));
     let cause = format!("contents differ within bytes {at} to {}: CRC64 {ours} and {theirs}", at + len);
-    Err(Error::new(ErrorKind::Integrity, "verify", &*source.name(), cause)
-        .hint("copy it again, then verify again")
-        // Where no wire can have changed a bit unseen, another look would see the same.
-        .retry(if ours_sure && theirs_sure { Retry::Never } else { Retry::Backoff }))
+    Ok(Done::Differs { range, cause, sure: ours_sure && theirs_sure })
 }
 
 /// The CRC64 of one side, and whether that is certain: the stored one where it is trusted and there, else of its bytes.
@@ -256,11 +254,8 @@ async fn crc64_of(
         return Err(Error::new(ErrorKind::Integrity, "verify", &*place.name(), cause)
             .hint("compare it with its source"));
     }
-    let options = match range {
-        Some(range) => range_options(place, meta, range),
-        None => get_options(meta),
-    };
-    let got = place.store.get(&place.key, &options, trace).await?;
+    let range = range.or_else(|| read::vouched_whole(&*place.store, meta.size));
+    let got = read::open(&*place.store, &place.key, meta, range, trace).await?;
     let stated = got.crc64;
     let mut payload = got.payload;
     let mut crc = Crc64Stream::default();
@@ -269,16 +264,6 @@ async fn crc64_of(
     }
     check_crc64(&place.name(), crc.value(), stated)?;
     Ok((crc.value(), stated.is_some() || place.store.capabilities().local))
-}
-
-fn get_options(meta: &ObjectMeta) -> GetOptions {
-    let if_match = (!meta.etag.is_empty()).then(|| meta.etag.clone());
-    GetOptions { if_match, ..GetOptions::default() }
-}
-
-fn range_options(place: &Place, meta: &ObjectMeta, range: BlockRange) -> GetOptions {
-    let range_checksum = range.len <= place.store.capabilities().range_checksum_max;
-    GetOptions { range: Some(range), range_checksum, ..get_options(meta) }
 }
 
 fn put_options(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> PutOptions {
@@ -308,19 +293,6 @@ fn writer(task: &Task) -> Result<&Arc<dyn BlockWriter>> {
     task.writer.as_ref().ok_or_else(|| {
         Error::new(ErrorKind::Cancelled, "write", &*task.pair.destination.name(), "the object was given up")
     })
-}
-
-fn same_size(source: &Place, planned: &ObjectMeta, found: &ObjectMeta) -> Result<()> {
-    if planned.size == found.size {
-        return Ok(());
-    }
-    let cause = format!("it had {} bytes when listed and has {} now", planned.size, found.size);
-    let error = |kind| Error::new(kind, "read", &*source.name(), cause);
-    // The same version has the same size: then it is the answer that is wrong.
-    if !planned.etag.is_empty() && planned.etag == found.etag {
-        return Err(error(ErrorKind::Integrity).retry(Retry::Backoff));
-    }
-    Err(error(ErrorKind::SourceChanged))
 }
 
 /// All bytes in one piece, as many as announced, and their CRC64.

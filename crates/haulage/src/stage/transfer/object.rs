@@ -13,7 +13,7 @@ use crate::job::{CopyOptions, MethodChoice, Overwrite};
 use crate::stage::plan::{Cutter, Decision, Existing, Pair, Pieces, decide};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
-use crate::store::{BlockId, BlockRange, BlockWriter, Capabilities, ObjectMeta, PutResult};
+use crate::store::{BlockId, BlockRange, BlockWriter, Capabilities, ObjectMeta, PutResult, Stored};
 
 /// What the job is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(crate) enum Done {
     },
     /// `resumed` says that the destination held the block already, from an earlier run.
     Block {
-        id: BlockId,
+        stored: Stored,
         range_checked: bool,
         resumed: bool,
     },
@@ -61,6 +61,12 @@ pub(crate) enum Done {
     Equal {
         crc64: Option<Crc64>,
         len: u64,
+    },
+    /// Contents differ, in these words. `sure`: where nothing on the way can have changed a bit unseen.
+    Differs {
+        range: Option<BlockRange>,
+        cause: String,
+        sure: bool,
     },
     /// A range of the destination of which a receipt knows only the whole.
     Seen(BlockId),
@@ -134,6 +140,10 @@ pub(crate) struct Object {
     pub(crate) md5: Option<Md5>,
     pub(crate) crc64: Option<Crc64>,
     ranges_checked: bool,
+    /// The destination has confirmed every block so far.
+    confirmed: bool,
+    /// Stretches that seemed to differ and are looked at again.
+    doubted: Vec<Option<BlockRange>>,
     whole_retries: u32,
     mode: ChecksumMode,
     content_md5: bool,
@@ -168,6 +178,8 @@ impl Object {
             md5: None,
             crc64: None,
             ranges_checked: true,
+            confirmed: true,
+            doubted: Vec::new(),
             whole_retries: 0,
             mode: options.checksum,
             content_md5: options.content_md5,
@@ -243,15 +255,12 @@ impl Object {
             Existing::Present(there) => there,
             // A list in another order may have passed it unseen.
             Existing::Unknown => return Then::Steps(vec![Step::Look]),
-            Existing::Absent => {
-                let missing = differs(&self.pair, ErrorKind::NotFound, "missing at the destination");
-                return Then::End(Ended::failed(missing));
-            }
+            Existing::Absent => return Then::End(self.missing()),
         };
         if there.size != self.pair.meta.size {
             let cause =
                 format!("{} bytes at the source, {} at the destination", self.pair.meta.size, there.size);
-            return Then::End(Ended::failed(differs(&self.pair, ErrorKind::Integrity, &cause)));
+            return Then::End(self.differs(&cause));
         }
         let from = self.pair.source.store.capabilities();
         let trusts = self.purpose.trusts(&from);
@@ -343,6 +352,7 @@ impl Object {
             Done::Whole { put, crc64, md5, range_checked } => {
                 self.bytes_done = self.pair.meta.size;
                 self.ranges_checked = range_checked;
+                self.confirmed = put.confirmed;
                 (self.crc64, self.md5) = (crc64, md5.or(self.pair.meta.md5));
                 Then::End(self.copied(put, Method::Whole))
             }
@@ -353,25 +363,37 @@ impl Object {
                 self.digest_wanted = self.content_md5 && kept && self.pair.meta.md5.is_none();
                 self.open_ranges()
             }
-            Done::Block { id, range_checked, resumed } => {
-                self.bytes_resumed += if resumed { id.range.len } else { 0 };
+            Done::Block { stored, range_checked, resumed } => {
+                self.bytes_resumed += if resumed { stored.id.range.len } else { 0 };
                 self.ranges_checked &= range_checked;
-                self.take_block(id);
+                self.confirmed &= stored.confirmed;
+                self.take_block(stored.id);
                 self.when_all_there()
             }
             Done::Digested(md5) => {
                 self.md5 = Some(md5);
                 self.when_all_there()
             }
-            Done::Committed(put) => Then::End(self.copied(put, Method::Blocks)),
+            Done::Committed(put) => {
+                self.confirmed &= put.confirmed;
+                Then::End(self.copied(put, Method::Blocks))
+            }
             Done::Equal { crc64, len } => {
                 self.bytes_done += len;
                 if self.bytes_done < self.pair.meta.size {
                     return Then::Wait;
                 }
                 let method = if self.cutter.is_none() { Method::Whole } else { Method::Blocks };
-                Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, method, Proof::Crc64) })
+                let trusted = self.purpose.trusts(&self.pair.source.store.capabilities());
+                let proof = if trusted { Proof::Stored } else { Proof::Crc64 };
+                Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, method, proof) })
             }
+            // The wire may have lied: one more look.
+            Done::Differs { range, sure: false, .. } if !self.doubted.contains(&range) => {
+                self.doubted.push(range);
+                Then::Steps(vec![Step::Compare(range)])
+            }
+            Done::Differs { cause, .. } => Then::End(self.differs(&cause)),
             Done::Seen(id) => {
                 self.take_block(id);
                 self.when_all_seen()
@@ -430,10 +452,7 @@ impl Object {
                 let crc64 = Some(whole);
                 Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, Method::Blocks, Proof::Crc64) })
             }
-            Err(_) => {
-                let cause = "the contents are not what the receipt says";
-                Then::End(Ended::failed(differs(&self.pair, ErrorKind::Integrity, cause)))
-            }
+            Err(_) => Then::End(self.differs("the contents are not what the receipt says")),
         }
     }
 
@@ -443,7 +462,13 @@ impl Object {
         // An MD5 of the whole is compared where the whole passes in order: in one request, or in a file.
         let compared =
             ObjectMeta { md5: meta.md5.filter(|_| method == Method::Whole || to.local), ..meta.clone() };
-        let proof = verify::proof(&compared, from.local, to.local, self.mode, self.ranges_checked);
+        let ends = verify::Ends {
+            from_local: from.local,
+            to_local: to.local,
+            vouched: self.ranges_checked,
+            confirmed: self.confirmed,
+        };
+        let proof = verify::proof(&compared, ends, self.mode);
         Ended {
             crc64: self.crc64.or(put.crc64),
             md5: self.md5,
@@ -451,8 +476,19 @@ impl Object {
             ..Ended::new(Outcome::Copied, method, proof)
         }
     }
-}
 
-fn differs(pair: &Pair, kind: ErrorKind, cause: &str) -> Error {
-    Error::new(kind, "verify", &*pair.source.name(), cause).hint("copy it again, then verify again")
+    /// The end of an object that is not equal: a finding, with the failure that says how.
+    fn differs(&self, cause: &str) -> Ended {
+        self.found(Outcome::Differs, ErrorKind::Integrity, cause)
+    }
+
+    fn missing(&self) -> Ended {
+        self.found(Outcome::Missing, ErrorKind::NotFound, "missing at the destination")
+    }
+
+    fn found(&self, outcome: Outcome, kind: ErrorKind, cause: &str) -> Ended {
+        let error = Error::new(kind, "verify", &*self.pair.source.name(), cause);
+        let error = error.hint("copy it again, then verify again");
+        Ended { error: Some(error), ..Ended::new(outcome, Method::None, Proof::None) }
+    }
 }

@@ -8,10 +8,13 @@ use crate::error::{Error, ErrorKind, Result, Retry};
 /// million needs more.
 pub(crate) const ATTEMPTS_MAX: u32 = 10;
 
+/// The same where the server is likely to be a wrong one.
+const ATTEMPTS_FEW: u32 = 3;
+
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(20);
 
-/// A service that asks for more patience than this will not get it: the user shall see a failure.
+/// A service that asks for more patience than this does not get it: the user sees a failure.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 
 /// How long to wait before the attempt after `attempt`; `None` to give up.
@@ -25,6 +28,7 @@ pub(crate) fn backoff(error: &Error, attempt: u32, random: f64) -> Option<Durati
     let ceiling = BACKOFF_FIRST.saturating_mul(1 << attempt.min(16)).min(BACKOFF_MAX);
     match error.retry_advice() {
         Retry::Never => None,
+        Retry::Few if attempt >= ATTEMPTS_FEW => None,
         // Bytes that were flipped on the way, or a reused connection that was closed, say nothing
         // of load: the first repeat need not wait.
         Retry::Backoff
@@ -32,8 +36,9 @@ pub(crate) fn backoff(error: &Error, attempt: u32, random: f64) -> Option<Durati
         {
             Some(Duration::ZERO)
         }
-        Retry::Backoff => Some(ceiling.mul_f64(random)),
-        Retry::After(wait) => Some(wait.min(RETRY_AFTER_MAX) + BACKOFF_FIRST.mul_f64(random)),
+        Retry::Backoff | Retry::Few => Some(ceiling.mul_f64(random)),
+        Retry::After(wait) if wait > RETRY_AFTER_MAX => None,
+        Retry::After(wait) => Some(wait + BACKOFF_FIRST.mul_f64(random)),
     }
 }
 
@@ -99,5 +104,13 @@ mod tests {
     fn the_services_own_word_is_kept() {
         let wait = backoff(&error(Retry::After(Duration::from_secs(3))), 1, 0.5).unwrap();
         assert!(wait >= Duration::from_secs(3) && wait < Duration::from_secs(4));
+        assert_eq!(backoff(&error(Retry::After(Duration::from_secs(86_400))), 1, 0.5), None);
+    }
+
+    #[test]
+    fn a_server_that_makes_no_sense_gets_three_tries() {
+        let wait = |attempt| backoff(&error(Retry::Few), attempt, 1.0);
+        assert!(wait(2).is_some());
+        assert_eq!(wait(3), None);
     }
 }

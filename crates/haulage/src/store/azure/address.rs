@@ -169,6 +169,7 @@ impl AzureAddress {
         }
         let (container, key) = rest.split_once('/').unwrap_or((rest, ""));
         check_container(container, text)?;
+        check_key(container, key, text)?;
         Ok(Self { endpoint, container: container.to_owned(), key: key.to_owned(), short: true, sas: None })
     }
 
@@ -203,6 +204,7 @@ impl AzureAddress {
         };
         let (container, key) = path.split_once('/').unwrap_or((path, ""));
         check_container(container, url)?;
+        check_key(container, key, url)?;
         let (container, key) = (container.to_owned(), key.to_owned());
         let query = query.map(|query| query.split('#').next().unwrap_or_default());
         let sas = query.filter(|query| !query.is_empty()).map(str::to_owned);
@@ -232,16 +234,36 @@ impl fmt::Debug for AzureAddress {
 
 /// The service's own rule, checked here because a path with a stray character would be signed wrongly
 /// and refused with a misleading answer.
-fn check_container(name: &str, text: &str) -> Result<()> {
+pub(super) fn is_container(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let special = matches!(name, "" | "$root" | "$web" | "$logs" | "$blobchangefeed");
-    if special || (name.len() <= 63 && name.bytes().all(plain)) {
+    special || (name.len() <= 63 && name.bytes().all(plain))
+}
+
+fn check_container(name: &str, text: &str) -> Result<()> {
+    if is_container(name) {
         return Ok(());
     }
     // Before an `@` may stand a password that belongs nowhere.
     let shown = name.rsplit('@').next().unwrap_or_default();
     Err(Error::new(ErrorKind::Usage, "open", text, format!("`{shown}` is no container name"))
         .hint("container names have 3 to 63 lower-case letters, digits and hyphens"))
+}
+
+/// Whether a server may take another object or container for the one of this name: it walks along `.` and `..`.
+pub(super) fn walks(key: &str) -> bool {
+    key.split('/').any(|segment| matches!(segment, "." | ".."))
+}
+
+fn check_key(container: &str, key: &str, text: &str) -> Result<()> {
+    let cause = match key {
+        "" => return Ok(()),
+        _ if container.is_empty() => "a path without a container",
+        _ if walks(key) => "a name with a `.` or `..` segment cannot be addressed safely",
+        _ if key.contains('\0') => "the name holds a zero byte",
+        _ => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::Usage, "open", text, cause).hint("write az://container/path"))
 }
 
 #[cfg(test)]

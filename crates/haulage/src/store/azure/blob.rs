@@ -3,16 +3,17 @@
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, StatusCode};
+use http::Method;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::auth::CONTENT_MD5;
 use super::body::{Guard, md5_of, send_guarded};
-use super::meta::{self, BODY_CRC64, text};
+use super::meta::{self, BODY_CRC64};
 use super::service::set;
-use super::{AzureStore, RANGE_CHECKSUM_MAX};
+use super::{AzureStore, RANGE_CHECKSUM_MAX, rules};
 use crate::checksum::{Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::store::answer;
 use crate::store::{
     Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
 };
@@ -23,7 +24,8 @@ const RANGE_CRC64: HeaderName = HeaderName::from_static("x-ms-range-get-content-
 pub(super) async fn head(store: &AzureStore, key: &str, trace: &Trace) -> Result<ObjectMeta> {
     let name = store.display(key);
     let asked = store.asked("inspect", &name, 'r', ErrorKind::Service);
-    let operation = store.operation(Method::HEAD, key, &[], HeaderMap::new(), Bytes::new());
+    let operation =
+        store.operation(rules::GET_PROPERTIES, Method::HEAD, key, &[], HeaderMap::new(), Bytes::new());
     let response = store.service.send(operation, asked, trace).await?;
     trace.mark(Phase::Committed);
     Ok(meta::read(key, response.headers()))
@@ -54,46 +56,40 @@ pub(super) async fn get(
         headers.insert(RANGE_CRC64, HeaderValue::from_static("true"));
     }
     trace.mark(Phase::Ready);
-    let operation = store.operation(Method::GET, key, &[], headers, Bytes::new());
+    let rule = if options.range.is_some() { rules::GET_RANGE } else { rules::GET_BLOB };
+    let operation = store.operation(rule, Method::GET, key, &[], headers, Bytes::new());
     let response = match store.service.send(operation, asked, trace).await {
         // An emulator that does not know the header says so; from then on it is not asked again.
         Err(error) if checked && is_unknown_header(&error) => {
             store.range_checksum.store(false, Ordering::Relaxed);
-            let operation = store.operation(Method::GET, key, &[], plain, Bytes::new());
+            let operation = store.operation(rule, Method::GET, key, &[], plain, Bytes::new());
             store.service.send(operation, asked, trace).await?
         }
         other => other?,
     };
     let (head, body) = response.into_parts();
-    let whole = head.status == StatusCode::OK;
+    let not_believed = |broken| asked.not_believed(broken);
+    let meta = meta::read(key, &head.headers);
+    // Asked for by If-Match, which not every server knows.
+    if options.if_match.as_ref().is_some_and(|etag| *etag != meta.etag) {
+        return Err(asked.error(ErrorKind::SourceChanged, "the blob was replaced while it was read"));
+    }
+    let len = answer::length(&head.headers).map_err(not_believed)?;
     if let Some(range) = options.range {
-        let asked_for = format!("bytes {}-", range.offset);
-        let answered = text(&head.headers, &CONTENT_RANGE);
-        if whole || answered.is_none_or(|answered| !answered.starts_with(&asked_for)) {
-            return Err(
-                asked.error(ErrorKind::Service, "the service answered with another range than asked for")
-            );
+        if options.if_match.is_none() && meta.size < range.end() {
+            return Err(asked.error(ErrorKind::SourceChanged, "the blob is shorter than it was when listed"));
+        }
+        answer::whole_of_range(&head.headers, range).map_err(not_believed)?;
+        if range.len != len {
+            // The same blob has the same bytes: it is the answer that is wrong.
+            let cause = format!("{len} bytes came, where {} were asked for", range.len);
+            return Err(asked.error(ErrorKind::Integrity, cause).retry(Retry::Backoff));
         }
     }
-    let meta = meta::read(key, &head.headers);
-    let len = text(&head.headers, &CONTENT_LENGTH).and_then(|text| text.parse().ok());
-    let len: u64 =
-        len.ok_or_else(|| asked.error(ErrorKind::Service, "the answer does not say its length"))?;
-    if let Some(range) = options.range.filter(|range| range.len != len) {
-        // The same blob has the same bytes: then it is the answer that is wrong.
-        let unchanged = options.if_match.as_ref().is_some_and(|etag| *etag == meta.etag);
-        let cause = format!("{len} bytes came, where {} were asked for", range.len);
-        return Err(match unchanged {
-            true => asked.error(ErrorKind::Integrity, cause).retry(Retry::Backoff),
-            false => asked.error(ErrorKind::SourceChanged, "the blob is shorter than it was when listed"),
-        });
-    }
-    Ok(GetResult {
-        meta,
-        payload: if len == 0 { Bytes::new().into() } else { Payload::stream(len, body) },
-        crc64: text(&head.headers, &BODY_CRC64).and_then(|text| Crc64::from_azure(&text)),
-        md5: text(&head.headers, &CONTENT_MD5).and_then(|text| Md5::from_base64(&text)),
-    })
+    let crc64 = meta::checksum(&head.headers, &BODY_CRC64, Crc64::from_azure).map_err(not_believed)?;
+    let md5 = meta::checksum(&head.headers, &CONTENT_MD5, Md5::from_base64).map_err(not_believed)?;
+    let payload = if len == 0 { Bytes::new().into() } else { Payload::stream(len, body) };
+    Ok(GetResult { meta, payload, crc64, md5 })
 }
 
 /// HTTP has no range of no bytes.
@@ -141,10 +137,11 @@ pub(super) async fn put(
     headers.insert("x-ms-blob-type", HeaderValue::from_static("BlockBlob"));
     meta::write(&mut headers, key, &attributes, asked)?;
     meta::write_precondition(&mut headers, &options.precondition, asked)?;
-    let operation = store.operation(Method::PUT, key, &[], headers, body);
-    let response = send_guarded(store, operation, guard, asked, trace).await?;
+    let operation = store.operation(rules::PUT_BLOB, Method::PUT, key, &[], headers, body);
+    let (response, confirmed) = send_guarded(store, operation, guard, asked, trace).await?;
     trace.mark(Phase::Committed);
-    Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64), md5: attributes.md5 })
+    let etag = meta::etag(response.headers());
+    Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed })
 }
 
 /// The media type of the empty blob that takes the place of uncommitted blocks for a moment.
@@ -171,7 +168,7 @@ pub(super) async fn remove_uncommitted(store: &AzureStore, key: &str, trace: &Tr
     let asked = store.asked("clean", &name, 'd', ErrorKind::Exists);
     let mut headers = HeaderMap::new();
     meta::write_precondition(&mut headers, &Precondition::IfMatch(etag), asked)?;
-    let operation = store.operation(Method::DELETE, key, &[], headers, Bytes::new());
+    let operation = store.operation(rules::DELETE_BLOB, Method::DELETE, key, &[], headers, Bytes::new());
     match store.service.send(operation, asked, trace).await {
         Err(error) if error.kind() == ErrorKind::Exists => Ok(false),
         other => other.map(|_| true),
@@ -191,7 +188,7 @@ pub(super) async fn delete(store: &AzureStore, key: &str, trace: &Trace) -> Resu
     let mut headers = HeaderMap::new();
     // A blob with snapshots cannot go without them.
     headers.insert("x-ms-delete-snapshots", HeaderValue::from_static("include"));
-    let operation = store.operation(Method::DELETE, key, &[], headers, Bytes::new());
+    let operation = store.operation(rules::DELETE_BLOB, Method::DELETE, key, &[], headers, Bytes::new());
     store.service.send(operation, asked, trace).await?;
     trace.mark(Phase::Committed);
     Ok(())

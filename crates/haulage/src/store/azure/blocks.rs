@@ -8,12 +8,14 @@ use http::header::HeaderMap;
 use super::AzureStore;
 use super::body::{Guard, send_guarded};
 use super::meta;
+use super::rules;
 use super::service::Operation;
 use super::xml;
 use crate::checksum::Crc64;
 use crate::error::{ErrorKind, Result};
+use crate::store::answer::Rule;
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, Payload, Phase, PutOptions, PutResult, Trace, join,
+    Attributes, BlockId, BlockRange, BlockWriter, Payload, Phase, PutOptions, PutResult, Stored, Trace, join,
 };
 
 /// A blob in the making. The service keeps staged blocks for a week, whoever staged them.
@@ -31,18 +33,19 @@ impl AzureBlocks {
 
     fn operation<'a>(
         &'a self,
+        rule: Rule,
         method: Method,
         query: &'a [(&'a str, &'a str)],
         headers: HeaderMap,
         body: Bytes,
     ) -> Operation<'a> {
-        self.store.operation(method, &self.key, query, headers, body)
+        self.store.operation(rule, method, &self.key, query, headers, body)
     }
 }
 
 #[async_trait]
 impl BlockWriter for AzureBlocks {
-    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId> {
+    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored> {
         let name = self.store.display(&self.key);
         let asked = self.store.asked("write block of", &name, 'w', ErrorKind::Exists);
         let (body, crc64) = payload.collect_hashed().await?;
@@ -54,28 +57,25 @@ impl BlockWriter for AzureBlocks {
         let guard = Guard::of(&self.store, &body, id.crc64, self.options.checksum, None, asked).await?;
         let encoded = id.encode();
         let query = [("blockid", encoded.as_str()), ("comp", "block")];
-        let operation = self.operation(Method::PUT, &query, HeaderMap::with_capacity(12), body);
-        send_guarded(&self.store, operation, guard, asked, trace).await?;
+        let operation =
+            self.operation(rules::PUT_BLOCK, Method::PUT, &query, HeaderMap::with_capacity(12), body);
+        let (_, confirmed) = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
-        Ok(id)
+        Ok(Stored { id, confirmed })
     }
 
     async fn staged(&self, trace: &Trace) -> Result<Vec<BlockId>> {
         let name = self.store.display(&self.key);
         let asked = self.store.asked("list blocks of", &name, 'r', ErrorKind::Service);
         let query = [("comp", "blocklist"), ("blocklisttype", "uncommitted")];
-        let operation = self.operation(Method::GET, &query, HeaderMap::new(), Bytes::new());
-        let response = match self.store.service.send(operation, asked, trace).await {
-            Ok(response) => response,
+        let operation =
+            self.operation(rules::GET_BLOCK_LIST, Method::GET, &query, HeaderMap::new(), Bytes::new());
+        match self.store.service.document(operation, asked, trace).await {
+            Ok(page) => xml::uncommitted_blocks(&page).map_err(|broken| asked.not_believed(broken)),
             // Neither blob nor block: nothing is staged.
-            Err(error) if error.service_code() == Some("BlobNotFound") => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let page = response.into_body().collect().await?;
-        trace.mark(Phase::Committed);
-        let malformed =
-            |xml::Malformed(why)| asked.error(ErrorKind::Service, format!("unreadable block list: {why}"));
-        xml::uncommitted_blocks(&page).map_err(malformed)
+            Err(error) if error.service_code() == Some("BlobNotFound") => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
@@ -96,10 +96,12 @@ impl BlockWriter for AzureBlocks {
         let mut headers = HeaderMap::with_capacity(16);
         meta::write(&mut headers, &self.key, &attributes, asked)?;
         meta::write_precondition(&mut headers, &self.options.precondition, asked)?;
-        let operation = self.operation(Method::PUT, &[("comp", "blocklist")], headers, body);
-        let response = send_guarded(&self.store, operation, guard, asked, trace).await?;
+        let query = [("comp", "blocklist")];
+        let operation = self.operation(rules::PUT_BLOCK_LIST, Method::PUT, &query, headers, body);
+        let (response, confirmed) = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
-        Ok(PutResult { etag: meta::etag(response.headers()), crc64: Some(crc64), md5: attributes.md5 })
+        let etag = meta::etag(response.headers());
+        Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed })
     }
 
     /// Leaves what is staged: the service forgets it after a week, and until then a later run may go on from it.

@@ -7,7 +7,7 @@ use http::header::HeaderMap;
 use super::AzureStore;
 use super::auth::CONTENT_MD5;
 use super::error::Asked;
-use super::meta::{BODY_CRC64, text};
+use super::meta::{self, BODY_CRC64};
 use super::service::{Operation, set};
 use crate::checksum::{ChecksumMode, Crc64, Md5, OnWire};
 use crate::error::{ErrorKind, Result, Retry};
@@ -58,27 +58,29 @@ impl Guard {
         }
     }
 
-    /// Compares it with what the service says that it received.
-    fn check_echo(&self, headers: &HeaderMap, asked: Asked<'_>) -> Result<()> {
-        let echoed = match self {
+    /// Compares it with what the service says that it received. False where it does not say.
+    fn is_confirmed(&self, headers: &HeaderMap, asked: Asked<'_>) -> Result<bool> {
+        let confirmed = match self {
             Self::Crc64(ours) => {
-                text(headers, &BODY_CRC64).map(|text| Crc64::from_azure(&text) == Some(*ours))
+                let stated = meta::checksum(headers, &BODY_CRC64, Crc64::from_azure);
+                stated.map(|stated| stated.map(|stated| stated == *ours))
             }
             Self::Md5 { md5: ours, .. } => {
-                text(headers, &CONTENT_MD5).map(|text| Md5::from_base64(&text) == Some(*ours))
+                let stated = meta::checksum(headers, &CONTENT_MD5, Md5::from_base64);
+                stated.map(|stated| stated.map(|stated| stated == *ours))
             }
-            Self::None => None,
+            Self::None => Ok(None),
         };
-        if echoed == Some(false) {
-            return Err(asked
+        match confirmed.map_err(|broken| asked.not_believed(broken))? {
+            Some(false) => Err(asked
                 .error(ErrorKind::Integrity, "the service received bytes with another checksum than we sent")
-                .retry(Retry::Backoff));
+                .retry(Retry::Backoff)),
+            stated => Ok(stated.is_some()),
         }
-        Ok(())
     }
 }
 
-/// Sends a body with its guard, and compares what the service says that it received.
+/// Sends a body with its guard, and compares what the service says that it received: true where it says so.
 ///
 /// A server that does not know CRC64 says so; from then on MD5 takes its place.
 pub(super) async fn send_guarded(
@@ -87,7 +89,7 @@ pub(super) async fn send_guarded(
     guard: Guard,
     asked: Asked<'_>,
     trace: &Trace,
-) -> Result<Response<ResponseBody>> {
+) -> Result<(Response<ResponseBody>, bool)> {
     let known = store.body_crc64.get().copied();
     if !matches!(guard, Guard::Crc64(_)) || known == Some(true) {
         return send_once(store, operation, &guard, asked, trace).await;
@@ -115,12 +117,12 @@ async fn send_once(
     guard: &Guard,
     asked: Asked<'_>,
     trace: &Trace,
-) -> Result<Response<ResponseBody>> {
+) -> Result<(Response<ResponseBody>, bool)> {
     guard.write(&mut operation.headers, asked)?;
     trace.mark(Phase::Ready);
     let response = store.service.send(operation, asked, trace).await?;
-    guard.check_echo(response.headers(), asked)?;
-    Ok(response)
+    let confirmed = guard.is_confirmed(response.headers(), asked)?;
+    Ok((response, confirmed))
 }
 
 /// The MD5 of `body`, off the I/O threads and beside those of others.

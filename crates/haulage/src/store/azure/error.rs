@@ -1,5 +1,6 @@
 //! From the service's answer to an error that says what to do.
 
+use std::num::IntErrorKind;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use quick_xml::events::Event;
 use super::auth::Credential;
 use crate::error::{Error, ErrorKind, Retry};
 use crate::store::CONTAINER_THERE;
+use crate::store::answer::Broken;
 
 /// What was asked, as far as errors need it.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,11 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     pub(super) fn error(self, kind: ErrorKind, cause: impl Into<String>) -> Error {
         Error::new(kind, self.operation, self.object, cause)
+    }
+
+    /// The error for an answer that breaks its rule.
+    pub(super) fn not_believed(self, broken: Broken) -> Error {
+        broken.error(|kind, cause| self.error(kind, cause))
     }
 }
 
@@ -213,8 +220,10 @@ fn parse(body: &[u8]) -> (Option<String>, Option<String>) {
 
 /// Reads `Retry-After`: seconds or a date. An hour is the most that anybody will be told to wait.
 fn retry_after(text: &str) -> Option<Duration> {
-    let wait = match text.trim().parse::<u64>() {
+    let text = text.trim();
+    let wait = match text.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Duration::MAX,
         Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).unwrap_or_default(),
     };
     Some(wait.min(Duration::from_secs(3600)))
@@ -312,6 +321,7 @@ mod tests {
         let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
         assert!(retry_after(&soon).unwrap() > Duration::from_secs(25));
         assert_eq!(retry_after("soon"), None);
+        assert_eq!(retry_after(&"9".repeat(40)), Some(Duration::from_secs(3600)));
         let mut headers = HeaderMap::new();
         headers.insert(RETRY_AFTER, http::HeaderValue::from_static("3"));
         let error = service_error(ASKED, &key(), StatusCode::SERVICE_UNAVAILABLE, &headers, &Bytes::new());

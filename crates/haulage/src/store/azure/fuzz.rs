@@ -9,7 +9,7 @@ use super::auth::{Credential, Sas, SharedKey};
 use super::error::{Asked, service_error};
 use super::service::{Operation, Service};
 use super::settings::Settings;
-use super::{AzureAddress, Endpoint, meta, xml};
+use super::{AzureAddress, Endpoint, meta, rules, xml};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{HttpClient, HttpOptions};
 use crate::store::{BlockId, ListPage, ObjectMeta, StoreOptions};
@@ -24,7 +24,7 @@ const ASKED: Asked<'_> = Asked {
 
 /// A page of blobs and the marker of the next.
 pub fn blobs(page: &[u8]) -> Option<(ListPage, Option<String>)> {
-    xml::blobs(page).ok()
+    xml::blobs(page, false).ok().map(|page| (page.list, page.next))
 }
 
 /// A page of containers and the marker of the next.
@@ -85,6 +85,7 @@ pub fn request(
     let credential = Credential::SharedKey(SharedKey::new(&endpoint.account, key)?);
     let service = Service::new(endpoint, credential, HttpClient::new(HttpOptions::default())?);
     let operation = Operation {
+        rule: rules::GET_BLOB,
         method,
         container: &address.container,
         key: &address.key,

@@ -6,16 +6,19 @@ use http::Method;
 use http::header::HeaderMap;
 
 use super::AzureStore;
+use super::rules;
 use super::service::Operation;
 use super::xml;
 use crate::error::{ErrorKind, Result};
-use crate::store::{ListPage, ListRequest, Lister, ObjectMeta, Phase, Store as _, Trace};
+use crate::store::answer::{Broken, Markers, judge_page};
+use crate::store::{ListPage, ListRequest, Lister, ObjectMeta, Store as _, Trace};
 
 /// The blobs of a container.
 pub(super) struct AzureLister {
     store: AzureStore,
     request: ListRequest,
     next: Next,
+    markers: Markers,
 }
 
 /// Where the next page begins.
@@ -40,7 +43,7 @@ impl Next {
 
 impl AzureLister {
     pub(super) fn new(store: AzureStore, request: ListRequest) -> Self {
-        Self { store, request, next: Next::First }
+        Self { store, request, next: Next::First, markers: Markers::default() }
     }
 }
 
@@ -64,19 +67,32 @@ impl Lister for AzureLister {
         query.push(("restype", "container"));
         let name = self.store.display(&self.request.prefix);
         let asked = self.store.asked("list", &name, 'l', ErrorKind::Service);
-        let operation = self.store.operation(Method::GET, "", &query, HeaderMap::new(), Bytes::new());
-        let response = self.store.service.send(operation, asked, trace).await?;
-        let page = response.into_body().collect().await?;
-        trace.mark(Phase::Committed);
-        let malformed =
-            |xml::Malformed(why)| asked.error(ErrorKind::Service, format!("unreadable list: {why}"));
-        let (mut list, marker) = xml::blobs(&page).map_err(malformed)?;
+        let headers = HeaderMap::new();
+        let operation =
+            self.store.operation(rules::LIST_BLOBS, Method::GET, "", &query, headers, Bytes::new());
+        let page = self.store.service.document(operation, asked, trace).await?;
+        let not_believed = |broken| asked.not_believed(broken);
+        let (mut list, marker) = believe(&page, &self.request).map_err(not_believed)?;
+        let first = list.first().map(str::to_owned);
         if self.request.leftovers {
             list.objects = uncommitted(&self.store, list.objects, trace).await?;
+        }
+        if let Some(marker) = &marker {
+            self.markers.advance(first.as_deref(), marker).map_err(not_believed)?;
         }
         self.next = Next::from(marker);
         Ok(Some(list))
     }
+}
+
+/// What the page holds, if it answers what was asked.
+fn believe(page: &[u8], request: &ListRequest) -> Result<(ListPage, Option<String>), Broken> {
+    let page = xml::blobs(page, request.leftovers)?;
+    if page.prefix.is_some_and(|echoed| echoed != request.prefix) {
+        return Err(Broken("the list is of another prefix than was asked for".to_owned()));
+    }
+    judge_page(&page.list, &request.prefix, request.hierarchical)?;
+    Ok((page.list, page.next))
 }
 
 /// Those of the names that are no blobs. A list does not say so, but they have no bytes.
@@ -96,6 +112,7 @@ async fn uncommitted(store: &AzureStore, listed: Vec<ObjectMeta>, trace: &Trace)
 pub(super) async fn containers(store: &AzureStore, trace: &Trace) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let mut next = Next::First;
+    let mut markers = Markers::default();
     let name = store.address().endpoint.to_string();
     let asked = store.asked("list containers of", &name, 'l', ErrorKind::Service);
     while !matches!(next, Next::Done) {
@@ -103,6 +120,7 @@ pub(super) async fn containers(store: &AzureStore, trace: &Trace) -> Result<Vec<
         query.extend(next.marker().map(|marker| ("marker", marker)));
         let headers = HeaderMap::new();
         let operation = Operation {
+            rule: rules::LIST_CONTAINERS,
             method: Method::GET,
             container: "",
             key: "",
@@ -110,14 +128,14 @@ pub(super) async fn containers(store: &AzureStore, trace: &Trace) -> Result<Vec<
             headers,
             body: Bytes::new(),
         };
-        let response = store.service.send(operation, asked, trace).await?;
-        let page = response.into_body().collect().await?;
-        let malformed =
-            |xml::Malformed(why)| asked.error(ErrorKind::Service, format!("unreadable list: {why}"));
-        let (found, marker) = xml::containers(&page).map_err(malformed)?;
+        let page = store.service.document(operation, asked, trace).await?;
+        let not_believed = |broken| asked.not_believed(broken);
+        let (found, marker) = xml::containers(&page).map_err(not_believed)?;
+        if let Some(marker) = &marker {
+            markers.advance(found.first().map(String::as_str), marker).map_err(not_believed)?;
+        }
         names.extend(found);
         next = Next::from(marker);
     }
-    trace.mark(Phase::Committed);
     Ok(names)
 }

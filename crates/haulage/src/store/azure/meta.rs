@@ -3,7 +3,7 @@
 //! The service stores an MD5 of its own accord, but no CRC64 and no time of the source: these two are metadata.
 
 use http::header::{
-    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED,
+    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED,
 };
 
 use super::auth::CONTENT_MD5;
@@ -13,6 +13,7 @@ use super::service::set;
 use super::xml::http_date_ns;
 use crate::checksum::{Crc64, Md5};
 use crate::error::Result;
+use crate::store::answer::{self, Broken};
 use crate::store::{Attributes, ObjectMeta, Precondition};
 
 const META_CRC64: HeaderName = HeaderName::from_static("x-ms-meta-haulage_crc64");
@@ -20,11 +21,6 @@ const META_MTIME: HeaderName = HeaderName::from_static("x-ms-meta-haulage_mtime_
 const BLOB_MD5: HeaderName = HeaderName::from_static("x-ms-blob-content-md5");
 const BLOB_TYPE: HeaderName = HeaderName::from_static("x-ms-blob-content-type");
 pub(super) const BODY_CRC64: HeaderName = HeaderName::from_static("x-ms-content-crc64");
-
-/// A header's text.
-pub(super) fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
-}
 
 /// What the headers of an answer say of the blob.
 pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
@@ -50,7 +46,20 @@ pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
 
 /// The ETag as we keep it: without quotes, as the service's lists write it.
 pub(super) fn etag(headers: &HeaderMap) -> String {
-    text(headers, &ETAG).map(|etag| etag.trim_matches('"').to_owned()).unwrap_or_default()
+    answer::etag(headers).unwrap_or_default().to_owned()
+}
+
+/// A checksum that the service states of the body; `None` where it states none. One that cannot be read is no such thing.
+pub(super) fn checksum<T>(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, Broken> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    match value.to_str().ok().and_then(parse) {
+        Some(checksum) => Ok(Some(checksum)),
+        None => Err(Broken(format!("the answer's {name} cannot be read"))),
+    }
 }
 
 /// What is to be stored with the blob, as headers.

@@ -17,6 +17,7 @@ pub mod fuzz;
 mod list;
 mod media;
 mod meta;
+mod rules;
 mod service;
 mod settings;
 mod xml;
@@ -31,6 +32,7 @@ use http::header::HeaderMap;
 
 pub use address::{AzureAddress, Endpoint};
 
+use super::answer::Rule;
 use super::{
     BlockWriter, Capabilities, GetOptions, GetResult, ListRequest, Lister, ObjectMeta, Payload, Phase,
     PutOptions, PutResult, Store, StoreOptions, Trace,
@@ -88,6 +90,13 @@ impl AzureStore {
         &self.address
     }
 
+    /// A container of the same account, reached in the same way.
+    pub fn container(&self, name: &str) -> Self {
+        let address =
+            AzureAddress { container: name.to_owned(), key: String::new(), ..(*self.address).clone() };
+        Self { container_name: address.name("").into(), address: Arc::new(address), ..self.clone() }
+    }
+
     /// The names of all containers of the account, in order.
     ///
     /// # Errors
@@ -112,13 +121,14 @@ impl AzureStore {
 
     fn operation<'a>(
         &'a self,
+        rule: Rule,
         method: Method,
         key: &'a str,
         query: &'a [(&'a str, &'a str)],
         headers: HeaderMap,
         body: Bytes,
     ) -> Operation<'a> {
-        Operation { method, container: &self.address.container, key, query, headers, body }
+        Operation { rule, method, container: &self.address.container, key, query, headers, body }
     }
 
     /// Operations on blobs and containers need a container.
@@ -145,19 +155,32 @@ impl AzureStore {
                 "the address names no blob",
             ));
         }
+        let cause = if address::walks(key) {
+            Some("a name with a `.` or `..` segment cannot be addressed safely")
+        } else if key.contains('\0') {
+            Some("a name with a zero byte cannot be addressed")
+        } else {
+            None
+        };
+        if let Some(cause) = cause {
+            return Err(Error::new(ErrorKind::Unsupported, operation, self.display(key), cause)
+                .hint("rename it with the tool that made it"));
+        }
         Ok(())
     }
 
     async fn change_container(
         &self,
         operation: &'static str,
+        rule: Rule,
         method: Method,
         permission: char,
         trace: &Trace,
     ) -> Result<()> {
         self.need_container(operation)?;
         let asked = self.asked(operation, &self.container_name, permission, ErrorKind::Service);
-        let request = self.operation(method, "", &[("restype", "container")], HeaderMap::new(), Bytes::new());
+        let query = [("restype", "container")];
+        let request = self.operation(rule, method, "", &query, HeaderMap::new(), Bytes::new());
         self.service.send(request, asked, trace).await?;
         trace.mark(Phase::Committed);
         Ok(())
@@ -229,10 +252,10 @@ impl Store for AzureStore {
     }
 
     async fn create_container(&self, trace: &Trace) -> Result<()> {
-        self.change_container("create", Method::PUT, 'c', trace).await
+        self.change_container("create", rules::CREATE_CONTAINER, Method::PUT, 'c', trace).await
     }
 
     async fn delete_container(&self, trace: &Trace) -> Result<()> {
-        self.change_container("delete", Method::DELETE, 'd', trace).await
+        self.change_container("delete", rules::DELETE_CONTAINER, Method::DELETE, 'd', trace).await
     }
 }

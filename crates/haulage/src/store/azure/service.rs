@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -14,7 +14,9 @@ use super::auth::{Credential, Unsigned};
 use super::error::{Asked, service_error};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{HttpClient, ResponseBody};
-use crate::store::Trace;
+use crate::secret;
+use crate::store::answer::{Body, Broken, Rule};
+use crate::store::{Phase, Trace};
 
 /// The version of the service's interface that we speak: the oldest that has all we use (CRC64 since
 /// 2019-02-02, blobs of 5,000 MiB in one put since 2019-12-12, names that XML cannot hold since 2021-02-12), because
@@ -44,6 +46,8 @@ struct Shared {
 /// What to send.
 #[derive(Clone, Debug)]
 pub(super) struct Operation<'a> {
+    /// What an answer must be like to be believed.
+    pub(super) rule: Rule,
     pub(super) method: Method,
     /// Empty for the account.
     pub(super) container: &'a str,
@@ -60,22 +64,34 @@ impl Service {
         Self(Arc::new(Shared { endpoint, credential, http, date: DateHeader::default() }))
     }
 
-    /// Sends the operation; any answer but a success is an error.
+    /// Sends the operation; any answer but the one of its rule is an error.
     pub(super) async fn send(
         &self,
         operation: Operation<'_>,
         asked: Asked<'_>,
         trace: &Trace,
     ) -> Result<Response<ResponseBody>> {
-        let shared = &*self.0;
+        let rule = operation.rule;
         let request = self.request(operation, asked).await?;
+        self.exchange(rule, request, asked, trace).await
+    }
+
+    async fn exchange(
+        &self,
+        rule: Rule,
+        request: Request<Bytes>,
+        asked: Asked<'_>,
+        trace: &Trace,
+    ) -> Result<Response<ResponseBody>> {
+        let shared = &*self.0;
         let response =
             shared.http.send(&shared.endpoint.origin, request, asked.operation, asked.object, trace).await?;
         let status = response.status();
         let id = response.headers().get("x-ms-request-id").and_then(|id| id.to_str().ok());
         trace.answer(status.as_u16(), id.map(str::to_owned));
         if status.is_success() {
-            return Ok(response);
+            let judged = rule.judge(status.as_u16(), response.headers());
+            return judged.map(|()| response).map_err(|broken| asked.not_believed(broken));
         }
         let (head, body) = response.into_parts();
         // The status says enough, should the rest get lost.
@@ -83,8 +99,33 @@ impl Service {
         Err(service_error(asked, &shared.credential, status, &head.headers, &body))
     }
 
+    /// Sends an operation that is answered by a document, and gives the document.
+    pub(super) async fn document(
+        &self,
+        operation: Operation<'_>,
+        asked: Asked<'_>,
+        trace: &Trace,
+    ) -> Result<Bytes> {
+        let rule = operation.rule;
+        let largest = match rule.body {
+            Body::Document(document) => document.largest,
+            Body::Nothing | Body::Content => 0,
+        };
+        let request = self.request(operation, asked).await?;
+        let signature = request.headers().get(AUTHORIZATION).cloned();
+        let page = self.exchange(rule, request, asked, trace).await?.into_body().collect(largest).await?;
+        trace.mark(Phase::Committed);
+        let signature = signature.as_ref().and_then(|value| value.to_str().ok()?.split(':').nth(1));
+        if signature.is_some_and(|signature| secret::repeats(&page, signature)) {
+            return Err(
+                asked.not_believed(Broken("the answer repeats the signature of its request".to_owned()))
+            );
+        }
+        Ok(page)
+    }
+
     pub(super) async fn request(&self, operation: Operation<'_>, asked: Asked<'_>) -> Result<Request<Bytes>> {
-        let Operation { method, container, key, query, mut headers, body } = operation;
+        let Operation { method, container, key, query, mut headers, body, .. } = operation;
         let shared = &*self.0;
         let path = self.path(container, key);
         headers.insert("x-ms-version", VERSION);

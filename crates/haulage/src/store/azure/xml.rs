@@ -9,12 +9,13 @@ use std::time::UNIX_EPOCH;
 use percent_encoding::percent_decode_str;
 use quick_xml::escape::unescape;
 
+use super::address::is_container;
 use crate::checksum::{Crc64, Md5};
+use crate::store::answer::Broken;
 use crate::store::{BlockId, ListPage, ObjectMeta};
 
-/// Why a page cannot be read.
-#[derive(Debug)]
-pub(super) struct Malformed(pub(super) String);
+/// Elements lie no deeper in each other in anything that the service writes.
+const DEPTH_MAX: usize = 16;
 
 /// Calls `on` for every element that begins and ends; with the text in it at its end.
 ///
@@ -22,15 +23,19 @@ pub(super) struct Malformed(pub(super) String);
 /// of all of XML, of which a list of a million names needs a gigabyte. What is not of that kind is refused.
 /// The marks are found 32 bytes at a time in one pass: a search for each of them, a few bytes on, cost
 /// a third of the whole list.
-fn walk<'a>(page: &'a [u8], mut on: impl FnMut(Step<'a>) -> Result<(), Malformed>) -> Result<(), Malformed> {
-    let wrong = |why: &str| Malformed(why.to_owned());
+fn walk<'a>(
+    page: &'a [u8],
+    root: &str,
+    mut on: impl FnMut(Step<'a>) -> Result<(), Broken>,
+) -> Result<(), Broken> {
+    let wrong = |why: &str| Broken(format!("the answer is no {root}: {why}"));
     let page = std::str::from_utf8(page).map_err(|_| wrong("not UTF-8"))?;
     let page = page.trim_start_matches('\u{feff}').trim_start();
     let mut marks = memchr::memchr2_iter(b'<', b'>', page.as_bytes());
     let mut open: Vec<&'a str> = Vec::with_capacity(8);
     // Where the text of the last tag begins, until another tag follows.
     let mut text_from: Option<usize> = None;
-    let mut end = 0;
+    let (mut end, mut rooted) = (0, false);
     while let Some(from) = marks.next() {
         if page.as_bytes()[from] == b'>' {
             // Text may hold it as it is.
@@ -56,17 +61,29 @@ fn walk<'a>(page: &'a [u8], mut on: impl FnMut(Step<'a>) -> Result<(), Malformed
             }
             Some(b'?') => {}
             None | Some(b'!') => return Err(wrong("not the plain XML of the service")),
-            Some(_) if tag.ends_with('/') => {}
             Some(_) => {
-                let space = tag.as_bytes().iter().position(|byte| *byte == b' ');
+                let empty = tag.ends_with('/');
+                let tag = tag.strip_suffix('/').unwrap_or(tag);
+                let space = tag.as_bytes().iter().position(u8::is_ascii_whitespace);
                 let (name, attributes) = space.map_or((tag, ""), |at| (&tag[..at], &tag[at + 1..]));
+                let outermost = open.is_empty();
+                if outermost && (name != root || std::mem::replace(&mut rooted, true)) {
+                    return Err(wrong("it begins with another element"));
+                }
+                if open.len() == DEPTH_MAX {
+                    return Err(wrong("elements lie too deep in each other"));
+                }
                 on(Step::Begin(name, attributes))?;
-                open.push(name);
-                text_from = Some(end);
+                if empty {
+                    on(Step::End(name, Text("")))?;
+                } else {
+                    open.push(name);
+                    text_from = Some(end);
+                }
             }
         }
     }
-    if open.is_empty() && end > 0 && page[end..].trim().is_empty() {
+    if open.is_empty() && rooted && page[end..].trim().is_empty() {
         Ok(())
     } else {
         Err(wrong("it ends in the middle"))
@@ -86,112 +103,168 @@ struct Text<'a>(&'a str);
 
 impl<'a> Text<'a> {
     /// What it says. Most of what a page holds is skipped and need not be read for escapes.
-    fn plain(self) -> Result<Cow<'a, str>, Malformed> {
+    fn plain(self) -> Result<Cow<'a, str>, Broken> {
         if memchr::memchr(b'&', self.0.as_bytes()).is_none() {
             return Ok(Cow::Borrowed(self.0));
         }
-        unescape(self.0).map_err(|error| Malformed(error.to_string()))
+        unescape(self.0).map_err(|error| Broken(format!("a text in the answer cannot be read: {error}")))
+    }
+
+    /// A name, which may hold what XML cannot and then comes percent-encoded.
+    fn name(self, encoded: bool) -> Result<String, Broken> {
+        let text = self.plain()?;
+        if !encoded {
+            return Ok(text.into_owned());
+        }
+        let plain = percent_decode_str(&text).decode_utf8();
+        plain.map(Cow::into_owned).map_err(|_| Broken("the list holds a name that is not UTF-8".to_owned()))
     }
 }
 
-/// Reads a page of blobs and the marker of the next page.
-pub(super) fn blobs(page: &[u8]) -> Result<(ListPage, Option<String>), Malformed> {
-    let mut list = ListPage::default();
-    let mut marker = None;
-    let mut blob = ObjectMeta::default();
-    let (mut in_blob, mut in_metadata, mut encoded, mut directory) = (false, false, false, false);
+/// The root of every list.
+const LIST: &str = "EnumerationResults";
+
+/// A page of blobs.
+#[derive(Debug, Default)]
+pub(super) struct BlobPage {
+    pub(super) list: ListPage,
+    /// The marker of the next page.
+    pub(super) next: Option<String>,
+    /// What the page says that it was asked for.
+    pub(super) prefix: Option<String>,
+}
+
+/// What is known so far of the blob that is being read.
+#[derive(Default)]
+struct Reading {
+    blob: ObjectMeta,
+    sized: bool,
+    directory: bool,
+}
+
+impl Reading {
+    /// The blob, if it is one and all is there that every blob has. What has only uncommitted blocks has less.
+    fn take(&mut self, uncommitted: bool) -> Result<Option<ObjectMeta>, Broken> {
+        let Self { blob, sized, directory } = std::mem::take(self);
+        if directory {
+            return Ok(None);
+        }
+        // Taken for 0 a size that is missing would pass for an empty object.
+        let missing = match () {
+            () if !sized && !uncommitted => "size",
+            () if blob.etag.is_empty() && !uncommitted => "version (ETag)",
+            () => return Ok(Some(blob)),
+        };
+        Err(Broken(format!("the list holds a blob without a {missing}")))
+    }
+}
+
+/// Reads a page of blobs, `uncommitted` ones among them, and the marker of the next page.
+pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> {
+    let mut found = BlobPage::default();
+    let mut reading = Reading::default();
+    let (mut in_blob, mut in_metadata, mut encoded) = (false, false, false);
+    let (mut whole, mut ended) = (false, false);
     let mut dated = (String::new(), 0);
-    walk(page, |step| {
+    walk(page, LIST, |step| {
         match step {
             // Metadata may have any names, also those of properties.
             Step::Begin(..) if in_metadata => {}
-            Step::Begin("Blob", _) => (blob, in_blob, directory) = (ObjectMeta::default(), true, false),
+            Step::Begin("Blob", _) => (reading, in_blob) = (Reading::default(), true),
             Step::Begin("BlobPrefix", _) => in_blob = false,
             Step::Begin("Metadata", _) => in_metadata = true,
             // Names with characters that XML cannot hold come percent-encoded and say so.
-            Step::Begin("Name", attributes) => encoded = attributes.contains("Encoded=\"true\""),
+            Step::Begin("Name" | "Prefix", attributes) => encoded = attributes.contains("Encoded=\"true\""),
             Step::Begin(..) => {}
             Step::End("Metadata", _) => in_metadata = false,
             Step::End(name, text) if in_metadata => match name {
                 _ if name.eq_ignore_ascii_case("haulage_crc64") => {
-                    blob.crc64 = Crc64::from_hex(&text.plain()?);
+                    reading.blob.crc64 = Crc64::from_hex(&text.plain()?);
                 }
                 _ if name.eq_ignore_ascii_case("haulage_mtime_ns") => {
-                    blob.source_modified_ns = text.plain()?.parse().ok();
+                    reading.blob.source_modified_ns = text.plain()?.parse().ok();
                 }
                 // A folder of an account with a hierarchical namespace, not an object.
                 _ if name.eq_ignore_ascii_case("hdi_isfolder") => {
-                    directory = text.plain()?.eq_ignore_ascii_case("true");
+                    reading.directory = text.plain()?.eq_ignore_ascii_case("true");
                 }
                 _ => {}
             },
-            Step::End("Name", text) => {
-                let text = text.plain()?;
-                let plain =
-                    if encoded { percent_decode_str(&text).decode_utf8_lossy() } else { text.clone() };
-                if in_blob {
-                    blob.key = plain.into_owned();
-                } else {
-                    list.prefixes.push(plain.into_owned());
-                }
-            }
+            Step::End("Name", text) if in_blob => reading.blob.key = text.name(encoded)?,
+            Step::End("Name", text) => found.list.prefixes.push(text.name(encoded)?),
+            Step::End("Prefix", text) => found.prefix = Some(text.name(encoded)?),
             Step::End("Content-Length", text) => {
-                // Taken for 0 it would pass for an empty object.
                 let size = text.plain()?.parse();
-                blob.size = size.map_err(|_| Malformed("a size that is no number".to_owned()))?;
+                reading.blob.size =
+                    size.map_err(|_| Broken("the list holds a size that is no number".to_owned()))?;
+                reading.sized = true;
             }
-            Step::End("Etag", text) => blob.etag = text.plain()?.trim_matches('"').to_owned(),
+            Step::End("Etag", text) => reading.blob.etag = text.plain()?.trim_matches('"').to_owned(),
             Step::End("Last-Modified", text) => {
                 let text = text.plain()?;
                 // Objects written one after the other share the second, and lie near each other.
                 if dated.0 != text {
                     dated = (text.clone().into_owned(), http_date_ns(&text).unwrap_or_default());
                 }
-                blob.modified_ns = dated.1;
+                reading.blob.modified_ns = dated.1;
             }
-            Step::End("Content-MD5", text) => blob.md5 = Md5::from_base64(&text.plain()?),
+            Step::End("Content-MD5", text) => reading.blob.md5 = Md5::from_base64(&text.plain()?),
             Step::End("Content-Type", text) => {
-                blob.content_type = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
+                reading.blob.content_type = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
             }
-            Step::End("ResourceType", text) => directory |= text.0 == "directory",
+            Step::End("ResourceType", text) => reading.directory |= text.0 == "directory",
             Step::End("Blob", _) => {
                 in_blob = false;
-                if !directory {
-                    list.objects.push(std::mem::take(&mut blob));
-                }
+                found.list.objects.extend(reading.take(uncommitted)?);
             }
+            Step::End("Blobs", _) => whole = true,
             Step::End("NextMarker", text) => {
-                marker = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
+                ended = true;
+                found.next = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
             }
             Step::End(..) => {}
         }
         Ok(())
     })?;
-    Ok((list, marker))
+    if whole && ended { Ok(found) } else { Err(cut_short()) }
+}
+
+/// Without its marker nobody knows whether more pages follow.
+fn cut_short() -> Broken {
+    Broken("the list is not whole: its entries or the marker of the next page are missing".to_owned())
 }
 
 /// Reads a page of containers and the marker of the next page.
-pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), Malformed> {
+pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), Broken> {
     let (mut names, mut marker, mut in_metadata) = (Vec::new(), None, false);
-    walk(page, |step| {
+    let (mut whole, mut ended) = (false, false);
+    walk(page, LIST, |step| {
         match step {
             Step::Begin("Metadata", _) => in_metadata = true,
             Step::End("Metadata", _) => in_metadata = false,
-            Step::End("Name", text) if !in_metadata => names.push(text.plain()?.into_owned()),
+            Step::End("Name", text) if !in_metadata => {
+                let name = text.plain()?;
+                if name.is_empty() || !is_container(&name) {
+                    return Err(Broken(format!("the list holds `{name}`, which is no container name")));
+                }
+                names.push(name.into_owned());
+            }
+            Step::End("Containers", _) => whole = true,
             Step::End("NextMarker", text) => {
+                ended = true;
                 marker = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
             }
             _ => {}
         }
         Ok(())
     })?;
-    Ok((names, marker))
+    if whole && ended { Ok((names, marker)) } else { Err(cut_short()) }
 }
 
 /// Reads the uncommitted blocks that we, on whatever machine, have staged.
-pub(super) fn uncommitted_blocks(page: &[u8]) -> Result<Vec<BlockId>, Malformed> {
+pub(super) fn uncommitted_blocks(page: &[u8]) -> Result<Vec<BlockId>, Broken> {
     let (mut blocks, mut uncommitted) = (Vec::new(), false);
-    walk(page, |step| {
+    walk(page, "BlockList", |step| {
         match step {
             Step::Begin("UncommittedBlocks", _) => uncommitted = true,
             Step::Begin("CommittedBlocks", _) => uncommitted = false,
@@ -218,9 +291,9 @@ pub(super) fn block_list(ids: &[String]) -> String {
 }
 
 /// An HTTP date as nanoseconds since 1970.
-pub(super) fn http_date_ns(text: &str) -> Option<i64> {
+pub(super) fn http_date_ns(text: &str) -> Option<i128> {
     let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_nanos()).ok()
+    i128::try_from(since.as_nanos()).ok()
 }
 
 #[cfg(test)]
@@ -237,12 +310,13 @@ mod tests {
             </Properties><Metadata><haulage_crc64>00000000000000ff</haulage_crc64><haulage_mtime_ns>-5</haulage_mtime_ns>\
             <Name>not the name</Name><Etag>nor this</Etag></Metadata><OrMetadata /></Blob>\
             <BlobPrefix><Name>a&amp;d/</Name></BlobPrefix>\
-            <Blob><Name Encoded=\"true\">a&amp;e%EF%BF%BE%25</Name><Properties><Etag>\"2\"</Etag></Properties></Blob>\
+            <Blob><Name Encoded=\"true\">a&amp;e%EF%BF%BE%25</Name><Properties><Etag>\"2\"</Etag>\
+            <Content-Length>0</Content-Length></Properties></Blob>\
             <Blob><Name>folder</Name><Properties><ResourceType>directory</ResourceType></Properties></Blob>\
             <Blob><Name>old</Name><Properties/><Metadata><hdi_isfolder>true</hdi_isfolder></Metadata></Blob>\
             </Blobs><NextMarker>2!8&amp;</NextMarker></EnumerationResults>";
-        let (list, marker) = blobs(page.as_bytes()).unwrap();
-        assert_eq!(marker.as_deref(), Some("2!8&"));
+        let BlobPage { list, next, prefix } = blobs(page.as_bytes(), false).unwrap();
+        assert_eq!((next.as_deref(), prefix.as_deref()), (Some("2!8&"), Some("a&")));
         assert_eq!(list.prefixes, ["a&d/"]);
         assert_eq!(list.objects.len(), 2);
         let blob = &list.objects[0];
@@ -256,24 +330,44 @@ mod tests {
     #[test]
     fn empty_and_broken_pages_are_told_apart() {
         let empty = "<?xml version=\"1.0\"?><EnumerationResults><Blobs /><NextMarker /></EnumerationResults>";
-        let (list, marker) = blobs(empty.as_bytes()).unwrap();
-        assert!(list.objects.is_empty() && list.prefixes.is_empty() && marker.is_none());
+        let page = blobs(empty.as_bytes(), false).unwrap();
+        assert!(page.list.is_empty() && page.next.is_none() && page.prefix.is_none());
+        let whole = |inner: &str| {
+            format!("<EnumerationResults><Blobs>{inner}</Blobs><NextMarker/></EnumerationResults>")
+        };
+        let blob = |properties: &str| {
+            whole(&format!("<Blob><Name>a</Name><Properties>{properties}</Properties></Blob>"))
+        };
+        blobs(blob("<Etag>1</Etag><Content-Length>1</Content-Length>").as_bytes(), false).unwrap();
         for broken in [
-            "<a></b>",
-            "text<a></a>",
-            "\u{feff}<a",
-            "<a><b>1</b>",
-            "<a>1</a",
-            "<!DOCTYPE x><a/>",
-            "<a <b>></a>",
-            "<a><Name>&nonsense;</Name></a>",
-            "<a><Content-Length>-1</Content-Length></a>",
-            "<a><Content-Length>18446744073709551616</Content-Length></a>",
-            "text",
+            whole("</b>"),
+            whole("<b>1"),
+            whole("<a <b>></a>"),
+            whole("<BlobPrefix><Name>&nonsense;</Name></BlobPrefix>"),
+            whole(&("<a>".repeat(17) + &"</a>".repeat(17))),
+            blob("<Etag>1</Etag>"),
+            blob("<Content-Length>1</Content-Length>"),
+            blob("<Etag>1</Etag><Content-Length>-1</Content-Length>"),
+            blob("<Etag>1</Etag><Content-Length>18446744073709551616</Content-Length>"),
+            blob("<Etag>1</Etag><Content-Length/>"),
+            format!("text{empty}"),
+            format!("{empty}text"),
+            format!("{empty}{empty}"),
+            format!("<!DOCTYPE x>{empty}"),
+            format!("<a>{empty}</a>"),
+            empty[..empty.len() - 1].to_owned(),
+            empty.replace("<Blobs />", ""),
+            empty.replace("<NextMarker />", ""),
+            "<html><body>Sign in</body></html>".to_owned(),
+            "\u{feff}<a".to_owned(),
+            "text".to_owned(),
+            String::new(),
         ] {
-            assert!(blobs(broken.as_bytes()).is_err(), "{broken}");
+            assert!(blobs(broken.as_bytes(), false).is_err(), "{broken}");
         }
-        assert!(blobs(b"<a>\xff</a>").is_err());
+        assert!(blobs(b"<EnumerationResults>\xff</EnumerationResults>", false).is_err());
+        // What has only uncommitted blocks has neither size nor version.
+        blobs(blob("").as_bytes(), true).unwrap();
     }
 
     #[test]
@@ -290,6 +384,13 @@ mod tests {
 
     #[test]
     fn containers_are_listed_by_name() {
+        assert!(containers(b"<EnumerationResults><Containers/></EnumerationResults>").is_err());
+        for name in ["", "a/b", "../c", "UPPER", "a\0"] {
+            let page = format!(
+                "<EnumerationResults><Containers><Name>{name}</Name></Containers><NextMarker/></EnumerationResults>"
+            );
+            assert!(containers(page.as_bytes()).is_err(), "{name}");
+        }
         let page = "<EnumerationResults><Containers><Container><Name>one</Name><Properties/></Container><Container><Name>$web</Name>\
             </Container></Containers><NextMarker>m</NextMarker></EnumerationResults>";
         let (names, marker) = containers(page.as_bytes()).unwrap();

@@ -1,12 +1,16 @@
 //! Reading files by position.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::IoSliceMut;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::Path;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{FileType, OFlags, Stat};
+use rustix::io::{Errno, retry_on_intr};
+
 use super::blocking;
+use super::tree::{Place, os};
 use crate::buffer::BufferPool;
 use crate::checksum::Crc64Stream;
 use crate::error::{Error, ErrorKind, Result};
@@ -19,30 +23,58 @@ const HASHED_PIECE: usize = 256 << 10;
 const STREAM_PIECE: u64 = 1 << 20;
 
 /// What the file system says of a file.
-pub(super) fn meta(key: String, metadata: &Metadata) -> ObjectMeta {
-    let modified_ns = metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec();
+pub(super) fn meta(key: String, found: &Stat) -> ObjectMeta {
+    let modified_ns = i128::from(found.st_mtime) * 1_000_000_000 + found.st_mtime_nsec as i128;
     ObjectMeta {
         key,
-        size: metadata.len(),
-        etag: etag(metadata),
+        size: found.st_size as u64,
+        etag: etag(found),
         modified_ns,
         source_modified_ns: Some(modified_ns),
         ..ObjectMeta::default()
     }
 }
 
-/// Changes whenever the content may have: a write moves the change time, a replacement the inode.
-pub(super) fn etag(metadata: &Metadata) -> String {
-    let (ctime, nsec) = (metadata.ctime(), metadata.ctime_nsec());
-    format!("{ctime:x}.{nsec:x}-{:x}-{:x}", metadata.len(), metadata.ino())
+/// What may be said of a file that was changed since `doubted`: not that it is what its source was.
+pub(super) fn trusted(meta: ObjectMeta, found: &Stat, doubted: Option<i128>) -> ObjectMeta {
+    let changed_ns = i128::from(found.st_ctime) * 1_000_000_000 + found.st_ctime_nsec as i128;
+    match doubted {
+        Some(since) if changed_ns >= since => ObjectMeta { source_modified_ns: None, ..meta },
+        _ => meta,
+    }
 }
 
-pub(super) fn head(path: &Path, key: String) -> Result<ObjectMeta> {
-    let metadata = std::fs::metadata(path).map_err(|e| io("stat", path, e))?;
-    if metadata.is_dir() {
-        return Err(Error::new(ErrorKind::NotFound, "stat", path.display().to_string(), "is a folder"));
+/// Changes whenever the content may have: a write moves the change time, a replacement the inode.
+pub(super) fn etag(found: &Stat) -> String {
+    format!("{:x}.{:x}-{:x}-{:x}", found.st_ctime, found.st_ctime_nsec, found.st_size, found.st_ino)
+}
+
+/// Whether this is a file with contents of its own, neither a pipe nor a device.
+pub(super) fn is_regular(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+}
+
+/// What is known of the file at a place; what is there by itself, unless the last link is `followed`.
+pub(super) fn head(place: &Place, key: String, followed: bool, doubted: Option<i128>) -> Result<ObjectMeta> {
+    let (folder, name) = (&place.folder, place.name.as_str());
+    let found = if followed { folder.stat_followed(name) } else { folder.stat(name) };
+    let found = found.map_err(|e| io("stat", &place.path(), os(e)))?;
+    regular("stat", &place.path(), &found)?;
+    Ok(trusted(meta(key, &found), &found, doubted))
+}
+
+/// The error for what is no regular file.
+fn regular(operation: &'static str, path: &Path, found: &Stat) -> Result<()> {
+    let error = |kind, cause| Err(Error::new(kind, operation, path.display().to_string(), cause));
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => Ok(()),
+        FileType::Directory => error(ErrorKind::NotFound, "is a folder"),
+        FileType::Symlink => error(ErrorKind::Unsupported, "a symbolic link is there")
+            .map_err(|e: Error| e.hint("remove the link, or name the file that it leads to")),
+        _ => error(ErrorKind::Unsupported, "not a regular file").map_err(|e: Error| {
+            e.hint("name it alone, as the only source or as the destination, to read or write it as a stream")
+        }),
     }
-    Ok(meta(key, &metadata))
 }
 
 /// An open file of which every read is checked for change.
@@ -57,32 +89,51 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn open(path: &Path, key: &str, buffers: &BufferPool, in_memory: bool) -> Result<Self> {
-        let file = File::open(path).map_err(|e| io("read", path, e))?;
-        Self::of(file, path, key, buffers, in_memory)
+    /// Opens a file; one that the user named through a link where that is `followed`.
+    pub(super) fn open(
+        place: &Place,
+        key: &str,
+        followed: bool,
+        buffers: &BufferPool,
+        in_memory: bool,
+    ) -> Result<Self> {
+        let flags = OFlags::RDONLY | if followed { OFlags::empty() } else { OFlags::NOFOLLOW };
+        match place.folder.open(&place.name, flags) {
+            Ok(file) => Self::of(file, place.path(), key, buffers, in_memory),
+            // A link, or a socket, which cannot be opened.
+            Err(Errno::LOOP | Errno::NXIO) => Err(match head(place, key.to_owned(), followed, None) {
+                Err(error) => error,
+                Ok(_) => changed(&place.path()),
+            }),
+            Err(error) => Err(io("read", &place.path(), os(error))),
+        }
     }
 
-    /// Opens a file if that waits for no disk: its folder and inode are in memory. `None` where that is not so or
-    /// the system cannot say (Linux before 5.12).
+    /// Opens a file if that waits for no disk: its inode is in memory. `None` where that is not so or the system cannot
+    /// say (Linux before 5.12).
     #[cfg(target_os = "linux")]
-    pub(super) fn open_cached(path: &Path, key: &str, buffers: &BufferPool, in_memory: bool) -> Option<Self> {
-        use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::CACHED).ok()?;
-        Self::of(File::from(file), path, key, buffers, in_memory).ok()
+    pub(super) fn open_cached(
+        place: &Place,
+        key: &str,
+        buffers: &BufferPool,
+        in_memory: bool,
+    ) -> Option<Self> {
+        use rustix::fs::{Mode, ResolveFlags, openat2};
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
+        let file =
+            openat2(place.folder.fd(), &*place.name, flags, Mode::empty(), ResolveFlags::CACHED).ok()?;
+        Self::of(File::from(file), place.path(), key, buffers, in_memory).ok()
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn open_cached(_: &Path, _: &str, _: &BufferPool, _: bool) -> Option<Self> {
+    pub(super) fn open_cached(_: &Place, _: &str, _: &BufferPool, _: bool) -> Option<Self> {
         None
     }
 
-    fn of(file: File, path: &Path, key: &str, buffers: &BufferPool, in_memory: bool) -> Result<Self> {
-        let metadata = file.metadata().map_err(|e| io("read", path, e))?;
-        if metadata.is_dir() {
-            return Err(Error::new(ErrorKind::NotFound, "read", path.display().to_string(), "is a folder"));
-        }
-        let meta = meta(key.to_owned(), &metadata);
+    fn of(file: File, path: PathBuf, key: &str, buffers: &BufferPool, in_memory: bool) -> Result<Self> {
+        let found = rustix::fs::fstat(&file).map_err(|e| io("read", &path, os(e)))?;
+        regular("read", &path, &found)?;
+        let meta = meta(key.to_owned(), &found);
         Ok(Self { file, path: path.into(), meta, buffers: buffers.clone(), in_memory })
     }
 
@@ -123,7 +174,7 @@ impl Reader {
             crc.update(piece);
             at += whole as u64;
         }
-        self.unchanged()?;
+        self.unchanged(range)?;
         Ok(Some(Payload::Hashed(buffer.freeze(), crc.value())))
     }
 
@@ -140,13 +191,27 @@ impl Reader {
             crc.update(piece);
             at += piece.len() as u64;
         }
-        self.unchanged()?;
+        self.unchanged(range)?;
         Ok(Payload::Hashed(buffer.freeze(), crc.value()))
     }
 
-    fn unchanged(&self) -> Result<()> {
-        let after = self.file.metadata().map_err(|e| io("read", &self.path, e))?;
-        if etag(&after) == self.meta.etag { Ok(()) } else { Err(changed(&self.path)) }
+    /// Whether what was read is of the file that was listed, and, up to its end, all of it.
+    fn unchanged(&self, range: BlockRange) -> Result<()> {
+        let after = rustix::fs::fstat(&self.file).map_err(|e| io("read", &self.path, os(e)))?;
+        if etag(&after) != self.meta.etag {
+            return Err(changed(&self.path));
+        }
+        // A file of the system may say 0 and hold more.
+        let past = || {
+            let read = retry_on_intr(|| rustix::io::pread(&self.file, &mut [0], self.meta.size));
+            read.map_err(|e| io("read", &self.path, os(e)))
+        };
+        if range.end() == self.meta.size && past()? > 0 {
+            let cause = format!("it holds more than the {} bytes that it states", self.meta.size);
+            return Err(Error::new(ErrorKind::SourceChanged, "read", self.path.display().to_string(), cause)
+                .hint("name it alone, as the only source, to read it as a stream"));
+        }
+        Ok(())
     }
 
     /// A long stretch, piece by piece.

@@ -1,20 +1,24 @@
 //! Names as paths and the list of finished ranges, as `fuzz/` sees them.
 
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
-use super::{LocalStore, ranges};
-use crate::buffer::BufferPool;
+use super::tree::{Follow, Tree};
+use super::{check_key, ranges};
 use crate::error::Result;
 use crate::store::Kept;
 
-/// Where a name is read.
-pub fn path_of(root: &Path, key: &str) -> Result<PathBuf> {
-    LocalStore::new(root.to_owned(), BufferPool::default()).path_of(key)
+/// Whether a name may be a file below a folder.
+pub fn is_name(key: &str) -> bool {
+    check_key(key).is_ok()
 }
 
-/// Where a name is written.
+/// Where a name is read and written, as the system knows the folder.
 pub fn place_of(root: &Path, key: &str) -> Result<PathBuf> {
-    LocalStore::new(root.to_owned(), BufferPool::default()).place_of(key)
+    check_key(key)?;
+    let place = Tree::new(root, Follow::Nothing).place(key, false)?;
+    let link = format!("/proc/self/fd/{}", place.folder.fd().as_raw_fd());
+    Ok(std::fs::read_link(link).expect("an open folder").join(place.name))
 }
 
 /// A list of ranges as it is written.

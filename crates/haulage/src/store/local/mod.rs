@@ -4,27 +4,33 @@
 //! folder, preallocated, in parallel, and renamed when verified. A file's ETag is made of its change time, size and
 //! inode, compared before and after every read, so that a file that changes under the mover is noticed.
 
-mod below;
 mod file;
+mod flush;
 #[cfg(fuzzing)]
 pub mod fuzz;
+mod leftover;
+mod mark;
 mod partial;
 mod pen;
 mod ranges;
 mod readers;
+pub(super) mod special;
+mod tree;
 mod walk;
 mod write;
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 
-use self::below::Below;
 use self::file::Reader;
+use self::flush::Written;
+use self::mark::doubted_since;
 use self::partial::PartialFile;
 use self::pen::Pen;
 use self::readers::Readers;
+use self::tree::{Folders, Follow, Place, Tree, may_be_replaced};
 use self::walk::Walker;
 use self::write::LocalWriter;
 use super::*;
@@ -34,35 +40,57 @@ use crate::error::ErrorKind;
 /// Reads up to this size come as one piece; longer ones are streamed. Blocks are below it.
 const ONE_READ_MAX: u64 = 64 << 20;
 
+/// What all local stores of a job share. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shared {
+    folders: Folders,
+    /// To be flushed at the end.
+    written: Written,
+}
+
+impl Shared {
+    /// What is written is flushed in the end, and marked until then.
+    pub(super) fn flushing(flush: bool) -> Self {
+        Self { folders: Folders::default(), written: Written::new(flush) }
+    }
+
+    /// Waits until all that was written is on the disk. Blocks. `whole`: each folder is now as it should be.
+    pub(super) fn flush(&self, whole: bool) -> Result<()> {
+        self.written.flush(whole)
+    }
+}
+
 /// A folder of files.
 #[derive(Clone, Debug)]
 pub struct LocalStore {
-    root: PathBuf,
+    tree: Tree,
     buffers: BufferPool,
     readers: Readers,
-    below: Below,
-    follow_symlinks: bool,
+    written: Written,
     /// Whether the root lies in memory: asked once, at the first use.
     in_memory: Arc<OnceLock<bool>>,
 }
 
 impl LocalStore {
     /// A store over the folder `root`, which is made by the first write if it is not there.
-    pub fn new(root: PathBuf, buffers: BufferPool) -> Self {
-        Self {
-            root,
-            buffers,
-            readers: Readers::default(),
-            below: Below::default(),
-            follow_symlinks: false,
-            in_memory: Arc::default(),
-        }
+    pub fn new(root: &Path, buffers: BufferPool) -> Self {
+        let tree = Tree::new(root, Follow::Nothing);
+        let (readers, written) = (Readers::default(), Written::default());
+        Self { tree, buffers, readers, written, in_memory: Arc::default() }
     }
 
-    /// Whether a walk follows symbolic links; it does not unless told to.
+    /// Shares what others share.
     #[must_use]
-    pub fn following(self, follow_symlinks: bool) -> Self {
-        Self { follow_symlinks, ..self }
+    pub(super) fn sharing(self, shared: &Shared) -> Self {
+        let tree = self.tree.sharing(shared.folders.clone());
+        Self { tree, written: shared.written.clone(), ..self }
+    }
+
+    /// Reads through links: those that `all` says, wherever they lead; else only through the one that the user named.
+    #[must_use]
+    pub fn following(self, all: bool, named: &str) -> Self {
+        let follow = if all { Follow::All } else { Follow::Named(named.to_owned()) };
+        Self { tree: self.tree.following(follow), ..self }
     }
 
     /// Splits a path into the folder to open and the key within it. A folder, or a path that ends in `/`,
@@ -81,41 +109,55 @@ impl LocalStore {
         Ok((parent, key.to_owned()))
     }
 
-    /// The folder this store is over.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// Files below a root in memory are read and written without a thread that may wait.
     fn is_in_memory(&self) -> bool {
-        *self.in_memory.get_or_init(|| partial::folder_in_memory(&self.root))
+        *self.in_memory.get_or_init(|| partial::folder_in_memory(self.tree.root()))
     }
 
-    /// The file that `key` names. Keys come from other people's listings, so that none may lead out of the root.
-    fn path_of(&self, key: &str) -> Result<PathBuf> {
-        let relative = Path::new(key);
-        let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
-        let canonical = !key.is_empty() && !key.contains("//") && !key.ends_with('/');
-        // `components()` swallows `.` in the middle, so look for it by hand.
-        let dotless = key.split('/').all(|part| part != "." && part != "..");
-        if plain && canonical && dotless && !key.contains('\0') {
-            return Ok(self.root.join(relative));
+    /// Where a file is read.
+    fn source(&self, key: &str) -> Result<Place> {
+        check_key(key)?;
+        // Where a folder above it is missing, so is the file.
+        self.tree.place(key, false).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => error.object(self.name(key)),
+            _ => error,
+        })
+    }
+
+    /// Where a file is written; the folders above it are made. Never through a link.
+    fn destination(&self, key: &str) -> Result<Place> {
+        check_key(key)?;
+        if leftover::is_leftover(key.rsplit('/').next().unwrap_or(key)) {
+            let cause = "this is the name of a partial file, which is no content";
+            return Err(Error::new(ErrorKind::Unsupported, "write", key, cause)
+                .hint("copy this object alone, to a name of your choice"));
         }
-        Err(Error::new(
-            ErrorKind::Unsupported,
-            "open",
-            key,
-            "this name cannot be a file below the destination",
-        )
-        .hint("copy this object alone, to a name of your choice"))
+        let place = match self.tree.place(key, true) {
+            // A folder that was open may have been removed since.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.tree.forget();
+                self.tree.place(key, true)
+            }
+            other => other,
+        }?;
+        if place.folder.is_first_written() {
+            let in_memory = self.is_in_memory();
+            self.written.note(&place.folder, || {
+                if in_memory { Ok(None) } else { self.tree.folder("", true).map(Some) }
+            })?;
+        }
+        Ok(place)
     }
+}
 
-    /// The file that `key` names, where it may be written or deleted: links on the way do not lead out of the root.
-    fn place_of(&self, key: &str) -> Result<PathBuf> {
-        let path = self.path_of(key)?;
-        self.below.check(&self.root, &path)?;
-        Ok(path)
+/// Keys come from other people's listings: what is no plain path below the root is refused.
+fn check_key(key: &str) -> Result<()> {
+    let plain = |segment: &str| !matches!(segment, "" | "." | "..");
+    if key.split('/').all(plain) && !key.contains('\0') {
+        return Ok(());
     }
+    Err(Error::new(ErrorKind::Unsupported, "open", key, "this name cannot be a file below the folder")
+        .hint("copy this object alone, to a name of your choice"))
 }
 
 /// A stretch that is short and in memory already.
@@ -154,20 +196,24 @@ impl Store for LocalStore {
     }
 
     fn name(&self, key: &str) -> String {
-        self.root.join(key).display().to_string()
+        self.tree.root().join(key).display().to_string()
     }
 
     fn list(&self, request: ListRequest) -> Box<dyn Lister> {
-        Box::new(Walker::new(self.root.clone(), request, self.follow_symlinks))
+        Box::new(Walker::new(self.tree.clone(), request))
     }
 
     async fn head(&self, key: &str, _trace: &Trace) -> Result<ObjectMeta> {
-        let (path, key) = (self.path_of(key)?, key.to_owned());
-        blocking(move || file::head(&path, key)).await
+        let (store, key) = (self.clone(), key.to_owned());
+        blocking(move || {
+            let followed = store.tree.follows(&key);
+            let doubted = doubted_since(&*store.tree.folder("", false)?);
+            file::head(&store.source(&key)?, key, followed, doubted)
+        })
+        .await
     }
 
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
-        let path = self.path_of(key)?;
         // A file that is read in stretches stays open between them.
         let known = self.readers.find(key).filter(|reader| reader.range(options).is_ok());
         let kept = options.range.is_some();
@@ -175,7 +221,7 @@ impl Store for LocalStore {
         // A file that lies in memory is read at once: for a small one the way to another thread and back costs more
         // than the read.
         let fresh = known.is_none();
-        let known = known.or_else(|| Reader::open_cached(&path, key, &self.buffers, in_memory).map(Arc::new));
+        let known = known.or_else(|| self.open_cached(key, in_memory));
         if let Some(reader) = &known
             && let Some(cached) = reader.range(options).and_then(|range| short(range, reader))?
         {
@@ -185,11 +231,11 @@ impl Store for LocalStore {
             trace.mark(Phase::Ready);
             return Ok(GetResult { meta: reader.meta().clone(), payload: cached, crc64: None, md5: None });
         }
-        let (owned, options, buffers) = (key.to_owned(), options.clone(), self.buffers.clone());
+        let (store, owned, options) = (self.clone(), key.to_owned(), options.clone());
         let (reader, payload) = blocking(move || {
             let reader = match known {
                 Some(reader) => reader,
-                None => Arc::new(Reader::open(&path, &owned, &buffers, in_memory)?),
+                None => Arc::new(store.open(&owned, in_memory)?),
             };
             let range = reader.range(&options)?;
             let payload = if range.len <= ONE_READ_MAX {
@@ -215,20 +261,20 @@ impl Store for LocalStore {
         options: &PutOptions,
         trace: &Trace,
     ) -> Result<PutResult> {
-        let path = self.place_of(key)?;
+        let (store, key, options) = (self.clone(), key.to_owned(), options.clone());
         let result = if payload.len() <= partial::AT_ONCE {
             let bytes = payload.collect().await?;
-            if self.is_in_memory() {
-                write::put_at_once(&path, &bytes, options)?
-            } else {
-                let options = options.clone();
-                blocking(move || write::put_at_once(&path, &bytes, &options)).await?
-            }
+            let put = move || write::put_at_once(store.destination(&key)?, &bytes, &options);
+            if self.is_in_memory() { put()? } else { blocking(put).await? }
         } else {
             let size = payload.len();
-            let part = Arc::new(blocking(move || PartialFile::create(&path, Some(size))).await?);
+            let part = blocking(move || {
+                let place = store.destination(&key)?;
+                may_be_replaced(&place)?;
+                PartialFile::create(place, Some(size))
+            });
+            let part = Arc::new(part.await?);
             let crc64 = Pen::new(&part).write(0, payload).await?;
-            let options = options.clone();
             blocking(move || part.publish(crc64, &options.attributes, &options.precondition)).await?
         };
         trace.mark(Phase::Committed);
@@ -241,52 +287,68 @@ impl Store for LocalStore {
         size: Option<u64>,
         options: &PutOptions,
     ) -> Result<Arc<dyn BlockWriter>> {
-        let path = self.place_of(key)?;
+        let (store, key) = (self.clone(), key.to_owned());
         let source = size.zip(options.source_etag.clone());
-        let part = blocking(move || match source {
-            Some((size, etag)) => PartialFile::resume(&path, size, &etag),
-            None => PartialFile::create(&path, size),
-        })
-        .await?;
-        Ok(Arc::new(LocalWriter::new(part, options.precondition.clone())))
+        let part = blocking(move || {
+            let place = store.destination(&key)?;
+            may_be_replaced(&place)?;
+            match source {
+                Some((size, etag)) => PartialFile::resume(place, size, &etag),
+                None => PartialFile::create(place, size),
+            }
+        });
+        Ok(Arc::new(LocalWriter::new(part.await?, options.precondition.clone())))
     }
 
     async fn delete(&self, key: &str, _trace: &Trace) -> Result<()> {
-        let path = self.place_of(key)?;
+        let (store, key) = (self.clone(), key.to_owned());
         blocking(move || {
-            std::fs::remove_file(&path).map_err(|e| Error::from_io("delete", path.display().to_string(), e))
+            let place = store.source(&key)?;
+            file::head(&place, key, false, None)?;
+            place.folder.remove(&place.name).map_err(|e| file::io("delete", &place.path(), e.into()))
         })
         .await
     }
 
     async fn remove_leftover(&self, key: &str, _trace: &Trace) -> Result<bool> {
-        let path = self.place_of(key)?;
-        blocking(move || partial::remove(&path)).await
+        let (store, key) = (self.clone(), key.to_owned());
+        blocking(move || partial::remove(&store.source(&key)?)).await
     }
 
     async fn create_container(&self, _trace: &Trace) -> Result<()> {
-        let root = self.root.clone();
+        let root = self.tree.root().to_path_buf();
         blocking(move || {
             if let Some(parent) = root.parent() {
-                std::fs::create_dir_all(parent)
-                    .map_err(|e| Error::from_io("create", parent.display().to_string(), e))?;
+                std::fs::create_dir_all(parent).map_err(|e| file::io("create", parent, e))?;
             }
             std::fs::create_dir(&root).map_err(|e| {
                 let there = e.kind() == std::io::ErrorKind::AlreadyExists;
-                let error = Error::from_io("create", root.display().to_string(), e);
+                let error = file::io("create", &root, e);
                 if there { error.hint(CONTAINER_THERE) } else { error }
             })
         })
         .await
     }
 
+    /// A folder holds what others put there: it is not ours to remove.
     async fn delete_container(&self, _trace: &Trace) -> Result<()> {
-        let root = self.root.clone();
-        blocking(move || {
-            std::fs::remove_dir_all(&root)
-                .map_err(|e| Error::from_io("delete", root.display().to_string(), e))
-        })
-        .await
+        let cause = "a local folder is not removed as a whole";
+        Err(Error::new(ErrorKind::Unsupported, "delete", self.name(""), cause)
+            .hint("use rm -r for local files"))
+    }
+}
+
+impl LocalStore {
+    fn open(&self, key: &str, in_memory: bool) -> Result<Reader> {
+        let followed = self.tree.follows(key);
+        Reader::open(&self.source(key)?, key, followed, &self.buffers, in_memory)
+    }
+
+    /// Opens a file where that waits for no disk: its folder is open, and its inode in memory.
+    fn open_cached(&self, key: &str, in_memory: bool) -> Option<Arc<Reader>> {
+        check_key(key).ok()?;
+        let place = if in_memory { self.tree.place(key, false).ok()? } else { self.tree.known(key)? };
+        Reader::open_cached(&place, key, &self.buffers, in_memory).map(Arc::new)
     }
 }
 
@@ -294,17 +356,13 @@ impl Store for LocalStore {
 mod tests {
     use super::*;
 
-    fn store() -> LocalStore {
-        LocalStore::new(PathBuf::from("/data"), BufferPool::default())
-    }
-
     #[test]
     fn no_key_leads_out_of_the_root() {
         for key in ["../a", "a/../../b", "/etc/passwd", "", "a//b", "a/", "a/./b", "./a", "..", "a\0b"] {
-            assert_eq!(store().path_of(key).unwrap_err().kind(), ErrorKind::Unsupported, "{key:?}");
+            assert_eq!(check_key(key).unwrap_err().kind(), ErrorKind::Unsupported, "{key:?}");
         }
         for key in ["a", "a/b", ".hidden", "a..b", "...", "a b#?%+:"] {
-            assert_eq!(store().path_of(key).unwrap(), Path::new("/data").join(key));
+            check_key(key).unwrap();
         }
     }
 

@@ -1,17 +1,20 @@
 //! A file that does not have its final name yet.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::fs::{FallocateFlags, FlockOperation, OFlags, RenameFlags};
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags, RenameFlags, Timespec, Timestamps};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::file;
+use super::leftover::{list_of, partial_name, partial_of};
 use super::ranges::RangeList;
-use super::walk::{LIST_SUFFIX, PARTIAL_PREFIX, PARTIAL_SUFFIX, is_leftover, partial_of};
+use super::tree::{Place, may_be_replaced, os};
 use crate::checksum::{Crc64, Crc64Stream, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{Attributes, BlockRange, Kept, Precondition, PutResult};
@@ -25,8 +28,9 @@ const READ: usize = 512 << 10;
 /// A file that does not have its final name yet. Dropped unpublished it is removed, unless a later run can go on from it.
 pub(super) struct PartialFile {
     file: File,
-    temporary: PathBuf,
-    destination: PathBuf,
+    /// Its name for now, in the folder of the destination.
+    temporary: String,
+    destination: Place,
     /// `None` where it was not known beforehand.
     size: Option<u64>,
     in_memory: bool,
@@ -38,11 +42,13 @@ pub(super) struct PartialFile {
 }
 
 impl PartialFile {
-    /// Creates the temporary file with all its room, and the folders above it.
-    pub(super) fn create(destination: &Path, size: Option<u64>) -> Result<Self> {
-        let temporary = destination.with_file_name(partial_name(fastrand::u64(..)));
-        let file = in_folder(&temporary, || File::create_new(&temporary));
-        let file = file.map_err(|e| file::io("write", destination, e))?;
+    /// Creates the temporary file with all its room.
+    pub(super) fn create(destination: Place, size: Option<u64>) -> Result<Self> {
+        let temporary = partial_name(fastrand::u64(..));
+        // Read again where an MD5 is all there is to compare.
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let file = destination.folder.open(&temporary, flags);
+        let file = file.map_err(|e| io("write", &destination, os(e)))?;
         // Held while it is written, so that nobody clears it away; where there are no locks nobody can tell.
         let _ = try_lock(&file);
         let part = Self::over(file, temporary, destination, size, None);
@@ -52,17 +58,18 @@ impl PartialFile {
 
     /// Goes on with what an interrupted run has left of this source, or begins a file that a later run can go on with.
     ///
-    /// Such a file has one name for each destination and one owner: while somebody else writes it, or where the file
-    /// system knows no locks, this one has a name of its own and leaves nothing.
-    pub(super) fn resume(destination: &Path, size: u64, source_etag: &str) -> Result<Self> {
-        let name = destination.file_name().unwrap_or_default().to_string_lossy();
-        let number = Crc64::of(name.as_bytes()).to_u64();
-        let temporary = destination.with_file_name(partial_name(number));
-        let claimed = claim(&temporary).map_err(|e| file::io("write", destination, e))?;
+    /// Such a file has one name for each destination and one owner: while somebody else writes it, where the file
+    /// system knows no locks, or where something else has its name, this one has a name of its own and leaves nothing.
+    pub(super) fn resume(destination: Place, size: u64, source_etag: &str) -> Result<Self> {
+        let number = Crc64::of(destination.name.as_bytes()).to_u64();
+        let temporary = partial_name(number);
+        let claimed = claim(&destination, &temporary).map_err(|e| io("write", &destination, e))?;
         let Some(file) = claimed else { return Self::create(destination, Some(size)) };
-        let list = list_of(&temporary);
         let whole = file.metadata().is_ok_and(|found| found.len() == size);
-        let ranges = RangeList::open(list, &name, source_etag, size, whole)?;
+        let Some(ranges) = RangeList::open(&destination, list_of(&temporary), source_etag, size, whole)?
+        else {
+            return Self::create(destination, Some(size));
+        };
         let going_on = !ranges.found().is_empty();
         let part = Self::over(file, temporary, destination, Some(size), Some(ranges));
         if going_on {
@@ -76,8 +83,8 @@ impl PartialFile {
 
     fn over(
         file: File,
-        temporary: PathBuf,
-        destination: &Path,
+        temporary: String,
+        destination: Place,
         size: Option<u64>,
         ranges: Option<RangeList>,
     ) -> Self {
@@ -86,7 +93,7 @@ impl PartialFile {
             in_memory: large && is_in_memory(&file),
             file,
             temporary,
-            destination: destination.to_path_buf(),
+            destination,
             size,
             published: AtomicBool::new(false),
             ranges,
@@ -105,45 +112,48 @@ impl PartialFile {
             // Here the room would be filled with zeroes first, for 0.2 s a GiB, and nothing gained.
             return self.has_room_for(size);
         }
-        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
+        match retry_on_intr(|| rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size)) {
             // Some file systems cannot; the length alone will do there.
-            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => self.set_len(size),
-            other => other.map_err(|e| file::io("write", &self.destination, e.into())),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.set_len(size),
+            other => other.map_err(|e| self.io(os(e))),
         }
     }
 
     fn has_room_for(&self, size: u64) -> Result<()> {
-        let io = |e: rustix::io::Errno| file::io("write", &self.destination, e.into());
-        let room = rustix::fs::fstatvfs(&self.file).map_err(io)?;
+        let room = rustix::fs::fstatvfs(&self.file).map_err(|e| self.io(os(e)))?;
         // A file system without a bound says 0 blocks in all.
         if room.f_blocks > 0 && room.f_bavail.saturating_mul(room.f_frsize) < size {
-            return Err(io(rustix::io::Errno::NOSPC));
+            return Err(self.io(os(Errno::NOSPC)));
         }
         self.set_len(size)
     }
 
     fn set_len(&self, size: u64) -> Result<()> {
-        self.file.set_len(size).map_err(|e| file::io("write", &self.destination, e))
+        self.file.set_len(size).map_err(|e| self.io(e))
     }
 
     /// Removes the file, and what tells of it, unless it has its final name.
     pub(super) fn discard(&self) {
         if !self.published.load(Ordering::Acquire) {
             // Nobody is left to tell; a leftover is invisible to listings and named as one.
-            let _ = std::fs::remove_file(&self.temporary);
+            let _ = self.destination.folder.remove(&self.temporary);
             self.forget_ranges();
         }
     }
 
     fn forget_ranges(&self) {
         if let Some(ranges) = &self.ranges {
-            let _ = std::fs::remove_file(ranges.path());
+            let _ = self.destination.folder.remove(ranges.name());
         }
     }
 
     /// The final name.
     pub(super) fn name(&self) -> String {
-        self.destination.display().to_string()
+        self.destination.path().display().to_string()
+    }
+
+    fn io(&self, error: io::Error) -> Error {
+        io("write", &self.destination, error)
     }
 
     /// The size, where it was known beforehand.
@@ -153,7 +163,7 @@ impl PartialFile {
 
     pub(super) fn write_at(&self, mut offset: u64, pieces: &[Bytes]) -> Result<()> {
         for piece in pieces {
-            self.file.write_all_at(piece, offset).map_err(|e| file::io("write", &self.destination, e))?;
+            self.file.write_all_at(piece, offset).map_err(|e| self.io(e))?;
             offset += piece.len() as u64;
         }
         Ok(())
@@ -194,28 +204,30 @@ impl PartialFile {
         when: &Precondition,
     ) -> Result<PutResult> {
         self.check(crc64, expected)?;
-        let io = |e| file::io("write", &self.destination, e);
+        let io = |e: Errno| self.io(os(e));
         if let Some(ns) = expected.source_modified_ns {
-            self.file.set_modified(system_time(ns)).map_err(io)?;
+            set_modified(&self.file, ns).map_err(io)?;
         }
+        may_be_replaced(&self.destination)?;
+        let Place { folder, name } = &self.destination;
+        if let Precondition::IfMatch(etag) = when
+            && folder.stat(name).map_err(io).is_ok_and(|found| file::etag(&found) != *etag)
+        {
+            let cause = "the file there has changed";
+            return Err(Error::new(ErrorKind::Exists, "write", self.name(), cause));
+        }
+        let fd = folder.fd();
         match when {
-            Precondition::None => std::fs::rename(&self.temporary, &self.destination).map_err(io)?,
-            Precondition::IfAbsent => {
-                rename_new(&self.temporary, &self.destination).map_err(|e| io(e.into()))?;
-            }
-            Precondition::IfMatch(etag) => {
-                let found = std::fs::metadata(&self.destination).map_err(io)?;
-                if file::etag(&found) != *etag {
-                    let name = self.name();
-                    return Err(Error::new(ErrorKind::Exists, "write", name, "the file there has changed"));
-                }
-                std::fs::rename(&self.temporary, &self.destination).map_err(io)?;
+            Precondition::IfAbsent => rename_new(&self.destination, &self.temporary).map_err(io)?,
+            Precondition::None | Precondition::IfMatch(_) => {
+                rustix::fs::renameat(fd, &*self.temporary, fd, &**name).map_err(io)?;
             }
         }
         self.published.store(true, Ordering::Release);
         self.forget_ranges();
-        let metadata = self.file.metadata().map_err(io)?;
-        Ok(PutResult { etag: file::etag(&metadata), crc64: Some(crc64), md5: None })
+        let found = rustix::fs::fstat(&self.file).map_err(io)?;
+        let etag = file::etag(&found);
+        Ok(PutResult { etag, crc64: Some(crc64), md5: None, confirmed: false })
     }
 
     fn check(&self, crc64: Crc64, expected: &Attributes) -> Result<()> {
@@ -232,7 +244,7 @@ impl PartialFile {
     }
 
     fn md5(&self) -> Result<Md5> {
-        let len = self.file.metadata().map_err(|e| file::io("verify", &self.destination, e))?.len();
+        let len = self.file.metadata().map_err(|e| io("verify", &self.destination, e))?.len();
         let mut md5 = Md5Stream::default();
         self.read(BlockRange { offset: 0, len }, |bytes| md5.update(bytes))?;
         Ok(md5.value())
@@ -244,8 +256,8 @@ impl PartialFile {
         let mut at = range.offset;
         while at < range.end() {
             let want = buffer.len().min((range.end() - at) as usize);
-            let got = self.file.read_at(&mut buffer[..want], at);
-            match got.map_err(|e| file::io("verify", &self.destination, e))? {
+            let got = retry_on_intr(|| rustix::io::pread(&self.file, &mut buffer[..want], at));
+            match got.map_err(|e| io("verify", &self.destination, os(e)))? {
                 0 => break,
                 len => {
                     show(&buffer[..len]);
@@ -265,72 +277,54 @@ impl Drop for PartialFile {
     }
 }
 
-/// The list of ranges that lies beside a partial file.
-fn list_of(partial: &Path) -> PathBuf {
-    let name = partial.file_name().unwrap_or_default().to_string_lossy();
-    partial.with_file_name(name.strip_suffix(PARTIAL_SUFFIX).unwrap_or(&name).to_owned() + LIST_SUFFIX)
+/// Removes a leftover and its list; false where somebody writes it, or it is none.
+pub(super) fn remove(place: &Place) -> Result<bool> {
+    // A list goes with its partial file.
+    let Some(partial) = partial_of(&place.name) else { return Ok(false) };
+    let folder = &place.folder;
+    match folder.open(&partial, OFlags::RDONLY | OFlags::NOFOLLOW) {
+        Ok(file) if try_lock(&file).is_err() => Ok(false),
+        // Held until it is gone.
+        Ok(_file) => remove_both(place, &partial),
+        Err(Errno::NOENT) => remove_both(place, &partial),
+        // A link or a socket: not made by us.
+        Err(Errno::LOOP | Errno::NXIO) => Ok(false),
+        Err(error) => Err(io("clean", place, os(error))),
+    }
 }
 
-/// Removes a leftover and its list; false where somebody writes it, or it is none.
-pub(super) fn remove(path: &Path) -> Result<bool> {
-    if !is_leftover(path) {
-        return Ok(false);
-    }
-    // A list goes with its partial file.
-    let partial = partial_of(path).unwrap_or_else(|| path.to_path_buf());
-    let held = match File::open(&partial) {
-        Ok(file) => Some(file),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(file::io("clean", path, error)),
-    };
-    if held.as_ref().is_some_and(|file| try_lock(file).is_err()) {
-        return Ok(false);
-    }
+fn remove_both(place: &Place, partial: &str) -> Result<bool> {
     let mut removed = false;
-    for leftover in [list_of(&partial), partial] {
-        match std::fs::remove_file(&leftover) {
-            Ok(()) => removed = true,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(file::io("clean", &leftover, error)),
+    for name in [&list_of(partial), partial] {
+        match place.folder.stat(name) {
+            Ok(found) if file::is_regular(&found) => {
+                place.folder.remove(name).map_err(|e| io("clean", place, os(e)))?;
+                removed = true;
+            }
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(io("clean", place, os(error))),
         }
     }
     Ok(removed)
 }
 
-fn partial_name(number: u64) -> String {
-    format!("{PARTIAL_PREFIX}{number:016x}{PARTIAL_SUFFIX}")
-}
-
-/// Opens a file, and makes the folders above it where that is what is missing.
-fn in_folder(path: &Path, open: impl Fn() -> std::io::Result<File>) -> std::io::Result<File> {
-    match open() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-            open()
-        }
-        other => other,
-    }
-}
-
-/// The file at this path as one's own, whatever is in it; `None` where it cannot be.
-fn claim(path: &Path) -> std::io::Result<Option<File>> {
+/// The file of this name beside the destination as one's own, whatever is in it; `None` where it cannot be.
+fn claim(destination: &Place, name: &str) -> io::Result<Option<File>> {
+    let folder = &destination.folder;
     // Between opening and locking its owner may have given it its final name: then there is another one, or none.
     for _ in 0..3 {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
-        let file = match in_folder(path, || options.open(path)) {
+        let file = match folder.open(name, OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW) {
             Ok(file) => file,
-            // A link, or somebody else's: not ours to write.
-            Err(error) if is_foreign(&error) => return Ok(None),
-            Err(error) => return Err(error),
+            // A link, a pipe, a folder or somebody else's: not ours to write.
+            Err(Errno::LOOP | Errno::ACCESS | Errno::ISDIR | Errno::NXIO) => return Ok(None),
+            Err(error) => return Err(os(error)),
         };
-        if !lock_soon(&file) {
+        let ours = rustix::fs::fstat(&file).map_err(os)?;
+        // With a second name it would be written under both.
+        if !file::is_regular(&ours) || ours.st_nlink != 1 || !lock_soon(&file) {
             return Ok(None);
         }
-        let ours = file.metadata()?;
-        if std::fs::symlink_metadata(path)
-            .is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()))
-        {
+        if folder.stat(name).is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)) {
             return Ok(Some(file));
         }
     }
@@ -341,7 +335,7 @@ fn claim(path: &Path) -> std::io::Result<Option<File>> {
 fn lock_soon(file: &File) -> bool {
     for _ in 0..9 {
         match try_lock(file) {
-            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(20)),
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(20)),
             ended => return ended.is_ok(),
         }
     }
@@ -350,11 +344,6 @@ fn lock_soon(file: &File) -> bool {
 
 fn try_lock(file: &File) -> rustix::io::Result<()> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
-}
-
-fn is_foreign(error: &std::io::Error) -> bool {
-    let code = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
-    matches!(code, Some(rustix::io::Errno::LOOP | rustix::io::Errno::ACCESS | rustix::io::Errno::ISDIR))
 }
 
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -373,22 +362,27 @@ pub(super) fn folder_in_memory(folder: &Path) -> bool {
     there.is_some_and(|found| found.f_type as u64 == TMPFS_MAGIC)
 }
 
-/// Renames unless the destination is there.
-fn rename_new(from: &Path, to: &Path) -> rustix::io::Result<()> {
-    use rustix::fs::CWD;
-    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+/// Gives the file its name unless something has it.
+fn rename_new(destination: &Place, temporary: &str) -> rustix::io::Result<()> {
+    let (fd, name) = (destination.folder.fd(), &*destination.name);
+    match rustix::fs::renameat_with(fd, temporary, fd, name, RenameFlags::NOREPLACE) {
         // Not on every file system; a hard link refuses an existing name as well.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            rustix::fs::link(from, to)?;
-            rustix::fs::unlink(from)
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            rustix::fs::linkat(fd, temporary, fd, name, rustix::fs::AtFlags::empty())?;
+            destination.folder.remove(temporary)
         }
         other => other,
     }
 }
 
-fn system_time(ns: i64) -> SystemTime {
-    match u64::try_from(ns) {
-        Ok(ns) => UNIX_EPOCH + Duration::from_nanos(ns),
-        Err(_) => UNIX_EPOCH - Duration::from_nanos(ns.unsigned_abs()),
-    }
+/// Sets the time of the last change, in nanoseconds since 1970. File systems keep what they can hold of it.
+fn set_modified(file: &File, ns: i128) -> rustix::io::Result<()> {
+    let seconds = ns.div_euclid(1_000_000_000).clamp(i64::MIN.into(), i64::MAX.into());
+    let modified = Timespec { tv_sec: seconds as i64, tv_nsec: ns.rem_euclid(1_000_000_000) as _ };
+    let untouched = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+    rustix::fs::futimens(file, &Timestamps { last_access: untouched, last_modification: modified })
+}
+
+fn io(operation: &'static str, place: &Place, error: io::Error) -> Error {
+    file::io(operation, &place.path(), error)
 }

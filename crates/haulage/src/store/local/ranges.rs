@@ -5,13 +5,15 @@
 //! line, a lost page or a foreign file costs time, not content.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde::Serialize;
 
 use super::file;
+use super::tree::{Place, os};
 use crate::error::Result;
 use crate::store::{BlockId, BlockRange, Kept};
 
@@ -50,41 +52,62 @@ pub(super) fn parse(text: &str, head: &str, size: u64) -> Option<HashMap<BlockRa
     Some(kept.collect())
 }
 
+/// Ranges are no smaller than this, but for the last ones of a file: a list has so many lines, some more than once.
+const RANGE_MIN: u64 = 32 << 10;
+
+/// A line is 59 bytes, and the head some hundred.
+const LINE: u64 = 64;
+
+/// Longer than any list of ours for a file of this size: whatever it is, it is not read.
+fn longest(head: &str, size: u64) -> u64 {
+    head.len() as u64 + LINE * (1024 + 2 * (size / RANGE_MIN)).min(1 << 20)
+}
+
 /// The list of one partial file, open for more.
 pub(super) struct RangeList {
-    path: PathBuf,
+    destination: Place,
+    name: String,
     file: File,
     /// What an earlier run has left.
     found: HashMap<BlockRange, Kept>,
 }
 
 impl RangeList {
-    /// Opens the list at `path`, or begins a new one where there is none of this source, or where `usable` says that the
-    /// partial file is not what it tells of.
+    /// Opens the list of this name, or begins a new one where there is none of this source, or where `usable` says that
+    /// the partial file is not what it tells of. `None` where something that is no file of ours has its name.
     pub(super) fn open(
-        path: PathBuf,
-        name: &str,
+        destination: &Place,
+        name: String,
         source_etag: &str,
         size: u64,
         usable: bool,
-    ) -> Result<Self> {
-        let head = head(name, source_etag, size);
-        let text = std::fs::read(&path).unwrap_or_default();
-        let found =
-            std::str::from_utf8(&text).ok().filter(|_| usable).and_then(|text| parse(text, &head, size));
-        let io = |e| file::io("write", &path, e);
-        let going_on = found.is_some();
-        let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(io)?;
-        if going_on {
-            // Whatever a torn line ends with, the next one begins anew.
-            if !text.ends_with(b"\n") {
-                file.write_all(b"\n").map_err(io)?;
-            }
-        } else {
-            file.set_len(0).map_err(io)?;
-            file.write_all(head.as_bytes()).map_err(io)?;
+    ) -> Result<Option<Self>> {
+        let failed = |e| file::io("write", &destination.path(), e);
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
+        let mut file = match destination.folder.open(&name, flags) {
+            Ok(file) => file,
+            Err(Errno::LOOP | Errno::ACCESS | Errno::ISDIR | Errno::NXIO) => return Ok(None),
+            Err(error) => return Err(failed(os(error))),
+        };
+        let there = rustix::fs::fstat(&file).map_err(|e| failed(os(e)))?;
+        // With a second name it would be written under both.
+        if !file::is_regular(&there) || there.st_nlink != 1 {
+            return Ok(None);
         }
-        Ok(Self { path, file, found: found.unwrap_or_default() })
+        let head = head(&destination.name, source_etag, size);
+        let longest = longest(&head, size);
+        let mut text = Vec::new();
+        if usable && there.st_size as u64 <= longest {
+            (&mut file).take(longest).read_to_end(&mut text).map_err(failed)?;
+        }
+        let found = std::str::from_utf8(&text).ok().and_then(|text| parse(text, &head, size));
+        if found.is_none() {
+            file.set_len(0).and_then(|()| file.write_all(head.as_bytes())).map_err(failed)?;
+        } else if !text.ends_with(b"\n") {
+            // Whatever a torn line ends with, the next one begins anew.
+            file.write_all(b"\n").map_err(failed)?;
+        }
+        Ok(Some(Self { destination: destination.clone(), name, file, found: found.unwrap_or_default() }))
     }
 
     pub(super) fn found(&self) -> &HashMap<BlockRange, Kept> {
@@ -94,11 +117,13 @@ impl RangeList {
     /// Adds a range whose bytes are in the file.
     pub(super) fn add(&self, kept: &Kept) -> Result<()> {
         // One short write at the end of the file: lines of several threads do not mix.
-        (&self.file).write_all(line(kept).as_bytes()).map_err(|e| file::io("write", &self.path, e))
+        let written = (&self.file).write_all(line(kept).as_bytes());
+        written.map_err(|e| file::io("write", &self.destination.path(), e))
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// Its name beside the partial file.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 }
 

@@ -1,28 +1,25 @@
 //! Walking a folder in the order in which object stores list: byte order of the whole key.
 //!
 //! A folder sorts as `name/`, so that `a.nc` comes before what is in `a/` (`.` is before `/`). Only the entries
-//! of the folders on the way down are held.
+//! of the folders on the way down are held. Folders are opened beneath each other, so that the walk stays in its tree.
 
 use std::collections::HashSet;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
 
+use super::leftover::{is_leftover, is_list, may_be_cleaned, partial_of};
+use super::mark::doubted_since;
+use super::tree::{Folder, Tree, os};
 use super::{blocking, file, not_utf8};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{ListPage, ListRequest, Lister, Trace};
 
 /// Names in a page: enough that the hop to the blocking pool costs nothing.
 const PAGE: usize = 1000;
-
-/// Leftovers of interrupted writes begin so; they are not content.
-pub(super) const PARTIAL_PREFIX: &str = ".haul-";
-/// ... and end so.
-pub(super) const PARTIAL_SUFFIX: &str = ".partial";
-
-/// A list of the ranges in a partial file ends so.
-pub(super) const LIST_SUFFIX: &str = ".ranges.partial";
 
 /// A walk that gives a page at a time.
 pub(super) struct Walker {
@@ -31,8 +28,8 @@ pub(super) struct Walker {
 }
 
 impl Walker {
-    pub(super) fn new(root: PathBuf, request: ListRequest, follow: bool) -> Self {
-        Self { walk: Some(Walk { root, request, follow, folders: Vec::new(), started: false }) }
+    pub(super) fn new(tree: Tree, request: ListRequest) -> Self {
+        Self { walk: Some(Walk { tree, request, levels: Vec::new(), started: false, doubted: None }) }
     }
 }
 
@@ -41,29 +38,31 @@ impl Lister for Walker {
     async fn next_page(&mut self, _trace: &Trace) -> Result<Option<ListPage>> {
         let Some(mut walk) = self.walk.take() else { return Ok(None) };
         let (walk, page) = blocking(move || {
-            let page = walk.page()?;
+            let page = walk.page();
             Ok((walk, page))
         })
         .await?;
-        if page.is_empty() {
-            return Ok(None);
-        }
+        // Also after an error: what comes after it is not known to be nothing.
         self.walk = Some(walk);
-        Ok(Some(page))
+        let page = page?;
+        Ok((!page.is_empty()).then_some(page))
     }
 }
 
 struct Walk {
-    root: PathBuf,
+    tree: Tree,
     request: ListRequest,
-    /// Symbolic links are followed, wherever they lead.
-    follow: bool,
     /// The folders on the way down.
-    folders: Vec<Folder>,
+    levels: Vec<Level>,
     started: bool,
+    /// Since when files may have lost their contents.
+    doubted: Option<i128>,
 }
 
-struct Folder {
+struct Level {
+    /// Key of the folder, without a `/` at its end; empty for the root.
+    key: String,
+    folder: Arc<Folder>,
     /// Entries still to come, last first.
     entries: Vec<Entry>,
     /// Device and inode, where links are followed: a folder that is on the way down already leads round.
@@ -71,123 +70,143 @@ struct Folder {
 }
 
 struct Entry {
-    /// Key from the root; a folder's ends in `/`.
-    key: String,
-    path: PathBuf,
-    folder: bool,
+    /// Name; a folder's ends in `/`.
+    name: String,
+}
+
+impl Entry {
+    /// The name of a folder, without its `/`.
+    fn folder(&self) -> Option<&str> {
+        self.name.strip_suffix('/')
+    }
 }
 
 impl Walk {
     fn page(&mut self) -> Result<ListPage> {
         let mut page = ListPage::default();
-        if !std::mem::replace(&mut self.started, true) {
-            let folder = self.read_folder(&self.root.clone(), "", &mut page.problems)?;
-            self.folders.push(folder);
+        if !self.started {
+            let level = self.read_level(String::new(), &mut page.problems)?;
+            self.doubted = doubted_since(&level.folder);
+            self.levels.push(level);
+            self.started = true;
         }
         while page.objects.len() + page.prefixes.len() + page.problems.len() < PAGE {
-            let Some(folder) = self.folders.last_mut() else { break };
-            match folder.entries.pop() {
-                None => drop(self.folders.pop()),
-                Some(entry) => self.visit(entry, &mut page),
+            let Some(level) = self.levels.last_mut() else { break };
+            match level.entries.pop() {
+                None => drop(self.levels.pop()),
+                Some(entry) => self.visit(&entry, &mut page),
             }
         }
         Ok(page)
     }
 
-    fn read_folder(&self, path: &Path, key: &str, problems: &mut Vec<Error>) -> Result<Folder> {
-        let identity = if self.follow { Some(self.identify(path)?) } else { None };
-        let mut entries = read_folder(path, key, self.follow, problems)?;
+    fn read_level(&self, key: String, problems: &mut Vec<Error>) -> Result<Level> {
+        let folder = self.tree.folder(&key, false)?;
+        let identity = if self.tree.follows_all() { Some(self.identify(&folder)?) } else { None };
+        let mut entries = self.entries(&folder, problems)?;
         let leftovers = self.request.leftovers;
-        entries.retain(|entry| entry.folder || is_leftover(&entry.path) == leftovers);
+        entries.retain(|entry| match leftovers {
+            _ if entry.folder().is_some() => true,
+            true => may_be_cleaned(&entry.name),
+            false => !is_leftover(&entry.name),
+        });
         if leftovers {
             // A list of ranges is counted with its partial file.
-            let partial: HashSet<PathBuf> = entries.iter().map(|entry| entry.path.clone()).collect();
-            entries.retain(|entry| !partial_of(&entry.path).is_some_and(|of| partial.contains(&of)));
+            let names: HashSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+            entries.retain(|entry| {
+                !is_list(&entry.name)
+                    || partial_of(&entry.name).is_none_or(|partial| !names.contains(&partial))
+            });
         }
-        Ok(Folder { entries, identity })
+        Ok(Level { key, folder, entries, identity })
+    }
+
+    /// The entries of a folder, last first.
+    fn entries(&self, folder: &Folder, problems: &mut Vec<Error>) -> Result<Vec<Entry>> {
+        let path = folder.path().to_path_buf();
+        let mut entries = Vec::new();
+        for entry in folder.entries().map_err(|e| file::io("list", &path, os(e)))? {
+            let Some(name) = entry.name else {
+                problems.push(not_utf8(&entry.path));
+                continue;
+            };
+            let followed = || self.tree.follows_all().then(|| folder.stat_followed(&name).ok()).flatten();
+            let is_folder = match entry.kind {
+                FileType::Directory => true,
+                FileType::Symlink => followed().is_some_and(|found| is_directory(&found)),
+                _ => false,
+            };
+            entries.push(Entry { name: if is_folder { name + "/" } else { name } });
+        }
+        entries.sort_unstable_by(|a, b| b.name.cmp(&a.name));
+        Ok(entries)
     }
 
     /// Which folder this is; an error where it is one of those it lies in.
-    fn identify(&self, path: &Path) -> Result<(u64, u64)> {
-        let found = std::fs::metadata(shown(path)).map_err(|e| file::io("list", path, e))?;
-        let identity = (found.dev(), found.ino());
-        if self.folders.iter().any(|folder| folder.identity == Some(identity)) {
-            return Err(not_followed(path, "the link leads round, to a folder that it lies in"));
+    fn identify(&self, folder: &Folder) -> Result<(u64, u64)> {
+        let path = folder.path().to_path_buf();
+        let found = rustix::fs::fstat(folder.fd()).map_err(|e| file::io("list", &path, os(e)))?;
+        let identity = (found.st_dev, found.st_ino);
+        if self.levels.iter().any(|level| level.identity == Some(identity)) {
+            return Err(not_followed(&path, "symlink loop: the link leads to a folder that it lies in"));
         }
         Ok(identity)
     }
 
-    fn visit(&mut self, entry: Entry, page: &mut ListPage) {
+    fn visit(&mut self, entry: &Entry, page: &mut ListPage) {
+        let Some(level) = self.levels.last() else { return };
+        let slash = if level.key.is_empty() { "" } else { "/" };
+        let key = format!("{}{slash}{}", level.key, entry.name);
         let prefix = &self.request.prefix;
-        let below = entry.key.starts_with(prefix.as_str());
-        let leads_there = entry.folder && prefix.starts_with(&entry.key);
-        if !below && !leads_there {
-            return;
-        }
-        if !entry.folder {
-            // A file that was removed since its folder was read was not there.
-            let found = match self.follow {
-                true => std::fs::metadata(&entry.path),
-                false => std::fs::symlink_metadata(&entry.path),
-            };
-            match found {
-                Ok(found) if found.is_file() => page.objects.push(file::meta(entry.key, &found)),
-                Ok(found) if found.is_symlink() => {
-                    page.problems.push(not_followed(&entry.path, "symbolic links are not followed"));
+        let below = key.starts_with(prefix.as_str());
+        match entry.folder() {
+            None if below => visit_file(&self.tree, &level.folder, key, &entry.name, self.doubted, page),
+            Some(_) if self.request.hierarchical && below && key != *prefix => page.prefixes.push(key),
+            Some(_) if below || prefix.starts_with(&key) => {
+                let key = key.trim_end_matches('/').to_owned();
+                match self.read_level(key, &mut page.problems) {
+                    Ok(level) => self.levels.push(level),
+                    Err(error) => page.problems.push(error),
                 }
-                Ok(_) => page.problems.push(not_followed(&entry.path, "not a regular file")),
-                Err(_) if std::fs::symlink_metadata(&entry.path).is_ok_and(|found| found.is_symlink()) => {
-                    page.problems.push(not_followed(&entry.path, "the link leads nowhere"));
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => page.problems.push(file::io("list", &entry.path, error)),
             }
-        } else if self.request.hierarchical && below && entry.key != *prefix {
-            page.prefixes.push(entry.key);
-        } else {
-            match self.read_folder(&entry.path, &entry.key, &mut page.problems) {
-                Ok(folder) => self.folders.push(folder),
-                Err(error) => page.problems.push(error),
-            }
+            _ => {}
         }
     }
 }
 
-/// The entries of a folder, last first.
-fn read_folder(path: &Path, key: &str, follow: bool, problems: &mut Vec<Error>) -> Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for entry in std::fs::read_dir(shown(path)).map_err(|e| file::io("list", path, e))? {
-        let entry = entry.map_err(|e| file::io("list", path, e))?;
-        let entry_path = path.join(entry.file_name());
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else {
-            problems.push(not_utf8(&entry_path));
-            continue;
-        };
-        let kind = entry.file_type().map_err(|e| file::io("list", &entry_path, e))?;
-        let leads_to_folder = || std::fs::metadata(&entry_path).is_ok_and(|found| found.is_dir());
-        let folder = kind.is_dir() || (follow && kind.is_symlink() && leads_to_folder());
-        let slash = if folder { "/" } else { "" };
-        entries.push(Entry { key: format!("{key}{name}{slash}"), path: entry_path, folder });
+fn visit_file(
+    tree: &Tree,
+    folder: &Folder,
+    key: String,
+    name: &str,
+    doubted: Option<i128>,
+    page: &mut ListPage,
+) {
+    let path = || folder.path_of(name);
+    let follows = tree.follows_all();
+    match if follows { folder.stat_followed(name) } else { folder.stat(name) } {
+        Ok(found) if file::is_regular(&found) => {
+            page.objects.push(file::trusted(file::meta(key, &found), &found, doubted));
+        }
+        Ok(found) if is_link(&found) => {
+            page.problems.push(not_followed(&path(), "symbolic links are not followed"));
+        }
+        Ok(_) => page.problems.push(not_followed(&path(), "not a regular file")),
+        Err(_) if follows && folder.stat(name).is_ok_and(|found| is_link(&found)) => {
+            page.problems.push(not_followed(&path(), "the link leads nowhere"));
+        }
+        // A file that was removed since its folder was read was not there.
+        Err(Errno::NOENT) => {}
+        Err(error) => page.problems.push(file::io("list", &path(), os(error))),
     }
-    entries.sort_unstable_by(|a, b| b.key.cmp(&a.key));
-    Ok(entries)
 }
 
-/// Whether a file is what an interrupted write has left.
-pub(super) fn is_leftover(path: &Path) -> bool {
-    let name = path.file_name().map(std::ffi::OsStr::as_encoded_bytes).unwrap_or_default();
-    name.starts_with(PARTIAL_PREFIX.as_bytes()) && name.ends_with(PARTIAL_SUFFIX.as_bytes())
+fn is_directory(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode) == FileType::Directory
 }
 
-/// The partial file that a list of ranges is of; `None` for any other file.
-pub(super) fn partial_of(path: &Path) -> Option<PathBuf> {
-    let stem = path.file_name()?.to_str()?.strip_suffix(LIST_SUFFIX)?;
-    Some(path.with_file_name(format!("{stem}{PARTIAL_SUFFIX}")))
-}
-
-fn shown(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+fn is_link(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode) == FileType::Symlink
 }
 
 /// Links may lead out of the tree, or round in it, so that they are followed only when asked.
@@ -199,9 +218,10 @@ fn not_followed(path: &Path, cause: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::local::tree::Follow;
 
     async fn keys(root: &Path, request: ListRequest) -> (Vec<String>, Vec<String>, usize) {
-        walk(Walker::new(root.to_path_buf(), request, false)).await
+        walk(Walker::new(Tree::new(root, Follow::Nothing), request)).await
     }
 
     async fn walk(mut walker: Walker) -> (Vec<String>, Vec<String>, usize) {
@@ -224,7 +244,7 @@ mod tests {
             std::fs::write(path, name).unwrap();
         }
         std::fs::create_dir(dir.path().join("no-files")).unwrap();
-        std::fs::write(dir.path().join(".haul-1.partial"), "left over").unwrap();
+        std::fs::write(dir.path().join(".haul-0000000000000001.partial"), "left over").unwrap();
         std::os::unix::fs::symlink("b", dir.path().join("link")).unwrap();
 
         let (all, _, problems) = keys(dir.path(), ListRequest::default()).await;
@@ -252,15 +272,18 @@ mod tests {
         symlink("nowhere", dir.path().join("a/broken")).unwrap();
         symlink("file", dir.path().join("a/same")).unwrap();
         symlink(elsewhere.path(), dir.path().join("away")).unwrap();
-        let walker = Walker::new(dir.path().to_path_buf(), ListRequest::default(), true);
+        let walker = Walker::new(Tree::new(dir.path(), Follow::All), ListRequest::default());
         let (found, _, problems) = walk(walker).await;
         assert_eq!((found, problems), (vec!["a/file".into(), "a/same".into(), "away/far".into()], 2));
     }
 
     #[tokio::test]
     async fn a_missing_folder_is_named() {
-        let mut walker = Walker::new("/no/such/folder".into(), ListRequest::default(), false);
-        let error = walker.next_page(&Trace::detached()).await.unwrap_err();
-        assert_eq!((error.kind(), error.object_name()), (ErrorKind::NotFound, "/no/such/folder"));
+        let mut walker =
+            Walker::new(Tree::new(Path::new("/no/such/folder"), Follow::Nothing), ListRequest::default());
+        for _ in 0..2 {
+            let error = walker.next_page(&Trace::detached()).await.unwrap_err();
+            assert_eq!((error.kind(), error.object_name()), (ErrorKind::NotFound, "/no/such/folder"));
+        }
     }
 }

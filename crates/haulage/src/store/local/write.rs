@@ -1,6 +1,5 @@
 //! Writing files: to a temporary name in the destination folder, renamed when verified.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,16 +8,17 @@ use bytes::Bytes;
 use super::blocking;
 use super::partial::PartialFile;
 use super::pen::Pen;
+use super::tree::Place;
 use crate::checksum::Crc64;
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{
     Attributes, BlockId, BlockRange, BlockWriter, Kept, Payload, Phase, Precondition, PutOptions, PutResult,
-    Trace, join,
+    Stored, Trace, join,
 };
 
 /// A small object in one visit to the blocking pool.
-pub(super) fn put_at_once(path: &Path, bytes: &Bytes, options: &PutOptions) -> Result<PutResult> {
-    let part = PartialFile::create(path, Some(bytes.len() as u64))?;
+pub(super) fn put_at_once(place: Place, bytes: &Bytes, options: &PutOptions) -> Result<PutResult> {
+    let part = PartialFile::create(place, Some(bytes.len() as u64))?;
     part.write_at(0, std::slice::from_ref(bytes))?;
     part.publish(Crc64::of(bytes), &options.attributes, &options.precondition)
 }
@@ -39,10 +39,10 @@ impl LocalWriter {
 
 #[async_trait]
 impl BlockWriter for LocalWriter {
-    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<BlockId> {
+    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored> {
         let crc64 = self.pen.write(range.offset, payload).await?;
         trace.mark(Phase::Committed);
-        Ok(BlockId { range, crc64 })
+        Ok(Stored { id: BlockId { range, crc64 }, confirmed: false })
     }
 
     async fn staged(&self, _trace: &Trace) -> Result<Vec<BlockId>> {
@@ -96,6 +96,7 @@ mod tests {
     use super::*;
     use crate::store::local::LocalStore;
     use crate::store::local::partial::folder_in_memory;
+    use crate::store::local::tree::{Follow, Tree};
     use crate::store::{GetOptions, Store as _};
 
     /// A folder in memory; `None` on systems without `/dev/shm`.
@@ -111,7 +112,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_in_memory_is_written_by_whoever_receives() {
         let Some(folder) = folder_in_shm() else { return };
-        let store = LocalStore::new(folder.path().join("new"), crate::buffer::BufferPool::default());
+        let store = LocalStore::new(&folder.path().join("new"), crate::buffer::BufferPool::default());
         let trace = Trace::detached();
         let content: Vec<u8> = (0..3_u32 << 20).map(|at| (at % 251) as u8).collect();
         let content = Bytes::from(content);
@@ -125,7 +126,7 @@ mod tests {
             writer.put_block(block(0, half), content.slice(..half as usize).into(), &trace),
             writer.put_block(block(half, half), content.slice(half as usize..).into(), &trace),
         );
-        let blocks = [first.unwrap(), second.unwrap()];
+        let blocks = [first.unwrap().id, second.unwrap().id];
         assert!(!folder.path().join("new/a/b").exists(), "no final name before the end");
         let put = writer.commit(&blocks, &Attributes::default(), &trace).await.unwrap();
         assert_eq!(put.crc64, Some(Crc64::of(&content)));
@@ -136,13 +137,15 @@ mod tests {
     #[tokio::test]
     async fn a_short_block_and_a_full_memory_are_errors_with_a_name() {
         let Some(folder) = folder_in_shm() else { return };
-        let part = PartialFile::create(&folder.path().join("file"), Some(1 << 20)).unwrap();
+        let tree = Tree::new(folder.path(), Follow::Nothing);
+        let place = |name| tree.place(name, false).unwrap();
+        let part = PartialFile::create(place("file"), Some(1 << 20)).unwrap();
         assert!(part.is_in_memory());
         let part = Arc::new(part);
         let piece = futures_util::stream::iter([Ok(Bytes::from_static(b"short"))]);
         let error = Pen::new(&part).write(0, Payload::stream(10, piece)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Integrity);
-        let full = PartialFile::create(&folder.path().join("huge"), Some(1 << 60));
+        let full = PartialFile::create(place("huge"), Some(1 << 60));
         assert_eq!(full.err().map(|error| error.kind()), Some(ErrorKind::NoSpace));
         // Beyond what a file may hold: the kernel's refusal arrives as an error too.
         assert!(part.write_at(i64::MAX as u64 - 2, &[Bytes::from_static(b"12345")]).is_err());
@@ -153,14 +156,14 @@ mod tests {
         folder: &std::path::Path,
         etag: &str,
     ) -> (LocalStore, Arc<dyn BlockWriter>, Vec<u8>) {
-        let store = LocalStore::new(folder.to_path_buf(), crate::buffer::BufferPool::default());
+        let store = LocalStore::new(folder, crate::buffer::BufferPool::default());
         let options = PutOptions { source_etag: Some("one".into()), ..PutOptions::default() };
         let content: Vec<u8> = (0..10_u32 << 16).map(|at| (at % 251) as u8).collect();
         let writer = store.begin("file", Some(content.len() as u64), &options).await.unwrap();
         for number in [0, 3, 4] {
             let range = block(number << 16, 1 << 16);
             let bytes = Bytes::copy_from_slice(&content[range.offset as usize..range.end() as usize]);
-            let id = writer.put_block(range, bytes.into(), &Trace::detached()).await.unwrap();
+            let id = writer.put_block(range, bytes.into(), &Trace::detached()).await.unwrap().id;
             writer.keep(Kept { id, vouched: number == 3 }).await;
         }
         drop(writer);
@@ -189,11 +192,11 @@ mod tests {
     #[tokio::test]
     async fn a_file_of_a_few_small_ranges_is_gone_on_with_too() {
         let dir = tempfile::tempdir().unwrap();
-        let store = LocalStore::new(dir.path().to_path_buf(), crate::buffer::BufferPool::default());
+        let store = LocalStore::new(dir.path(), crate::buffer::BufferPool::default());
         let options = PutOptions { source_etag: Some("one".into()), ..PutOptions::default() };
         let writer = store.begin("file", Some(300), &options).await.unwrap();
         let bytes = Bytes::from_static(&[7; 200]);
-        let id = writer.put_block(block(0, 200), bytes.into(), &Trace::detached()).await.unwrap();
+        let id = writer.put_block(block(0, 200), bytes.into(), &Trace::detached()).await.unwrap().id;
         writer.keep(Kept { id, vouched: true }).await;
         drop(writer);
         let writer = store.begin("file", Some(300), &options).await.unwrap();
@@ -218,8 +221,9 @@ mod tests {
         let second = store.begin("file", Some(size), &options).await.unwrap();
         let trace = Trace::detached();
         assert!(second.staged(&trace).await.unwrap().is_empty());
-        let id = second.put_block(block(0, size), Bytes::from(content.clone()).into(), &trace).await.unwrap();
-        second.commit(&[id], &Attributes::default(), &trace).await.unwrap();
+        let put =
+            second.put_block(block(0, size), Bytes::from(content.clone()).into(), &trace).await.unwrap();
+        second.commit(&[put.id], &Attributes::default(), &trace).await.unwrap();
         drop(second);
         assert_eq!(first.staged(&trace).await.unwrap().len(), 3);
         assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), content);

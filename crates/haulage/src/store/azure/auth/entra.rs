@@ -19,6 +19,7 @@ use reqsign_core::{Context, OsEnv, ProvideCredentialDyn};
 use super::surroundings::{Commands, Files, Requests};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
+use crate::secret;
 
 /// A token this close to its end is replaced; the old one serves until the new one is there.
 const REFRESH_BEFORE: Duration = Duration::from_secs(300);
@@ -113,6 +114,7 @@ impl Entra {
                         || SystemTime::now() + UNKNOWN_LIFE,
                         |s| UNIX_EPOCH + Duration::from_secs(s),
                     );
+                    secret::remember(&token);
                     if let Ok(mut header) = HeaderValue::from_str(&format!("Bearer {token}")) {
                         header.set_sensitive(true);
                         return Ok(Token { header, ends });

@@ -8,6 +8,8 @@ use percent_encoding::percent_decode_str;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::secret;
+
 /// A SAS and the parts of it that may be told.
 #[derive(Clone)]
 pub(crate) struct Sas {
@@ -28,6 +30,9 @@ impl Sas {
             found.map(|(_, value)| percent_decode_str(value).decode_utf8_lossy()).map(Cow::into_owned)
         };
         let (expires, permissions) = (part("se"), part("sp"));
+        if let Some(signature) = part("sig") {
+            secret::remember(&signature);
+        }
         Self { query, expires, permissions }
     }
 

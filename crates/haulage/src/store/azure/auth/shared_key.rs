@@ -12,6 +12,7 @@ use http::header::{self, HeaderMap, HeaderName};
 use sha2::Sha256;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::secret;
 
 /// Whose values stand in the string to sign, in this order. Content-Length is special: nothing for zero.
 const SIGNED: [HeaderName; 11] = [
@@ -44,6 +45,7 @@ impl SharedKey {
             Error::new(ErrorKind::Permission, "sign", account, "the account key is not Base64")
                 .hint("check AZURE_STORAGE_KEY: copy it again from the portal, Storage account, Access keys")
         };
+        secret::remember(key);
         let key = BASE64_STANDARD.decode(key.trim()).map_err(|_| wrong())?;
         let mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| wrong())?;
         Ok(Self { account: account.to_owned(), mac })
@@ -65,7 +67,9 @@ impl SharedKey {
     pub(crate) fn sign(&self, text: &[u8]) -> String {
         let mut mac = self.mac.clone();
         mac.update(text);
-        BASE64_STANDARD.encode(mac.finalize().into_bytes())
+        let signature: [u8; 32] = mac.finalize().into_bytes().into();
+        secret::remember_mac(signature);
+        BASE64_STANDARD.encode(signature)
     }
 
     /// `path` as it stands in the request, escaped and with the account where the endpoint wants it;

@@ -1,0 +1,126 @@
+//! Removes what interrupted writes have left.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::remove::{BATCH, RemoveOptions, whole_account};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Failure;
+use crate::secret::redacted;
+use crate::spool::Spool;
+use crate::stage::list::Filter;
+use crate::stage::transfer::with_retries;
+use crate::store::{Address, ListRequest, Location, Store, StoreOpener, StoreOptions};
+
+/// What a cleaning found.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct CleanReport {
+    /// Names of leftovers that were removed, or would be: at most [`CleanReport::NAMES_KEPT`] of them.
+    pub names: Vec<String>,
+    /// Leftovers removed, or that would be.
+    pub leftovers: u64,
+    /// Bytes in them; what a service holds in blocks it does not say.
+    pub bytes: u64,
+    /// Leftovers that somebody is still writing, or that have become objects.
+    pub in_use: u64,
+    /// Leftovers that could not be removed.
+    pub failures: Vec<Failure>,
+}
+
+impl CleanReport {
+    /// Names kept at most.
+    pub const NAMES_KEPT: usize = 10_000;
+}
+
+/// Leftovers at one path or URL.
+struct Found {
+    url: String,
+    store: Arc<dyn Store>,
+    names: Spool,
+    /// Folders that cannot be read hold leftovers that stay.
+    failures: Vec<Failure>,
+}
+
+/// Leftovers to be removed, found and counted.
+///
+/// A service cannot tell whether somebody is still sending the blocks of an upload; so it must not run beside one. Files
+/// that a mover on this machine is writing are left alone.
+pub struct Cleaning {
+    found: VecDeque<Found>,
+    dry_run: bool,
+}
+
+impl Cleaning {
+    /// Finds what interrupted writes have left at and below paths or URLs; `what.recursive` has no meaning here.
+    ///
+    /// # Errors
+    /// `Usage` for an account, and for more leftovers than `max_delete` at all URLs together; `NotFound` for a folder that
+    /// is not there. Any error of a list.
+    pub async fn find(urls: &[String], what: &RemoveOptions, options: &StoreOptions) -> Result<Self> {
+        let filter = Filter::new(&what.include, &what.exclude)?;
+        let mut found = VecDeque::with_capacity(urls.len());
+        for url in urls {
+            found.push_back(leftovers(url, &filter, options).await?);
+        }
+        what.allow("clean", urls, found.iter().map(|found| found.names.count).sum())?;
+        Ok(Self { found, dry_run: what.dry_run })
+    }
+
+    /// Removes what was found at the next URL, in the order in which they were named; `None` after the last.
+    ///
+    /// # Errors
+    /// None for a single leftover: that is in the report.
+    pub async fn next(&mut self) -> Result<Option<(String, CleanReport)>> {
+        let Some(Found { url, store, names, failures }) = self.found.pop_front() else { return Ok(None) };
+        let mut report = CleanReport { failures, ..CleanReport::default() };
+        let mut names = names.read()?;
+        loop {
+            let batch = names.next(BATCH)?;
+            if batch.is_empty() {
+                return Ok(Some((url, report)));
+            }
+            for (key, size) in batch {
+                let removed = match self.dry_run {
+                    true => Ok(true),
+                    false => with_retries!(trace => store.remove_leftover(&key, trace).await),
+                };
+                match removed {
+                    Ok(true) => {
+                        report.leftovers += 1;
+                        report.bytes = report.bytes.saturating_add(size);
+                        if report.names.len() < CleanReport::NAMES_KEPT {
+                            report.names.push(redacted(store.name(&key)));
+                        }
+                    }
+                    Ok(false) => report.in_use += 1,
+                    Err(error) => report.failures.push(Failure::from(&error)),
+                }
+            }
+        }
+    }
+}
+
+async fn leftovers(url: &str, filter: &Filter, options: &StoreOptions) -> Result<Found> {
+    match Address::parse(url, options)? {
+        Address::Local(path) if !path.is_dir() => {
+            return Err(Error::new(ErrorKind::NotFound, "clean", url, "no such folder"));
+        }
+        Address::Azure(address) if address.container.is_empty() => return Err(whole_account("clean", url)),
+        _ => {}
+    }
+    let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
+    let mut lister =
+        store.list(ListRequest { prefix: key.clone(), leftovers: true, ..ListRequest::default() });
+    let mut found = Found { url: url.to_owned(), store, names: Spool::default(), failures: Vec::new() };
+    while let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
+        // Links and devices are no leftovers.
+        let unread = page.problems.iter().filter(|problem| problem.kind() != ErrorKind::Unsupported);
+        found.failures.extend(unread.map(Failure::from));
+        for leftover in page.objects {
+            if filter.wants(leftover.key.strip_prefix(&key).unwrap_or(&leftover.key)) {
+                found.names.push(&leftover.key, leftover.size)?;
+            }
+        }
+    }
+    Ok(found)
+}

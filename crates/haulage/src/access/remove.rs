@@ -1,0 +1,276 @@
+//! What removes objects and containers, and what makes containers.
+//!
+//! All of it acts on object stores; a local path is refused. Nothing is removed before the list of what would be is whole,
+//! and nothing if that is more than was allowed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+
+use super::list;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Failure;
+use crate::secret::redacted;
+use crate::spool::Spool;
+use crate::stage::list::Filter;
+use crate::stage::transfer::with_retries;
+use crate::store::{Address, ListRequest, Location, Store, StoreOpener, StoreOptions};
+
+/// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
+const DELETES: usize = 64;
+
+/// Names taken from the list at once.
+pub(super) const BATCH: u64 = 1000;
+
+/// What to remove of what a URL names.
+#[derive(Clone, Debug, Default)]
+pub struct RemoveOptions {
+    /// Everything below a prefix or in a container, rather than one object.
+    pub recursive: bool,
+    /// Only tell what would be removed.
+    pub dry_run: bool,
+    /// Only names (below what the URL names) that match one of these globs; all where empty.
+    pub include: Vec<String>,
+    /// No names that match one of these globs.
+    pub exclude: Vec<String>,
+    /// Remove nothing at all where it would be more objects than this.
+    pub max_delete: Option<u64>,
+}
+
+impl RemoveOptions {
+    /// Refuses more than is allowed, at all URLs together.
+    pub(super) fn allow(&self, operation: &'static str, urls: &[String], count: u64) -> Result<()> {
+        match self.max_delete {
+            Some(most) if count > most && !self.dry_run => {
+                let cause = format!(
+                    "{count} objects would be removed, where at most {most} may be; nothing was removed"
+                );
+                let name = match urls {
+                    [url] => without_query(url).to_owned(),
+                    urls => format!("{} URLs", urls.len()),
+                };
+                Err(Error::new(ErrorKind::Usage, operation, name, cause)
+                    .hint("look at them with --dry-run, then allow more with --max-delete"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a removal did, or would do.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct RemoveReport {
+    /// Objects removed.
+    pub objects: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// Objects that could not be removed.
+    pub failures: Vec<Failure>,
+}
+
+/// What is to be removed at one URL.
+struct Found {
+    url: String,
+    store: Arc<dyn Store>,
+    names: Spool,
+}
+
+/// Objects to be removed, found and counted: nothing is removed before all that was named has been looked at.
+pub struct Removal {
+    found: VecDeque<Found>,
+    dry_run: bool,
+}
+
+impl Removal {
+    /// Finds the objects that URLs name; with `recursive` everything below them.
+    ///
+    /// # Errors
+    /// `Usage` for a local path, an account, a container or prefix without `recursive`, and for more objects than
+    /// `max_delete` at all URLs together; `NotFound` where nothing is there. Any error of a list.
+    pub async fn find(urls: &[String], what: &RemoveOptions, options: &StoreOptions) -> Result<Self> {
+        let filter = Filter::new(&what.include, &what.exclude)?;
+        let located: Vec<Location> =
+            urls.iter().map(|url| remote("rm", url, options)).collect::<Result<_>>()?;
+        let many = |at: &&Location| !what.recursive && (at.key.is_empty() || at.key.ends_with('/'));
+        if let Some(Location { store, key }) = located.iter().find(many) {
+            return Err(Error::new(ErrorKind::Usage, "rm", store.name(key), "this is not one object")
+                .hint("add --recursive to remove everything below it"));
+        }
+        let mut found = VecDeque::with_capacity(urls.len());
+        for (url, Location { store, key }) in urls.iter().zip(located) {
+            let names = if what.recursive {
+                whole_list(url, &key, &filter, options).await?
+            } else {
+                let meta = with_retries!(trace => store.head(&key, trace).await)?;
+                let mut one = Spool::default();
+                one.push(&key, meta.size)?;
+                one
+            };
+            found.push_back(Found { url: url.clone(), store, names });
+        }
+        what.allow("rm", urls, found.iter().map(|found| found.names.count).sum())?;
+        Ok(Self { found, dry_run: what.dry_run })
+    }
+
+    /// Removes what was found at the next URL, in the order in which they were named; `None` after the last. `tell` gets the
+    /// name of each object that a dry run finds.
+    ///
+    /// # Errors
+    /// None for a single object: that is in the report.
+    pub async fn next(
+        &mut self,
+        mut tell: impl FnMut(&str) + Send,
+    ) -> Result<Option<(String, RemoveReport)>> {
+        let Some(Found { url, store, names }) = self.found.pop_front() else { return Ok(None) };
+        let mut report = RemoveReport::default();
+        let mut names = names.read()?;
+        loop {
+            let batch = names.next(BATCH)?;
+            if batch.is_empty() {
+                return Ok(Some((url, report)));
+            }
+            if self.dry_run {
+                batch.iter().for_each(|(key, _)| tell(&redacted(store.name(key))));
+                report.objects += batch.len() as u64;
+                report.bytes = batch.iter().fold(report.bytes, |sum, (_, size)| sum.saturating_add(*size));
+                continue;
+            }
+            let store = &store;
+            let mut deletes = futures_util::stream::iter(batch)
+                .map(|(key, size)| async move { delete(&**store, &key).await.map(|()| size) })
+                .buffer_unordered(DELETES);
+            while let Some(deleted) = deletes.next().await {
+                match deleted {
+                    Ok(bytes) => {
+                        report.objects += 1;
+                        report.bytes = report.bytes.saturating_add(bytes);
+                    }
+                    Err(error) => report.failures.push(Failure::from(&error)),
+                }
+            }
+        }
+    }
+}
+
+/// Everything at and below a URL that the filter wants, when the list has come to its end.
+async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOptions) -> Result<Spool> {
+    let mut listing = list(url, true, options).await?;
+    let below = if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") };
+    let mut found = Spool::default();
+    while let Some(page) = listing.next().await? {
+        if let Some(problem) = page.problems.into_iter().next() {
+            return Err(problem);
+        }
+        for object in page.objects {
+            // The object itself, where the URL names one, is wanted whatever it is called.
+            if object.key.strip_prefix(&below).is_none_or(|name| filter.wants(name)) {
+                found.push(&object.key, object.size)?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Deletes an object. One that is gone was deleted by somebody, or by an attempt whose answer was lost.
+async fn delete(store: &dyn Store, key: &str) -> Result<()> {
+    let deleted = with_retries!(trace => store.delete(key, trace).await);
+    match deleted {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Creates the container of a URL.
+///
+/// # Errors
+/// `Usage` for a local path, and for what names no container; `Exists` where it is there.
+pub async fn make_container(url: &str, options: &StoreOptions) -> Result<()> {
+    let store = container("mb", url, options)?.store;
+    let mut tries = 0;
+    let made = with_retries!(trace => {
+        tries += 1;
+        store.create_container(trace).await
+    });
+    match made {
+        // Made by an attempt whose answer was lost.
+        Err(error) if error.kind() == ErrorKind::Exists && tries > 1 => Ok(()),
+        other => other,
+    }
+}
+
+/// Deletes the container of a URL; one that holds objects only by `force`, and then with them. Of `what` only `dry_run` and
+/// `max_delete` have a meaning.
+///
+/// # Errors
+/// `Usage` where it holds objects and `force` is not given: the service itself would not ask. Else as for [`Removal::find`].
+pub async fn remove_container(
+    url: &str,
+    force: bool,
+    what: &RemoveOptions,
+    options: &StoreOptions,
+) -> Result<RemoveReport> {
+    let Location { store, .. } = container("rb", url, options)?;
+    let mut lister = store.list(ListRequest::default());
+    let mut report = RemoveReport::default();
+    while let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
+        if !force && !page.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "rb", store.name(""), "it holds objects")
+                .hint("add --force to remove them as well; haul du counts them"));
+        }
+        report.objects += page.objects.len() as u64;
+        report.bytes = page.objects.iter().fold(report.bytes, |sum, object| sum.saturating_add(object.size));
+    }
+    what.allow("rb", &[url.to_owned()], report.objects)?;
+    if !what.dry_run {
+        with_retries!(trace => store.delete_container(trace).await)?;
+    }
+    Ok(report)
+}
+
+/// A location in an object store, and in a container of it.
+fn remote(operation: &'static str, url: &str, options: &StoreOptions) -> Result<Location> {
+    check_remote(operation, url, options)?;
+    StoreOpener::new(options.clone())?.open(url)
+}
+
+/// Refuses what is not in a container of an object store.
+///
+/// # Errors
+/// `Usage` for a local path, a stream and a whole account.
+pub fn check_remote(operation: &'static str, url: &str, options: &StoreOptions) -> Result<()> {
+    match Address::parse(url, options)? {
+        Address::Local(_) => Err(Error::new(
+            ErrorKind::Usage,
+            operation,
+            url,
+            "this is a local path; only object stores are changed so",
+        )
+        .hint("for local files use rm, mkdir and rmdir; for an object write az://container/path")),
+        Address::Stdio => {
+            Err(Error::new(ErrorKind::Usage, operation, url, "this is a stream, not an object"))
+        }
+        Address::Azure(address) if address.container.is_empty() => Err(whole_account(operation, url)),
+        Address::Azure(_) | Address::Memory { .. } => Ok(()),
+    }
+}
+
+/// A URL as it may be shown.
+fn without_query(url: &str) -> &str {
+    url.split('?').next().unwrap_or_default()
+}
+
+pub(super) fn whole_account(operation: &'static str, url: &str) -> Error {
+    Error::new(ErrorKind::Usage, operation, without_query(url), "this is a whole account")
+        .hint("name a container: az://container; haul ls az:// lists them")
+}
+
+fn container(operation: &'static str, url: &str, options: &StoreOptions) -> Result<Location> {
+    let location = remote(operation, url, options)?;
+    if location.key.is_empty() {
+        return Ok(location);
+    }
+    let name = location.store.name(&location.key);
+    Err(Error::new(ErrorKind::Usage, operation, name, "this names no container")
+        .hint("write az://container, without a path after it"))
+}

@@ -1,0 +1,79 @@
+//! The names of what an interrupted write leaves beside its destination; none of it is content.
+
+/// Every leftover's name begins so ...
+const PREFIX: &str = ".haul-";
+
+/// ... goes on with as many hexadecimal digits ...
+const DIGITS: usize = 16;
+
+/// ... and ends so: a partial file ...
+const PARTIAL: &str = ".partial";
+
+/// ... or the list of the ranges in it.
+const LIST: &str = ".ranges.partial";
+
+/// The mark of a folder that is being written to; the digits are its initials, four times.
+pub(super) const MARK: &str = ".haul-6d61726b6d61726b.partial";
+
+/// The name of a partial file.
+pub(super) fn partial_name(number: u64) -> String {
+    format!("{PREFIX}{number:016x}{PARTIAL}")
+}
+
+/// The list of ranges that lies beside a partial file.
+pub(super) fn list_of(partial: &str) -> String {
+    partial.strip_suffix(PARTIAL).unwrap_or(partial).to_owned() + LIST
+}
+
+/// The partial file that this is, or that this list is of; `None` for any other name.
+pub(super) fn partial_of(name: &str) -> Option<String> {
+    let (digits, ending) = name.strip_prefix(PREFIX)?.split_at_checked(DIGITS)?;
+    let plain = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    (plain && matches!(ending, PARTIAL | LIST)).then(|| format!("{PREFIX}{digits}{PARTIAL}"))
+}
+
+/// Whether a name is that of a leftover.
+pub(super) fn is_leftover(name: &str) -> bool {
+    partial_of(name).is_some()
+}
+
+/// Whether it is one that a cleaning removes.
+pub(super) fn may_be_cleaned(name: &str) -> bool {
+    is_leftover(name) && name != MARK
+}
+
+/// Whether a leftover is a list of ranges.
+pub(super) fn is_list(name: &str) -> bool {
+    name.ends_with(LIST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_is_no_content_and_stays() {
+        assert!(is_leftover(MARK) && !may_be_cleaned(MARK));
+        assert!(may_be_cleaned(&partial_name(7)));
+    }
+
+    #[test]
+    fn only_names_that_we_give_are_leftovers() {
+        let partial = partial_name(0x1234);
+        assert_eq!(partial, ".haul-0000000000001234.partial");
+        assert_eq!(list_of(&partial), ".haul-0000000000001234.ranges.partial");
+        assert_eq!(partial_of(&partial).as_ref(), Some(&partial));
+        assert_eq!(partial_of(&list_of(&partial)).as_ref(), Some(&partial));
+        for name in [
+            "a",
+            ".haul-abc.partial",
+            ".haul-000000000000123G.partial",
+            ".haul-0000000000001234.partial.nc",
+            "x.haul-0000000000001234.partial",
+            ".haul-0000000000001234",
+            ".haul-ä00000000000123.partial",
+        ] {
+            assert!(!is_leftover(name), "{name}");
+        }
+    }
+}
