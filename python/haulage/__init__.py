@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         IntegrityError as IntegrityError,
         LocalIOError as LocalIOError,
         NotFoundError as NotFoundError,
+        ProtocolError as ProtocolError,
         ServiceError as ServiceError,
         SourceChangedError as SourceChangedError,
         StalledError as StalledError,
@@ -62,7 +63,7 @@ _HOMES = {
     "haulage.emulator": "Emulator",
     "haulage.errors": (
         "BusyError CancelledError ConnectionLostError CredentialError ExistsError HaulageError"
-        " IntegrityError LocalIOError NotFoundError ServiceError SourceChangedError StalledError"
+        " IntegrityError LocalIOError NotFoundError ProtocolError ServiceError SourceChangedError StalledError"
         " StorageFullError TransientError UnsupportedError UsageError"
     ),
 }

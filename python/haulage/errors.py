@@ -130,6 +130,12 @@ class LocalIOError(HaulageError):
     code = "io"
 
 
+class ProtocolError(HaulageError):
+    """The answer is not one that such a service gives, so that nothing in it was believed."""
+
+    code = "protocol"
+
+
 class TransientError(HaulageError):
     """A failure that may pass by itself; all attempts were used up."""
 
@@ -176,6 +182,7 @@ BY_CODE: dict[str, type[HaulageError]] = {
         ConnectionLostError,
         StalledError,
         ServiceError,
+        ProtocolError,
     )
 }
 

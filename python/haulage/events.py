@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
-Outcome: TypeAlias = Literal["copied", "equal", "skipped", "extra", "failed"]
+Outcome: TypeAlias = Literal["copied", "equal", "skipped", "extra", "failed", "differs", "missing"]
 Method: TypeAlias = Literal["whole", "blocks", "none"]
-Proof: TypeAlias = Literal["crc64", "md5", "length", "etag", "none"]
+Proof: TypeAlias = Literal["crc64", "md5", "sent", "length", "stored", "etag", "none"]
 
 
 class _Record:
@@ -156,6 +156,7 @@ class Progress(_Record):
     eta_ns: int | None  #: time left at this rate; ``None`` while unknown
     in_flight: int  #: requests in flight
     retries: int  #: attempts that failed and were sent again
+    flushing: bool  #: all has arrived, and the disk is being waited for
     slowest: tuple[SlowObject, ...]  #: the objects longest in flight, at most three
 
     _nested: ClassVar[Mapping[str, type[_Record]]] = {"slowest": SlowObject}
@@ -170,6 +171,18 @@ class Warned(_Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Proofs(_Record):
+    """How many objects were proven by what."""
+
+    crc64: int  #: every byte compared by CRC64
+    md5: int  #: the same by MD5
+    sent: int  #: sent with a checksum, of which the destination stated none
+    length: int  #: no checksum to compare with
+    stored: int  #: compared with the checksum that is stored with the object
+    etag: int  #: by its ETag still what was written
+
+
+@dataclass(frozen=True, slots=True)
 class Summary(_Record):
     """The end of the job."""
 
@@ -177,9 +190,12 @@ class Summary(_Record):
     objects_total: int  #: objects found
     objects_done: int  #: copied, or compared and equal
     objects_skipped: int  #: already there, or not asked for
-    objects_failed: int  #: not moved, or different
+    objects_failed: int  #: not copied, or not compared because one side could not be read
+    objects_differ: int  #: compared and found different (verify)
+    objects_missing: int  #: only at the source (verify)
     objects_extra: int  #: only at the destination (verify)
-    objects_unproven: int  #: copied, but the source states no checksum to compare with
+    objects_unproven: int  #: copied, but only the length was compared
+    proofs: Proofs  #: how many of the copied or compared objects were proven by what
     bytes_done: int  #: verified payload of the copied or compared objects
     bytes_resumed: int  #: of these, found staged by an interrupted run and not sent again
     bytes_wire: int  #: on the wire, both directions, all attempts and headers counted
@@ -197,7 +213,7 @@ class Summary(_Record):
     warnings: tuple[str, ...]  #: what a person should know that is no failure, at most 100
     exit_code: int  #: of the command; 0 when all is done
 
-    _nested: ClassVar[Mapping[str, type[_Record]]] = {"failures": Failure}
+    _nested: ClassVar[Mapping[str, type[_Record]]] = {"failures": Failure, "proofs": Proofs}
 
 
 @dataclass(frozen=True, slots=True)

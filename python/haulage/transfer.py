@@ -69,6 +69,8 @@ class Options(StoreOptions, total=False):
     include: Copy only names below the source that match one of these globs; default all.
     exclude: Copy no names that match one of these globs; default none.
     record: Write a row for every attempt into this Parquet file; default none.
+    flush: Wait until files that were written are on the disk before saying that they are done. Default
+        ``True``; ``False`` is for scratch, where a power failure may lose them.
     receipt: Write what lies at the destination at the end, with checksums, into this file of JSON lines, for
         :func:`haulage.verify` to check later; default none.
     """
@@ -88,6 +90,7 @@ class Options(StoreOptions, total=False):
     include: Sequence[str] | None
     exclude: Sequence[str] | None
     record: str | PathLike[str] | None
+    flush: bool | None
     receipt: str | PathLike[str] | None
 
 

@@ -125,6 +125,30 @@ pub struct TransferArgs {
     pub profile: Option<String>,
 }
 
+/// What is removed, and what is not.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Removal")]
+pub struct RemoveArgs {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove nothing at all where it would be more objects than this
+    #[arg(long, value_name = "N")]
+    pub max_delete: Option<u64>,
+}
+
+/// Which of the names below are removed.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Selection")]
+pub struct GlobArgs {
+    /// Only names below that match; may be given again
+    #[arg(long, value_name = "GLOB")]
+    pub include: Vec<String>,
+    /// No names that match, even if included; may be given again
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+}
+
 /// Where the raw rows go.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]

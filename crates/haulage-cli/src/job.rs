@@ -3,6 +3,7 @@
 use std::io::Stdout;
 
 use haulage::event::{Event, Summary};
+use haulage::store::{Address, StoreOptions};
 use haulage::units::ByteRate;
 use haulage::{Error, ErrorKind, Job, JobHandle};
 
@@ -65,6 +66,8 @@ async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrup
         return Ok(INTERRUPTED);
     }
     let summary = summary.unwrap_or_default();
+    // What was said as data is part of the work: a full disk behind standard output is a failure.
+    let exit_code = if sink.failed && summary.exit_code == 0 { 1 } else { summary.exit_code };
     if data != Data::Differences {
         report_failures(&summary);
     }
@@ -74,7 +77,7 @@ async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrup
         }
         render::summary_lines(&summary, checksum).iter().for_each(output::say);
     }
-    Ok(summary.exit_code)
+    Ok(exit_code)
 }
 
 /// Passes on what the job says until it has ended; returns whether a signal stopped it.
@@ -137,7 +140,7 @@ fn change_cap(handle: &JobHandle, change: CapChange) -> String {
 }
 
 fn report_failures(summary: &Summary) {
-    render::failure_lines(summary, output::styled_error).iter().for_each(output::say);
+    render::failure_lines(summary, output::styled_error).iter().for_each(output::say_as_it_is);
 }
 
 /// Writes what the job says as data. Where nobody reads any more the job goes on: the copy is the
@@ -146,11 +149,13 @@ struct Sink {
     data: Data,
     lines: Lines<Stdout>,
     pending: bool,
+    /// Something could not be written, though somebody reads.
+    failed: bool,
 }
 
 impl Sink {
     fn new(data: Data) -> Self {
-        Self { data, lines: Lines::stdout(), pending: false }
+        Self { data, lines: Lines::stdout(), pending: false, failed: false }
     }
 
     /// Whether single events matter, or only how it ends.
@@ -189,6 +194,7 @@ impl Sink {
         if let Err(stop) = write(&mut self.lines) {
             self.data = Data::None;
             if let Stop::Error(error) = stop {
+                self.failed = true;
                 output::error(&error);
             }
         }
@@ -196,17 +202,18 @@ impl Sink {
 }
 
 /// Data for the options: `--json` asks for events, except where the work itself fills standard output.
-pub fn data_for(output: OutputArgs, destination: &str) -> Result<Data, Error> {
-    match (output.json, destination) {
-        (true, "-") => Err(Error::new(
+pub fn data_for(output: OutputArgs, destination: &str, options: &StoreOptions) -> Result<Data, Error> {
+    let stdout = Address::parse(destination, options)? == Address::Stdio;
+    match (output.json, stdout) {
+        (true, true) => Err(Error::new(
             ErrorKind::Usage,
             "parse",
             "--json",
             "standard output cannot hold both the object and the events",
         )
         .hint("use --record FILE.parquet, or copy to a file")),
-        (true, _) => Ok(Data::Events),
-        (false, "-") => Ok(Data::Object),
-        (false, _) => Ok(Data::None),
+        (true, false) => Ok(Data::Events),
+        (false, true) => Ok(Data::Object),
+        (false, false) => Ok(Data::None),
     }
 }

@@ -28,9 +28,9 @@ impl<W: Write> Lines<W> {
         Self(BufWriter::with_capacity(64 << 10, writer))
     }
 
-    /// Writes text and an end of line.
+    /// Writes text and an end of line. What a terminal would not show as it stands is escaped.
     pub fn line(&mut self, text: impl Display) -> Result<(), Stop> {
-        writeln!(self.0, "{text}").map_err(Stop::from_write)
+        writeln!(self.0, "{}", printable(&text.to_string())).map_err(Stop::from_write)
     }
 
     /// Writes text as it is.
@@ -50,15 +50,20 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// Says a line to the person at the terminal.
+/// Says a line to the person at the terminal. What a terminal would not show as it stands is escaped.
 pub fn say(line: impl Display) {
-    // Where standard error is closed there is nobody to tell.
-    let _ = writeln!(stderr(), "{line}");
+    say_as_it_is(printable(&line.to_string()));
 }
 
 /// Says what failed, in one line.
 pub fn error(error: &Error) {
-    say(styled_error(error));
+    say_as_it_is(styled_error(error));
+}
+
+/// Says a line that holds colours and nothing else that moves anything.
+pub fn say_as_it_is(line: impl Display) {
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(stderr(), "{line}");
 }
 
 /// The line of [`error`], with colours where they show.

@@ -87,7 +87,7 @@ impl Show {
             Self::Plain { due } if Instant::now() < *due => {}
             Self::Plain { due } => {
                 *due += PLAIN_EVERY;
-                output::say(plain(state()));
+                plain(state()).lines().for_each(output::say);
             }
             Self::Bar { bar, term } => {
                 // The last column stays free: some terminals wrap as soon as it is written.

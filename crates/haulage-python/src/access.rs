@@ -83,10 +83,15 @@ fn meta_json(meta: &ObjectMeta) -> Value {
         "key": meta.key,
         "size_bytes": meta.size,
         "etag": meta.etag,
-        "modified_ns": meta.modified_ns,
-        "source_modified_ns": meta.source_modified_ns,
+        "modified_ns": nanoseconds(meta.modified_ns),
+        "source_modified_ns": meta.source_modified_ns.map(nanoseconds),
         "crc64": meta.crc64,
         "md5": meta.md5,
         "content_type": meta.content_type,
     })
+}
+
+/// As far as JSON's numbers go: the years 1677 to 2554.
+fn nanoseconds(ns: i128) -> Value {
+    i64::try_from(ns).map(Value::from).or_else(|_| u64::try_from(ns).map(Value::from)).unwrap_or(Value::Null)
 }

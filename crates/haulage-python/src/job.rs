@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use haulage::event::{Event, Summary};
 use haulage::job::Work;
+use haulage::units::ByteRate;
 use haulage::{Error, ErrorKind, JobHandle, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -132,7 +133,7 @@ impl Job {
     /// Bounds the rate on the wire from now on; `None` for no bound. Nothing before the start and after the end.
     #[pyo3(signature = (rate, /))]
     fn set_cap(&self, py: Python<'_>, rate: Option<&str>) -> PyResult<()> {
-        let rate = rate.map(str::parse).transpose().or_raise(py)?;
+        let rate = rate.map(|rate| rate.parse().and_then(ByteRate::as_cap)).transpose().or_raise(py)?;
         if let State::Running { handle, .. } = &*self.lock() {
             handle.cap().set(rate);
         }

@@ -70,6 +70,7 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "overwrite" => options.overwrite = one_of(&value, OVERWRITES)?,
             "include" => options.include = value.extract()?,
             "exclude" => options.exclude = value.extract()?,
+            "flush" => options.store.flush = value.extract()?,
             "record" => options.record = Some(value.extract()?),
             "receipt" => options.receipt = Some(value.extract()?),
             "endpoint" => options.store.endpoint = Some(value.extract()?),

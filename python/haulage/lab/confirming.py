@@ -6,10 +6,10 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from haulage.lab.analysis import analyse
 from haulage.lab.analysis.confirm import base_setting, save, settle
-from haulage.lab.analysis.evidence import gather, main_subject
+from haulage.lab.analysis.evidence import EVIDENCE, gather, main_subject
 from haulage.lab.analysis.model import Verdict
+from haulage.lab.analysis.query import open_run, run
 from haulage.lab.analysis.trial import Site
 from haulage.lab.planfile import parse
 from haulage.lab.store import RunStore, sha256
@@ -40,7 +40,8 @@ def confirm(directory: Path, target: Target) -> Verdict | None:
     if plan.nodes or plan.fresh_link:
         return None
     with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:
-        subject = main_subject(gather(analyse(directory, into=Path(scratch) / "results").results))
+        made = run(open_run(directory), EVIDENCE, into=Path(scratch) / "results")
+        subject = main_subject(gather({result.name: result for result, _ in made}))
         if subject is None:
             return None
         base = base_setting(subject.evidence)

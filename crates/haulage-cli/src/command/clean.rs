@@ -2,12 +2,12 @@
 
 use clap::Args;
 use haulage::Error;
-use haulage::access::{self, CleanReport};
+use haulage::access::{CleanReport, Cleaning, RemoveOptions};
 use haulage::units::ByteSize;
 use serde_json::json;
 
 use super::help;
-use crate::args::{OutputArgs, StoreArgs};
+use crate::args::{GlobArgs, OutputArgs, RemoveArgs, StoreArgs};
 use crate::output::{self, Lines};
 use crate::progress::while_waiting;
 use crate::render::{count, public_url};
@@ -25,44 +25,55 @@ pub struct Clean {
     /// Folders, containers or prefixes
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
-    /// Only say what would be removed
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    remove: RemoveArgs,
+    #[command(flatten)]
+    globs: GlobArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 impl Clean {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
+        let what = RemoveOptions {
+            recursive: true,
+            dry_run: self.remove.dry_run,
+            include: self.globs.include.clone(),
+            exclude: self.globs.exclude.clone(),
+            max_delete: self.remove.max_delete,
+        };
+        let options = self.store.options();
         block_on_interruptible("clean", async {
+            let mut cleaning =
+                while_waiting("listing", output, Cleaning::find(&self.urls, &what, &options)).await?;
             let mut code = 0;
-            for url in &self.urls {
-                code = code.max(self.clean(url, output).await?);
+            while let Some((url, report)) = while_waiting("cleaning", output, cleaning.next()).await? {
+                tell(&url, &report, what.dry_run, output)?;
+                code = code.max(u8::from(!report.failures.is_empty()));
             }
             Ok(code)
         })
     }
+}
 
-    async fn clean(&self, url: &str, output: OutputArgs) -> Result<u8, Stop> {
-        let options = self.store.options();
-        let report = while_waiting("cleaning", output, access::clean(url, self.dry_run, &options)).await?;
-        report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
-        let mut lines = Lines::stdout();
-        if output.json {
-            lines.json(&json!({
-                "event": "cleaned", "url": public_url(url), "dry_run": self.dry_run,
-                "leftovers": report.leftovers, "size_bytes": report.bytes, "in_use": report.in_use,
-                "names": report.names, "failures": report.failures,
-            }))?;
-        } else if self.dry_run {
-            report.names.iter().try_for_each(|name| lines.line(name))?;
-        }
-        lines.flush()?;
-        if !output.json && !output.quiet {
-            output::say(said(&report, self.dry_run));
-        }
-        Ok(u8::from(!report.failures.is_empty()))
+/// Says what was removed at a URL.
+fn tell(url: &str, report: &CleanReport, dry_run: bool, output: OutputArgs) -> Result<(), Stop> {
+    report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
+    let mut lines = Lines::stdout();
+    if output.json {
+        lines.json(&json!({
+            "event": "cleaned", "url": public_url(url), "dry_run": dry_run,
+            "leftovers": report.leftovers, "size_bytes": report.bytes, "in_use": report.in_use,
+            "names": report.names, "failures": report.failures,
+        }))?;
+    } else if dry_run {
+        report.names.iter().try_for_each(|name| lines.line(name))?;
     }
+    lines.flush()?;
+    if !output.json && !output.quiet {
+        output::say(said(report, dry_run));
+    }
+    Ok(())
 }
 
 fn said(report: &CleanReport, dry_run: bool) -> String {

@@ -36,6 +36,9 @@ pub struct Cp {
     /// Commit all objects together at the end: readers see the whole new version, or nothing of it
     #[arg(long, help_heading = "Transfer")]
     atomic: bool,
+    /// Do not wait until files are on the disk: for scratch, where a power failure may lose them
+    #[arg(long, help_heading = "Transfer")]
+    no_flush: bool,
     #[command(flatten)]
     select: SelectArgs,
     #[command(flatten)]
@@ -56,7 +59,8 @@ impl Cp {
         options.overwrite = self.overwrite.overwrite;
         options.record = self.record.record;
         options.receipt = self.receipt;
-        let data = job::data_for(output, &self.destination)?;
+        options.store.flush = !self.no_flush;
+        let data = job::data_for(output, &self.destination, &options.store)?;
         let work = Work::Copy { sources: self.sources, destination: self.destination };
         job::run(Job::new(work, options), data, output)
     }

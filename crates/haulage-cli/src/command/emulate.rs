@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use haulage::store::check_local;
 use haulage::{Error, ErrorKind};
 use haulage_emulator::{Emulator, EmulatorConfig, FaultSpec, LinkSpec, StoreKind, TlsFiles, start};
 use serde_json::json;
@@ -61,6 +62,9 @@ impl Emulate {
             let cause = "other machines could reach it, and its key is public knowledge";
             let error = Error::new(ErrorKind::Usage, "listen", self.listen.to_string(), cause);
             return Err(error.hint("add --allow-remote if that is meant").into());
+        }
+        if let StoreKind::Directory(path) = &self.store {
+            check_local(path)?;
         }
         block_on(|interrupt| self.serve(output, interrupt))
     }

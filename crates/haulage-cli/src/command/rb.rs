@@ -1,12 +1,14 @@
 //! `haul rb`: removes a container.
 
 use clap::Args;
-use haulage::access;
+use haulage::access::{self, RemoveOptions};
 use serde_json::json;
 
 use super::help;
-use crate::args::{OutputArgs, StoreArgs};
+use super::rm::said;
+use crate::args::{OutputArgs, RemoveArgs, StoreArgs};
 use crate::output::{self, Lines};
+use crate::progress::while_waiting;
 use crate::render::public_url;
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
@@ -15,7 +17,8 @@ use crate::stop::Ending;
 #[derive(Args, Debug)]
 #[command(after_help = help!(
     "  haul rb az://scratch
-  haul rb --force az://scratch     with all that is in it"
+  haul rb --force --dry-run az://scratch   how much is in it
+  haul rb --force az://scratch             with all that is in it"
 ))]
 pub struct Rb {
     /// The container
@@ -25,21 +28,29 @@ pub struct Rb {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    remove: RemoveArgs,
+    #[command(flatten)]
     store: StoreArgs,
 }
 
 impl Rb {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
+        let RemoveArgs { dry_run, max_delete } = self.remove;
+        let what = RemoveOptions { dry_run, max_delete, ..RemoveOptions::default() };
         block_on_interruptible("remove", async {
             let options = self.store.options();
-            access::remove_container(&self.url, self.force, &options).await?;
+            let removal = access::remove_container(&self.url, self.force, &what, &options);
+            let report = while_waiting("removing", output, removal).await?;
             let url = public_url(&self.url);
             if output.json {
                 let mut lines = Lines::stdout();
-                lines.json(&json!({ "event": "removed", "url": url }))?;
+                lines.json(&json!({
+                    "event": "removed", "url": url, "dry_run": dry_run,
+                    "objects": report.objects, "size_bytes": report.bytes,
+                }))?;
                 lines.flush()?;
             } else if !output.quiet {
-                output::say(format!("removed {url}"));
+                output::say(format!("{} with container {url}", said(&report, dry_run)));
             }
             Ok(0)
         })

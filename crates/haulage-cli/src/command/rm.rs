@@ -1,26 +1,27 @@
 //! `haul rm`: removes objects.
 
 use clap::Args;
-use haulage::access;
+use haulage::access::{self, Removal, RemoveOptions, RemoveReport};
 use haulage::store::{Address, StoreOptions};
 use haulage::units::ByteSize;
 use haulage::{Error, ErrorKind};
 use serde_json::json;
 
 use super::help;
-use crate::args::{OutputArgs, StoreArgs};
+use crate::args::{GlobArgs, OutputArgs, RemoveArgs, StoreArgs};
 use crate::output::{self, Lines};
 use crate::progress::while_waiting;
 use crate::render::{count, public_url};
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
 
-/// Remove one object, or with -r all below a prefix
+/// Remove one object, or with -r all below a prefix; never a local file
 #[derive(Args, Debug)]
 #[command(after_help = help!(
-    "  haul rm az://climate/cmip6/tas.nc     one object
-  haul rm -r az://climate/cmip6/        all below a prefix
-  haul rm -r az://climate               all in a container, which stays"
+    "  haul rm az://climate/cmip6/tas.nc                one object
+  haul rm -r --dry-run az://climate/cmip6/         the names of all below a prefix
+  haul rm -r --max-delete 100 az://climate/cmip6/  remove them, if they are not too many
+  haul rm -r --include '*.tmp' az://climate        what matches, in a container, which stays"
 ))]
 pub struct Rm {
     /// Objects; with -r containers and prefixes too
@@ -30,53 +31,83 @@ pub struct Rm {
     #[arg(long, short)]
     recursive: bool,
     #[command(flatten)]
+    remove: RemoveArgs,
+    #[command(flatten)]
+    globs: GlobArgs,
+    #[command(flatten)]
     store: StoreArgs,
 }
 
 impl Rm {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         let options = self.store.options();
-        if !self.recursive {
-            // All are checked before the first is gone.
-            self.urls.iter().try_for_each(|url| names_one_object(url, &options))?;
+        // All are checked before the first is gone.
+        for url in &self.urls {
+            access::check_remote("rm", url, &options)?;
+            names_one_object(url, &options, self.recursive)?;
         }
+        let what = RemoveOptions {
+            recursive: self.recursive,
+            dry_run: self.remove.dry_run,
+            include: self.globs.include,
+            exclude: self.globs.exclude,
+            max_delete: self.remove.max_delete,
+        };
         block_on_interruptible("remove", async {
+            let finding = Removal::find(&self.urls, &what, &options);
+            let mut removal = while_waiting("listing", output, finding).await?;
             let mut code = 0;
-            for url in &self.urls {
-                code = code.max(self.remove(url, &options, output).await?);
+            while let Some(failed) = next(&mut removal, what.dry_run, output).await? {
+                code = code.max(u8::from(failed));
             }
             Ok(code)
         })
     }
-
-    async fn remove(&self, url: &str, options: &StoreOptions, output: OutputArgs) -> Result<u8, Stop> {
-        let removal = access::remove(url, self.recursive, options);
-        let report = while_waiting("removing", output, removal).await?;
-        report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
-        if output.json {
-            let mut lines = Lines::stdout();
-            lines.json(&json!({
-                "event": "removed", "url": public_url(url),
-                "objects": report.objects, "size_bytes": report.bytes, "failures": report.failures,
-            }))?;
-            lines.flush()?;
-        } else if !output.quiet {
-            let size = ByteSize::new(report.bytes);
-            output::say(format!("removed {}, {size}", count(report.objects, "object")));
-        }
-        Ok(u8::from(!report.failures.is_empty()))
-    }
 }
 
-/// Refuses what stands for many objects.
-fn names_one_object(url: &str, options: &StoreOptions) -> Result<(), Error> {
+/// Removes what the next URL names, and says so; whether something of it failed.
+async fn next(removal: &mut Removal, dry_run: bool, output: OutputArgs) -> Result<Option<bool>, Stop> {
+    let mut lines = Lines::stdout();
+    let mut written = Ok(());
+    let tell = |name: &str| {
+        if !output.json && written.is_ok() {
+            written = lines.line(name);
+        }
+    };
+    let removed = while_waiting("removing", output, removal.next(tell)).await?;
+    written?;
+    let Some((url, report)) = removed else { return Ok(None) };
+    report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
+    if output.json {
+        lines.json(&json!({
+            "event": "removed", "url": public_url(&url), "dry_run": dry_run,
+            "objects": report.objects, "size_bytes": report.bytes, "failures": report.failures,
+        }))?;
+    }
+    lines.flush()?;
+    if !output.json && !output.quiet {
+        output::say(said(&report, dry_run));
+    }
+    Ok(Some(!report.failures.is_empty()))
+}
+
+/// How much was removed, or would be.
+pub(super) fn said(report: &RemoveReport, dry_run: bool) -> String {
+    let verb = if dry_run { "would remove" } else { "removed" };
+    format!("{verb} {}, {}", count(report.objects, "object"), ByteSize::new(report.bytes))
+}
+
+/// Refuses what stands for many objects, unless they are meant.
+fn names_one_object(url: &str, options: &StoreOptions, recursive: bool) -> Result<(), Error> {
     let key = match Address::parse(url, options)? {
         Address::Azure(address) => address.key,
         Address::Memory { key, .. } => key,
+        // The engine says it best.
         Address::Local(_) | Address::Stdio => return Ok(()),
     };
     let refuse = |cause, hint| Err(Error::new(ErrorKind::Usage, "remove", public_url(url), cause).hint(hint));
     match key.as_str() {
+        _ if recursive => Ok(()),
         "" => refuse(
             "this is a whole container",
             "add -r to remove every object in it; haul rb removes the container itself",
@@ -95,9 +126,11 @@ mod tests {
     #[test]
     fn many_objects_are_removed_only_when_asked() {
         let options = StoreOptions::default();
-        assert!(names_one_object("mem://store/a.nc", &options).is_ok());
-        let error = names_one_object("mem://store", &options).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Usage);
-        assert!(names_one_object("mem://store/a/", &options).is_err());
+        assert!(names_one_object("mem://store/a.nc", &options, false).is_ok());
+        assert!(names_one_object("mem://store/a/", &options, true).is_ok());
+        for url in ["mem://store", "mem://store/a/"] {
+            assert_eq!(names_one_object(url, &options, false).unwrap_err().kind(), ErrorKind::Usage);
+        }
+        assert!(names_one_object("", &options, true).is_err());
     }
 }

@@ -19,16 +19,33 @@ use haulage::units::format_duration;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// A name as a terminal may show it: control characters escaped, so that a name with a line
-/// break stays on its line and none can move the cursor.
+/// A name as a terminal may show it: characters that move the cursor, turn the direction of writing or cannot be seen are
+/// escaped, so that a name stays on its line and looks like no other.
 pub fn printable(name: &str) -> Cow<'_, str> {
     // A million names are nearly all plain ASCII, which needs no decoding.
     let plain = name.bytes().all(|byte| (0x20..0x7f).contains(&byte));
-    if plain || !name.chars().any(char::is_control) {
+    if plain || !name.chars().any(is_hidden) {
         return Cow::Borrowed(name);
     }
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let escape = |c: char| if is_hidden(c) { c.escape_default().to_string() } else { c.to_string() };
     Cow::Owned(name.chars().map(escape).collect())
+}
+
+/// Controls, marks of direction, and what takes no room: zero-width spaces and joiners, soft hyphens, tags.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 /// A URL without its query, which may be a signature.
@@ -64,9 +81,9 @@ pub fn duration_ns(ns: u64) -> String {
 }
 
 /// A time in nanoseconds since 1970 as ISO 8601 in UTC, to the second.
-pub fn timestamp(unix_ns: i64) -> String {
+pub fn timestamp(unix_ns: i128) -> String {
     // By hand: the general formatter took a fifth of what listing a name costs.
-    let seconds = unix_ns.div_euclid(1_000_000_000);
+    let seconds = i64::try_from(unix_ns.div_euclid(1_000_000_000)).unwrap_or_default();
     let time = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let mut text = *b"0000-00-00T00:00:00Z";
     let (year, month, day) = time.to_calendar_date();
@@ -86,12 +103,7 @@ pub fn timestamp(unix_ns: i64) -> String {
 }
 
 /// The same with all the digits there are.
-pub fn timestamp_exact(unix_ns: i64) -> String {
-    timestamp_of(i128::from(unix_ns))
-}
-
-fn timestamp_of(unix_ns: i128) -> String {
-    // An i64 of nanoseconds spans 1677 to 2262, all of which RFC 3339 can write.
+pub fn timestamp_exact(unix_ns: i128) -> String {
     let time = OffsetDateTime::from_unix_timestamp_nanos(unix_ns).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     time.format(&Rfc3339).unwrap_or_default()
 }
@@ -104,6 +116,7 @@ mod tests {
     fn names_cannot_break_the_line_or_move_the_cursor() {
         assert_eq!(printable("température.nc"), "température.nc");
         assert_eq!(printable("a\nb\t\x1b[1A"), "a\\nb\\t\\u{1b}[1A");
+        assert_eq!(printable("tas\u{202e}cn.exe\u{200b}"), "tas\\u{202e}cn.exe\\u{200b}");
     }
 
     #[test]
@@ -120,6 +133,6 @@ mod tests {
         assert_eq!(timestamp(1_700_000_000_123_456_789), "2023-11-14T22:13:20Z");
         assert_eq!(timestamp_exact(1_700_000_000_123_456_789), "2023-11-14T22:13:20.123456789Z");
         assert_eq!(timestamp(-1), "1969-12-31T23:59:59Z");
-        assert_eq!(timestamp(i64::MAX), "2262-04-11T23:47:16Z");
+        assert_eq!(timestamp(15_032_385_535 * 1_000_000_000), "2446-05-10T22:38:55Z");
     }
 }

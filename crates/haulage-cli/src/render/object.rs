@@ -1,6 +1,5 @@
 //! One object on one line, and all that is known of it on several.
 
-use haulage::ErrorKind;
 use haulage::checksum::{Crc64, Md5};
 use haulage::event::{ObjectRecord, Outcome};
 use haulage::store::ObjectMeta;
@@ -93,15 +92,18 @@ pub fn verify_line(record: &ObjectRecord) -> Option<String> {
     if record.outcome == Outcome::Extra {
         return Some(format!("extra: {}", printable(&record.destination)));
     }
+    let word = match record.outcome {
+        Outcome::Missing => "missing",
+        Outcome::Differs => "differs",
+        Outcome::Failed => "failed",
+        Outcome::Copied | Outcome::Equal | Outcome::Skipped | Outcome::Extra => return None,
+    };
     let name = printable(&record.source);
-    match (&record.failure, record.outcome) {
-        (Some(failure), _) => Some(match failure.kind {
-            ErrorKind::NotFound => format!("missing: {name}"),
-            ErrorKind::Integrity => format!("differs: {name} ({})", printable(&failure.cause)),
-            _ => format!("failed: {name} ({})", printable(&failure.cause)),
-        }),
-        (None, Outcome::Failed) => Some(format!("failed: {name}")),
-        (None, _) => None,
+    match &record.failure {
+        Some(failure) if record.outcome != Outcome::Missing => {
+            Some(format!("{word}: {name} ({})", printable(&failure.cause)))
+        }
+        _ => Some(format!("{word}: {name}")),
     }
 }
 
@@ -109,6 +111,7 @@ pub fn verify_line(record: &ObjectRecord) -> Option<String> {
 mod tests {
     use super::*;
     use haulage::Error;
+    use haulage::ErrorKind;
     use haulage::event::{Failure, Method, Proof};
 
     fn sample() -> ObjectMeta {
@@ -152,15 +155,15 @@ mod tests {
 
     #[test]
     fn what_differs_is_named_with_its_checksums() {
-        let record = |source: &str, kind: Option<ErrorKind>| ObjectRecord {
+        let record = |outcome| ObjectRecord {
             object_id: 0,
-            source: source.into(),
+            source: "a.nc".into(),
             destination: "az://c/a.nc".into(),
-            name: source.into(),
+            name: "a.nc".into(),
             size_bytes: 1,
-            outcome: if kind.is_some() { Outcome::Failed } else { Outcome::Equal },
+            outcome,
             method: Method::None,
-            proof: Proof::Crc64,
+            proof: Proof::None,
             crc64: None,
             md5: None,
             etag: None,
@@ -168,14 +171,14 @@ mod tests {
             started_ns: 0,
             ended_ns: 0,
             reason: None,
-            failure: kind.map(|kind| Failure::from(&Error::new(kind, "compare", source, "crc64 a != b"))),
+            failure: Some(Failure::from(&Error::new(ErrorKind::Io, "compare", "a.nc", "a != b"))),
         };
-        let line = |source, kind| verify_line(&record(source, kind));
-        assert_eq!(line("a.nc", None), None);
-        assert_eq!(line("a.nc", Some(ErrorKind::Integrity)).unwrap(), "differs: a.nc (crc64 a != b)");
-        assert_eq!(line("a.nc", Some(ErrorKind::NotFound)).unwrap(), "missing: a.nc");
-        assert_eq!(line("a.nc", Some(ErrorKind::Io)).unwrap(), "failed: a.nc (crc64 a != b)");
-        let extra = ObjectRecord { outcome: Outcome::Extra, ..record("", None) };
+        let line = |outcome| verify_line(&record(outcome));
+        assert_eq!(line(Outcome::Equal), None);
+        assert_eq!(line(Outcome::Differs).unwrap(), "differs: a.nc (a != b)");
+        assert_eq!(line(Outcome::Missing).unwrap(), "missing: a.nc");
+        assert_eq!(line(Outcome::Failed).unwrap(), "failed: a.nc (a != b)");
+        let extra = ObjectRecord { outcome: Outcome::Extra, ..record(Outcome::Extra) };
         assert_eq!(verify_line(&extra).unwrap(), "extra: az://c/a.nc");
     }
 }

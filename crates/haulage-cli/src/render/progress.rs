@@ -61,6 +61,9 @@ fn pieces(progress: &Progress) -> Vec<Piece> {
     let mut add = |weight, text| pieces.push(Piece { weight, text });
     let done = ByteSize::new(progress.bytes_done);
     let total = ByteSize::new(progress.bytes_total);
+    if progress.flushing {
+        add(10, "writing to disk…".to_owned());
+    }
     let plus = if progress.listed { "" } else { "+" };
     match fraction(progress) {
         Some(fraction) => add(9, format!("{:3.0} %", (fraction * 100.0).floor())),

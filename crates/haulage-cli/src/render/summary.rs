@@ -23,8 +23,14 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         let why = if verify { "not regular files" } else { "there already or not to be copied" };
         add(summary.objects_skipped, format!("skipped: {}, {why}", count(summary.objects_skipped, "object")));
     }
-    let remedy = if verify { " (hint: haul cp --overwrite always copies them again)" } else { "" };
-    add(summary.objects_failed, format!("failed: {}{remedy}", count(summary.objects_failed, "object")));
+    let how = if verify { " could not be compared" } else { "" };
+    let remedy = "(hint: haul cp --overwrite always copies them again)";
+    add(summary.objects_differ, format!("differ: {} {remedy}", count(summary.objects_differ, "object")));
+    add(
+        summary.objects_missing,
+        format!("missing: {} (hint: haul cp copies them)", count(summary.objects_missing, "object")),
+    );
+    add(summary.objects_failed, format!("failed: {}{how}", count(summary.objects_failed, "object")));
     add(
         summary.objects_extra,
         format!("extra: {} only at the destination", count(summary.objects_extra, "object")),
@@ -38,8 +44,16 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
     add(
         summary.objects_unproven,
         format!(
-            "unproven: {} whose source states no checksum; lengths were compared",
+            "unproven: {} with no checksum to compare with; lengths were compared",
             count(summary.objects_unproven, "object")
+        ),
+    );
+    let sent = summary.proofs.sent;
+    add(
+        sent,
+        format!(
+            "unconfirmed: {} that the destination took without stating a checksum",
+            count(sent, "object")
         ),
     );
     add(
@@ -73,7 +87,7 @@ pub fn interrupted_line(objects_done: u64) -> String {
 }
 
 fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
-    let Summary { objects_done, objects_skipped, objects_failed, objects_unproven, .. } = *summary;
+    let Summary { objects_done, objects_skipped, objects_failed, objects_unproven, proofs, .. } = *summary;
     match (objects_done, objects_skipped, objects_failed) {
         (0, 0, 0) => "nothing to copy: no objects found".to_owned(),
         (0, skipped, 0) => {
@@ -90,11 +104,11 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
                     format!("{} of {}", thousands(objects_done), count(objects_done + failed, "object"))
                 }
             };
-            let proof = match (objects_unproven, checksum) {
+            let proof = match (objects_unproven + proofs.sent, checksum) {
+                (_, ChecksumMode::None) => "; no checksum on the wire, as asked",
                 (1.., _) => "",
                 (0, ChecksumMode::Md5) => "; every byte checked by MD5 and CRC64",
                 (0, ChecksumMode::Crc64) => "; every byte checked by CRC64",
-                (0, ChecksumMode::None) => "; no checksum on the wire, as asked",
             };
             format!("copied {objects}, {}{proof}", pace(summary))
         }
@@ -129,7 +143,7 @@ fn retried(summary: &Summary) -> String {
 mod tests {
     use super::*;
     use haulage::ErrorKind;
-    use haulage::event::Failure;
+    use haulage::event::{Failure, Proofs};
 
     fn sample() -> Summary {
         Summary {
@@ -158,6 +172,7 @@ mod tests {
             objects_failed: 4,
             objects_skipped: 12,
             objects_unproven: 3,
+            proofs: Proofs { sent: 2, ..Proofs::default() },
             retries: 7,
             integrity_retries: 2,
             chosen: "8 in flight, 4 MiB blocks".to_owned(),
@@ -170,7 +185,8 @@ mod tests {
                 "skipped: 12 objects, there already or not to be copied",
                 "failed: 4 objects",
                 "retried: 7 requests, 2 because a checksum did not match",
-                "unproven: 3 objects whose source states no checksum; lengths were compared",
+                "unproven: 3 objects with no checksum to compare with; lengths were compared",
+                "unconfirmed: 2 objects that the destination took without stating a checksum",
                 "chosen: 8 in flight, 4 MiB blocks",
             ]
         );
@@ -182,11 +198,21 @@ mod tests {
         assert_eq!(line(&Summary::default()), "nothing to copy: no objects found");
         let again = Summary { objects_skipped: 144, ..Summary::default() };
         assert_eq!(line(&again), "nothing to copy: 144 objects skipped, there already or not to be copied");
-        let verify = Summary { operation: "verify", objects_extra: 1, ..sample() };
+        let verify = Summary {
+            operation: "verify",
+            objects_differ: 3,
+            objects_missing: 2,
+            objects_failed: 1,
+            objects_extra: 1,
+            ..sample()
+        };
         assert_eq!(
             summary_lines(&verify, ChecksumMode::Crc64),
             [
                 "144 objects are equal, 58.2 GiB in 3 m 20 s (2.5 Gbit/s)",
+                "differ: 3 objects (hint: haul cp --overwrite always copies them again)",
+                "missing: 2 objects (hint: haul cp copies them)",
+                "failed: 1 object could not be compared",
                 "extra: 1 object only at the destination"
             ]
         );

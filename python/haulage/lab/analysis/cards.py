@@ -46,6 +46,11 @@ def card_of(
     return Finding(title, sentence, value, unit, low, high, int(row["n"]), level, query)
 
 
+def card_of_interval(found: st.Interval, title: str, sentence: str, unit: str, query: str) -> Finding:
+    """Return the card of a value and its bounds."""
+    return Finding(title, sentence, found.value, unit, found.low, found.high, found.n, found.level, query)
+
+
 def ceiling(results: Results) -> Iterator[Finding]:
     """Which share of the ceiling the best treatment used."""
     rows = table(results, "efficiency")
@@ -66,17 +71,7 @@ def ceiling(results: Results) -> Iterator[Finding]:
         sentence = (
             f"{treatment}{of} used {found.value:.0%}{bounds} of the ceiling of {rate_words(top)} {direction}."
         )
-        yield Finding(
-            "Ceiling",
-            sentence,
-            found.value,
-            "share",
-            found.low,
-            found.high,
-            found.n,
-            found.level,
-            "efficiency",
-        )
+        yield card_of_interval(found, "Ceiling", sentence, "share", "efficiency")
 
 
 def a_a(results: Results) -> Iterator[Finding]:

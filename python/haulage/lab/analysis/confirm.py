@@ -8,7 +8,7 @@ connections          twice the requests in flight           a bound on each conn
 blocks               four times the block size              round trips, or a server that takes one request
                                                             at a time, from a bound on bytes
 memory               memory instead of the disk             the disk
-requests             twelve objects of 1,000 bytes, each    slow commits from a long path
+requests             eight objects  of 1,000 bytes, each    slow commits from a long path
                      asked for first, one at a time
 again, slower        the same again; at half the rate       refusals that come and go with the rate
 loop                 a loop alone, no transfer              processors that somebody else has
@@ -39,6 +39,7 @@ from haulage.lab.analysis.verdict import (
     score,
     starved,
 )
+from haulage.lab.store import write_whole
 
 #: A short transfer: long enough for some rounds of requests, short enough to make six of them.
 SECONDS = 0.7
@@ -186,5 +187,5 @@ def _loop(core: int | None, seconds: float, shares: list[float]) -> None:
 def save(effects: Effects, directory: Path) -> Path:
     """Keep the effects in a run directory, where :func:`haulage.lab.analysis.analyse` finds them."""
     path = directory / "confirmations.json"
-    path.write_text(json.dumps({"effects": asdict(effects)}, indent=1) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps({"effects": asdict(effects)}, indent=1) + "\n")
     return path

@@ -15,6 +15,9 @@ from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.tables import groups
 from haulage.lab.analysis.words import size_words
 
+#: What evidence is gathered from.
+EVIDENCE = ("evidence", "ledger", "host_load", "efficiency")
+
 
 @dataclass(frozen=True)
 class Subject:

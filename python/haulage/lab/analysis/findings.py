@@ -14,6 +14,7 @@ from haulage.lab.analysis.cards import (
     as_times,
     bounded,
     card_of,
+    card_of_interval,
     ceiling,
     number,
     table,
@@ -186,17 +187,7 @@ def whole_or_pieces(results: Results) -> Iterator[Finding]:
             f"{whole.name} moves files of {size_words(key['size_bytes'])} {found.value:.3g} times{bounds} as"
             f" fast as {pieces.name} ({key['direction']})."
         )
-        yield Finding(
-            "Whole files or pieces",
-            sentence,
-            found.value,
-            "times",
-            found.low,
-            found.high,
-            found.n,
-            found.level,
-            "paired",
-        )
+        yield card_of_interval(found, "Whole files or pieces", sentence, "times", "paired")
 
 
 def per_file(results: Results) -> Iterator[Finding]:
@@ -224,17 +215,7 @@ def per_file(results: Results) -> Iterator[Finding]:
                 f"{treatment} ({key['direction']}): a file has {found.value:.3g}{bounds} times the rate"
                 f" that it has alone: {says}."
             )
-            yield Finding(
-                "Each file",
-                sentence,
-                found.value,
-                "times",
-                found.low,
-                found.high,
-                found.n,
-                found.level,
-                "rate_by_transfer",
-            )
+            yield card_of_interval(found, "Each file", sentence, "times", "rate_by_transfer")
 
 
 def crossing(results: Results) -> Iterator[Finding]:
@@ -304,17 +285,7 @@ def carried(results: Results) -> Iterator[Finding]:
             continue
         bounds = bounded(found.low, found.high, rate_words)
         sentence = f"The path carries {rate_words(found.value)}{bounds} {direction}, with {best}."
-        yield Finding(
-            "Ceiling",
-            sentence,
-            found.value,
-            "bits per second",
-            found.low,
-            found.high,
-            found.n,
-            found.level,
-            "cells_in_order",
-        )
+        yield card_of_interval(found, "Ceiling", sentence, "bits per second", "cells_in_order")
 
 
 #: What the question of each plan is answered by.

@@ -12,6 +12,7 @@ from haulage.lab.analysis.findings import findings
 from haulage.lab.analysis.model import Analysis, Result, Verdict
 from haulage.lab.analysis.query import index_entry, open_run, run
 from haulage.lab.analysis.verdict import decide
+from haulage.lab.store import write_whole
 
 
 def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
@@ -43,7 +44,7 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
         results[made.name] = made
         entries.append(index_entry(made, time.monotonic() - began))
         began = time.monotonic()
-    _write_whole(folder / "index.json", json.dumps(entries, indent=1) + "\n")
+    write_whole(folder / "index.json", json.dumps(entries, indent=1) + "\n")
     subjects = evidence.gather(results)
     effects = _effects(directory)
     verdicts = [decide(one.evidence) for one in subjects]
@@ -68,9 +69,3 @@ def _nothing() -> Verdict:
         "needs the engine's record of attempts",
         "Run a plan with an arm of the engine.",
     )
-
-
-def _write_whole(path: Path, text: str) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)

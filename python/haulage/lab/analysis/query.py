@@ -33,6 +33,7 @@ import pandas as pd
 
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.analysis.model import Result
+from haulage.lab.store import sha256
 
 #: The files of a run that queries read.
 TABLES = ("cells", "transfers", "attempts", "host")
@@ -165,7 +166,7 @@ def open_run(directory: Path) -> RunFiles:
         except duckdb.Error as error:
             raise _unlike(f"{directory}", error) from error
     files = [*(f"{table}.parquet" for table in present), "manifest.json"]
-    inputs = {name: _file_sha256(directory / name) for name in files}
+    inputs = {name: sha256(directory / name) for name in files}
     return RunFiles(directory, plan, rows, frozenset(str(row[0]) for row in methods), inputs)
 
 
@@ -320,8 +321,3 @@ def index_entry(result: Result, seconds: float) -> dict[str, Any]:
 def _scalar(database: duckdb.DuckDBPyConnection, sql: str) -> int:
     row = database.execute(sql).fetchone()
     return int(row[0]) if row else 0
-
-
-def _file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

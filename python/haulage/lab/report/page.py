@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -25,6 +26,7 @@ from haulage.lab.report.palette import COLOURS
 from haulage.lab.report.rows import table
 from haulage.lab.report.section import Drawn, Missing, draw
 from haulage.lab.report.sections import SECTIONS
+from haulage.lab.store import write_whole
 from haulage.lab.units import format_bytes, format_duration, format_rate
 
 LANES = "lanes_of_run"
@@ -69,20 +71,19 @@ def write(directory: Path, analysis: Analysis | None = None) -> Path:
     found = analysis if analysis is not None else analyse(directory)
     text = _render(directory, manifest, found)
     path = directory / "report.html"
-    partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, text)
     return path
 
 
 def _render(directory: Path, manifest: dict[str, Any], analysis: Analysis) -> str:
-    charts: list[Drawn] = []
-    missing: list[Missing] = []
+    made: list[Drawn | Missing] = []
     for section in SECTIONS:
-        made = draw(section, analysis)
-        (charts if isinstance(made, Drawn) else missing).append(made)  # type: ignore[arg-type]
+        made.append(draw(section, analysis))
         if section.name == "ledger":
-            (charts if LANES in analysis.results else missing).append(_lanes(analysis))  # type: ignore[arg-type]
+            made.append(_lanes(analysis))
+    charts = [one for one in made if isinstance(one, Drawn)]
+    missing = [one for one in made if isinstance(one, Missing)]
+    plan = _plan_words(directory)
     shown = {result.name: chart.name for chart in charts for result in chart.results}
     others = [result for result in analysis.results.values() if result.name not in shown]
     anchors = shown | {result.name: f"query-{result.name}" for result in others}
@@ -94,8 +95,8 @@ def _render(directory: Path, manifest: dict[str, Any], analysis: Analysis) -> st
     environment = _environment()
     environment.globals |= {"source": source, "table": table, "sha256": _sha256}
     page: dict[str, Any] = {
-        "title": _plan_title(directory, manifest),
-        "question": _plan_words(directory).get("question", ""),
+        "title": str(plan.get("title") or manifest.get("plan") or "A run of the lab"),
+        "question": plan.get("question", ""),
         "plan": manifest.get("plan", ""),
         "run": manifest.get("run", ""),
         "folder": directory.name,
@@ -174,14 +175,8 @@ def _contents(charts: list[Drawn], others: bool) -> list[tuple[str, str]]:
 
 
 def _plan_words(directory: Path) -> dict[str, Any]:
-    import tomllib
-
     path = directory / "plan.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-
-
-def _plan_title(directory: Path, manifest: dict[str, Any]) -> str:
-    return str(_plan_words(directory).get("title") or manifest.get("plan") or "A run of the lab")
 
 
 def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from markupsafe import escape
 from haulage.errors import HaulageError, NotFoundError
 from haulage.lab.analysis import Analysis, analyse
 from haulage.lab.analysis.query import rows_sha256
+from haulage.lab.store import sha256
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def _files(directory: Path, manifest: dict[str, Any]) -> Iterator[Check]:
         if not path.is_file():
             yield Check(name, False, "is in the manifest, but not there")
             continue
-        found = _sha256(path)
+        found = sha256(path)
         same = found == expected
         yield Check(
             name,
@@ -141,8 +142,3 @@ def _rows(path: Path) -> str:
             return rows_sha256(database.execute("from read_parquet(?)", [str(path)]).fetchall())
     except duckdb.Error as error:
         return f"cannot be read: {error}"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

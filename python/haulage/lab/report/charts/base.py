@@ -87,12 +87,12 @@ def sizes(column: str, levels: Iterable[float], title: str, **more: Any) -> alt.
         title=title,
         scale=alt.Scale(type="log", nice=False, padding=18),
         axis=alt.Axis(
-            values=sorted({float(level) for level in levels}), labelExpr=_size_wordss(levels), **more
+            values=sorted({float(level) for level in levels}), labelExpr=_size_labels(levels), **more
         ),
     )
 
 
-def _size_wordss(levels: Iterable[float]) -> str:
+def _size_labels(levels: Iterable[float]) -> str:
     names = {str(int(level)): size_words(level) for level in levels}
     return f"({json.dumps(names)})[toString(round(datum.value))] || ''"
 
