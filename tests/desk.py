@@ -40,7 +40,7 @@ class Desk:
 
 def lay_out(folder: Path) -> Path:
     """Make the files that the lines name."""
-    for name in ("x", "y", "links", "not-utf-8", "into"):
+    for name in ("x", "y", "links", "not-utf-8", "into", "empty"):
         (folder / name).mkdir()
     for name in ("a", "b", "x/a", "not-utf-8/good"):
         (folder / name).write_text(name)

@@ -54,7 +54,7 @@ def test_clean_removes_partial_files_that_nobody_writes(
     haul("cp", trees.random_file(tmp_path / "file.bin", 8 * MIB), container.az("file.bin"))
     haul.kill_after_blocks(5, "cp", container.az("file.bin"), back / "killed", *HOW, api="GetBlob")
     (back / "kept").write_bytes(b"kept")
-    (back / ".haul-0123.ranges.partial").write_bytes(b"a list of nothing")
+    (back / ".haul-0123456789abcdef.ranges.partial").write_bytes(b"a list of nothing")
     leftovers = sorted(path.name for path in back.glob(".haul-*"))
     assert len(leftovers) == 3
 

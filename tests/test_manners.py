@@ -138,7 +138,7 @@ def test_links_are_followed_only_when_asked(haul: Haul, container: Container) ->
     said = haul("cp", "tree", container.az("skip/"))
     assert said.stderr.count("symbolic links are not followed") == 2
     said = haul("cp", "tree", container.az("follow/"), "--symlinks", "follow")
-    assert "the link leads round" in said.stderr
+    assert "symlink loop" in said.stderr
     assert container.contents() == {
         "skip/folder/file": b"inside",
         "follow/folder/file": b"inside",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from haulage.errors import NotFoundError
+from haulage.lab import store
 from haulage.lab.analysis import query
 from haulage.lab.report import Check, verify
 from lab.reports import copied, make_report, make_run, rewritten
@@ -58,7 +59,7 @@ def test_a_changed_row_is_noticed_though_the_manifest_was_made_to_fit(run: Path)
     path = run / "cells.parquet"
     rewritten(path, lambda database: database.execute("update rows set bytes = bytes * 2 where cell = 7"))
     manifest = json.loads((run / "manifest.json").read_text())
-    manifest["files"]["cells.parquet"]["sha256"] = query._file_sha256(path)
+    manifest["files"]["cells.parquet"]["sha256"] = store.sha256(path)
     (run / "manifest.json").write_text(json.dumps(manifest))
     found = failed(verify(run))
     assert "cells.parquet" not in found
