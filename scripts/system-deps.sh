@@ -8,6 +8,8 @@ missing=""
 ldconfig -p 2>/dev/null | grep -q 'libsecret-1\.so\.0' || missing="$missing libsecret-1-0"
 # Reports are opened in a real browser.
 command -v chromium >/dev/null || missing="$missing chromium"
+# Shows in what order files are written, flushed and reported.
+command -v strace >/dev/null || missing="$missing strace"
 # The engine's TLS is compiled from C.
 command -v cc >/dev/null || missing="$missing gcc libc6-dev"
 
