@@ -106,7 +106,7 @@ bench-peers: build peers peers-bench $(STAMPS)/demo
 campaign: build peers
 	$(BIN)/python tests/campaign.py $(ARGS)
 
-# Eight causes put there on purpose, ten times each, and links of known rate: forty minutes on an idle machine.
+# Eight causes put there on purpose, ten times each, and links of known rate: twenty minutes on an idle machine.
 lab-truth: build
 	$(BIN)/python -m haulage.lab.analysis.truth --out docs/concepts/why-not-faster.md
 	$(BIN)/python -m haulage.lab.analysis.truth --calibrate --seeds 20 --out docs/concepts/how-the-lab-measures.md

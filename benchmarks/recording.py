@@ -12,15 +12,13 @@ import os
 import random
 import statistics
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from many import serving
+from harness import random_files, weigh
+from many import HAUL, serving
 
-HAUL = Path(sys.executable).parent / "haul"
 MIB = 1 << 20
 #: Name, link, files, bytes of each: as the lab records, then as fast as this machine goes, with a row for
 #: each mebibyte and with one for each 4 KiB, which is the most that recording can cost.
@@ -42,8 +40,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch, serving(link) as said:
             env = {"AZURE_STORAGE_CONNECTION_STRING": said["connection_string"]}
             subprocess.run([HAUL, "mb", "--quiet", "az://recording"], env=os.environ | env, check=True)
-            folder = Path(scratch) / "files"
-            make(folder, files, size)
+            folder = random_files(Path(scratch) / "files", files, size)
             once(env, folder, None)
             pairs = []
             for _ in range(args.pairs):
@@ -54,30 +51,16 @@ def main() -> None:
             print(json.dumps(row(name, files, size, pairs)), flush=True)
 
 
-def make(folder: Path, files: int, size: int) -> None:
-    """Fill a folder with files of random bytes."""
-    folder.mkdir()
-    block = os.urandom(min(size, MIB))
-    for number in range(files):
-        with (folder / f"{number:05}").open("wb") as file:
-            for _ in range(max(1, size // MIB)):
-                file.write(block[:size])
-
-
 def once(env: Mapping[str, str], folder: Path, record: Path | None) -> tuple[float, float]:
     """Copy the folder; return wall and processor seconds."""
     line = [str(HAUL), "cp", str(folder), "az://recording/x/", "--overwrite", "always", "--progress", "none"]
     line += ["--quiet"] if record is None else ["--quiet", "--record", str(record)]
     if record is not None:
         record.unlink(missing_ok=True)
-    began = time.monotonic()
-    process = subprocess.Popen(line, env=os.environ | env)
-    _, status, used = os.wait4(process.pid, 0)
-    wall = time.monotonic() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f"haul ended with {process.returncode}")
-    return wall, used.ru_utime + used.ru_stime
+    weight = weigh(line, env)
+    if weight.exit_code != 0:
+        raise SystemExit(f"haul ended with {weight.exit_code}")
+    return weight.wall_s, weight.cpu_s
 
 
 def row(
