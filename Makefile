@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth help
+.PHONY: build demo test test-rust test-python test-hostile check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -11,6 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Stamps say what is done; each is older than all that it was made from.
 STAMPS := build/stamps
 BIN := .venv/bin
+CONTAINED := $(BIN)/python tests/sandbox.py $(BIN)/pytest -p no:cacheprovider
 RCLONE_VERSION := v1.76.0
 VERSITYGW_VERSION := v1.8.0
 CARGO_DENY_VERSION := 0.20.2
@@ -21,6 +22,7 @@ help:
 	@echo "make build   the command, in .venv/bin/haul"
 	@echo "make demo    see it work, against an endpoint on this machine"
 	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
+	@echo "make test-hostile  the part of them that attacks, where nothing of this machine can be written"
 	@echo "make check   format, lint, types, stubs, import rules, documents"
 	@echo "make campaign  kills, cuts and flips at random moments, then every byte compared"
 	@echo "make lab-truth  what the lab says of causes and links that are known, into the documents"
@@ -68,7 +70,7 @@ $(STAMPS)/demo: $(STAMPS)/venv requirements/demo.lock
 demo: build $(STAMPS)/demo
 	@$(BIN)/python examples/demo
 
-test: test-rust test-python
+test: test-rust test-python test-hostile
 
 # The bindings have no Rust tests: what they do shows only from Python.
 test-rust: peers
@@ -77,9 +79,14 @@ test-rust: peers
 test-python: build peers
 	$(BIN)/pytest
 
-# Moves gibibytes: what the README claims, shown.
+# What deletes, attacks or is attacked, where nothing of this machine can be written.
+test-hostile: build
+	$(CONTAINED) tests/hostile $(ARGS)
+
+# Moves gibibytes, and tries ten thousand command lines: what the documents claim, shown.
 must-show: build peers
 	$(BIN)/pytest -m campaign
+	$(CONTAINED) -m campaign tests/hostile
 
 check: build $(STAMPS)/demo
 	cargo fmt --check

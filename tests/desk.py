@@ -47,6 +47,11 @@ def lay_out(folder: Path) -> Path:
     (folder / "y/a").write_text("not as long as the other")
     (folder / "links/link").symlink_to("../a")
     (folder / "into/link").symlink_to("../x")
+    for name in ("full", "held/by-a-folder/a", "held/by-a-link", "held/by-a-pipe"):
+        (folder / name).mkdir(parents=True)
+    (folder / "held/by-a-link/a").symlink_to("../../a")
+    os.mkfifo(folder / "held/by-a-pipe/a")
+    (folder / "held/by-a-file").write_text("")
     (folder / "bad.toml").write_text("concurrency = 0\n")
     (folder / "torn.jsonl").write_text('{"line":"receipt","haulage":"receipt 1","destination":"b"}\n')
     with open(os.fsencode(folder / "not-utf-8") + b"/\xff", "wb"):  # noqa: PTH123

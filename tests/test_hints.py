@@ -21,7 +21,6 @@ from endpoints import Endpoint
 #: A key that no service knows.
 KEY = "AZURE_STORAGE_KEY=d3Jvbmc="
 SEE_CP = "haul cp --help shows examples"
-EXAMPLES = "haul --help shows examples"
 COMMANDS = "haul --help lists the commands"
 NAMES = "container names have 3 to 63 lower-case letters, digits and hyphens"
 ADDRESS = "write https://ACCOUNT.blob.core.windows.net/container/path"
@@ -64,7 +63,8 @@ LOCAL = [
     ),
     (2, "cp a copy --record /dev/full", "name another file for the record"),
     (2, "cp a copy --receipt b", "name another file for the receipt"),
-    (2, "cp a copy --record ''", "write --record FILE"),
+    (2, "cp a copy --record ''", SEE_CP),
+    (2, "cp a copy --record ..", "write --record FILE"),
     (4, "cp a copy --receipt nowhere/receipt", "check the path"),
     (2, "cp x/ into --record into/run.parquet", "name a file of its own, outside of the destination"),
     (2, "cp '' b", "name a file, a folder or a URL; an unset variable gives an empty name"),
@@ -79,8 +79,18 @@ LOCAL = [
     ),
     (4, "verify empty/ x", "check the name of the source"),
     (2, "verify a /dev/null", "copy it to a file, then compare that"),
-    (2, "cp a into/link/a", "remove the link, or copy to the file that it leads to"),
-    (2, "cp a file/x", "a file has the name that a folder needs; rename or remove it"),
+    (2, "cp b held/by-a-link/a", "remove the link, or copy to the file that it leads to"),
+    (2, "cp x/ held/by-a-link", "remove the link, or name the file that it leads to"),
+    (2, "cp x/ held/by-a-folder", "remove it, or choose another name; to copy into it add a / to its name"),
+    (
+        2,
+        "cp x/ held/by-a-pipe",
+        "name it alone, as the only source or as the destination, to read or write it as a stream",
+    ),
+    (1, "cp x/ held/by-a-file", "a file has the name that a folder needs; rename or remove it"),
+    (6, "cp /proc/sys/kernel/random/ into", "name it alone, as the only source, to read it as a stream"),
+    (2, "cp a b --profile ''", "name a profile, or leave out --profile"),
+    (2, "cp a copy --record az:x", "write ./az:x for a file of that name"),
     (1, "cp x/a y/a both/", "copy the sources to different folders"),
     (4, "cp no-such-file b", "check the path"),
     (1, "cp a/ b", "check the path and the disk it is on"),
@@ -88,7 +98,7 @@ LOCAL = [
     (1, "du links", "name the file itself as a source to copy it"),
     (4, "ls no-such-folder", "check the name"),
     (2, "stat x/", LIST),
-    (2, "cat x/", EXAMPLES),
+    (2, "cat x/", "a stream takes one object; name it, or copy into a folder"),
     (2, "rm x", "for local files use rm, mkdir and rmdir; for an object write az://container/path"),
     (2, "rm mem://desk/x/", "add -r to remove all below it"),
     (5, "verify a b --json", COPY_AGAIN),
@@ -183,6 +193,8 @@ REMOTE = [
     (2, "rm $az/a/", "add -r to remove all below it"),
     (2, "cp - $az/", "write the name of the object after the last /"),
     (2, "cp - $az/a --atomic", "leave out --atomic"),
+    (2, "cp $az/ -", "a stream takes one object; name it, or copy into a folder"),
+    (2, "stat $az/a/../b", "rename it with the tool that made it"),
     (
         1,
         "cp not-utf-8 $az/b/ --atomic --json",
@@ -268,6 +280,18 @@ def test_remote(remote: Desk, code: int, line: str, hint: str) -> None:
 def test_disk(desk: Desk, code: int, mounts: str, hint: str) -> None:
     (desk.haul.folder / "large").write_bytes(bytes(1 << 20))
     desk.expect(code, "cp large into/", hint, in_own_mounts(mounts))
+
+
+@pytest.mark.parametrize(
+    ("output", "hint"),
+    [
+        ("--receipt", "what was moved is moved; run the same command again for a receipt of all of it"),
+        ("--record", "what was moved is moved; only the record is incomplete"),
+    ],
+)
+def test_disk_of_an_output(desk: Desk, output: str, hint: str) -> None:
+    full = in_own_mounts("mount -t tmpfs -o size=4k tmpfs full && head -c 4096 /dev/zero > full/file")
+    desk.expect(1, f"cp a copied {output} full/output", hint, full)
 
 
 def test_every_hint_is_reached_by_a_test() -> None:

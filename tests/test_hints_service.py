@@ -51,6 +51,7 @@ ANSWERS = [
         "container names have 3 to 63 lower-case letters, digits and hyphens; "
         "blob names at most 1,024 characters",
     ),
+    (1, "204", "check the endpoint, and whether a proxy or a login page answers in its place"),
     (1, "301", "check the endpoint: a blob service does not redirect"),
     (1, "418", "run the same command again; if it stays so, ask those who run the service"),
     (3, "403-AuthenticationFailed", "check AZURE_STORAGE_KEY and that this machine's clock is right"),

@@ -95,6 +95,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_full_disk_is_named_with_what_helps() {
+        let error = failed(io::ErrorKind::StorageFull.into());
+        assert_eq!(error.hint_text(), Some("make room there, or name another folder in TMPDIR"));
+        assert_eq!(error.object_name(), std::env::temp_dir().display().to_string());
+    }
+
+    #[test]
     fn names_come_back_in_order_from_memory_and_from_a_file() {
         for many in [3_u64, 300_000] {
             let mut spool = Spool::default();

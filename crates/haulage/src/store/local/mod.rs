@@ -117,11 +117,7 @@ impl LocalStore {
     /// Where a file is read.
     fn source(&self, key: &str) -> Result<Place> {
         check_key(key)?;
-        // Where a folder above it is missing, so is the file.
-        self.tree.place(key, false).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => error.object(self.name(key)),
-            _ => error,
-        })
+        self.tree.place(key, false)
     }
 
     /// Where a file is written; the folders above it are made. Never through a link.
@@ -207,8 +203,9 @@ impl Store for LocalStore {
         let (store, key) = (self.clone(), key.to_owned());
         blocking(move || {
             let followed = store.tree.follows(&key);
+            let place = store.source(&key)?;
             let doubted = doubted_since(&*store.tree.folder("", false)?);
-            file::head(&store.source(&key)?, key, followed, doubted)
+            file::head(&place, key, followed, doubted)
         })
         .await
     }
@@ -334,7 +331,7 @@ impl Store for LocalStore {
     async fn delete_container(&self, _trace: &Trace) -> Result<()> {
         let cause = "a local folder is not removed as a whole";
         Err(Error::new(ErrorKind::Unsupported, "delete", self.name(""), cause)
-            .hint("use rm -r for local files"))
+            .hint("remove it with rm -r or rmdir"))
     }
 }
 
@@ -364,6 +361,31 @@ mod tests {
         for key in ["a", "a/b", ".hidden", "a..b", "...", "a b#?%+:"] {
             check_key(key).unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn a_folder_is_not_removed_and_what_is_no_file_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let store = LocalStore::new(dir.path(), BufferPool::default());
+        let trace = Trace::detached();
+        let refused = [
+            (store.delete_container(&trace).await.unwrap_err(), "remove it with rm -r or rmdir"),
+            (
+                store.head("link", &trace).await.unwrap_err(),
+                "remove the link, or name the file that it leads to",
+            ),
+            (
+                store.head("pipe", &trace).await.unwrap_err(),
+                "name it alone, as the only source or as the destination, to read or write it as a stream",
+            ),
+        ];
+        for (error, hint) in refused {
+            assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Unsupported, Some(hint)));
+        }
+        assert!(pipe.exists());
     }
 
     #[test]

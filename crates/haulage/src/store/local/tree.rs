@@ -148,7 +148,12 @@ impl Tree {
     /// Where the file of this key is; the folders above it are made where `make` says so.
     pub(super) fn place(&self, key: &str, make: bool) -> Result<Place> {
         let (folder, name) = key.rsplit_once('/').unwrap_or(("", key));
-        Ok(Place { folder: self.folder(folder, make)?, name: name.to_owned() })
+        let folder = self.folder(folder, make).map_err(|error| match error.kind() {
+            // What was asked for is named, not the folder that it would be in.
+            ErrorKind::NotFound => error.object(self.root.join(key).display().to_string()),
+            _ => error,
+        })?;
+        Ok(Place { folder, name: name.to_owned() })
     }
 
     /// Where the file of this key is, if its folder is open.
@@ -410,5 +415,8 @@ mod tests {
         {
             assert_eq!(may_be_replaced(&tree.place(name, false).unwrap()).is_ok(), allowed, "{name}");
         }
+        let pipe = may_be_replaced(&tree.place("pipe", false).unwrap()).unwrap_err();
+        let hint = "it is never replaced; name it alone as the destination to write into it";
+        assert_eq!(pipe.hint_text(), Some(hint));
     }
 }
