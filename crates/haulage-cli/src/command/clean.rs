@@ -7,6 +7,7 @@ use haulage::units::ByteSize;
 use serde_json::json;
 
 use super::help;
+use super::rm::Tally;
 use crate::args::{GlobArgs, OutputArgs, RemoveArgs, StoreArgs};
 use crate::output::{self, Lines};
 use crate::progress::while_waiting;
@@ -46,12 +47,12 @@ impl Clean {
         block_on_interruptible("clean", async {
             let mut cleaning =
                 while_waiting("listing", output, Cleaning::find(&self.urls, &what, &options)).await?;
-            let mut code = 0;
+            let mut tally = Tally::default();
             while let Some((url, report)) = while_waiting("cleaning", output, cleaning.next()).await? {
                 tell(&url, &report, what.dry_run, output)?;
-                code = code.max(u8::from(!report.failures.is_empty()));
+                tally.add(report.leftovers, &report.failures);
             }
-            Ok(code)
+            Ok(tally.exit_code())
         })
     }
 }

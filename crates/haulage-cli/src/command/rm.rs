@@ -2,6 +2,7 @@
 
 use clap::Args;
 use haulage::access::{self, Removal, RemoveOptions, RemoveReport};
+use haulage::event::Failure;
 use haulage::store::{Address, StoreOptions};
 use haulage::units::ByteSize;
 use haulage::{Error, ErrorKind};
@@ -56,17 +57,21 @@ impl Rm {
         block_on_interruptible("remove", async {
             let finding = Removal::find(&self.urls, &what, &options);
             let mut removal = while_waiting("listing", output, finding).await?;
-            let mut code = 0;
-            while let Some(failed) = next(&mut removal, what.dry_run, output).await? {
-                code = code.max(u8::from(failed));
+            let mut tally = Tally::default();
+            while let Some(report) = next(&mut removal, what.dry_run, output).await? {
+                tally.add(report.objects, &report.failures);
             }
-            Ok(code)
+            Ok(tally.exit_code())
         })
     }
 }
 
-/// Removes what the next URL names, and says so; whether something of it failed.
-async fn next(removal: &mut Removal, dry_run: bool, output: OutputArgs) -> Result<Option<bool>, Stop> {
+/// Removes what the next URL names, and says so.
+async fn next(
+    removal: &mut Removal,
+    dry_run: bool,
+    output: OutputArgs,
+) -> Result<Option<RemoveReport>, Stop> {
     let mut lines = Lines::stdout();
     let mut written = Ok(());
     let tell = |name: &str| {
@@ -88,7 +93,31 @@ async fn next(removal: &mut Removal, dry_run: bool, output: OutputArgs) -> Resul
     if !output.json && !output.quiet {
         output::say(said(&report, dry_run));
     }
-    Ok(Some(!report.failures.is_empty()))
+    Ok(Some(report))
+}
+
+/// What all URLs of a removal came to.
+#[derive(Default)]
+pub(super) struct Tally {
+    removed: u64,
+    kinds: Vec<ErrorKind>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, removed: u64, failures: &[Failure]) {
+        self.removed += removed;
+        self.kinds.extend(failures.iter().map(|failure| failure.kind));
+        self.kinds.dedup();
+    }
+
+    /// As of a copy: where nothing was removed, always for the same reason, that reason's.
+    pub(super) fn exit_code(&self) -> u8 {
+        match self.kinds[..] {
+            [] => 0,
+            [kind] if self.removed == 0 => kind.exit_code(),
+            _ => 1,
+        }
+    }
 }
 
 /// How much was removed, or would be.
@@ -132,5 +161,24 @@ mod tests {
             assert_eq!(names_one_object(url, &options, false).unwrap_err().kind(), ErrorKind::Usage);
         }
         assert!(names_one_object("", &options, true).is_err());
+    }
+
+    fn failed(kind: ErrorKind) -> Failure {
+        Failure::from(&Error::new(kind, "delete", "az://data/a", "refused"))
+    }
+
+    #[test]
+    fn one_reason_for_everything_is_the_reason_of_the_command() {
+        let code = |removed, kinds: &[ErrorKind]| {
+            let mut tally = Tally::default();
+            for kind in kinds {
+                tally.add(removed, &[failed(*kind), failed(*kind)]);
+            }
+            tally.exit_code()
+        };
+        assert_eq!(code(0, &[]), 0);
+        assert_eq!(code(0, &[ErrorKind::Permission, ErrorKind::Permission]), 3);
+        assert_eq!(code(1, &[ErrorKind::Permission]), 1);
+        assert_eq!(code(0, &[ErrorKind::Permission, ErrorKind::NotFound]), 1);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::objects::{Objects, OnItsWay};
 use crate::event::{Clock, Progress, SlowObject, Summary};
 use crate::http::WireMeter;
+use crate::secret::redact;
 
 /// The rate is taken over this long: steady enough to read, quick enough to show a change.
 const WINDOW_NS: u64 = 3_000_000_000;
@@ -149,7 +150,7 @@ fn slowest<'a>(objects: impl Iterator<Item = &'a OnItsWay>, now: u64) -> Vec<Slo
     }
     oldest.sort_unstable_by_key(|(_, age)| std::cmp::Reverse(*age));
     let named = oldest.into_iter().map(|(it, age_ns)| SlowObject {
-        object: it.object.pair.source.name(),
+        object: redact(&it.object.pair.source.name()).into(),
         age_ns,
         bytes_done: it.object.bytes_done,
         size_bytes: it.object.pair.meta.size,
