@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -113,6 +114,13 @@ def orders(seed: str, names: Sequence[str], rounds: int) -> Iterator[tuple[int, 
         order.shuffle(shuffled)
         for place, name in enumerate(shuffled):
             yield number, place, name
+
+
+def median_with_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the median and the interval that holds 95 % of medians of the values drawn again."""
+    draw = Random(1)
+    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(2000))
+    return statistics.median(values), medians[50], medians[-51]
 
 
 def facts() -> dict[str, object]:

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness import random_files, weigh
+from harness import median_with_interval, random_files, weigh
 from many import HAUL, serving
 
 MIB = 1 << 20
@@ -70,12 +70,11 @@ def row(
     found: dict[str, object] = {"case": name, "files": files, "size_bytes": size, "pairs": len(pairs)}
     for at, what in enumerate(("wall", "cpu")):
         ratios = [on[at] / off[at] - 1 for off, on in pairs]
-        rng = random.Random(1)
-        resampled = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(2000))
+        middle, low, high = median_with_interval(ratios)
         found |= {
             f"{what}_s": round(statistics.median(off[at] for off, _ in pairs), 3),
-            f"{what}_overhead": round(statistics.median(ratios), 4),
-            f"{what}_overhead_95": [round(resampled[50], 4), round(resampled[-51], 4)],
+            f"{what}_overhead": round(middle, 4),
+            f"{what}_overhead_95": [round(low, 4), round(high, 4)],
         }
     return found
 

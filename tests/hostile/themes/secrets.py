@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from xml.sax.saxutils import escape
 
-from hostile.bends import ALL, READS, WRITES, edit, header, on
+from hostile.bends import ALL, READS, WRITES, begins, edit, header, on
 from hostile.blobs import XML, entry
 from hostile.case import Case
 from hostile.credentials import CREDENTIALS, KEY, brought
 from hostile.service import Bend, Said
-from hostile.wire import Answer, Request
+from hostile.wire import Answer, Request, Wait
 
 #: One blob for each way in which a secret can be written: the answer for it has the secret in that way.
 WAYS = range(12)
@@ -168,6 +168,14 @@ CASES = (
             "plan az://data/tree/ down/",
             "rm -r az://data/tree/",
         ),
+        code=ANY,
+    ),
+    told(
+        "a-slow-name",
+        "names of blobs that are long on their way, as progress tells",
+        on("list", in_list(lambda text: entry("NAME").replace("NAME", f"tree/{text}"))),
+        on("get", begins(Wait(1.5))),
+        lines=(DOWN,),
         code=ANY,
     ),
     told(
