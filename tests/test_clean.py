@@ -55,7 +55,7 @@ def test_clean_removes_partial_files_that_nobody_writes(
     haul.kill_after_blocks(5, "cp", container.az("file.bin"), back / "killed", *HOW, api="GetBlob")
     (back / "kept").write_bytes(b"kept")
     (back / ".haul-0123456789abcdef.ranges.partial").write_bytes(b"a list of nothing")
-    leftovers = sorted(path.name for path in back.glob(".haul-*"))
+    leftovers = {path.name for path in back.glob(".haul-*")} - {trees.MARK}
     assert len(leftovers) == 3
 
     haul("clean", "no-such-folder", code=4)

@@ -9,9 +9,6 @@ import trees
 from command import Haul
 from endpoints import Container
 
-#: The mark of a folder that is being written to.
-MARK = ".haul-6d61726b6d61726b.partial"
-
 
 def test_files_are_on_the_disk_before_the_summary(haul: Haul, tmp_path: Path) -> None:
     trees.make(tmp_path / "tree", files=5, awkward=False)
@@ -26,7 +23,7 @@ def test_files_are_on_the_disk_before_the_summary(haul: Haul, tmp_path: Path) ->
         flushed = [at for at, call in enumerate(seen) if call.startswith("syncfs") and call.endswith("= 0")]
         assert named < told
         assert [named < at < told for at in flushed] == ([True] if flush else [])
-        assert not (tmp_path / back / MARK).exists()
+        assert not (tmp_path / back / trees.MARK).exists()
 
 
 def test_what_another_boot_has_left_is_copied_again(haul: Haul, container: Container, tmp_path: Path) -> None:
@@ -44,11 +41,11 @@ def test_what_another_boot_has_left_is_copied_again(haul: Haul, container: Conta
     haul("cp", container.az("tree/"), "back")
     assert victim.read_bytes() != content
     # The mark of that boot does.
-    (tmp_path / "back" / MARK).write_text(f"another-boot {times.st_mtime_ns - 10**12}\n")
+    (tmp_path / "back" / trees.MARK).write_text(f"another-boot {times.st_mtime_ns - 10**12}\n")
     went = haul("cp", container.az("tree/"), "back", "--json")
     assert went.summary["objects_done"] == 6
     assert victim.read_bytes() == content
-    assert not (tmp_path / "back" / MARK).exists()
+    assert not (tmp_path / "back" / trees.MARK).exists()
     assert haul("cp", container.az("tree/"), "back", "--json").summary["objects_done"] == 0
 
 
@@ -58,13 +55,13 @@ def test_a_mover_that_was_killed_leaves_no_doubt(haul: Haul, container: Containe
     haul("cp", "tree", container.az("tree/"))
     haul("cp", container.az("tree/"), "back")
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    (tmp_path / "back" / MARK).write_text(f"{boot} 1\n")
+    (tmp_path / "back" / trees.MARK).write_text(f"{boot} 1\n")
     assert haul("cp", container.az("tree/"), "back", "--json").summary["objects_done"] == 0
     assert "removed 0 leftovers" in haul("clean", "back").stderr
 
 
 def test_the_mark_is_no_content(haul: Haul, container: Container, tmp_path: Path) -> None:
     trees.make(tmp_path / "tree", files=2)
-    (tmp_path / "tree" / MARK).write_text("another-boot 1\n")
+    (tmp_path / "tree" / trees.MARK).write_text("another-boot 1\n")
     haul("cp", "tree", container.az("tree/"))
-    assert not any(name.endswith(MARK) for name in container.contents())
+    assert not any(name.endswith(trees.MARK) for name in container.contents())

@@ -194,7 +194,6 @@ REMOTE = [
     (2, "cp - $az/", "write the name of the object after the last /"),
     (2, "cp - $az/a --atomic", "leave out --atomic"),
     (2, "cp $az/ -", "a stream takes one object; name it, or copy into a folder"),
-    (2, "stat $az/a/../b", "rename it with the tool that made it"),
     (
         1,
         "cp not-utf-8 $az/b/ --atomic --json",

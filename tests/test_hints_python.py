@@ -9,6 +9,7 @@ import pytest
 
 import fake_service
 import haulage
+from endpoints import Endpoint
 from fake_service import Service
 from haulage import _engine
 
@@ -64,3 +65,14 @@ def test_a_collection_that_is_too_large(service: Service, tmp_path: Path) -> Non
     with pytest.raises(haulage.UnsupportedError) as caught:
         haulage.copy(pairs, atomic=True, overwrite="always", concurrency=1, stall_timeout="1s")
     assert caught.value.hint == "copy it in parts, or without --atomic"
+
+
+def test_a_name_that_no_address_can_hold(
+    emulator: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", emulator.connection_string)
+    (tmp_path / "a").write_bytes(b"a")
+    haulage.copy([(tmp_path / "a", "mem://odd/a/../b")])
+    with pytest.raises(haulage.UnsupportedError) as caught:
+        haulage.copy("mem://odd/", emulator.container().az())
+    assert caught.value.hint == "rename it with the tool that made it"

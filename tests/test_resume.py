@@ -36,7 +36,8 @@ class Download:
     @property
     def leftovers(self) -> dict[str, Path]:
         """What is there beside the destination: the partial file and its list of ranges."""
-        return {path.name.split(".", 2)[2]: path for path in self.haul.folder.glob(".haul-*")}
+        found = [path for path in self.haul.folder.glob(".haul-*") if path.name != trees.MARK]
+        return {path.name.split(".", 2)[2]: path for path in found}
 
     def again(self, *how: str, code: int = 0) -> Result:
         return self.haul("cp", self.container.az("file.bin"), "back.bin", "--json", *how, code=code)

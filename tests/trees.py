@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+#: The engine's mark of a folder that is being written to; it goes when all is on the disk.
+MARK = ".haul-6d61726b6d61726b.partial"
+
 #: Names that clients get wrong.
 AWKWARD = (
     "plain.txt",

@@ -63,8 +63,8 @@ _HOMES = {
     "haulage.emulator": "Emulator",
     "haulage.errors": (
         "BusyError CancelledError ConnectionLostError CredentialError ExistsError HaulageError"
-        " IntegrityError LocalIOError NotFoundError ProtocolError ServiceError SourceChangedError StalledError"
-        " StorageFullError TransientError UnsupportedError UsageError"
+        " IntegrityError LocalIOError NotFoundError ProtocolError ServiceError SourceChangedError"
+        " StalledError StorageFullError TransientError UnsupportedError UsageError"
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

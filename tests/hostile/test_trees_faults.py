@@ -12,7 +12,7 @@ import trees
 from command import Haul
 from endpoints import Container, Endpoint
 from hostile.trees_faults import FLUSHING, NUMBERS, OPENING, READING, RENAMING, WRITING, Call, Decide, between
-from hostile.trees_ground import MARK, everything, exchange
+from hostile.trees_ground import everything, exchange
 from hostile.trees_runs import DOCUMENTED, each_with_one, failed_kinds, outcomes, run
 
 #: What a disk, or a folder on the network, may say to anything.
@@ -144,7 +144,7 @@ def test_a_destination_that_fails_leaves_nothing(
             ran = run(haul, "cp", container.az("x"), "back/x", "--json", codes=(1, 3), wrap=faulty)
         assert failed_kinds(ran) <= {"io", "no_space", "permission"}
         # The folder may be marked as in doubt; nothing else stays, and the next run mends it.
-        assert not (tmp_path / "back").exists() or set(everything(tmp_path / "back")) <= {MARK}
+        assert not (tmp_path / "back").exists() or set(everything(tmp_path / "back")) <= {trees.MARK}
     run(haul, "cp", container.az("x"), "back/x")
     assert everything(tmp_path / "back") == ["x"]
 

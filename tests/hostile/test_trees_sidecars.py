@@ -14,7 +14,7 @@ import endpoints
 import trees
 from command import Haul
 from endpoints import Container, Endpoint
-from hostile.trees_ground import MARK, NODES, everything, snapshot
+from hostile.trees_ground import NODES, everything, snapshot
 from hostile.trees_runs import MIB, run
 
 SIZE = 2 * MIB
@@ -159,13 +159,13 @@ def test_what_is_planted_as_a_mark_is_not_written_through(
     """The mark of a folder that is being written to, planted as any of these: no harm, no hindrance."""
     back = tmp_path / "back"
     back.mkdir()
-    plant(victim, back / MARK)
+    plant(victim, back / trees.MARK)
     for _ in range(2):
         run(haul, "cp", container.az(""), "back", codes=(0, 1, 2))
         assert_untouched(victim)
         assert (back / "x").read_bytes() == container.contents()["x"]
     if plant is folder:
-        assert (back / MARK / "kept").read_bytes() == b"kept"
+        assert (back / trees.MARK / "kept").read_bytes() == b"kept"
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
@@ -222,7 +222,7 @@ def test_files_that_only_look_like_leftovers_are_files(
         ".haul-0123456789ABCDEF.partial",
         ".haul-0123456789abcdef.partial",
         ".haul-0123456789abcdef.ranges.partial",
-        MARK,
+        trees.MARK,
     ],
 )
 def test_what_came_down_is_not_taken_for_a_leftover(

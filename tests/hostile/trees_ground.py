@@ -29,8 +29,6 @@ ODD_NAMES = (
     "soft\u00adhyphen",
     "back\\slash",
 )
-#: The engine's mark of a folder that is being written to; it goes when all is on the disk.
-MARK = ".haul-6d61726b6d61726b.partial"
 NOT_UTF8 = os.fsdecode(b"not \xff\xfe utf-8")
 
 

@@ -7,7 +7,6 @@ use haulage::units::ByteSize;
 use serde_json::json;
 
 use super::help;
-use super::rm::Tally;
 use crate::args::{GlobArgs, OutputArgs, RemoveArgs, StoreArgs};
 use crate::output::{self, Lines};
 use crate::progress::while_waiting;
@@ -47,12 +46,12 @@ impl Clean {
         block_on_interruptible("clean", async {
             let mut cleaning =
                 while_waiting("listing", output, Cleaning::find(&self.urls, &what, &options)).await?;
-            let mut tally = Tally::default();
+            let mut code = 0;
             while let Some((url, report)) = while_waiting("cleaning", output, cleaning.next()).await? {
                 tell(&url, &report, what.dry_run, output)?;
-                tally.add(report.leftovers, &report.failures);
+                code = code.max(u8::from(!report.failures.is_empty()));
             }
-            Ok(tally.exit_code())
+            Ok(code)
         })
     }
 }

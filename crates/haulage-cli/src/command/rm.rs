@@ -98,20 +98,20 @@ async fn next(
 
 /// What all URLs of a removal came to.
 #[derive(Default)]
-pub(super) struct Tally {
+struct Tally {
     removed: u64,
     kinds: Vec<ErrorKind>,
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, removed: u64, failures: &[Failure]) {
+    fn add(&mut self, removed: u64, failures: &[Failure]) {
         self.removed += removed;
         self.kinds.extend(failures.iter().map(|failure| failure.kind));
         self.kinds.dedup();
     }
 
     /// As of a copy: where nothing was removed, always for the same reason, that reason's.
-    pub(super) fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self.kinds[..] {
             [] => 0,
             [kind] if self.removed == 0 => kind.exit_code(),
