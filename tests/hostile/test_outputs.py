@@ -154,6 +154,16 @@ def test_verify_writes_its_record_over_nothing_either(
         assert snapshot(tree.parent) == before
 
 
+def test_a_record_does_not_lie_among_what_is_compared(haul: Haul, tree: Path, container: Container) -> None:
+    """`verify --record` naming a file in the destination's folder, where the next run would call it extra:
+    refused (2).
+    """
+    run(haul, "cp", "tree", container.az("run/"))
+    before = everything(tree)
+    run(haul, "verify", container.az("run/"), "tree", "--record", "tree/run.parquet", codes=(2,))
+    assert everything(tree) == before
+
+
 @pytest.mark.parametrize("option", OUTPUTS)
 @pytest.mark.parametrize("there", [True, False])
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import trees
 from command import Haul
 from endpoints import Container, Endpoint
-from hostile.trees_ground import everything
+from hostile.trees_ground import everything, fifo
 from hostile.trees_runs import each_with_one, failed_kinds, outcomes, run
 
 FILES, MANY = 600, 100_000
@@ -127,15 +127,30 @@ def test_a_comparison_of_nothing_is_no_success(
 
 
 @pytest.mark.parametrize(
-    ("source", "destination"), [("empty", "{}run/"), ("empty", "{}none/"), ("{}none/", "empty")]
+    ("source", "destination"),
+    [
+        ("empty", "{}run/"),
+        ("empty", "{}none/"),
+        ("{}none/", "empty"),
+        ("nodes", "{}run/"),
+        ("nodes", "empty"),
+    ],
 )
 def test_a_comparison_with_nothing_there_is_no_success(
     source: str, destination: str, haul: Haul, copied: Path, container: Container
 ) -> None:
-    """`verify` of an empty folder or prefix: not found (4)."""
+    """`verify` of a folder or prefix that is empty: not found (4); of one with nothing but links and nodes: a
+    failure (1).
+    """
     (copied.parent / "empty").mkdir()
+    (copied.parent / "nodes").mkdir()
+    fifo(copied.parent / "nodes" / "pipe")
+    (copied.parent / "nodes" / "link").symlink_to("nowhere")
     az = container.az("")
-    run(haul, "verify", source.format(az), destination.format(az), codes=(4,))
+    ran = run(
+        haul, "verify", source.format(az), destination.format(az), codes=(1 if source == "nodes" else 4,)
+    )
+    ran.says("nothing was compared" if source == "nodes" else "hint")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ FILES = {
     "test_trees_race.py": "Others at the same time",
     "test_trees_sidecars.py": "Leftovers, true and planted",
     "test_trees_times.py": "Times",
+    "test_trees_spelled.py": "Other spellings, and what lies beside",
     "test_trees_disk.py": "Disks",
     "test_trees_faults.py": "Disks that fail, and somebody in between",
     "test_trees_verify.py": "Differences, and nothing at all",

@@ -4,8 +4,9 @@ use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use haulage::store::check_local;
 use haulage::{Error, ErrorKind};
-use haulage_emulator::{EmulatorConfig, EmulatorThread};
+use haulage_emulator::{EmulatorConfig, EmulatorThread, StoreKind};
 use pyo3::prelude::*;
 
 use crate::error::{Raise, exception};
@@ -23,6 +24,9 @@ impl Emulator {
         let mut config = EmulatorConfig::default();
         if let Some(store) = store {
             config.store = store.parse().unwrap_or_else(|never: Infallible| match never {});
+            if let StoreKind::Directory(folder) = &config.store {
+                check_local(folder).or_raise(py)?;
+            }
         }
         if let Some(link) = link {
             config.link = link.parse().or_raise(py)?;

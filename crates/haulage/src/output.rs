@@ -79,9 +79,13 @@ impl OutputFile {
         self.there_before
     }
 
-    /// Gives it its name.
+    /// Gives it its name, when its bytes are on the disk: what tells of a job must not be lost sooner than its files.
     pub(crate) fn finish(self) -> std::io::Result<()> {
-        std::fs::rename(&self.temporary, &self.path)
+        File::open(&self.temporary)?.sync_all()?;
+        std::fs::rename(&self.temporary, &self.path)?;
+        // Some file systems cannot flush a folder.
+        let _ = File::open(folder_of(&self.path)).and_then(|folder| folder.sync_all());
+        Ok(())
     }
 
     /// The name it will have.
@@ -128,13 +132,39 @@ pub(crate) fn keys_below(folder: &Path, outputs: &[PathBuf]) -> Vec<String> {
 /// A path as the system knows it: its folder without links, and its name.
 pub(crate) fn identity(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Some(folder.canonicalize().ok()?.join(name))
+    Some(folder_of(path).canonicalize().ok()?.join(name))
+}
+
+/// A folder without links and detours, as far as it is there yet: one name for one place.
+pub(crate) fn resolved(folder: &Path) -> PathBuf {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    match (folder.canonicalize(), folder.parent(), folder.file_name()) {
+        (Ok(folder), _, _) => folder,
+        (Err(_), Some(above), Some(name)) => resolved(above).join(name),
+        (Err(_), Some(above), None) => resolved(above).parent().map_or_else(PathBuf::new, Path::to_path_buf),
+        (Err(_), None, _) => folder.to_path_buf(),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_has_one_name_whether_it_is_there_or_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        for spelled in ["real", "link", "./real", "new/../real", "real/.", "link/../real/new/.."] {
+            assert_eq!(resolved(&root.join(spelled)), root.join("real"), "{spelled}");
+        }
+        assert_eq!(resolved(&root.join("link/new/deep")), root.join("real/new/deep"));
+    }
 
     #[test]
     fn only_a_former_file_of_its_kind_is_replaced() {

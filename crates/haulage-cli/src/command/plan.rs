@@ -1,6 +1,8 @@
 //! `haul plan`: what a copy would do.
 
 use clap::Args;
+use haulage::ErrorKind;
+use haulage::event::Failure;
 use haulage::job::{self, CopyOptions};
 
 use super::help;
@@ -57,7 +59,9 @@ impl Plan {
                 plan_lines(&report).iter().try_for_each(|line| lines.line(line))?;
             }
             lines.flush()?;
-            Ok(0)
+            // As a copy would end; what is left out on purpose is no failure.
+            let failed = |problem: &Failure| problem.kind != ErrorKind::Unsupported;
+            Ok(u8::from(report.problems.iter().any(failed)))
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::remove::{BATCH, RemoveOptions, whole_account};
+use super::remove::{BATCH, Below, RemoveOptions, whole_account};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
 use crate::secret::redacted;
@@ -105,19 +105,24 @@ async fn leftovers(url: &str, filter: &Filter, options: &StoreOptions) -> Result
         Address::Local(path) if !path.is_dir() => {
             return Err(Error::new(ErrorKind::NotFound, "clean", url, "no such folder"));
         }
+        Address::Local(path) if path.canonicalize().is_ok_and(|path| path.parent().is_none()) => {
+            return Err(Error::new(ErrorKind::Usage, "clean", url, "this is the whole machine")
+                .hint("name the folder that copies went to"));
+        }
         Address::Azure(address) if address.container.is_empty() => return Err(whole_account("clean", url)),
         _ => {}
     }
     let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
     let mut lister =
         store.list(ListRequest { prefix: key.clone(), leftovers: true, ..ListRequest::default() });
+    let below = Below::of(&key);
     let mut found = Found { url: url.to_owned(), store, names: Spool::default(), failures: Vec::new() };
     while let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
         // Links and devices are no leftovers.
         let unread = page.problems.iter().filter(|problem| problem.kind() != ErrorKind::Unsupported);
         found.failures.extend(unread.map(Failure::from));
         for leftover in page.objects {
-            if filter.wants(leftover.key.strip_prefix(&key).unwrap_or(&leftover.key)) {
+            if below.holds(&leftover.key) && filter.wants(below.name(&leftover.key)) {
                 found.names.push(&leftover.key, leftover.size)?;
             }
         }

@@ -3,7 +3,7 @@
 //! All of it acts on object stores; a local path is refused. Nothing is removed before the list of what would be is whole,
 //! and nothing if that is more than was allowed.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -98,13 +98,20 @@ impl Removal {
                 .hint("add --recursive to remove everything below it"));
         }
         let mut found = VecDeque::with_capacity(urls.len());
+        let mut named = HashSet::new();
         for (url, Location { store, key }) in urls.iter().zip(located) {
+            // What is named twice is removed, and counted, once.
+            if !named.insert(store.name(&key)) {
+                continue;
+            }
             let names = if what.recursive {
                 whole_list(url, &key, &filter, options).await?
             } else {
                 let meta = with_retries!(trace => store.head(&key, trace).await)?;
                 let mut one = Spool::default();
-                one.push(&key, meta.size)?;
+                if filter.wants(Below::of(&key).name(&key)) {
+                    one.push(&key, meta.size)?;
+                }
                 one
             };
             found.push_back(Found { url: url.clone(), store, names });
@@ -153,18 +160,40 @@ impl Removal {
     }
 }
 
+/// What a URL names: an object, all that is below its name as a folder, or, with a `/` at its end, only that.
+pub(super) struct Below<'a> {
+    key: &'a str,
+    prefix: String,
+}
+
+impl<'a> Below<'a> {
+    pub(super) fn of(key: &'a str) -> Self {
+        let prefix = if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") };
+        Self { key, prefix }
+    }
+
+    /// Whether a name is one of those: `data2/x` is not below `data`.
+    pub(super) fn holds(&self, key: &str) -> bool {
+        key == self.key || key.starts_with(&self.prefix)
+    }
+
+    /// The part of a name that globs match: what is below, or the last word of the object itself.
+    pub(super) fn name<'k>(&self, key: &'k str) -> &'k str {
+        key.strip_prefix(&self.prefix).unwrap_or_else(|| key.rsplit('/').next().unwrap_or(key))
+    }
+}
+
 /// Everything at and below a URL that the filter wants, when the list has come to its end.
 async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOptions) -> Result<Spool> {
     let mut listing = list(url, true, options).await?;
-    let below = if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") };
+    let below = Below::of(key);
     let mut found = Spool::default();
     while let Some(page) = listing.next().await? {
         if let Some(problem) = page.problems.into_iter().next() {
             return Err(problem);
         }
         for object in page.objects {
-            // The object itself, where the URL names one, is wanted whatever it is called.
-            if object.key.strip_prefix(&below).is_none_or(|name| filter.wants(name)) {
+            if filter.wants(below.name(&object.key)) {
                 found.push(&object.key, object.size)?;
             }
         }

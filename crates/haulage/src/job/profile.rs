@@ -1,7 +1,8 @@
 //! What was measured on the way to an endpoint, so that the next job begins where the last experiment ended.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -27,6 +28,17 @@ pub struct Profile {
     pub single_put_max: Option<ByteSize>,
 }
 
+/// Opens a regular file; a pipe would be waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no regular file"))
+    }
+}
+
 impl Profile {
     /// Reads the profile of this name, or at this path: one that has a `/` or ends in `.toml`.
     ///
@@ -41,7 +53,7 @@ impl Profile {
         let path = path_of(name);
         let shown = path.display().to_string();
         let mut text = String::new();
-        let read = File::open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+        let read = open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
         read.map_err(|error| {
             Error::from_io("read the profile", &shown, error)
                 .hint("write the name of a profile that haul lab has written, or the path of its file")

@@ -67,7 +67,7 @@ impl Places {
         let folder = self.container(&key.container);
         let flat = folder.join(path::flat(&key.blob));
         if let Some(nested) = path::nested(&key.blob).map(|path| folder.join(path)) {
-            match move_file(from, &nested) {
+            match move_file(&self.root, from, &nested) {
                 Ok(()) => {
                     // Where an earlier version may lie, from when the way was barred.
                     let _ = fs::remove_file(&flat);
@@ -78,7 +78,7 @@ impl Places {
                 Err(error) => return Err(error),
             }
         }
-        move_file(from, &flat)?;
+        move_file(&self.root, from, &flat)?;
         Ok(flat)
     }
 }
@@ -97,10 +97,17 @@ impl From<Key<'_>> for OwnedKey {
 
 impl DirectoryStore {
     pub(super) fn open(root: &Path) -> io::Result<Self> {
-        let places = Places { root: root.to_owned(), scratch: Scratch::open(root.join(".haul/tmp"))? };
-        for kind in ["containers", "blobs", "blocks"] {
-            fs::create_dir_all(places.sidecars(kind))?;
+        fs::create_dir_all(root)?;
+        let root = root.canonicalize()?;
+        if root.parent().is_none() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the whole machine is no place for blobs"));
         }
+        for kind in ["tmp", "containers", "blobs", "blocks"] {
+            let folder = root.join(".haul").join(kind);
+            no_link_above(&root, &folder.join("any"))?;
+            fs::create_dir_all(folder)?;
+        }
+        let places = Places { root: root.clone(), scratch: Scratch::open(root)? };
         Ok(Self { places: Arc::new(places) })
     }
 
@@ -178,7 +185,7 @@ impl Store for DirectoryStore {
                 fs::write(folder.join("name"), &key.blob)?;
             }
             let file = folder.join(sidecar::block_file(&id));
-            move_file(from.path(), &file)?;
+            move_file(&places.root, from.path(), &file)?;
             Ok(Data::File(Arc::new(StoredFile::kept(file))))
         })
         .await
@@ -194,6 +201,7 @@ impl Store for DirectoryStore {
         self.blocking(move |places| {
             gone(fs::remove_file(places.blob_record(&key)))?;
             if let Data::File(file) = &data {
+                no_link_above(&places.root, file.path())?;
                 gone(fs::remove_file(file.path()))?;
                 let container = places.container(&key.container);
                 let folders = file.path().ancestors().skip(1).take_while(|folder| *folder != container);
@@ -235,7 +243,8 @@ fn open_file(data: &Data) -> io::Result<File> {
 }
 
 /// Renames, making the folders above. A deletion nearby may prune a folder just made: once more then.
-fn move_file(from: &Path, to: &Path) -> io::Result<()> {
+fn move_file(root: &Path, from: &Path, to: &Path) -> io::Result<()> {
+    no_link_above(root, to)?;
     let parent = to.parent().unwrap_or(to);
     for _ in 0..8 {
         match fs::rename(from, to) {
@@ -244,6 +253,18 @@ fn move_file(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     fs::rename(from, to)
+}
+
+/// Refuses a file that lies below the root by name, and behind a link elsewhere.
+fn no_link_above(root: &Path, file: &Path) -> io::Result<()> {
+    let mut above = file.ancestors().skip(1).take_while(|folder| *folder != root);
+    match above.find(|folder| folder.is_symlink()) {
+        None => Ok(()),
+        Some(link) => {
+            let cause = format!("{} is a symbolic link, and none is followed", link.display());
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, cause))
+        }
+    }
 }
 
 fn is_taken(error: &io::Error) -> bool {

@@ -43,16 +43,18 @@ impl Drop for StoredFile {
 
 /// The folder for unfinished files.
 pub(super) struct Scratch {
+    root: PathBuf,
     folder: PathBuf,
     serial: AtomicU64,
 }
 
 impl Scratch {
     /// Opens the folder and drops what an earlier run left unfinished.
-    pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
+    pub(super) fn open(root: PathBuf) -> io::Result<Self> {
+        let folder = root.join(".haul/tmp");
         super::gone(fs::remove_dir_all(&folder))?;
         fs::create_dir_all(&folder)?;
-        Ok(Self { folder, serial: AtomicU64::new(0) })
+        Ok(Self { root, folder, serial: AtomicU64::new(0) })
     }
 
     /// A file name that nobody uses.
@@ -65,7 +67,7 @@ impl Scratch {
     pub(super) fn write(&self, to: &Path, bytes: &[u8]) -> io::Result<()> {
         let file = self.fresh();
         fs::write(file.path(), bytes)?;
-        super::move_file(file.path(), to)
+        super::move_file(&self.root, file.path(), to)
     }
 }
 

@@ -57,7 +57,7 @@ fn check_outputs(work: &Work, options: &CopyOptions) -> Result<()> {
     }
     let (sources, destinations): (Vec<&String>, Vec<&String>) = match work {
         Work::Copy { sources, destination } => (sources.iter().collect(), vec![destination]),
-        Work::Verify { source, destination, .. } => (vec![source, destination], Vec::new()),
+        Work::Verify { source, destination, .. } => (vec![source, destination], vec![destination]),
         Work::CopyPairs(pairs) => pairs.iter().map(|(source, destination)| (source, destination)).unzip(),
     };
     for output in outputs {
@@ -71,7 +71,7 @@ fn check_outputs(work: &Work, options: &CopyOptions) -> Result<()> {
             if place.zip(identity(output)).is_some_and(|(place, output)| output.starts_with(place)) {
                 return refuse(
                     output,
-                    format!("it would lie in {}, among what is copied", destination.display()),
+                    format!("it would lie in {}, among what is copied or compared", destination.display()),
                 );
             }
         }

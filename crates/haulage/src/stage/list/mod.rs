@@ -24,7 +24,7 @@ use super::plan::{Existing, Pair, Place};
 use super::transfer::{off_thread, with_retries};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::{Overwrite, Work};
-use crate::output::keys_below;
+use crate::output::{keys_below, resolved};
 use crate::spool::Spool;
 use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Store, StoreOpener};
 
@@ -59,6 +59,8 @@ pub(crate) struct Listing {
     outputs: Vec<PathBuf>,
     /// Destinations taken so far, where two sources could meet.
     taken: Option<HashSet<u64>>,
+    /// The last local folder that was gone to: as it was named, and resolved.
+    folder: Option<(PathBuf, PathBuf)>,
 }
 
 /// Nobody wants to hear more.
@@ -77,7 +79,7 @@ impl Listing {
         overwrite: Overwrite,
         found: mpsc::Sender<Listed>,
     ) -> Self {
-        Self { opener, filter, overwrite, found, outputs: Vec::new(), taken: None }
+        Self { opener, filter, overwrite, found, outputs: Vec::new(), taken: None, folder: None }
     }
 
     /// Leaves out the files that the job itself writes.
@@ -277,7 +279,8 @@ impl Listing {
                     "globs match the name below the source; * passes /, and quotes keep it from the shell",
                 )
             }
-            (0, 0) if verify && !any => {
+            // Where something could not be read, that is what is said.
+            (0, 0) if verify && whole => {
                 error("nothing was compared: there is no object".to_owned(), "check the name of the source")
             }
             _ if any || source.store.capabilities().local || source.key.is_empty() => Ok(()),
@@ -341,10 +344,11 @@ impl Listing {
     }
 
     async fn give(&mut self, pair: Pair) -> Result<()> {
-        if let Some(taken) = &mut self.taken {
+        if self.taken.is_some() {
             let mut hasher = DefaultHasher::new();
-            pair.destination.name().hash(&mut hasher);
-            if !taken.insert(hasher.finish()) {
+            self.identity(&pair.destination).hash(&mut hasher);
+            let is_new = |taken: &mut HashSet<u64>| taken.insert(hasher.finish());
+            if !self.taken.as_mut().is_none_or(is_new) {
                 let cause = format!("another source goes to {} as well", pair.destination.name());
                 let problem = Error::new(ErrorKind::Exists, "list", &*pair.source.name(), cause)
                     .hint("copy the sources to different folders");
@@ -352,6 +356,25 @@ impl Listing {
             }
         }
         self.send(Listed::Pair(Box::new(pair))).await
+    }
+
+    /// One name for one destination, however it was spelled.
+    fn identity(&mut self, place: &Place) -> PathBuf {
+        let named = PathBuf::from(&*place.name());
+        let (true, Some(folder), Some(name)) =
+            (place.store.capabilities().local, named.parent(), named.file_name())
+        else {
+            return named;
+        };
+        match &self.folder {
+            Some((last, resolved)) if last == folder => resolved.join(name),
+            _ => {
+                let resolved = resolved(folder);
+                let identity = resolved.join(name);
+                self.folder = Some((folder.to_path_buf(), resolved));
+                identity
+            }
+        }
     }
 
     async fn send(&self, listed: Listed) -> Result<()> {

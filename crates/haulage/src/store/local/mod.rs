@@ -97,7 +97,12 @@ impl LocalStore {
     /// is opened itself; anything else is a key in its parent.
     pub fn split(path: &Path) -> Result<(PathBuf, String)> {
         let shown = path.display().to_string();
-        let folder_asked = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        let bytes = path.as_os_str().as_encoded_bytes();
+        // A folder, as everywhere, and no file `new`.
+        if bytes.ends_with(b"/.") {
+            return Ok((path.components().collect(), String::new()));
+        }
+        let folder_asked = bytes.ends_with(b"/");
         if folder_asked || path.is_dir() || shown.is_empty() {
             return Ok((path.to_path_buf(), String::new()));
         }
@@ -392,6 +397,7 @@ mod tests {
     fn paths_split_into_folder_and_key() {
         assert_eq!(LocalStore::split(Path::new("/no/such")).unwrap(), ("/no".into(), "such".into()));
         assert_eq!(LocalStore::split(Path::new("new/")).unwrap(), ("new/".into(), String::new()));
+        assert_eq!(LocalStore::split(Path::new("new/.")).unwrap(), ("new".into(), String::new()));
         assert_eq!(LocalStore::split(Path::new("name")).unwrap(), ("".into(), "name".into()));
         assert_eq!(LocalStore::split(Path::new("/")).unwrap(), ("/".into(), String::new()));
     }

@@ -208,7 +208,10 @@ impl PartialFile {
         if let Some(ns) = expected.source_modified_ns {
             set_modified(&self.file, ns).map_err(io)?;
         }
-        may_be_replaced(&self.destination)?;
+        if let Some(permissions) = may_be_replaced(&self.destination)? {
+            // A file that few may read stays so when it is replaced.
+            rustix::fs::fchmod(&self.file, permissions).map_err(io)?;
+        }
         let Place { folder, name } = &self.destination;
         if let Precondition::IfMatch(etag) = when
             && folder.stat(name).map_err(io).is_ok_and(|found| file::etag(&found) != *etag)

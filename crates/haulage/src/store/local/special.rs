@@ -17,9 +17,13 @@ pub(crate) fn reads_as_stream(path: &Path) -> bool {
 /// Folders whose entries are what this process, or whoever called it, has opened.
 const OPENED: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 
+/// The same by a name of their own; `/dev/stdin` and `/dev/stdout` are `-`.
+const ERRORS: &str = "/dev/stderr";
+
 /// Whether what a path leads to is written as a stream. A disk is not: nobody means to replace all that is on it.
 pub(crate) fn writes_as_stream(path: &Path) -> bool {
-    let opened = path.parent().is_some_and(|folder| OPENED.iter().any(|name| Path::new(name) == folder));
+    let opened = path.parent().is_some_and(|folder| OPENED.iter().any(|name| Path::new(name) == folder))
+        || path == Path::new(ERRORS);
     std::fs::metadata(path).is_ok_and(|found| {
         let kind = found.file_type();
         kind.is_fifo() || kind.is_char_device() || (opened && kind.is_file())

@@ -23,6 +23,9 @@ use crate::error::{Error, ErrorKind, Result};
 /// Folders kept open: listings come folder by folder, and jobs in the order of listings.
 const KEPT: usize = 64;
 
+/// Who may read and write; what else a mode says is not taken over.
+const PERMISSIONS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
+
 /// To search a folder takes no right to list it.
 const SEARCH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -60,8 +63,8 @@ struct Known {
 }
 
 impl Known {
-    fn is(&self, tree: &Tree, key: &str) -> bool {
-        self.key == key && self.root == tree.root && self.follows_all == tree.follows_all()
+    fn is(&self, tree: &Tree, key: &str, follows_all: bool) -> bool {
+        self.key == key && self.root == tree.root && self.follows_all == follows_all
     }
 }
 
@@ -123,9 +126,11 @@ impl Tree {
         }
     }
 
-    /// The folder of this key (empty for the root, else without a `/` at its end); made where `make` says so.
+    /// The folder of this key (empty for the root, else without a `/` at its end); made where `make` says so. Where
+    /// something may be made, no link below the root is followed, whatever is followed for reading.
     pub(super) fn folder(&self, key: &str, make: bool) -> Result<Arc<Folder>> {
-        if let Some(known) = self.find(key) {
+        let follows_all = self.follows_all() && !make;
+        if let Some(known) = self.find(key, follows_all) {
             return Ok(known);
         }
         let folder = match key.rsplit_once('/') {
@@ -134,7 +139,7 @@ impl Tree {
             None => self.open_below(&*self.folder("", make)?, key, make)?,
         };
         let folder = Arc::new(folder);
-        let (root, follows_all) = (Arc::clone(&self.root), self.follows_all());
+        let root = Arc::clone(&self.root);
         let known = Known { root, follows_all, key: key.to_owned(), folder: Arc::clone(&folder) };
         let mut open = self.lock();
         open.push_front(known);
@@ -159,7 +164,7 @@ impl Tree {
     /// Where the file of this key is, if its folder is open.
     pub(super) fn known(&self, key: &str) -> Option<Place> {
         let (folder, name) = key.rsplit_once('/').unwrap_or(("", key));
-        Some(Place { folder: self.find(folder)?, name: name.to_owned() })
+        Some(Place { folder: self.find(folder, self.follows_all())?, name: name.to_owned() })
     }
 
     /// Forgets folders that may have been removed by somebody.
@@ -167,9 +172,9 @@ impl Tree {
         self.lock().clear();
     }
 
-    fn find(&self, key: &str) -> Option<Arc<Folder>> {
+    fn find(&self, key: &str, follows_all: bool) -> Option<Arc<Folder>> {
         let mut open = self.lock();
-        let at = open.iter().position(|known| known.is(self, key))?;
+        let at = open.iter().position(|known| known.is(self, key, follows_all))?;
         let folder = Arc::clone(&open[at].folder);
         if at > 0
             && let Some(known) = open.remove(at)
@@ -195,7 +200,7 @@ impl Tree {
 
     fn open_below(&self, parent: &Folder, name: &str, make: bool) -> Result<Folder> {
         let path = parent.path.join(name);
-        let flags = if self.follows_all() { SEARCH } else { SEARCH | OFlags::NOFOLLOW };
+        let flags = if self.follows_all() && !make { SEARCH } else { SEARCH | OFlags::NOFOLLOW };
         let open = || retry_on_intr(|| rustix::fs::openat(&parent.fd, name, flags, Mode::empty()));
         let fd = match open() {
             Err(Errno::NOENT) if make => {
@@ -312,21 +317,23 @@ impl Place {
     }
 }
 
-/// Refuses to write where something is that is no regular file: it may be a device, a pipe, or lead elsewhere.
-pub(super) fn may_be_replaced(place: &Place) -> Result<()> {
+/// Refuses to write where something is that is no regular file: it may be a device, a pipe, or lead elsewhere. Returns the
+/// permissions of the file that is replaced.
+pub(super) fn may_be_replaced(place: &Place) -> Result<Option<Mode>> {
     let refuse = |cause: &str, hint: &str| {
         Err(Error::new(ErrorKind::Unsupported, "write", place.path().display().to_string(), cause).hint(hint))
     };
-    match place.folder.kind(&place.name) {
-        None | Some(FileType::RegularFile) => Ok(()),
-        Some(FileType::Symlink) => {
+    let Ok(found) = place.folder.stat(&place.name) else { return Ok(None) };
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => Ok(Some(Mode::from_raw_mode(found.st_mode) & PERMISSIONS)),
+        FileType::Symlink => {
             refuse("a symbolic link is there", "remove the link, or copy to the file that it leads to")
         }
-        Some(FileType::Directory) => refuse(
+        FileType::Directory => refuse(
             "a folder is there",
             "remove it, or choose another name; to copy into it add a / to its name",
         ),
-        Some(_) => refuse(
+        _ => refuse(
             "what is there is no regular file",
             "it is never replaced; name it alone as the destination to write into it",
         ),
@@ -381,6 +388,9 @@ mod tests {
         let all = Tree::new(&root, Follow::All);
         all.folder("within/deep", false).unwrap();
         all.folder("out", false).unwrap();
+        // Not where something is written.
+        assert_eq!(all.folder("out", true).unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(all.place("within/new", true).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 
     #[test]
