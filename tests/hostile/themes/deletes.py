@@ -117,6 +117,16 @@ ANSWERS = (
         deletes=True,
     ),
     Case(
+        "delete-of-a-proxy",
+        "Status 404 for a delete, which does not say that the blob is gone",
+        lines=("rm az://data/tree/a", REMOVE),
+        bends=on("delete", refuse(404, "ResourceNotFound")),
+        code=(1, 4),
+        kind="not_found",
+        must="nobody says that it was removed",
+        deletes=True,
+    ),
+    Case(
         "delete-refused",
         "Status 403 for a delete",
         lines=("rm az://data/tree/a", Line(REMOVE, (1, 3), "permission")),

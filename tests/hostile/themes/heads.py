@@ -346,6 +346,23 @@ STATES = (
     ),
 )
 
+TWICE = tuple(
+    Case(
+        f"twice-{name.lower()}",
+        f"`{name}` twice, with two values",
+        lines=lines,
+        bends=on("get", "list", "put", also(name, value)),
+        kind="protocol",
+        must="the first is not believed",
+    )
+    for name, value, lines in (
+        ("ETag", '"0xOTHER"', (FILE, CAT)),
+        ("x-ms-content-crc64", crc_header(b"12345678"), (FILE, CAT, UP)),
+        ("Content-Range", "bytes 0-1/2", (FILE, CAT)),
+        ("Content-Type", "text/html", (LIST, REMOVE)),
+    )
+)
+
 FORGERIES = (
     Case(
         "head-with-body",
@@ -368,4 +385,4 @@ FORGERIES = (
     ),
 )
 
-CASES = (*INTERIM, *PATIENCE, *HUGE, *BROKEN, *LENGTHS, *OLD, *STATES, *FORGERIES)
+CASES = (*INTERIM, *PATIENCE, *HUGE, *BROKEN, *LENGTHS, *OLD, *STATES, *TWICE, *FORGERIES)

@@ -65,6 +65,23 @@ def _with(name: str, does: str, *entries: str, must: str = NOTHING) -> Case:
 
 
 DOCUMENTS = (
+    _edited("list-with-text", "Text between the elements of a list", "<Blobs>", "Sign in first<Blobs>"),
+    _edited(
+        "list-with-two-markers",
+        "Two markers of the next page",
+        "<NextMarker>",
+        "<NextMarker></NextMarker><NextMarker>",
+    ),
+    Case(
+        "list-with-bytes-in-folders",
+        "Blobs with bytes in them that their metadata calls folders",
+        lines=("cp az://data/tree/ down/",),
+        bends=on(
+            "list", edit("<Metadata></Metadata>", "<Metadata><hdi_isfolder>true</hdi_isfolder></Metadata>")
+        ),
+        code=0,
+        must="they are copied like any other",
+    ),
     Case(
         "list-html",
         "A captive portal: an HTML page with status 200 in place of a list",

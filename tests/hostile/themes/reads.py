@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from crc64 import crc64
-from hostile.bends import body, first, header, on, status, when
+from hostile.bends import body, edit, first, header, on, status, when
 from hostile.blobs import Blob, crc_header, read
-from hostile.case import LARGE, Case, Line
+from hostile.case import LARGE, TREE as FILES, Case, Line
 from hostile.run import Ran
 from hostile.service import Said
 from hostile.themes.heads import TREE
@@ -29,6 +29,8 @@ UNREADABLE = {
     "empty": "",
     "hexadecimal": "ae8b14860a799888",
 }
+#: What a list says of the only blob below `tree/deep/`.
+LISTED = f"<haulage_crc64>{crc64(FILES['deep/c']):016x}</haulage_crc64>"
 CHECKSUM, RANGE, STORED = "x-ms-content-crc64", "Content-Range", "x-ms-meta-haulage_crc64"
 
 
@@ -54,6 +56,12 @@ def whole(_: Request, answer: Answer) -> Said:
     """Answer with the whole blob to who asked for a range."""
     said = answer.with_body(LARGE).having(RANGE, None).having(CHECKSUM, None)
     return replace(said, status=200)
+
+
+def in_chunks_too(_: Request, answer: Answer) -> Said:
+    """Say the length and then a body in chunks, which has another."""
+    said = answer.having(CHECKSUM, None).having("Transfer-Encoding", "chunked")
+    return (said.head(), b"3\r\nabc\r\n0\r\n\r\n")
 
 
 def first_range(request: Request, answer: Answer) -> Said:
@@ -110,6 +118,21 @@ VERSIONS = (
 )
 
 RANGES = (
+    Case(
+        "range-in-chunks-with-a-length",
+        "A range whose length is told, and that comes in chunks, which hold less",
+        lines=(DOWN, FILE, "cat az://data/large", VERIFY),
+        bends=on("get", in_chunks_too),
+        kind="protocol",
+        must="it is not taken for the whole",
+    ),
+    Case(
+        "whole-called-a-range",
+        "A range in what is said of a blob in whole, which gives it another size",
+        lines=("stat az://data/tree/a",),
+        bends=on("head", header(RANGE, "bytes 0-4/5")),
+        kind="protocol",
+    ),
     Case(
         "range-ignored",
         "The whole blob and status 200 where a range was asked for",
@@ -226,6 +249,31 @@ CHECKSUMS = (
             seen=17,
         )
         for name, text in UNREADABLE.items()
+    ),
+    Case(
+        "checksum-of-the-list-alone",
+        "A CRC64 in the list that no answer repeats, and other bytes than it is of",
+        lines=("cp az://data/tree/deep/ down/", "cp az://data/tree/deep/ down/ --method ranges"),
+        bends=(
+            on("list", edit("<Metadata></Metadata>", f"<Metadata>{LISTED}</Metadata>")),
+            on("get", header(CHECKSUM, None), body(lambda data: data[:-1] + b"?")),
+        ),
+        code=5,
+        kind="integrity",
+        must="what the list states is compared, or it is no proof",
+        slow=True,
+    ),
+    Case(
+        "checksum-of-another-list",
+        "A CRC64 in the list, and another in the answer, of one version",
+        lines=("cp az://data/tree/deep/ down/",),
+        bends=(
+            on("list", edit("<Metadata></Metadata>", f"<Metadata>{LISTED}</Metadata>")),
+            on("get", header(STORED, "00000000000000ff")),
+        ),
+        code=5,
+        kind="integrity",
+        slow=True,
     ),
     Case(
         "checksum-stored-wrong",

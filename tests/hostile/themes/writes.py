@@ -56,6 +56,12 @@ def refused_early(request: Request, answer: Answer) -> Said:
     return chain(spoken(request, said), (RESET,)) if isinstance(said, Answer) else said
 
 
+def in_chunks(_: Request, answer: Answer) -> Said:
+    """Say the answer with a page in chunks, where no body belongs."""
+    said = answer.having("Content-Length", None).having("Transfer-Encoding", "chunked")
+    return (said.head(), b"6\r\n<html>\r\n0\r\n\r\n")
+
+
 def is_there(ran: Ran) -> Iterable[str]:
     """What was uploaded is whole at the service."""
     there = {key: blob.content for key, blob in ran.service.blobs.containers["data"].items()}
@@ -91,6 +97,13 @@ STATUSES = (
         bends=on(*WRITES, body(HTML, "text/html"), status(200)),
         kind="protocol",
         seen=12,
+    ),
+    Case(
+        "put-with-a-body-in-chunks",
+        "An upload that is confirmed, with an HTML page in chunks",
+        lines=UPLOADS,
+        bends=on(*WRITES, in_chunks),
+        kind="protocol",
     ),
     Case(
         "put-refused-early",
@@ -229,6 +242,20 @@ STAGED = (
         code=(0, 1),
         kind="service protocol integrity source_changed",
         must="the blob is whole, or nothing is committed",
+        check=is_there,
+    ),
+    Case(
+        "blocks-of-another-size",
+        "Blocks whose names are right, and whose sizes are not what the names say",
+        lines=(BLOCKS,),
+        bends=on(
+            "blocks",
+            lists_blocks(
+                (block_id(n << 16, 1 << 16, crc64(LARGE[n << 16 : (n + 1) << 16])), 3) for n in range(3)
+            ),
+        ),
+        code=0,
+        must="they are sent again",
         check=is_there,
     ),
     Case(

@@ -201,11 +201,17 @@ async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOption
     Ok(found)
 }
 
-/// Deletes an object. One that is gone was deleted by somebody, or by an attempt whose answer was lost.
+/// Deletes an object. One that is gone was deleted by somebody, or by an attempt whose answer was lost. Of a service only its
+/// own word counts: any proxy may answer 404.
 async fn delete(store: &dyn Store, key: &str) -> Result<()> {
     let deleted = with_retries!(trace => store.delete(key, trace).await);
     match deleted {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error)
+            if error.kind() == ErrorKind::NotFound
+                && (error.status().is_none() || error.service_code() == Some("BlobNotFound")) =>
+        {
+            Ok(())
+        }
         other => other,
     }
 }

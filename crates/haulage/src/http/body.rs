@@ -8,6 +8,7 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use hyper::body::{Body as _, Incoming};
+use tokio::sync::Semaphore;
 
 use super::connection::{BodyFailure, Connection};
 use super::failure::{self, Call};
@@ -16,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::trace::Trace;
 
 /// The body of an answer: a stream of pieces. At its end the connection goes back to the pool;
-/// dropped before, it closes the connection.
+/// dropped before, it closes the connection. The default is one that has ended.
+#[derive(Default)]
 pub struct ResponseBody {
     /// `None` once the body has ended, well or badly.
     arriving: Option<Box<Arriving>>,
@@ -35,6 +37,9 @@ struct Arriving {
 
 /// A document that is longer than announced grows by steps: doubled, one just below its limit would need twice that.
 const GROWTH: usize = 4 << 20;
+
+/// A document up to this size need not wait for its turn.
+const SMALL: usize = 1 << 20;
 
 impl ResponseBody {
     /// Takes over the connection until the body has ended, which may be at once.
@@ -70,7 +75,16 @@ impl ResponseBody {
     ///
     /// # Errors
     /// `Protocol` for one that is larger than `limit` bytes, which no such document is.
-    pub async fn collect(mut self, limit: usize) -> Result<Bytes> {
+    pub async fn collect(self, limit: usize) -> Result<Bytes> {
+        self.collect_in_turn(limit, None).await
+    }
+
+    /// The same, but of documents that grow beyond 1 MiB only as many at once as there are `turns`: else many of them, each
+    /// within its limit, would fill the memory together.
+    ///
+    /// # Errors
+    /// As [`ResponseBody::collect`].
+    pub async fn collect_in_turn(mut self, limit: usize, turns: Option<&Semaphore>) -> Result<Bytes> {
         let Some(arriving) = &self.arriving else { return Ok(Bytes::new()) };
         let expected = arriving.incoming.size_hint().lower();
         let (operation, object) = (arriving.operation, arriving.object.clone());
@@ -84,12 +98,20 @@ impl ResponseBody {
             self.next().await.transpose()?;
             return Ok(first);
         }
+        if first.len() > limit {
+            return too_large();
+        }
         // A length from outside is a hint, not a reason to allocate what may never come.
-        let mut whole = BytesMut::with_capacity((expected as usize).clamp(first.len() * 2, GROWTH));
+        let most = if turns.is_some() { SMALL } else { GROWTH };
+        let mut whole = BytesMut::with_capacity((expected as usize).min(most).max(first.len() * 2));
         whole.extend_from_slice(&first);
+        let mut turn = None;
         while let Some(piece) = self.next().await.transpose()? {
             if whole.len() + piece.len() > limit {
                 return too_large();
+            }
+            if let Some(turns) = turns.filter(|_| turn.is_none() && whole.len() + piece.len() > SMALL) {
+                turn = turns.acquire().await.ok();
             }
             if whole.capacity() - whole.len() < piece.len() {
                 whole.reserve(GROWTH.max(piece.len()));

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -87,8 +88,9 @@ impl Connection {
     ) -> Result<Response<Incoming>, Error> {
         self.traffic.begin_exchange();
         self.watch.begin(&self.traffic);
+        let whole = length(&request);
         let mut answer = std::pin::pin!(self.sender.send_request(request));
-        std::future::poll_fn(|cx| {
+        let answer = std::future::poll_fn(|cx| {
             if !self.closed && Pin::new(&mut self.driver).poll(cx).is_ready() {
                 self.closed = true;
             }
@@ -103,7 +105,12 @@ impl Connection {
                 }
             }
         })
-        .await
+        .await?;
+        // A refusal may come as early as it likes.
+        if answer.status().is_success() && self.traffic.written_in_exchange() < whole {
+            return Err(failure::too_early(call));
+        }
+        Ok(answer)
     }
 
     /// The next frame of the answer's body.
@@ -152,6 +159,16 @@ impl Connection {
     }
 }
 
+/// Bytes that a request takes on the connection at least, before TLS.
+fn length(request: &Request<Full<Bytes>>) -> u64 {
+    use hyper::body::Body as _;
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    let line = request.method().as_str().len() + target + "  HTTP/1.1\r\n\r\n".len();
+    let header = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+    let head = line + request.headers().iter().map(header).sum::<usize>();
+    head as u64 + request.body().size_hint().lower()
+}
+
 /// Why a body ended early.
 #[derive(Debug)]
 pub(super) enum BodyFailure {
@@ -184,5 +201,51 @@ impl fmt::Debug for Connection {
             .field("number", &self.number)
             .field("closed", &self.closed)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::http::{HttpClient, HttpOptions};
+
+    /// More than the buffers of both ends hold.
+    const BODY: usize = 48 << 20;
+
+    /// Sends a body to a server that answers `status` when it has read `missing` bytes less than all.
+    async fn answered(status: u16, missing: usize) -> Result<StatusCode> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let origin = Origin::of(&format!("http://{address}/").parse().unwrap()).unwrap();
+        let serve = async {
+            let (mut peer, _) = listener.accept().await.unwrap();
+            let mut piece = vec![0; 1 << 16];
+            let mut seen = peer.read(&mut piece).await.unwrap();
+            let head = piece.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+            while seen < head + BODY - missing {
+                seen += peer.read(&mut piece).await.unwrap();
+            }
+            let answer = format!("HTTP/1.1 {status} Said\r\nContent-Length: 0\r\n\r\n");
+            peer.write_all(answer.as_bytes()).await.unwrap();
+            peer
+        };
+        let client = HttpClient::new(HttpOptions::default()).unwrap();
+        let request = Request::put("/c/key").header("content-length", BODY).body(Bytes::from(vec![7; BODY]));
+        let trace = Trace::detached();
+        let send = client.send(&origin, request.unwrap(), "write", "key", &trace);
+        let (answer, _peer) = tokio::join!(send, serve);
+        answer.map(|answer| answer.status())
+    }
+
+    #[tokio::test]
+    async fn success_before_all_was_sent_is_not_believed() {
+        assert_eq!(answered(201, 0).await.unwrap(), StatusCode::CREATED);
+        assert_eq!(answered(201, BODY - 1).await.unwrap_err().kind(), ErrorKind::Protocol);
+        assert_eq!(answered(409, BODY - 1).await.unwrap(), StatusCode::CONFLICT);
     }
 }

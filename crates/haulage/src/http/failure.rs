@@ -48,6 +48,12 @@ pub(super) fn endless_head(call: Call<'_>) -> Error {
     call.error(ErrorKind::Protocol, "the answer's headers do not end").retry(Retry::Few)
 }
 
+/// Success, before the request was there to succeed.
+pub(super) fn too_early(call: Call<'_>) -> Error {
+    let cause = "the answer claims success, but it came before all of the request was sent";
+    call.error(ErrorKind::Protocol, cause).retry(Retry::Few)
+}
+
 /// A document that is larger than any such document can be.
 pub(super) fn too_large(call: Call<'_>, limit: usize) -> Error {
     let limit = ByteSize::new(limit as u64);

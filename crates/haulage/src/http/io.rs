@@ -31,6 +31,8 @@ pub(super) struct Traffic {
     paced_until_ns: AtomicU64,
     /// What had been read when the exchange began.
     read_before: AtomicU64,
+    /// What had been written.
+    written_before: AtomicU64,
 }
 
 impl Traffic {
@@ -45,6 +47,7 @@ impl Traffic {
             last_read_ns: AtomicU64::new(0),
             paced_until_ns: AtomicU64::new(0),
             read_before: AtomicU64::new(0),
+            written_before: AtomicU64::new(0),
         }
     }
 
@@ -61,6 +64,11 @@ impl Traffic {
     /// Bytes read since the exchange began.
     pub(super) fn read_in_exchange(&self) -> u64 {
         self.read.load(Relaxed) - self.read_before.load(Relaxed)
+    }
+
+    /// Bytes written since the exchange began.
+    pub(super) fn written_in_exchange(&self) -> u64 {
+        self.written.load(Relaxed) - self.written_before.load(Relaxed)
     }
 
     /// How long ago the answer began; `None` before.
@@ -98,6 +106,7 @@ impl Traffic {
         self.last_read_ns.store(0, Relaxed);
         self.last_write_ns.store(0, Relaxed);
         self.read_before.store(self.read.load(Relaxed), Relaxed);
+        self.written_before.store(self.written.load(Relaxed), Relaxed);
     }
 
     /// Whether anything of the answer has arrived.

@@ -26,6 +26,28 @@ pub(crate) fn check_md5(name: &str, arrived: Option<Md5>, stated: Option<Md5>) -
     }
 }
 
+/// What a source states of one version in several places: its list, an answer's headers, a checksum of the body.
+///
+/// # Errors
+/// `Integrity` where two of them do not agree: then nobody can say which of them the bytes should fit.
+pub(crate) fn agreed<T: Copy + PartialEq + Display, const N: usize>(
+    name: &str,
+    checksum: &str,
+    stated: [Option<T>; N],
+) -> Result<Option<T>> {
+    let mut all = stated.into_iter().flatten();
+    let first = all.next();
+    match first.and_then(|first| all.find(|other| *other != first).map(|other| (first, other))) {
+        None => Ok(first),
+        Some((first, other)) => {
+            let cause = format!("the source states {checksum} {first} and {other} of the same version");
+            Err(Error::new(ErrorKind::Integrity, "verify", name, cause)
+                .hint("nothing wrong was kept, so run the same command again")
+                .retry(Retry::Backoff))
+        }
+    }
+}
+
 fn differs(name: &str, checksum: &str, arrived: &dyn Display, stated: &dyn Display) -> Error {
     let cause = format!("{checksum} of what arrived is {arrived}, the source says {stated}");
     Error::new(ErrorKind::Integrity, "verify", name, cause)
@@ -119,6 +141,13 @@ mod tests {
         assert_eq!(by(&stated, ends(false, false, false, false)), Proof::Sent);
         assert_eq!(by(&plain, ends(false, false, false, true)), Proof::Length);
         assert_eq!(by(&plain, ends(true, true, false, false)), Proof::Sent);
+    }
+
+    #[test]
+    fn what_is_stated_twice_is_stated_alike() {
+        assert_eq!(agreed("a", "MD5", [None, Some(1), None, Some(1)]).unwrap(), Some(1));
+        assert_eq!(agreed::<u8, 2>("a", "MD5", [None, None]).unwrap(), None);
+        assert_eq!(agreed("a", "MD5", [Some(1), None, Some(2)]).unwrap_err().kind(), ErrorKind::Integrity);
     }
 
     #[test]

@@ -4,14 +4,17 @@
 //! and what must come back. An answer that breaks its rule is a [`ErrorKind::Protocol`] failure, whatever else it says:
 //! a login page with status 200 is no empty list, and a write that was answered by "accepted" was not confirmed.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+mod page;
 
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED,
+    TRANSFER_ENCODING,
+};
 
-use super::{BlockRange, ListPage};
+use super::BlockRange;
 use crate::error::{Error, ErrorKind, Retry};
+pub(super) use page::{Markers, judge_page};
 
 /// The only good answer to an operation.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +51,9 @@ pub(super) struct Document {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken(pub(super) String);
 
+/// Versions, media types and markers are some dozen bytes; the largest that is taken for one.
+const TEXT_MAX: usize = 4096;
+
 impl Broken {
     fn new(why: impl Into<String>) -> Self {
         Self(why.into())
@@ -65,6 +71,11 @@ impl Rule {
         if status != self.status {
             return Err(Broken::new(format!("answered by HTTP {status}, where {} is success", self.status)));
         }
+        stated_once(headers)?;
+        if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
+            return Err(Broken::new("the answer states a length and comes in chunks, which state another"));
+        }
+        short(headers, &ETAG)?;
         if self.etag && etag(headers).is_none() {
             return Err(Broken::new("the answer names no version (ETag)"));
         }
@@ -73,9 +84,53 @@ impl Rule {
                 Err(Broken::new("the answer has a body, where none belongs"))
             }
             Body::Nothing => Ok(()),
-            Body::Content => length(headers).map(drop),
+            // Its size would be the one that this header makes up.
+            Body::Content if self.status == 200 && headers.contains_key(CONTENT_RANGE) => {
+                Err(Broken::new("the answer holds a range, where the whole was asked for"))
+            }
+            Body::Content => {
+                short(headers, &CONTENT_TYPE)?;
+                length(headers).map(drop)
+            }
             Body::Document(_) => is_xml(headers),
         }
+    }
+}
+
+/// A header that comes twice with two values states neither, and who reads the first may be told another than a proxy.
+fn stated_once(headers: &HeaderMap) -> Result<(), Broken> {
+    // Of most answers there is nothing to look at.
+    if headers.len() == headers.keys_len() {
+        return Ok(());
+    }
+    const READ: [HeaderName; 7] = [
+        CONTENT_TYPE,
+        CONTENT_LENGTH,
+        CONTENT_RANGE,
+        CONTENT_ENCODING,
+        HeaderName::from_static("content-md5"),
+        ETAG,
+        LAST_MODIFIED,
+    ];
+    // Others may well come twice: whoever passes an answer on adds to them.
+    let is_read = |name: &&HeaderName| READ.contains(name) || name.as_str().starts_with("x-ms-");
+    for name in headers.keys().filter(is_read) {
+        let mut values = headers.get_all(name).into_iter();
+        let first = values.next();
+        if values.any(|value| Some(value) != first) {
+            return Err(Broken::new(format!("the answer states {name} twice, with two values")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a header that is kept and would be larger than any such is.
+fn short(headers: &HeaderMap, name: &HeaderName) -> Result<(), Broken> {
+    match headers.get(name) {
+        Some(value) if value.len() > TEXT_MAX => {
+            Err(Broken::new(format!("the answer's {name} has {} bytes", value.len())))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -133,80 +188,11 @@ pub(super) fn whole_of_range(headers: &HeaderMap, asked: BlockRange) -> Result<u
     Ok(whole)
 }
 
-/// Names have at most 1,024 characters, of four bytes each.
-const NAME_MAX: usize = 4096;
-
-/// Versions, media types and markers are some dozen bytes; the largest that is taken for one.
-const TEXT_MAX: usize = 4096;
-
-/// Judges a page of a list: it holds what was asked for and nothing else.
-pub(super) fn judge_page(page: &ListPage, prefix: &str, hierarchical: bool) -> Result<(), Broken> {
-    let keys = page.objects.iter().map(|object| object.key.as_str());
-    for key in keys.chain(page.prefixes.iter().map(String::as_str)) {
-        if key.is_empty() {
-            return Err(Broken::new("the list holds an object without a name"));
-        }
-        if key.len() > NAME_MAX {
-            return Err(Broken::new(format!("the list holds a name of {} bytes", key.len())));
-        }
-        if !key.starts_with(prefix) {
-            return Err(Broken::new(format!(
-                "the list holds `{key}`, which is not below what was asked for"
-            )));
-        }
-    }
-    let texts = page.objects.iter().flat_map(|object| [Some(&object.etag), object.content_type.as_ref()]);
-    if texts.flatten().any(|text| text.len() > TEXT_MAX) {
-        return Err(Broken::new("the list holds a property of more than 4 KiB"));
-    }
-    let folded = |folder: &String| hierarchical && folder.ends_with('/') && folder.len() > prefix.len();
-    if !page.prefixes.iter().all(folded) {
-        return Err(Broken::new("the list holds a folder that is none"));
-    }
-    Ok(())
-}
-
-/// Empty pages in a row after which a list is taken to have no end. A service may skip what was deleted.
-const EMPTY_MAX: u32 = 10_000;
-
-/// Sees that a list that comes in pages gets on.
-#[derive(Debug, Default)]
-pub(super) struct Markers {
-    seen: HashSet<u64>,
-    empty: u32,
-}
-
-impl Markers {
-    /// Takes the first name of this page, if it holds any, and the marker of the next.
-    pub(super) fn advance(&mut self, first: Option<&str>, marker: &str) -> Result<(), Broken> {
-        if marker.len() > TEXT_MAX {
-            return Err(Broken::new(format!("the marker of the next page has {} bytes", marker.len())));
-        }
-        self.empty = if first.is_none() { self.empty + 1 } else { 0 };
-        if self.empty > EMPTY_MAX {
-            return Err(Broken::new(format!("{EMPTY_MAX} pages in a row hold nothing")));
-        }
-        if self.note(("marker", marker)) && first.is_none_or(|first| self.note(("first", first))) {
-            Ok(())
-        } else {
-            Err(Broken::new("the list begins again at a page that it gave before"))
-        }
-    }
-
-    /// Whether this is seen for the first time.
-    fn note(&mut self, seen: (&str, &str)) -> bool {
-        let mut hasher = DefaultHasher::new();
-        seen.hash(&mut hasher);
-        self.seen.insert(hasher.finish())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
 
     use super::*;
-    use crate::store::ObjectMeta;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let pair = |(name, value): &(&'static str, &'static str)| {
@@ -228,6 +214,36 @@ mod tests {
         }
         assert!(WRITE.judge(201, &headers(&[])).unwrap_err().0.contains("ETag"));
         assert!(WRITE.judge(201, &headers(&[("etag", "\"\"")])).is_err());
+    }
+
+    #[test]
+    fn a_header_that_comes_twice_says_the_same_twice() {
+        for name in ["etag", "content-type", "x-ms-content-crc64", "content-md5"] {
+            let mut twice = headers(&[("etag", "\"0x1\""), ("date", "a")]);
+            twice.insert(name, HeaderValue::from_static("\"0x1\""));
+            twice.append(name, HeaderValue::from_static("\"0x1\""));
+            WRITE.judge(201, &twice).unwrap();
+            twice.append(name, HeaderValue::from_static("\"0x2\""));
+            assert!(WRITE.judge(201, &twice).unwrap_err().0.contains("twice"), "{name}");
+        }
+        let mut cookies = headers(&[("etag", "\"0x1\""), ("set-cookie", "a=1")]);
+        cookies.append("set-cookie", HeaderValue::from_static("b=2"));
+        WRITE.judge(201, &cookies).unwrap();
+    }
+
+    #[test]
+    fn a_length_is_stated_in_one_way_only_and_a_whole_is_no_range() {
+        let read = Rule { status: 200, body: Body::Content, etag: true };
+        let whole = [("etag", "\"0x1\""), ("content-length", "9")];
+        read.judge(200, &headers(&whole)).unwrap();
+        for more in [("transfer-encoding", "chunked"), ("content-range", "bytes 0-8/9")] {
+            assert!(read.judge(200, &headers(&[whole[0], whole[1], more])).is_err(), "{more:?}");
+        }
+        let range = Rule { status: 206, ..read };
+        range.judge(206, &headers(&[whole[0], whole[1], ("content-range", "bytes 0-8/9")])).unwrap();
+        let mut large = headers(&whole);
+        large.insert(ETAG, HeaderValue::from_str(&"e".repeat(TEXT_MAX + 1)).unwrap());
+        assert!(read.judge(200, &large).is_err());
     }
 
     #[test]
@@ -261,44 +277,5 @@ mod tests {
             assert!(whole(range).is_err(), "{range}");
         }
         assert!(whole_of_range(&headers(&[]), asked).is_err());
-    }
-
-    #[test]
-    fn a_list_holds_what_was_asked_for() {
-        let page = |keys: &[&str], prefixes: &[&str]| ListPage {
-            objects: keys
-                .iter()
-                .map(|key| ObjectMeta { key: (*key).into(), ..ObjectMeta::default() })
-                .collect(),
-            prefixes: prefixes.iter().map(|prefix| (*prefix).into()).collect(),
-            ..ListPage::default()
-        };
-        judge_page(&page(&["p/a", "p/"], &["p/b/"]), "p/", true).unwrap();
-        judge_page(&page(&["a"], &[]), "", false).unwrap();
-        for (keys, prefixes) in [
-            (&["q/victim"][..], &[][..]),
-            (&[""], &[]),
-            (&["p"], &[]),
-            (&[], &["q/"]),
-            (&[], &["p/b"]),
-            (&[], &["p/"]),
-        ] {
-            assert!(judge_page(&page(keys, prefixes), "p/", true).is_err(), "{keys:?} {prefixes:?}");
-        }
-        assert!(judge_page(&page(&[], &["p/b/"]), "p/", false).is_err());
-    }
-
-    #[test]
-    fn a_list_gets_on() {
-        let mut markers = Markers::default();
-        for (first, marker) in [(Some("a"), "b"), (Some("b"), "c"), (None, "d"), (None, "e")] {
-            markers.advance(first, marker).unwrap();
-        }
-        assert!(markers.advance(Some("f"), "b").is_err());
-        assert!(markers.advance(Some("a"), "g").is_err());
-        assert!(markers.advance(Some("h"), &"i".repeat(TEXT_MAX + 1)).is_err());
-        let mut markers = Markers::default();
-        let stuck = (0..=EMPTY_MAX).find(|number| markers.advance(None, &number.to_string()).is_err());
-        assert_eq!(stuck, Some(EMPTY_MAX));
     }
 }

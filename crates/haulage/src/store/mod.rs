@@ -106,10 +106,11 @@ impl ListPage {
         self.objects.is_empty() && self.prefixes.is_empty() && self.problems.is_empty()
     }
 
-    /// The first name on it, of an object or else of a prefix.
-    pub(crate) fn first(&self) -> Option<&str> {
-        let object = self.objects.first().map(|object| object.key.as_str());
-        object.or_else(|| self.prefixes.first().map(String::as_str))
+    /// The first name on it, of an object or else of a prefix, and the last, whichever of the two comes later.
+    pub(crate) fn ends(&self) -> Option<(&str, &str)> {
+        let first = self.objects.first().map(|object| &object.key).or(self.prefixes.first())?;
+        let last = self.objects.last().map(|object| &object.key).max(self.prefixes.last())?;
+        Some((first, last))
     }
 }
 

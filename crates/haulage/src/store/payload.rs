@@ -8,7 +8,7 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 
 use crate::checksum::Crc64;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result, Retry};
 
 type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>;
 
@@ -18,26 +18,59 @@ pub enum Payload {
     Bytes(Bytes),
     /// All bytes are at hand, and their CRC64 is known from when they were read.
     Hashed(Bytes, Crc64),
-    /// The bytes arrive piece by piece. A stream that ends early ends with an error.
-    Stream {
-        /// How many bytes there will be.
-        len: u64,
-        /// The pieces, in order.
-        stream: ByteStream,
-    },
+    /// The bytes arrive piece by piece.
+    Arriving(Arriving),
+}
+
+/// Bytes that arrive piece by piece: as many as were announced, or an error.
+pub struct Arriving {
+    len: u64,
+    left: u64,
+    stream: ByteStream,
+}
+
+impl Arriving {
+    /// The next piece. Counted here, because every reader relies on the length and one would forget to count.
+    async fn next(&mut self) -> Option<Result<Bytes>> {
+        let piece = match self.stream.next().await {
+            Some(Ok(piece)) => piece,
+            Some(Err(error)) => {
+                self.left = 0;
+                return Some(Err(error));
+            }
+            None if self.left == 0 => return None,
+            None => {
+                let came = self.len - std::mem::take(&mut self.left);
+                return Some(Err(wrong_length(&format!("{came} bytes came"), self.len)));
+            }
+        };
+        let Some(left) = self.left.checked_sub(piece.len() as u64) else {
+            self.left = 0;
+            return Some(Err(wrong_length("more bytes came", self.len)));
+        };
+        self.left = left;
+        Some(Ok(piece))
+    }
+}
+
+fn wrong_length(came: &str, announced: u64) -> Error {
+    let cause = format!("{came} where {announced} were announced");
+    Error::new(ErrorKind::Integrity, "read", "the source", cause)
+        .hint("nothing wrong was kept, so run the same command again")
+        .retry(Retry::Backoff)
 }
 
 impl Payload {
-    /// A payload that arrives.
+    /// A payload of `len` bytes that arrives. Where the stream holds fewer or more, reading it ends with `Integrity`.
     pub fn stream(len: u64, stream: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Self {
-        Self::Stream { len, stream: Box::pin(stream) }
+        Self::Arriving(Arriving { len, left: len, stream: Box::pin(stream) })
     }
 
     /// Number of bytes.
     pub fn len(&self) -> u64 {
         match self {
             Self::Bytes(bytes) | Self::Hashed(bytes, _) => bytes.len() as u64,
-            Self::Stream { len, .. } => *len,
+            Self::Arriving(arriving) => arriving.len,
         }
     }
 
@@ -50,9 +83,9 @@ impl Payload {
     pub async fn collect(self) -> Result<Bytes> {
         match self {
             Self::Bytes(bytes) | Self::Hashed(bytes, _) => Ok(bytes),
-            Self::Stream { len, mut stream } => {
-                let mut whole = BytesMut::with_capacity(len as usize);
-                while let Some(piece) = stream.next().await {
+            Self::Arriving(mut arriving) => {
+                let mut whole = BytesMut::with_capacity(arriving.len as usize);
+                while let Some(piece) = arriving.next().await {
                     whole.extend_from_slice(&piece?);
                 }
                 Ok(whole.freeze())
@@ -75,7 +108,7 @@ impl Payload {
         match self {
             Self::Bytes(bytes) | Self::Hashed(bytes, _) if bytes.is_empty() => None,
             Self::Bytes(bytes) | Self::Hashed(bytes, _) => Some(Ok(std::mem::take(bytes))),
-            Self::Stream { stream, .. } => stream.next().await,
+            Self::Arriving(arriving) => arriving.next().await,
         }
     }
 }
@@ -89,5 +122,30 @@ impl From<Bytes> for Payload {
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Payload({} bytes)", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(len: u64, pieces: &[&'static [u8]]) -> Payload {
+        let pieces: Vec<_> = pieces.iter().map(|piece| Ok(Bytes::from_static(piece))).collect();
+        Payload::stream(len, futures_util::stream::iter(pieces))
+    }
+
+    #[tokio::test]
+    async fn a_stream_of_another_length_than_announced_is_an_error_however_it_is_read() {
+        assert_eq!(payload(5, &[b"123", b"45"]).collect().await.unwrap(), "12345");
+        for pieces in [&[][..], &[&b"123"[..]], &[b"123", b"456"], &[b"123456"]] {
+            let error = payload(5, pieces).collect().await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Integrity, "{pieces:?}");
+            let mut read = payload(5, pieces);
+            let mut failed = 0;
+            while let Some(piece) = read.next().await {
+                failed += u32::from(piece.is_err());
+            }
+            assert_eq!(failed, 1, "{pieces:?}");
+        }
     }
 }

@@ -100,7 +100,10 @@ impl DirectoryStore {
         fs::create_dir_all(root)?;
         let root = root.canonicalize()?;
         if root.parent().is_none() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the whole machine is no place for blobs"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the whole machine is no place for blobs",
+            ));
         }
         for kind in ["tmp", "containers", "blobs", "blocks"] {
             let folder = root.join(".haul").join(kind);

@@ -7,15 +7,15 @@ use bytes::Bytes;
 
 use super::object::{Done, Held, Purpose};
 use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
-use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::error::{Error, ErrorKind, Result};
 use crate::job::{CopyOptions, Overwrite};
 use crate::stage::plan::{Existing, Pair, Place};
 use crate::stage::read;
 use crate::stage::schedule::Step;
-use crate::stage::verify::{check_crc64, check_md5};
+use crate::stage::verify::{agreed, check_crc64, check_md5};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, GetResult, Kept, ObjectMeta, Payload, Precondition,
-    PutOptions, PutResult, Stored, Trace,
+    Attributes, BlockId, BlockRange, BlockWriter, Kept, ObjectMeta, Payload, Precondition, PutOptions,
+    PutResult, Stored, Trace,
 };
 
 /// What a step is called that only looks whether an object is there.
@@ -93,24 +93,28 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     let stated_none = meta.crc64.is_none() && meta.md5.is_none();
     let range = read::vouched_whole(&*source.store, meta.size).filter(|_| stated_none);
     let got = read::open(&*source.store, &source.key, meta, range, trace).await?;
-    let stated = got.crc64.or(got.meta.crc64);
+    let name = source.name();
+    let stated = agreed(&name, "CRC64", [got.crc64, got.meta.crc64, meta.crc64])?;
+    let stated_md5 = agreed(&name, "MD5", [got.md5, got.meta.md5, meta.md5])?;
     let range_checked = got.crc64.is_some();
+    // A list that states an MD5 alone makes it the proof, whatever the answer states besides.
+    let only_md5 = stated.is_none() || (meta.crc64.is_none() && meta.md5.is_some());
     if destination.store.capabilities().streams {
-        let md5 = got.meta.md5.filter(|_| stated.is_none());
+        let md5 = stated_md5.filter(|_| only_md5);
         let options = put_options(task, &got.meta, stated, md5);
         let put = destination.store.put(&destination.key, got.payload, &options, trace).await?;
         return Ok(Done::Whole { crc64: put.crc64, md5: put.md5, put, range_checked });
     }
-    let (bytes, crc64) = gather(got, &source.name()).await?;
-    check_crc64(&source.name(), crc64, stated)?;
-    let (by_md5, only_md5) = (task.options.checksum == ChecksumMode::Md5, stated.is_none());
-    let md5 = match meta.md5 {
+    let (bytes, crc64) = got.payload.collect_hashed().await?;
+    check_crc64(&name, crc64, stated)?;
+    let by_md5 = task.options.checksum == ChecksumMode::Md5;
+    let md5 = match stated_md5 {
         Some(_) if by_md5 || only_md5 => Some(md5_of(bytes.clone()).await?),
         // The one that goes with the body is stored too.
         None if task.options.content_md5 && !by_md5 => Some(md5_of(bytes.clone()).await?),
         _ => None,
     };
-    check_md5(&source.name(), md5, meta.md5)?;
+    check_md5(&name, md5, stated_md5)?;
     let options = put_options(task, meta, Some(crc64), md5);
     let put = destination.store.put(&destination.key, Payload::Hashed(bytes, crc64), &options, trace).await?;
     Ok(Done::Whole { crc64: Some(crc64), md5: put.md5, put, range_checked })
@@ -151,7 +155,7 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     let writer = writer(task)?;
     let streams = destination.store.capabilities().streams;
     if streams && task.duplicate {
-        let (bytes, crc64) = gather(got, &source.name()).await?;
+        let (bytes, crc64) = got.payload.collect_hashed().await?;
         check_crc64(&source.name(), crc64, stated)?;
         return Ok(Done::Held(Held { bytes, crc64, range_checked }));
     }
@@ -161,7 +165,7 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
         writer.keep(Kept { id: stored.id, vouched: range_checked }).await;
         stored
     } else {
-        let (bytes, crc64) = gather(got, &source.name()).await?;
+        let (bytes, crc64) = got.payload.collect_hashed().await?;
         let id = BlockId { range, crc64 };
         check_crc64(&source.name(), id.crc64, stated)?;
         if task.staged.contains(&id) {
@@ -194,7 +198,7 @@ async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
         let range = BlockRange { offset, len: DIGEST_PIECE.min(meta.size - offset) };
         let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
         let stated = got.crc64;
-        let (bytes, crc64) = gather(got, &source.name()).await?;
+        let (bytes, crc64) = got.payload.collect_hashed().await?;
         check_crc64(&source.name(), crc64, stated)?;
         md5 = off_thread(move || {
             md5.update(&bytes);
@@ -293,17 +297,6 @@ fn writer(task: &Task) -> Result<&Arc<dyn BlockWriter>> {
     task.writer.as_ref().ok_or_else(|| {
         Error::new(ErrorKind::Cancelled, "write", &*task.pair.destination.name(), "the object was given up")
     })
-}
-
-/// All bytes in one piece, as many as announced, and their CRC64.
-async fn gather(got: GetResult, name: &str) -> Result<(Bytes, Crc64)> {
-    let announced = got.payload.len();
-    let (bytes, crc64) = got.payload.collect_hashed().await?;
-    if bytes.len() as u64 == announced {
-        return Ok((bytes, crc64));
-    }
-    let cause = format!("{} bytes came where {announced} were announced", bytes.len());
-    Err(Error::new(ErrorKind::Integrity, "read", name, cause).retry(Retry::Backoff))
 }
 
 async fn md5_of(bytes: Bytes) -> Result<Md5> {

@@ -14,7 +14,7 @@ const ATTEMPTS_FEW: u32 = 3;
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(20);
 
-/// A service that asks for more patience than this does not get it: the user sees a failure.
+/// A service that asks for more patience than this, all in all, does not get it: the user sees a failure.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 
 /// How long to wait before the attempt after `attempt`; `None` to give up.
@@ -37,7 +37,8 @@ pub(crate) fn backoff(error: &Error, attempt: u32, random: f64) -> Option<Durati
             Some(Duration::ZERO)
         }
         Retry::Backoff | Retry::Few => Some(ceiling.mul_f64(random)),
-        Retry::After(wait) if wait > RETRY_AFTER_MAX => None,
+        // As if it had asked for as much each time before.
+        Retry::After(wait) if wait.saturating_mul(attempt) > RETRY_AFTER_MAX => None,
         Retry::After(wait) => Some(wait + BACKOFF_FIRST.mul_f64(random)),
     }
 }
@@ -105,6 +106,11 @@ mod tests {
         let wait = backoff(&error(Retry::After(Duration::from_secs(3))), 1, 0.5).unwrap();
         assert!(wait >= Duration::from_secs(3) && wait < Duration::from_secs(4));
         assert_eq!(backoff(&error(Retry::After(Duration::from_secs(86_400))), 1, 0.5), None);
+        let waits = |seconds| {
+            let after = error(Retry::After(Duration::from_secs(seconds)));
+            (1..).map_while(|attempt| backoff(&after, attempt, 0.0)).sum::<Duration>()
+        };
+        assert_eq!((waits(30).as_secs(), waits(120).as_secs(), waits(1).as_secs()), (120, 120, 9));
     }
 
     #[test]

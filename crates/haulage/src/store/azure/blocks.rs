@@ -71,7 +71,14 @@ impl BlockWriter for AzureBlocks {
         let operation =
             self.operation(rules::GET_BLOCK_LIST, Method::GET, &query, HeaderMap::new(), Bytes::new());
         match self.store.service.document(operation, asked, trace).await {
-            Ok(page) => xml::uncommitted_blocks(&page).map_err(|broken| asked.not_believed(broken)),
+            Ok(page) => {
+                let mut blocks =
+                    xml::uncommitted_blocks(&page).map_err(|broken| asked.not_believed(broken))?;
+                // Of a larger version that is gone, or made up: they would only be kept.
+                blocks.retain(|id| self.size.is_none_or(|size| id.range.end() <= size));
+                blocks.shrink_to_fit();
+                Ok(blocks)
+            }
             // Neither blob nor block: nothing is staged.
             Err(error) if error.service_code() == Some("BlobNotFound") => Ok(Vec::new()),
             Err(error) => Err(error),

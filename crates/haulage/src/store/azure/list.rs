@@ -72,13 +72,14 @@ impl Lister for AzureLister {
             self.store.operation(rules::LIST_BLOBS, Method::GET, "", &query, headers, Bytes::new());
         let page = self.store.service.document(operation, asked, trace).await?;
         let not_believed = |broken| asked.not_believed(broken);
-        let (mut list, marker) = believe(&page, &self.request).map_err(not_believed)?;
-        let first = list.first().map(str::to_owned);
+        let container = &self.store.address().container;
+        let believed = believe(&page, &self.request, container, self.next.marker());
+        let (mut list, marker) = believed.map_err(not_believed)?;
+        if let Some(marker) = &marker {
+            self.markers.advance(list.ends(), marker).map_err(not_believed)?;
+        }
         if self.request.leftovers {
             list.objects = uncommitted(&self.store, list.objects, trace).await?;
-        }
-        if let Some(marker) = &marker {
-            self.markers.advance(first.as_deref(), marker).map_err(not_believed)?;
         }
         self.next = Next::from(marker);
         Ok(Some(list))
@@ -86,12 +87,25 @@ impl Lister for AzureLister {
 }
 
 /// What the page holds, if it answers what was asked.
-fn believe(page: &[u8], request: &ListRequest) -> Result<(ListPage, Option<String>), Broken> {
+fn believe(
+    page: &[u8],
+    request: &ListRequest,
+    container: &str,
+    marker: Option<&str>,
+) -> Result<(ListPage, Option<String>), Broken> {
     let page = xml::blobs(page, request.leftovers)?;
     if page.prefix.is_some_and(|echoed| echoed != request.prefix) {
         return Err(Broken("the list is of another prefix than was asked for".to_owned()));
     }
-    judge_page(&page.list, &request.prefix, request.hierarchical)?;
+    // Older versions of the service say its URL.
+    if page.container.is_some_and(|echoed| echoed.rsplit('/').next() != Some(container)) {
+        return Err(Broken("the list is of another container than was asked for".to_owned()));
+    }
+    // Of the first page some services leave it out, others empty.
+    if page.marker.is_some_and(|echoed| !echoed.is_empty() && Some(echoed.as_str()) != marker) {
+        return Err(Broken("the page is another than was asked for".to_owned()));
+    }
+    judge_page(&page.list, request)?;
     Ok((page.list, page.next))
 }
 
@@ -132,7 +146,8 @@ pub(super) async fn containers(store: &AzureStore, trace: &Trace) -> Result<Vec<
         let not_believed = |broken| asked.not_believed(broken);
         let (found, marker) = xml::containers(&page).map_err(not_believed)?;
         if let Some(marker) = &marker {
-            markers.advance(found.first().map(String::as_str), marker).map_err(not_believed)?;
+            let ends = found.first().zip(found.last()).map(|(first, last)| (first.as_str(), last.as_str()));
+            markers.advance(ends, marker).map_err(not_believed)?;
         }
         names.extend(found);
         next = Next::from(marker);

@@ -9,7 +9,7 @@ const PAGE_MAX: usize = 32 << 20;
 const BLOCKS_MAX: usize = 24 << 20;
 
 const LIST: Body = Body::Document(Document { root: "EnumerationResults", largest: PAGE_MAX });
-const BLOCKS: Body = Body::Document(Document { root: "BlockList", largest: BLOCKS_MAX });
+pub(super) const BLOCKS: Body = Body::Document(Document { root: "BlockList", largest: BLOCKS_MAX });
 
 #[rustfmt::skip]
 mod table {

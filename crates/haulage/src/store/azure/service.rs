@@ -8,10 +8,12 @@ use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderV
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use tokio::sync::Semaphore;
 
 use super::address::Endpoint;
 use super::auth::{Credential, Unsigned};
 use super::error::{Asked, service_error};
+use super::rules;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{HttpClient, ResponseBody};
 use crate::secret;
@@ -31,6 +33,9 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.'
 /// An error's text is short; more of an answer is not read.
 const ERROR_MAX: usize = 64 << 10;
 
+/// Lists of many blocks that are read at once: one may have 24 MiB.
+const BLOCK_LISTS_MAX: usize = 2;
+
 /// An account and the way in. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Service(Arc<Shared>);
@@ -41,6 +46,8 @@ struct Shared {
     credential: Credential,
     http: HttpClient,
     date: DateHeader,
+    /// Lists of blocks that are being read, one for each upload that begins.
+    block_lists: Semaphore,
 }
 
 /// What to send.
@@ -61,7 +68,8 @@ pub(super) struct Operation<'a> {
 
 impl Service {
     pub(super) fn new(endpoint: Endpoint, credential: Credential, http: HttpClient) -> Self {
-        Self(Arc::new(Shared { endpoint, credential, http, date: DateHeader::default() }))
+        let (date, block_lists) = (DateHeader::default(), Semaphore::new(BLOCK_LISTS_MAX));
+        Self(Arc::new(Shared { endpoint, credential, http, date, block_lists }))
     }
 
     /// Sends the operation; any answer but the one of its rule is an error.
@@ -87,11 +95,17 @@ impl Service {
         let response =
             shared.http.send(&shared.endpoint.origin, request, asked.operation, asked.object, trace).await?;
         let status = response.status();
-        let id = response.headers().get("x-ms-request-id").and_then(|id| id.to_str().ok());
-        trace.answer(status.as_u16(), id.map(str::to_owned));
+        trace.answer(status.as_u16(), request_id(response.headers()));
         if status.is_success() {
             let judged = rule.judge(status.as_u16(), response.headers());
-            return judged.map(|()| response).map_err(|broken| asked.not_believed(broken));
+            judged.map_err(|broken| asked.not_believed(broken))?;
+            if rule.body != Body::Nothing {
+                return Ok(response);
+            }
+            // In chunks, nothing may come as well as something: only its end tells.
+            let (head, body) = response.into_parts();
+            body.collect(0).await?;
+            return Ok(Response::from_parts(head, ResponseBody::default()));
         }
         let (head, body) = response.into_parts();
         // The status says enough, should the rest get lost.
@@ -113,7 +127,9 @@ impl Service {
         };
         let request = self.request(operation, asked).await?;
         let signature = request.headers().get(AUTHORIZATION).cloned();
-        let page = self.exchange(rule, request, asked, trace).await?.into_body().collect(largest).await?;
+        let body = self.exchange(rule, request, asked, trace).await?.into_body();
+        let turns = (rule.body == rules::BLOCKS).then_some(&self.0.block_lists);
+        let page = body.collect_in_turn(largest, turns).await?;
         trace.mark(Phase::Committed);
         let signature = signature.as_ref().and_then(|value| value.to_str().ok()?.split(':').nth(1));
         if signature.is_some_and(|signature| secret::repeats(&page, signature)) {
@@ -178,6 +194,13 @@ impl Service {
     }
 }
 
+/// The service's id for a request. It is kept for every attempt, so one that is longer than any id is none.
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    const ID_MAX: usize = 128;
+    let id = headers.get("x-ms-request-id")?.to_str().ok()?;
+    (id.len() <= ID_MAX && id.bytes().all(|byte| byte.is_ascii_graphic())).then(|| id.to_owned())
+}
+
 /// Adds a header whose value comes from elsewhere.
 pub(super) fn set(
     headers: &mut HeaderMap,
@@ -213,5 +236,22 @@ impl DateHeader {
             }
         }
         held.1.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_a_request_id_is_kept() {
+        let id = |text: &str| {
+            let value = HeaderValue::from_str(text).unwrap();
+            request_id(&HeaderMap::from_iter([(HeaderName::from_static("x-ms-request-id"), value)]))
+        };
+        assert_eq!(id("0a-1").as_deref(), Some("0a-1"));
+        assert_eq!(id(&"a".repeat(128)).map(|id| id.len()), Some(128));
+        assert_eq!(id(&"a".repeat(129)), None);
+        assert_eq!(id("a b"), None);
     }
 }

@@ -3,123 +3,15 @@
 //! A page holds up to 5,000 entries in some megabytes. The parser walks over it once and allocates only what
 //! goes into the result.
 
-use std::borrow::Cow;
-use std::time::UNIX_EPOCH;
+mod walk;
 
-use percent_encoding::percent_decode_str;
-use quick_xml::escape::unescape;
+use std::time::UNIX_EPOCH;
 
 use super::address::is_container;
 use crate::checksum::{Crc64, Md5};
 use crate::store::answer::Broken;
 use crate::store::{BlockId, ListPage, ObjectMeta};
-
-/// Elements lie no deeper in each other in anything that the service writes.
-const DEPTH_MAX: usize = 16;
-
-/// Calls `on` for every element that begins and ends; with the text in it at its end.
-///
-/// The service writes XML of the plainest kind, so a cut at every `<` and `>` does: a tenth of the time of a parser
-/// of all of XML, of which a list of a million names needs a gigabyte. What is not of that kind is refused.
-/// The marks are found 32 bytes at a time in one pass: a search for each of them, a few bytes on, cost
-/// a third of the whole list.
-fn walk<'a>(
-    page: &'a [u8],
-    root: &str,
-    mut on: impl FnMut(Step<'a>) -> Result<(), Broken>,
-) -> Result<(), Broken> {
-    let wrong = |why: &str| Broken(format!("the answer is no {root}: {why}"));
-    let page = std::str::from_utf8(page).map_err(|_| wrong("not UTF-8"))?;
-    let page = page.trim_start_matches('\u{feff}').trim_start();
-    let mut marks = memchr::memchr2_iter(b'<', b'>', page.as_bytes());
-    let mut open: Vec<&'a str> = Vec::with_capacity(8);
-    // Where the text of the last tag begins, until another tag follows.
-    let mut text_from: Option<usize> = None;
-    let (mut end, mut rooted) = (0, false);
-    while let Some(from) = marks.next() {
-        if page.as_bytes()[from] == b'>' {
-            // Text may hold it as it is.
-            continue;
-        }
-        let to = marks.next().filter(|to| page.as_bytes()[*to] == b'>');
-        let to = to.ok_or_else(|| wrong("it ends in the middle"))?;
-        let tag = &page[from + 1..to];
-        if end == 0 && from > 0 {
-            return Err(wrong("text before the first element"));
-        }
-        end = to + 1;
-        let text = text_from.take();
-        match tag.as_bytes().first() {
-            Some(b'/') => {
-                let name = &tag[1..];
-                if open.pop() != Some(name) {
-                    return Err(wrong("an end without its beginning"));
-                }
-                // What follows another end stands between elements: white space.
-                let text = text.map_or("", |text| &page[text..from]);
-                on(Step::End(name, Text(text)))?;
-            }
-            Some(b'?') => {}
-            None | Some(b'!') => return Err(wrong("not the plain XML of the service")),
-            Some(_) => {
-                let empty = tag.ends_with('/');
-                let tag = tag.strip_suffix('/').unwrap_or(tag);
-                let space = tag.as_bytes().iter().position(u8::is_ascii_whitespace);
-                let (name, attributes) = space.map_or((tag, ""), |at| (&tag[..at], &tag[at + 1..]));
-                let outermost = open.is_empty();
-                if outermost && (name != root || std::mem::replace(&mut rooted, true)) {
-                    return Err(wrong("it begins with another element"));
-                }
-                if open.len() == DEPTH_MAX {
-                    return Err(wrong("elements lie too deep in each other"));
-                }
-                on(Step::Begin(name, attributes))?;
-                if empty {
-                    on(Step::End(name, Text("")))?;
-                } else {
-                    open.push(name);
-                    text_from = Some(end);
-                }
-            }
-        }
-    }
-    if open.is_empty() && rooted && page[end..].trim().is_empty() {
-        Ok(())
-    } else {
-        Err(wrong("it ends in the middle"))
-    }
-}
-
-enum Step<'a> {
-    /// Name and attributes.
-    Begin(&'a str, &'a str),
-    /// Name and, of an element without others in it, its text.
-    End(&'a str, Text<'a>),
-}
-
-/// Text as it stands in the page.
-#[derive(Clone, Copy)]
-struct Text<'a>(&'a str);
-
-impl<'a> Text<'a> {
-    /// What it says. Most of what a page holds is skipped and need not be read for escapes.
-    fn plain(self) -> Result<Cow<'a, str>, Broken> {
-        if memchr::memchr(b'&', self.0.as_bytes()).is_none() {
-            return Ok(Cow::Borrowed(self.0));
-        }
-        unescape(self.0).map_err(|error| Broken(format!("a text in the answer cannot be read: {error}")))
-    }
-
-    /// A name, which may hold what XML cannot and then comes percent-encoded.
-    fn name(self, encoded: bool) -> Result<String, Broken> {
-        let text = self.plain()?;
-        if !encoded {
-            return Ok(text.into_owned());
-        }
-        let plain = percent_decode_str(&text).decode_utf8();
-        plain.map(Cow::into_owned).map_err(|_| Broken("the list holds a name that is not UTF-8".to_owned()))
-    }
-}
+use walk::{Step, Text, walk};
 
 /// The root of every list.
 const LIST: &str = "EnumerationResults";
@@ -132,6 +24,19 @@ pub(super) struct BlobPage {
     pub(super) next: Option<String>,
     /// What the page says that it was asked for.
     pub(super) prefix: Option<String>,
+    pub(super) container: Option<String>,
+    pub(super) marker: Option<String>,
+}
+
+/// Entries of a page, of which we ask for no more than the service's 5,000. A page of short ones is small, but what is made
+/// of it is not.
+const ENTRIES_MAX: usize = 10_000;
+
+/// Uncommitted blocks that the service keeps of a blob.
+const BLOCKS_MAX: usize = 100_000;
+
+fn too_many() -> Broken {
+    Broken(format!("the page holds more than {ENTRIES_MAX} entries"))
 }
 
 /// What is known so far of the blob that is being read.
@@ -146,7 +51,8 @@ impl Reading {
     /// The blob, if it is one and all is there that every blob has. What has only uncommitted blocks has less.
     fn take(&mut self, uncommitted: bool) -> Result<Option<ObjectMeta>, Broken> {
         let Self { blob, sized, directory } = std::mem::take(self);
-        if directory {
+        // A folder has no bytes; what has some is an object, whatever somebody wrote into its metadata.
+        if directory && blob.size == 0 {
             return Ok(None);
         }
         // Taken for 0 a size that is missing would pass for an empty object.
@@ -165,13 +71,19 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
     let mut reading = Reading::default();
     let (mut in_blob, mut in_metadata, mut encoded) = (false, false, false);
     let (mut whole, mut ended) = (false, false);
+    let (mut entries, mut in_prefix) = (0, None);
     let mut dated = (String::new(), 0);
     walk(page, LIST, |step| {
         match step {
             // Metadata may have any names, also those of properties.
             Step::Begin(..) if in_metadata => {}
-            Step::Begin("Blob", _) => (reading, in_blob) = (Reading::default(), true),
-            Step::Begin("BlobPrefix", _) => in_blob = false,
+            Step::Begin("Blob" | "BlobPrefix", _) if in_blob || in_prefix.is_some() || whole => {
+                return Err(misplaced());
+            }
+            Step::Begin("Blob" | "BlobPrefix", _) if entries == ENTRIES_MAX => return Err(too_many()),
+            Step::Begin("Blob", _) => (reading, in_blob, entries) = (Reading::default(), true, entries + 1),
+            Step::Begin("BlobPrefix", _) => (in_prefix, entries) = (Some(0), entries + 1),
+            Step::Begin(LIST, attributes) => found.container = attribute(attributes, "ContainerName"),
             Step::Begin("Metadata", _) => in_metadata = true,
             // Names with characters that XML cannot hold come percent-encoded and say so.
             Step::Begin("Name" | "Prefix", attributes) => encoded = attributes.contains("Encoded=\"true\""),
@@ -190,9 +102,15 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
                 }
                 _ => {}
             },
+            Step::End("Name", _) if in_blob && !reading.blob.key.is_empty() => return Err(misplaced()),
             Step::End("Name", text) if in_blob => reading.blob.key = text.name(encoded)?,
-            Step::End("Name", text) => found.list.prefixes.push(text.name(encoded)?),
+            Step::End("Name", text) if let Some(names) = &mut in_prefix => {
+                *names += 1;
+                found.list.prefixes.push(text.name(encoded)?);
+            }
+            Step::End("BlobPrefix", _) if in_prefix.take() != Some(1) => return Err(misplaced()),
             Step::End("Prefix", text) => found.prefix = Some(text.name(encoded)?),
+            Step::End("Marker", text) => found.marker = Some(text.plain()?.into_owned()),
             Step::End("Content-Length", text) => {
                 let size = text.plain()?.parse();
                 reading.blob.size =
@@ -217,7 +135,9 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
                 in_blob = false;
                 found.list.objects.extend(reading.take(uncommitted)?);
             }
-            Step::End("Blobs", _) => whole = true,
+            Step::End("Blobs", Text(text)) if !whole && text.trim().is_empty() => whole = true,
+            Step::End("Blobs", _) => return Err(misplaced()),
+            Step::End("NextMarker", _) if ended => return Err(misplaced()),
             Step::End("NextMarker", text) => {
                 ended = true;
                 found.next = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
@@ -227,6 +147,17 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
         Ok(())
     })?;
     if whole && ended { Ok(found) } else { Err(cut_short()) }
+}
+
+fn misplaced() -> Broken {
+    Broken("the list holds an element twice, or where it does not belong".to_owned())
+}
+
+/// The value of an attribute.
+fn attribute(attributes: &str, name: &str) -> Option<String> {
+    let rest = attributes.split_once(name)?.1.trim_start().strip_prefix('=')?.trim_start();
+    let quote = rest.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    rest[1..].split_once(quote).map(|(value, _)| value.to_owned())
 }
 
 /// Without its marker nobody knows whether more pages follow.
@@ -247,9 +178,13 @@ pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), B
                 if name.is_empty() || !is_container(&name) {
                     return Err(Broken(format!("the list holds `{name}`, which is no container name")));
                 }
+                if names.len() == ENTRIES_MAX {
+                    return Err(too_many());
+                }
                 names.push(name.into_owned());
             }
             Step::End("Containers", _) => whole = true,
+            Step::End("NextMarker", _) if ended => return Err(misplaced()),
             Step::End("NextMarker", text) => {
                 ended = true;
                 marker = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
@@ -261,14 +196,24 @@ pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), B
     if whole && ended { Ok((names, marker)) } else { Err(cut_short()) }
 }
 
-/// Reads the uncommitted blocks that we, on whatever machine, have staged.
+/// Reads the uncommitted blocks that we, on whatever machine, have staged. Their names say what they should hold; one that the
+/// service gives another size, or none, does not.
 pub(super) fn uncommitted_blocks(page: &[u8]) -> Result<Vec<BlockId>, Broken> {
     let (mut blocks, mut uncommitted) = (Vec::new(), false);
+    let (mut named, mut size) = (None, None);
     walk(page, "BlockList", |step| {
         match step {
             Step::Begin("UncommittedBlocks", _) => uncommitted = true,
             Step::Begin("CommittedBlocks", _) => uncommitted = false,
-            Step::End("Name", text) if uncommitted => blocks.extend(BlockId::decode(&text.plain()?)),
+            Step::Begin("Block", _) => (named, size) = (None, None),
+            Step::End("Name", text) if uncommitted => named = BlockId::decode(&text.plain()?),
+            Step::End("Size", text) => size = text.plain()?.parse().ok(),
+            Step::End("Block", _) if blocks.len() == BLOCKS_MAX => {
+                return Err(Broken(format!("the list holds more than {BLOCKS_MAX} uncommitted blocks")));
+            }
+            Step::End("Block", _) => {
+                blocks.extend(named.take().filter(|id: &BlockId| size == Some(id.range.len)));
+            }
             Step::Begin(..) | Step::End(..) => {}
         }
         Ok(())
@@ -315,7 +260,8 @@ mod tests {
             <Blob><Name>folder</Name><Properties><ResourceType>directory</ResourceType></Properties></Blob>\
             <Blob><Name>old</Name><Properties/><Metadata><hdi_isfolder>true</hdi_isfolder></Metadata></Blob>\
             </Blobs><NextMarker>2!8&amp;</NextMarker></EnumerationResults>";
-        let BlobPage { list, next, prefix } = blobs(page.as_bytes(), false).unwrap();
+        let BlobPage { list, next, prefix, container, marker } = blobs(page.as_bytes(), false).unwrap();
+        assert_eq!((container.as_deref(), marker), (Some("c"), None));
         assert_eq!((next.as_deref(), prefix.as_deref()), (Some("2!8&"), Some("a&")));
         assert_eq!(list.prefixes, ["a&d/"]);
         assert_eq!(list.objects.len(), 2);
@@ -340,6 +286,15 @@ mod tests {
         };
         blobs(blob("<Etag>1</Etag><Content-Length>1</Content-Length>").as_bytes(), false).unwrap();
         for broken in [
+            whole("text"),
+            whole("<a>text<b/></a>"),
+            whole("<a/>text"),
+            whole("<BlobPrefix></BlobPrefix>"),
+            whole("<BlobPrefix><Name>a/</Name><Name>b/</Name></BlobPrefix>"),
+            whole("<BlobPrefix><Name>a/</Name><Blob></Blob></BlobPrefix>"),
+            whole(&"<BlobPrefix><Name>a/</Name></BlobPrefix>".repeat(ENTRIES_MAX + 1)),
+            empty.replace("<NextMarker />", "<NextMarker /><NextMarker />"),
+            empty.replace("<Blobs />", "<Blobs /><Blobs />"),
             whole("</b>"),
             whole("<b>1"),
             whole("<a <b>></a>"),
@@ -366,6 +321,10 @@ mod tests {
             assert!(blobs(broken.as_bytes(), false).is_err(), "{broken}");
         }
         assert!(blobs(b"<EnumerationResults>\xff</EnumerationResults>", false).is_err());
+        // Called a folder, but with bytes in it.
+        let folder =
+            blob("<Etag>1</Etag><Content-Length>1</Content-Length><ResourceType>directory</ResourceType>");
+        assert_eq!(blobs(folder.as_bytes(), false).unwrap().list.objects.len(), 1);
         // What has only uncommitted blocks has neither size nor version.
         blobs(blob("").as_bytes(), true).unwrap();
     }
@@ -376,6 +335,7 @@ mod tests {
         let page = format!(
             "<BlockList><CommittedBlocks><Block><Name>{0}</Name><Size>4</Size></Block></CommittedBlocks><UncommittedBlocks>\
              <Block><Name>Zm9yZWlnbg==</Name><Size>1</Size></Block><Block><Name>{0}</Name><Size>4</Size></Block>\
+             <Block><Name>{0}</Name><Size>3</Size></Block><Block><Name>{0}</Name></Block>\
              </UncommittedBlocks></BlockList>",
             id.encode()
         );

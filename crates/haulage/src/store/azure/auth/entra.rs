@@ -16,7 +16,7 @@ use reqsign_azure_storage::{
 };
 use reqsign_core::{Context, OsEnv, ProvideCredentialDyn};
 
-use super::surroundings::{Commands, Files, Requests};
+use super::surroundings::{Cause, Commands, Files, Requests};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use crate::secret;
@@ -123,7 +123,7 @@ impl Entra {
                 }
                 // Keys and SAS tokens of the environment were looked for before, under more names.
                 Ok(_) => {}
-                Err(error) => tried.push_str(&format!("; {name}: {}", first_line(&error.to_string()))),
+                Err(error) => tried.push_str(&format!("; {name}: {}", words(&error))),
             }
         }
         Err(Error::new(ErrorKind::Permission, operation, object, format!("no credential found{tried}")).hint(
@@ -140,10 +140,19 @@ impl fmt::Debug for Entra {
     }
 }
 
-fn first_line(text: &str) -> &str {
-    let line = text.lines().next().unwrap_or_default();
-    let end = line.char_indices().nth(160).map_or(line.len(), |(end, _)| end);
-    &line[..end]
+/// Why a source gave no token, in our own words. What a command printed or a server answered may hold a secret.
+fn words(error: &reqsign_core::Error) -> String {
+    if let Some(cause) = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Cause>()) {
+        return cause.0.clone();
+    }
+    let status = error.context().iter().find_map(|context| {
+        let digits = context.strip_prefix("http_status: ")?.get(..3)?;
+        digits.parse::<u16>().ok()
+    });
+    match status {
+        Some(status) => format!("the sign-in was refused (HTTP {status})"),
+        None => "it gave no usable token".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +208,17 @@ mod tests {
         entra.authorization("read", "x").await.unwrap();
         assert_eq!(entra.authorization("read", "x").await.unwrap(), "Bearer secret2");
         assert_eq!(calls.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_failure_is_told_in_our_own_words() {
+        use reqsign_core::Error;
+        let echo = Error::credential_invalid("Azure CLI command failed: refresh_token=leaked");
+        assert_eq!(words(&echo), "it gave no usable token");
+        let refused = Error::credential_invalid("leaked").with_context("http_status: 401 Unauthorized");
+        assert_eq!(words(&refused), "the sign-in was refused (HTTP 401)");
+        let ours = Cause("az is not installed".to_owned()).error();
+        assert_eq!(words(&ours), "az is not installed");
     }
 
     #[tokio::test]

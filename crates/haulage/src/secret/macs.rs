@@ -1,0 +1,79 @@
+//! The signatures of requests that were made last.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::layers::{NIBBLES, SEXTETS};
+
+/// More than are in flight, with those that just ended.
+pub(super) const KEPT: usize = 4096;
+
+/// Digits of Base64 that hold eight bytes, and two bits.
+const IN_BASE64: u32 = 11;
+
+/// The same in hexadecimal digits.
+const IN_HEX: u32 = 16;
+
+/// The signatures, the oldest first, and what they are found by: eight of their bytes, from each third of them on,
+/// where digits of Base64 begin. Sixteen characters of a signature hold such eight bytes.
+#[derive(Default)]
+pub(super) struct Macs {
+    parts: HashSet<u64, BuildHasherDefault<AsItIs>>,
+    order: VecDeque<[u8; 32]>,
+}
+
+/// Signatures are as random as any hash of them.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0 << 8 | u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+impl Macs {
+    pub(super) fn add(&mut self, mac: [u8; 32]) {
+        if parts(&mac).all(|part| self.parts.contains(&part)) {
+            return;
+        }
+        if self.order.len() == KEPT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            for part in parts(&oldest) {
+                self.parts.remove(&part);
+            }
+        }
+        self.parts.extend(parts(&mac));
+        self.order.push_back(mac);
+    }
+
+    /// Whether the text holds digits of a signature.
+    pub(super) fn are_in(&self, text: &[u8]) -> bool {
+        let (mut base64, mut in_base64) = (0_u128, 0);
+        let (mut hex, mut in_hex) = (0_u64, 0);
+        text.iter().any(|byte| {
+            let (sextet, nibble) = (SEXTETS[usize::from(*byte)], NIBBLES[usize::from(*byte)]);
+            in_base64 = if sextet < 64 { in_base64 + 1 } else { 0 };
+            in_hex = if nibble < 16 { in_hex + 1 } else { 0 };
+            base64 = base64 << 6 | u128::from(sextet & 63);
+            hex = hex << 4 | u64::from(nibble & 15);
+            (in_base64 >= IN_BASE64 && self.parts.contains(&((base64 >> 2) as u64)))
+                || (in_hex >= IN_HEX && self.parts.contains(&hex))
+        })
+    }
+}
+
+fn parts(mac: &[u8; 32]) -> impl Iterator<Item = u64> {
+    mac.windows(8).step_by(3).filter_map(|part| part.try_into().ok().map(u64::from_be_bytes))
+}
