@@ -42,7 +42,7 @@ pub(crate) fn agreed<T: Copy + PartialEq + Display, const N: usize>(
         Some((first, other)) => {
             let cause = format!("the source states {checksum} {first} and {other} of the same version");
             Err(Error::new(ErrorKind::Integrity, "verify", name, cause)
-                .hint("nothing wrong was kept, so run the same command again")
+                .hint("nothing wrong was kept; run the same command again")
                 .retry(Retry::Backoff))
         }
     }

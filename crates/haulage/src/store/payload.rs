@@ -56,7 +56,7 @@ impl Arriving {
 fn wrong_length(came: &str, announced: u64) -> Error {
     let cause = format!("{came} where {announced} were announced");
     Error::new(ErrorKind::Integrity, "read", "the source", cause)
-        .hint("nothing wrong was kept, so run the same command again")
+        .hint("nothing wrong was kept; run the same command again")
         .retry(Retry::Backoff)
 }
 
