@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: What a lockfile or a script picks up from the machine it was made on.
 MACHINE = re.compile(
-    r"/(?:home|Users)/\w+/|/tmp/wt\b|/root/|file:///\w|--(?:index-url|find-links|trusted-host) \S"
+    r"/(?:home|Users)/\w+/|/tmp/wt\b|/root/|@ file:///\w|--(?:index-url|find-links|trusted-host) \S"
 )
 #: Lockfiles name versions and hashes; where they come from is the reader's choice. Cargo.lock names
 #: the public index by design.

@@ -1,5 +1,6 @@
 //! Runs a job: its events to standard output, its progress to standard error, Ctrl-C to its handle.
 
+use std::collections::HashSet;
 use std::io::Stdout;
 
 use haulage::event::{Event, Summary};
@@ -68,9 +69,7 @@ async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrup
     let summary = summary.unwrap_or_default();
     // What was said as data is part of the work: a full disk behind standard output is a failure.
     let exit_code = if sink.failed && summary.exit_code == 0 { 1 } else { summary.exit_code };
-    if data != Data::Differences {
-        report_failures(&summary);
-    }
+    report_failures(&summary, &sink.told);
     if !output.quiet {
         if !listens {
             render::warning_lines(&summary).iter().for_each(output::say);
@@ -139,8 +138,14 @@ fn change_cap(handle: &JobHandle, change: CapChange) -> String {
     }
 }
 
-fn report_failures(summary: &Summary) {
-    render::failure_lines(summary, output::styled_error).iter().for_each(output::say_as_it_is);
+/// Says what failed, but for objects of which that was said.
+fn report_failures(summary: &Summary, told: &HashSet<String>) {
+    let mut left = summary.clone();
+    left.failures.retain(|failure| !told.contains(&failure.object));
+    if !told.is_empty() {
+        left.objects_failed = 0;
+    }
+    render::failure_lines(&left, output::styled_error).iter().for_each(output::say_as_it_is);
 }
 
 /// Writes what the job says as data. Where nobody reads any more the job goes on: the copy is the
@@ -151,11 +156,13 @@ struct Sink {
     pending: bool,
     /// Something could not be written, though somebody reads.
     failed: bool,
+    /// Objects whose failure is among the data, as many as the summary names.
+    told: HashSet<String>,
 }
 
 impl Sink {
     fn new(data: Data) -> Self {
-        Self { data, lines: Lines::stdout(), pending: false, failed: false }
+        Self { data, lines: Lines::stdout(), pending: false, failed: false, told: HashSet::new() }
     }
 
     /// Whether single events matter, or only how it ends.
@@ -167,6 +174,11 @@ impl Sink {
         match (self.data, event) {
             (Data::Events, event) => self.json(event),
             (Data::Differences, Event::Object(record)) => {
+                if let Some(failure) = &record.failure
+                    && self.told.len() < Summary::FAILURES_KEPT
+                {
+                    self.told.insert(failure.object.clone());
+                }
                 if let Some(line) = render::verify_line(record) {
                     self.written(|lines| lines.line(line));
                 }
