@@ -29,8 +29,9 @@ impl<W: Write> Lines<W> {
     }
 
     /// Writes text and an end of line. What a terminal would not show as it stands is escaped.
-    pub fn line(&mut self, text: impl Display) -> Result<(), Stop> {
-        writeln!(self.0, "{}", printable(&text.to_string())).map_err(Stop::from_write)
+    pub fn line(&mut self, text: impl AsRef<str>) -> Result<(), Stop> {
+        self.text(&printable(text.as_ref()))?;
+        self.text("\n")
     }
 
     /// Writes text as it is.
