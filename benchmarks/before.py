@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fill import fill
 from harness import Weight, median_with_interval, orders, random_files, weigh
-from many import HAUL
+from many import HAUL, serving
 
 MIB = 1 << 20
 #: Files, and the bytes of each.
@@ -45,16 +45,8 @@ def main() -> None:
     parser.add_argument("--on", type=Path, default=Path("/dev/shm"), help="where files lie")
     args = parser.parse_args()
     arms = {"former": args.former, "this": HAUL}
-    server = [str(HAUL), "emulate", "--listen", "127.0.0.1:0", "--json"]
-    with (
-        tempfile.TemporaryDirectory(dir=args.on) as scratch,
-        subprocess.Popen(server, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            run_all(json.loads(process.stdout.readline()), Path(scratch), arms, args.pairs)
-        finally:
-            process.kill()
+    with tempfile.TemporaryDirectory(dir=args.on) as scratch, serving(store="memory") as service:
+        run_all(service, Path(scratch), arms, args.pairs)
 
 
 def run_all(service: Mapping[str, str], scratch: Path, arms: Mapping[str, Path], pairs: int) -> None:
