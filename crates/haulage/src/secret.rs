@@ -74,7 +74,7 @@ pub(crate) fn redacted(text: String) -> String {
 }
 
 /// The name of an object without keys, tokens and the signature of a SAS. Lists that repeat the signature of their own
-/// request are not believed ([`repeats`]), so that nobody looks for those in a million names.
+/// request are not believed ([`Signature`]), so that nobody looks for those in a million names.
 pub(crate) fn redact_name(name: &str) -> Cow<'_, str> {
     match names().redact(name) {
         Some(clean) => Cow::Owned(clean),
@@ -107,15 +107,22 @@ impl Names {
     }
 }
 
-/// Whether a document repeats the signature that its request was sent with, or sixteen characters of it. Documents have
-/// megabytes: they are looked through as they stand, and once more without their escapes where they have any.
-pub(crate) fn repeats(document: &[u8], signature: &str) -> bool {
-    let needles = Needles::new(&[signature]);
-    needles.are_in(document)
-        || match layers::unescaped(document) {
-            Cow::Borrowed(_) => false,
-            Cow::Owned(plain) => needles.are_in(&plain),
-        }
+/// The signature that one request was sent with, to be looked for in its answer: whole, or sixteen characters of it.
+pub(crate) struct Signature(Needles);
+
+impl Signature {
+    pub(crate) fn new(signature: &str) -> Self {
+        Self(Needles::new(&[signature]))
+    }
+
+    /// Whether the text holds it as it stands, or once its escapes are undone where it has any.
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
+        self.0.are_in(text)
+            || match layers::unescaped(text) {
+                Cow::Borrowed(_) => false,
+                Cow::Owned(plain) => self.0.are_in(&plain),
+            }
+    }
 }
 
 fn macs() -> MutexGuard<'static, Option<Macs>> {

@@ -59,6 +59,11 @@ impl Broken {
         Self(why.into())
     }
 
+    /// What comes back is shown to people and handed to others.
+    pub(super) fn echo() -> Self {
+        Self::new("the answer repeats the signature of its request")
+    }
+
     /// The error for what was asked: `error` gives it operation and object.
     pub(super) fn error(self, error: impl FnOnce(ErrorKind, String) -> Error) -> Error {
         error(ErrorKind::Protocol, self.0).retry(Retry::Few)

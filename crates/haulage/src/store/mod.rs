@@ -106,6 +106,13 @@ impl ListPage {
         self.objects.is_empty() && self.prefixes.is_empty() && self.problems.is_empty()
     }
 
+    /// All that the service wrote, as it wrote it: names, versions and media types.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        let objects = self.objects.iter();
+        let texts = objects.flat_map(|one| [Some(&one.key), Some(&one.etag), one.content_type.as_ref()]);
+        texts.flatten().chain(&self.prefixes).map(String::as_str)
+    }
+
     /// The first name on it, of an object or else of a prefix, and the last, whichever of the two comes later.
     pub(crate) fn ends(&self) -> Option<(&str, &str)> {
         let first = self.objects.first().map(|object| &object.key).or(self.prefixes.first())?;

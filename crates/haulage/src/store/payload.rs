@@ -24,6 +24,8 @@ pub enum Payload {
 
 /// Bytes that arrive piece by piece: as many as were announced, or an error.
 pub struct Arriving {
+    /// What it is the content of, as messages name it.
+    name: String,
     len: u64,
     left: u64,
     stream: ByteStream,
@@ -41,29 +43,34 @@ impl Arriving {
             None if self.left == 0 => return None,
             None => {
                 let came = self.len - std::mem::take(&mut self.left);
-                return Some(Err(wrong_length(&format!("{came} bytes came"), self.len)));
+                return Some(Err(self.wrong_length(&format!("{came} bytes came"))));
             }
         };
         let Some(left) = self.left.checked_sub(piece.len() as u64) else {
             self.left = 0;
-            return Some(Err(wrong_length("more bytes came", self.len)));
+            return Some(Err(self.wrong_length("more bytes came")));
         };
         self.left = left;
         Some(Ok(piece))
     }
-}
 
-fn wrong_length(came: &str, announced: u64) -> Error {
-    let cause = format!("{came} where {announced} were announced");
-    Error::new(ErrorKind::Integrity, "read", "the source", cause)
-        .hint("nothing wrong was kept; run the same command again")
-        .retry(Retry::Backoff)
+    fn wrong_length(&self, came: &str) -> Error {
+        let cause = format!("{came} where {} were announced", self.len);
+        Error::new(ErrorKind::Integrity, "read", self.name.as_str(), cause)
+            .hint("nothing wrong was kept; run the same command again")
+            .retry(Retry::Backoff)
+    }
 }
 
 impl Payload {
-    /// A payload of `len` bytes that arrives. Where the stream holds fewer or more, reading it ends with `Integrity`.
-    pub fn stream(len: u64, stream: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Self {
-        Self::Arriving(Arriving { len, left: len, stream: Box::pin(stream) })
+    /// A payload of `len` bytes that arrives, the content of what messages call `name`. Where the stream holds fewer or more
+    /// bytes, reading it ends with `Integrity`.
+    pub fn stream(
+        name: impl Into<String>,
+        len: u64,
+        stream: impl Stream<Item = Result<Bytes>> + Send + 'static,
+    ) -> Self {
+        Self::Arriving(Arriving { name: name.into(), len, left: len, stream: Box::pin(stream) })
     }
 
     /// Number of bytes.
@@ -131,7 +138,7 @@ mod tests {
 
     fn payload(len: u64, pieces: &[&'static [u8]]) -> Payload {
         let pieces: Vec<_> = pieces.iter().map(|piece| Ok(Bytes::from_static(piece))).collect();
-        Payload::stream(len, futures_util::stream::iter(pieces))
+        Payload::stream("az://c/a.nc", len, futures_util::stream::iter(pieces))
     }
 
     #[tokio::test]
@@ -139,7 +146,11 @@ mod tests {
         assert_eq!(payload(5, &[b"123", b"45"]).collect().await.unwrap(), "12345");
         for pieces in [&[][..], &[&b"123"[..]], &[b"123", b"456"], &[b"123456"]] {
             let error = payload(5, pieces).collect().await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Integrity, "{pieces:?}");
+            assert_eq!(
+                (error.kind(), error.object_name()),
+                (ErrorKind::Integrity, "az://c/a.nc"),
+                "{pieces:?}"
+            );
             let mut read = payload(5, pieces);
             let mut failed = 0;
             while let Some(piece) = read.next().await {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::task::JoinError;
 
 use super::object::{Done, Held, Purpose};
 use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
@@ -308,9 +309,14 @@ async fn md5_of(bytes: Bytes) -> Result<Md5> {
 }
 
 pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
+    joined(tokio::task::spawn_blocking(work).await)
+}
+
+/// What a task gave; its panic goes on here.
+pub(crate) fn joined<T>(ended: Result<T, JoinError>) -> Result<T> {
+    match ended {
         Ok(value) => Ok(value),
         Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-        Err(_) => Err(Error::new(ErrorKind::Cancelled, "run", "hashing", "the runtime shuts down")),
+        Err(_) => Err(Error::new(ErrorKind::Cancelled, "run", "a task", "the runtime shuts down")),
     }
 }

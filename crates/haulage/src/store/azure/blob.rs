@@ -88,7 +88,7 @@ pub(super) async fn get(
     }
     let crc64 = meta::checksum(&head.headers, &BODY_CRC64, Crc64::from_azure).map_err(not_believed)?;
     let md5 = meta::checksum(&head.headers, &CONTENT_MD5, Md5::from_base64).map_err(not_believed)?;
-    let payload = if len == 0 { Bytes::new().into() } else { Payload::stream(len, body) };
+    let payload = if len == 0 { Bytes::new().into() } else { Payload::stream(name, len, body) };
     Ok(GetResult { meta, payload, crc64, md5 })
 }
 

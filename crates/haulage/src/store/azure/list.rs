@@ -70,11 +70,14 @@ impl Lister for AzureLister {
         let headers = HeaderMap::new();
         let operation =
             self.store.operation(rules::LIST_BLOBS, Method::GET, "", &query, headers, Bytes::new());
-        let page = self.store.service.document(operation, asked, trace).await?;
+        let (page, signature) = self.store.service.document_unread(operation, asked, trace).await?;
         let not_believed = |broken| asked.not_believed(broken);
         let container = &self.store.address().container;
         let believed = believe(&page, &self.request, container, self.next.marker());
         let (mut list, marker) = believed.map_err(not_believed)?;
+        if signature.is_some_and(|signature| list.texts().any(|text| signature.is_in(text.as_bytes()))) {
+            return Err(not_believed(Broken::echo()));
+        }
         if let Some(marker) = &marker {
             self.markers.advance(list.ends(), marker).map_err(not_believed)?;
         }

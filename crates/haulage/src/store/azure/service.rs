@@ -16,7 +16,7 @@ use super::error::{Asked, service_error};
 use super::rules;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{HttpClient, ResponseBody};
-use crate::secret;
+use crate::secret::Signature;
 use crate::store::answer::{Body, Broken, Rule};
 use crate::store::{Phase, Trace};
 
@@ -120,6 +120,21 @@ impl Service {
         asked: Asked<'_>,
         trace: &Trace,
     ) -> Result<Bytes> {
+        let (document, signature) = self.document_unread(operation, asked, trace).await?;
+        match signature {
+            Some(signature) if signature.is_in(&document) => Err(asked.not_believed(Broken::echo())),
+            _ => Ok(document),
+        }
+    }
+
+    /// A document, and the signature of its request, for which the caller looks in what it takes from it: a page of a list has
+    /// megabytes of which little is kept.
+    pub(super) async fn document_unread(
+        &self,
+        operation: Operation<'_>,
+        asked: Asked<'_>,
+        trace: &Trace,
+    ) -> Result<(Bytes, Option<Signature>)> {
         let rule = operation.rule;
         let largest = match rule.body {
             Body::Document(document) => document.largest,
@@ -129,15 +144,10 @@ impl Service {
         let signature = request.headers().get(AUTHORIZATION).cloned();
         let body = self.exchange(rule, request, asked, trace).await?.into_body();
         let turns = (rule.body == rules::BLOCKS).then_some(&self.0.block_lists);
-        let page = body.collect_in_turn(largest, turns).await?;
+        let document = body.collect_in_turn(largest, turns).await?;
         trace.mark(Phase::Committed);
         let signature = signature.as_ref().and_then(|value| value.to_str().ok()?.split(':').nth(1));
-        if signature.is_some_and(|signature| secret::repeats(&page, signature)) {
-            return Err(
-                asked.not_believed(Broken("the answer repeats the signature of its request".to_owned()))
-            );
-        }
-        Ok(page)
+        Ok((document, signature.map(Signature::new)))
     }
 
     pub(super) async fn request(&self, operation: Operation<'_>, asked: Asked<'_>) -> Result<Request<Bytes>> {

@@ -48,18 +48,21 @@ struct Reading {
 }
 
 impl Reading {
-    /// The blob, if it is one and all is there that every blob has. What has only uncommitted blocks has less.
-    fn take(&mut self, uncommitted: bool) -> Result<Option<ObjectMeta>, Broken> {
+    /// Adds the blob, if it is one and all is there that every blob has. What has only uncommitted blocks has less.
+    fn take(&mut self, uncommitted: bool, list: &mut ListPage) -> Result<(), Broken> {
         let Self { blob, sized, directory } = std::mem::take(self);
         // A folder has no bytes; what has some is an object, whatever somebody wrote into its metadata.
         if directory && blob.size == 0 {
-            return Ok(None);
+            return Ok(());
         }
         // Taken for 0 a size that is missing would pass for an empty object.
         let missing = match () {
             () if !sized && !uncommitted => "size",
             () if blob.etag.is_empty() && !uncommitted => "version (ETag)",
-            () => return Ok(Some(blob)),
+            () => {
+                list.objects.push(blob);
+                return Ok(());
+            }
         };
         Err(Broken(format!("the list holds a blob without a {missing}")))
     }
@@ -69,27 +72,14 @@ impl Reading {
 pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> {
     let mut found = BlobPage::default();
     let mut reading = Reading::default();
-    let (mut in_blob, mut in_metadata, mut encoded) = (false, false, false);
+    let (mut in_blob, mut in_metadata) = (false, false);
     let (mut whole, mut ended) = (false, false);
     let (mut entries, mut in_prefix) = (0, None);
     let mut dated = (String::new(), 0);
     walk(page, LIST, |step| {
         match step {
             // Metadata may have any names, also those of properties.
-            Step::Begin(..) if in_metadata => {}
-            Step::Begin("Blob" | "BlobPrefix", _) if in_blob || in_prefix.is_some() || whole => {
-                return Err(misplaced());
-            }
-            Step::Begin("Blob" | "BlobPrefix", _) if entries == ENTRIES_MAX => return Err(too_many()),
-            Step::Begin("Blob", _) => (reading, in_blob, entries) = (Reading::default(), true, entries + 1),
-            Step::Begin("BlobPrefix", _) => (in_prefix, entries) = (Some(0), entries + 1),
-            Step::Begin(LIST, attributes) => found.container = attribute(attributes, "ContainerName"),
-            Step::Begin("Metadata", _) => in_metadata = true,
-            // Names with characters that XML cannot hold come percent-encoded and say so.
-            Step::Begin("Name" | "Prefix", attributes) => encoded = attributes.contains("Encoded=\"true\""),
-            Step::Begin(..) => {}
-            Step::End("Metadata", _) => in_metadata = false,
-            Step::End(name, text) if in_metadata => match name {
+            Step::Leaf(name, _, text) if in_metadata => match name {
                 _ if name.eq_ignore_ascii_case("haulage_crc64") => {
                     reading.blob.crc64 = Crc64::from_hex(&text.plain()?);
                 }
@@ -102,23 +92,22 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
                 }
                 _ => {}
             },
-            Step::End("Name", _) if in_blob && !reading.blob.key.is_empty() => return Err(misplaced()),
-            Step::End("Name", text) if in_blob => reading.blob.key = text.name(encoded)?,
-            Step::End("Name", text) if let Some(names) = &mut in_prefix => {
+            Step::Leaf("Name", ..) if in_blob && !reading.blob.key.is_empty() => return Err(misplaced()),
+            Step::Leaf("Name", attributes, text) if in_blob => reading.blob.key = text.name(attributes)?,
+            Step::Leaf("Name", attributes, text) if let Some(names) = &mut in_prefix => {
                 *names += 1;
-                found.list.prefixes.push(text.name(encoded)?);
+                found.list.prefixes.push(text.name(attributes)?);
             }
-            Step::End("BlobPrefix", _) if in_prefix.take() != Some(1) => return Err(misplaced()),
-            Step::End("Prefix", text) => found.prefix = Some(text.name(encoded)?),
-            Step::End("Marker", text) => found.marker = Some(text.plain()?.into_owned()),
-            Step::End("Content-Length", text) => {
+            Step::Leaf("Prefix", attributes, text) => found.prefix = Some(text.name(attributes)?),
+            Step::Leaf("Marker", _, text) => found.marker = Some(text.plain()?.into_owned()),
+            Step::Leaf("Content-Length", _, text) => {
                 let size = text.plain()?.parse();
                 reading.blob.size =
                     size.map_err(|_| Broken("the list holds a size that is no number".to_owned()))?;
                 reading.sized = true;
             }
-            Step::End("Etag", text) => reading.blob.etag = text.plain()?.trim_matches('"').to_owned(),
-            Step::End("Last-Modified", text) => {
+            Step::Leaf("Etag", _, text) => reading.blob.etag = text.plain()?.trim_matches('"').to_owned(),
+            Step::Leaf("Last-Modified", _, text) => {
                 let text = text.plain()?;
                 // Objects written one after the other share the second, and lie near each other.
                 if dated.0 != text {
@@ -126,23 +115,39 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
                 }
                 reading.blob.modified_ns = dated.1;
             }
-            Step::End("Content-MD5", text) => reading.blob.md5 = Md5::from_base64(&text.plain()?),
-            Step::End("Content-Type", text) => {
+            Step::Leaf("Content-MD5", _, text) => reading.blob.md5 = Md5::from_base64(&text.plain()?),
+            Step::Leaf("Content-Type", _, text) => {
                 reading.blob.content_type = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
             }
-            Step::End("ResourceType", text) => reading.directory |= text.0 == "directory",
-            Step::End("Blob", _) => {
-                in_blob = false;
-                found.list.objects.extend(reading.take(uncommitted)?);
+            Step::Leaf("ResourceType", _, text) => reading.directory |= text.0 == "directory",
+            Step::Leaf("Blob" | "BlobPrefix", ..) => {
+                return Err(Broken("the list holds an entry without a name".to_owned()));
             }
-            Step::End("Blobs", Text(text)) if !whole && text.trim().is_empty() => whole = true,
-            Step::End("Blobs", _) => return Err(misplaced()),
-            Step::End("NextMarker", _) if ended => return Err(misplaced()),
-            Step::End("NextMarker", text) => {
+            Step::Leaf("Blobs", _, Text(text)) if !whole && text.trim().is_empty() => whole = true,
+            Step::Leaf("Blobs", ..) => return Err(misplaced()),
+            Step::Leaf("NextMarker", ..) if ended => return Err(misplaced()),
+            Step::Leaf("NextMarker", _, text) => {
                 ended = true;
                 found.next = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
             }
-            Step::End(..) => {}
+            Step::Begin(..) if in_metadata => {}
+            Step::Begin("Blob" | "BlobPrefix", _) if in_blob || in_prefix.is_some() || whole => {
+                return Err(misplaced());
+            }
+            Step::Begin("Blob" | "BlobPrefix", _) if entries == ENTRIES_MAX => return Err(too_many()),
+            Step::Begin("Blob", _) => (reading, in_blob, entries) = (Reading::default(), true, entries + 1),
+            Step::Begin("BlobPrefix", _) => (in_prefix, entries) = (Some(0), entries + 1),
+            Step::Begin("Metadata", _) => in_metadata = true,
+            Step::Begin(LIST, attributes) => found.container = attribute(attributes, "ContainerName"),
+            Step::End("Metadata") => in_metadata = false,
+            Step::End("Blob") => {
+                in_blob = false;
+                reading.take(uncommitted, &mut found.list)?;
+            }
+            Step::End("BlobPrefix") if in_prefix.take() != Some(1) => return Err(misplaced()),
+            Step::End("Blobs") if whole => return Err(misplaced()),
+            Step::End("Blobs") => whole = true,
+            Step::Leaf(..) | Step::Begin(..) | Step::End(..) => {}
         }
         Ok(())
     })?;
@@ -172,8 +177,8 @@ pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), B
     walk(page, LIST, |step| {
         match step {
             Step::Begin("Metadata", _) => in_metadata = true,
-            Step::End("Metadata", _) => in_metadata = false,
-            Step::End("Name", text) if !in_metadata => {
+            Step::End("Metadata") => in_metadata = false,
+            Step::Leaf("Name", _, text) if !in_metadata => {
                 let name = text.plain()?;
                 if name.is_empty() || !is_container(&name) {
                     return Err(Broken(format!("the list holds `{name}`, which is no container name")));
@@ -183,9 +188,9 @@ pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), B
                 }
                 names.push(name.into_owned());
             }
-            Step::End("Containers", _) => whole = true,
-            Step::End("NextMarker", _) if ended => return Err(misplaced()),
-            Step::End("NextMarker", text) => {
+            Step::Leaf("Containers", ..) | Step::End("Containers") => whole = true,
+            Step::Leaf("NextMarker", ..) if ended => return Err(misplaced()),
+            Step::Leaf("NextMarker", _, text) => {
                 ended = true;
                 marker = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
             }
@@ -206,15 +211,15 @@ pub(super) fn uncommitted_blocks(page: &[u8]) -> Result<Vec<BlockId>, Broken> {
             Step::Begin("UncommittedBlocks", _) => uncommitted = true,
             Step::Begin("CommittedBlocks", _) => uncommitted = false,
             Step::Begin("Block", _) => (named, size) = (None, None),
-            Step::End("Name", text) if uncommitted => named = BlockId::decode(&text.plain()?),
-            Step::End("Size", text) => size = text.plain()?.parse().ok(),
-            Step::End("Block", _) if blocks.len() == BLOCKS_MAX => {
+            Step::Leaf("Name", _, text) if uncommitted => named = BlockId::decode(&text.plain()?),
+            Step::Leaf("Size", _, text) => size = text.plain()?.parse().ok(),
+            Step::End("Block") if blocks.len() == BLOCKS_MAX => {
                 return Err(Broken(format!("the list holds more than {BLOCKS_MAX} uncommitted blocks")));
             }
-            Step::End("Block", _) => {
+            Step::End("Block") => {
                 blocks.extend(named.take().filter(|id: &BlockId| size == Some(id.range.len)));
             }
-            Step::Begin(..) | Step::End(..) => {}
+            Step::Leaf(..) | Step::Begin(..) | Step::End(..) => {}
         }
         Ok(())
     })?;

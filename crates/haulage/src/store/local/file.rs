@@ -216,6 +216,7 @@ impl Reader {
 
     /// A long stretch, piece by piece.
     pub(super) fn stream(self: Arc<Self>, range: BlockRange) -> Payload {
+        let name = self.path.display().to_string();
         let pieces = futures_util::stream::unfold(range, move |left| {
             let reader = Arc::clone(&self);
             async move {
@@ -231,7 +232,7 @@ impl Reader {
                 Some((read, rest))
             }
         });
-        Payload::stream(range.len, pieces)
+        Payload::stream(name, range.len, pieces)
     }
 }
 

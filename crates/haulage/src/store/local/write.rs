@@ -143,7 +143,7 @@ mod tests {
         assert!(part.is_in_memory());
         let part = Arc::new(part);
         let piece = futures_util::stream::iter([Ok(Bytes::from_static(b"short"))]);
-        let error = Pen::new(&part).write(0, Payload::stream(10, piece)).await.unwrap_err();
+        let error = Pen::new(&part).write(0, Payload::stream("file", 10, piece)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Integrity);
         let full = PartialFile::create(place("huge"), Some(1 << 60));
         assert_eq!(full.err().map(|error| error.kind()), Some(ErrorKind::NoSpace));

@@ -1,0 +1,191 @@
+//! Lists, page by page.
+
+use std::collections::VecDeque;
+
+use tokio::task::JoinSet;
+
+use super::shown;
+use crate::error::{Error, ErrorKind, Result};
+use crate::secret;
+use crate::stage::transfer::{joined, with_retries};
+use crate::store::azure::AzureStore;
+use crate::store::{
+    Address, ListPage, ListRequest, Lister, Location, Store as _, StoreOpener, StoreOptions, Trace,
+};
+
+/// A list being read page by page. While one page is looked at the next is on its way; dropped, nothing is.
+#[derive(Debug)]
+pub struct Listing {
+    /// Where the list stands, while nothing is on its way.
+    idle: Option<Pages>,
+    /// At most one page.
+    ahead: JoinSet<(Pages, Result<Option<ListPage>>)>,
+}
+
+impl Listing {
+    fn new(pages: Pages) -> Self {
+        Self { idle: Some(pages), ahead: JoinSet::new() }
+    }
+
+    /// The next page, in byte order of the keys; `None` after the last. After an error the same page is asked for again.
+    pub async fn next_page(&mut self) -> Result<Option<ListPage>> {
+        Ok(self.next().await?.map(without_secrets))
+    }
+
+    /// The next page as the store has it.
+    pub(super) async fn next(&mut self) -> Result<Option<ListPage>> {
+        if let Some(pages) = self.idle.take() {
+            self.ask(pages);
+        }
+        let Some(came) = self.ahead.join_next().await else {
+            return Err(Error::new(ErrorKind::Cancelled, "list", "names", "the list was stopped"));
+        };
+        let (pages, page) = joined(came)?;
+        match page {
+            Ok(Some(_)) => self.ask(pages),
+            Ok(None) | Err(_) => self.idle = Some(pages),
+        }
+        page
+    }
+
+    fn ask(&mut self, mut pages: Pages) {
+        self.ahead.spawn(async move {
+            let page = pages.next().await;
+            (pages, page)
+        });
+    }
+}
+
+/// The pages of a list as the store has them.
+struct Pages {
+    lister: Box<dyn Lister>,
+    /// Given before the others: the object itself, where the URL names one.
+    first: Option<ListPage>,
+}
+
+impl Pages {
+    async fn next(&mut self) -> Result<Option<ListPage>> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        loop {
+            let lister = &mut self.lister;
+            match with_retries!(trace => lister.next_page(trace).await)? {
+                // A service may give an empty page with more to come.
+                Some(page) if page.is_empty() => {}
+                other => return Ok(other),
+            }
+        }
+    }
+}
+
+/// What is shown of a page. The millions in lists were looked through for the signature of their request by the page;
+/// a page of one may be made of the headers of an object, in which nobody has looked for it.
+fn without_secrets(mut page: ListPage) -> ListPage {
+    let known = secret::names();
+    if page.objects.len() == 1 {
+        page.objects = page.objects.into_iter().map(shown).collect();
+    }
+    let hide = |name: &mut String| {
+        if let Some(clean) = known.redact(name) {
+            *name = clean;
+        }
+    };
+    for object in &mut page.objects {
+        hide(&mut object.key);
+        hide(&mut object.etag);
+        object.content_type.as_mut().map(hide);
+    }
+    page.prefixes.iter_mut().for_each(hide);
+    page
+}
+
+impl std::fmt::Debug for Pages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pages")
+    }
+}
+
+/// Lists what is at a path or URL: the object it names, or what is below it; `recursive` for all depths.
+/// An account without a container lists its containers, `recursive` all objects of all of them, named by container.
+pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<Listing> {
+    let opener = StoreOpener::new(options.clone())?;
+    if let Address::Azure(address) = Address::parse(url, options)?
+        && address.container.is_empty()
+    {
+        let account = opener.open_azure(address)?;
+        let containers = with_retries!(trace => account.list_containers(trace).await)?;
+        if recursive {
+            let lister = Containers { account, left: containers.into(), current: None };
+            return Ok(Listing::new(Pages { lister: Box::new(lister), first: None }));
+        }
+        let prefixes = containers.into_iter().map(|name| name + "/").collect();
+        let first = Some(ListPage { prefixes, ..ListPage::default() });
+        return Ok(Listing::new(Pages { lister: Box::new(Nothing), first }));
+    }
+    let Location { store, key } = opener.open(url)?;
+    let mut first = None;
+    let mut prefix = key.clone();
+    if !key.is_empty() && !key.ends_with('/') {
+        match with_retries!(trace => store.head(&key, trace).await) {
+            Ok(meta) => first = Some(ListPage { objects: vec![meta], ..ListPage::default() }),
+            Err(error) if error.kind() == ErrorKind::NotFound => prefix.push('/'),
+            Err(error) => return Err(error),
+        }
+    }
+    let found = first.is_some();
+    let lister: Box<dyn Lister> = if found {
+        Box::new(Nothing)
+    } else {
+        store.list(ListRequest { prefix: prefix.clone(), hierarchical: !recursive, ..ListRequest::default() })
+    };
+    let mut pages = Pages { lister, first };
+    if !found && !key.is_empty() {
+        // Nothing below a prefix means that there is no such prefix.
+        pages.first = pages.next().await?;
+        if pages.first.is_none() {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                "list",
+                store.name(&key),
+                "no object has this name or prefix",
+            ));
+        }
+    }
+    Ok(Listing::new(pages))
+}
+
+/// No pages.
+struct Nothing;
+
+#[async_trait::async_trait]
+impl Lister for Nothing {
+    async fn next_page(&mut self, _trace: &Trace) -> Result<Option<ListPage>> {
+        Ok(None)
+    }
+}
+
+/// The objects of all containers of an account, one container after the other.
+struct Containers {
+    account: AzureStore,
+    left: VecDeque<String>,
+    current: Option<(String, Box<dyn Lister>)>,
+}
+
+#[async_trait::async_trait]
+impl Lister for Containers {
+    async fn next_page(&mut self, trace: &Trace) -> Result<Option<ListPage>> {
+        loop {
+            if let Some((container, lister)) = &mut self.current {
+                if let Some(mut page) = lister.next_page(trace).await? {
+                    page.objects.iter_mut().for_each(|meta| meta.key.insert_str(0, container));
+                    return Ok(Some(page));
+                }
+                self.current = None;
+            }
+            let Some(name) = self.left.pop_front() else { return Ok(None) };
+            let lister = self.account.container(&name).list(ListRequest::default());
+            self.current = Some((name + "/", lister));
+        }
+    }
+}
