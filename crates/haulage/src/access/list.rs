@@ -189,3 +189,58 @@ impl Lister for Containers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use super::*;
+
+    /// Pages of one name each; every second time an error comes first.
+    struct Flaky {
+        given: u32,
+        failed: bool,
+    }
+
+    #[async_trait::async_trait]
+    impl Lister for Flaky {
+        async fn next_page(&mut self, _trace: &Trace) -> Result<Option<ListPage>> {
+            self.failed = !self.failed;
+            if self.failed {
+                return Err(Error::new(ErrorKind::Permission, "list", "names", "not now"));
+            }
+            self.given += 1;
+            let prefixes = vec![format!("{}/", self.given)];
+            Ok((self.given <= 3).then(|| ListPage { prefixes, ..ListPage::default() }))
+        }
+    }
+
+    fn listing() -> Listing {
+        Listing::new(Pages { lister: Box::new(Flaky { given: 0, failed: false }), first: None })
+    }
+
+    #[tokio::test]
+    async fn a_page_that_failed_is_asked_for_again_and_none_is_lost() {
+        let (mut listing, mut found, mut errors) = (listing(), Vec::new(), 0);
+        loop {
+            match listing.next_page().await {
+                Ok(Some(page)) => found.extend(page.prefixes),
+                Ok(None) => break,
+                Err(_) => errors += 1,
+            }
+        }
+        assert_eq!((found, errors), (vec!["1/".to_owned(), "2/".to_owned(), "3/".to_owned()], 4));
+    }
+
+    #[tokio::test]
+    async fn who_stops_waiting_loses_no_page() {
+        let mut listing = listing();
+        assert!(listing.next_page().await.is_err());
+        // Polled once and dropped, as Ctrl-C in Python does it.
+        let mut waiting = Box::pin(listing.next_page());
+        let polled = std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context).is_pending()));
+        assert!(polled.await);
+        drop(waiting);
+        assert_eq!(listing.next_page().await.unwrap().unwrap().prefixes, ["1/"]);
+    }
+}
