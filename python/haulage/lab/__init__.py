@@ -10,8 +10,10 @@ can do, each function here does in one call. Needs ``pip install haulage[lab]``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -171,3 +173,15 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     from haulage.lab.report import compare as put
 
     return put(Path(a), Path(b))
+
+
+class _Lab(ModuleType):
+    """This module; its functions stay what they are where a package below it has the name of one."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Python binds a package below this one to its name when it is first imported: `report` would be gone.
+        if not (isinstance(value, ModuleType) and name in __all__):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Lab

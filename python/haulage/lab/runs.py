@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,10 +66,11 @@ class Run:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """What the queries and tests find; takes seconds the first time."""
+        """What the queries and tests find; takes seconds the first time, and writes nothing into the folder."""
         from haulage.lab.analysis import analyse
 
-        return analyse(self.folder)
+        with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:
+            return analyse(self.folder, into=Path(scratch) / "results")
 
     def table(self, name: str) -> pd.DataFrame:
         """Read one of the tables.

@@ -296,7 +296,7 @@ def statistic(
     )
 
 
-def index_entry(result: Result, seconds: float) -> dict[str, Any]:
+def index_entry(result: Result) -> dict[str, Any]:
     """Return what ``results/index.json`` says of a result."""
     origin = result.name if result.kind == "query" else result.made_from[0]
     kind: Literal["query", "statistics"] = result.kind
@@ -314,7 +314,6 @@ def index_entry(result: Result, seconds: float) -> dict[str, Any]:
         "rows_sha256": result.rows_sha256,
         "columns": result.columns,
         "n": result.n,
-        "seconds": round(seconds, 3),
     }
 
 
