@@ -1,8 +1,8 @@
 """The chain of hashes that covers every file of a run's folder.
 
 ``manifest.json`` lists what was recorded: the plan, each cell, the tables. ``results/index.json`` names every
-result with the hashes of what it was made from, and the page shows the SHA-256 of both. ``SHA256SUMS`` lists all
-of them and is written last, in the form that ``sha256sum --check SHA256SUMS`` reads.
+result with the hashes of what it was made from, and the page shows the SHA-256 of both. ``SHA256SUMS`` lists
+all of them and is written last, in the form that ``sha256sum --check SHA256SUMS`` reads.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def look(folder: Path) -> Folder:
     """Hash every file below a folder; symbolic links are not followed."""
     found = Folder()
     folders, filled = {}, set()
-    for place, names, files in os.walk(folder, onerror=lambda error: found.odd.update(_unread(folder, error))):
+    for place, names, files in os.walk(
+        folder, onerror=lambda error: found.odd.update(_unread(folder, error))
+    ):
         here = Path(place)
         for name in [*names, *files]:
             path = here / name

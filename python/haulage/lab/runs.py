@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from haulage.errors import NotFoundError
+from haulage.lab.chain import PAGE
 from haulage.lab.plan import Plan
 from haulage.lab.planfile import parse
 from haulage.lab.store import RunStore
@@ -38,6 +39,12 @@ class Run:
     def state(self) -> str:
         """``complete``; ``stopped`` if it can be continued; ``running``."""
         return str(self.manifest["state"])
+
+    @property
+    def page(self) -> Path | None:
+        """The report, ``None`` before it is written."""
+        path = self.folder / PAGE
+        return path if path.is_file() else None
 
     @cached_property
     def plan(self) -> Plan:
@@ -66,7 +73,7 @@ class Run:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """What the queries and tests find; takes seconds the first time, and writes nothing into the folder."""
+        """What the queries and tests find; takes seconds the first time, and writes nothing there."""
         from haulage.lab.analysis import analyse
 
         with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:

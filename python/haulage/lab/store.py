@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from haulage.errors import ExistsError, LocalIOError, NotFoundError, UsageError
-from haulage.lab.chain import MANIFEST, to_record, unseal
+from haulage.lab.chain import LAYOUT, MANIFEST, to_record, unseal
 from haulage.lab.files import sha256 as sha256, write_whole as write_whole
 
 CELL_COLUMNS = {
@@ -218,7 +218,7 @@ class RunStore:
             files[name] = {"sha256": sha256(self.folder / name)}
             if name in rows:
                 files[name]["rows"] = rows[name]
-        self.update({"files": files})
+        self.update({"lab": LAYOUT, "files": files})
 
     def write_tables(self, into: Path) -> dict[str, int]:
         """Write the four tables from what the cells have left; return how many rows each has."""
@@ -255,7 +255,7 @@ class RunStore:
         largest = max(path.stat().st_size for path in self._cells())
         buffer = max(_LEAST_BUFFER_BYTES, 2 * largest)
         source = (
-            f"read_json('{_quoted(self.folder)}/cells/*.json', columns={{{part}: '{kind}'}},"
+            f"read_json('{_pattern(self.folder)}/cells/*.json', columns={{{part}: '{kind}'}},"
             f" maximum_object_size={buffer})"
         )
         # Read once into a table: hundreds of small files are slow to read twice.
@@ -298,3 +298,8 @@ def _empty(columns: Mapping[str, str]) -> str:
 
 def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
+
+
+def _pattern(path: Path) -> str:
+    """Return a path before a pattern: what is special in patterns stands for itself."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in _quoted(path))

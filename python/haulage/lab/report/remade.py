@@ -71,7 +71,9 @@ def _tables(directory: Path, scratch: Path, manifest: Mapping[str, Any]) -> Iter
 def _other_rows(kept: str, fresh: str) -> str:
     with duckdb.connect() as database:
         database.execute("set enable_progress_bar = false")
-        columns = [database.execute("describe from read_parquet(?)", [path]).fetchall() for path in (kept, fresh)]
+        columns = [
+            database.execute("describe from read_parquet(?)", [path]).fetchall() for path in (kept, fresh)
+        ]
         if columns[0] != columns[1]:
             return "has other columns than the cells"
         for first, second in ((kept, fresh), (fresh, kept)):
@@ -136,7 +138,11 @@ def _other_versions(directory: Path, fresh: bytes) -> str:
     try:
         kept = json.loads((directory / chain.VERSIONS).read_bytes())
         here = json.loads(fresh)
-        others = [f"{name} {kept.get(name)} (here {here.get(name)})" for name in here if kept.get(name) != here[name]]
+        others = [
+            f"{name} {kept.get(name)} (here {here.get(name)})"
+            for name in here
+            if kept.get(name) != here[name]
+        ]
     except (OSError, ValueError, AttributeError):
         return ""
     return f"; it was made with {', '.join(others)}: compare with those versions" if others else ""
