@@ -10,8 +10,10 @@ can do, each function here does in one call. Needs ``pip install haulage[lab]``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,9 +41,13 @@ def run(
     *,
     variant: str | None = None,
     overrides: Mapping[str, Any] | None = None,
+    confirm: bool = True,
+    report: bool = True,
+    profile_name: str | None = None,
     on_progress: Callable[[RunProgress], object] | None = None,
+    on_note: Callable[[str], object] | None = None,
 ) -> Run:
-    """Run a plan and return the run; the report is a call of its own.
+    """Run a plan, confirm why it was not faster, write the report, and return the run: as the command does.
 
     Args:
         plan: Name of one of :func:`plans`, path of a TOML file, or a plan.
@@ -50,13 +56,20 @@ def run(
         directory: Where to write, new or empty; default ``runs/PLAN-TIME`` below the working folder.
         variant: Of the plan, such as ``"full"``; default none.
         overrides: Keys that replace the plan's, such as ``{"replicates": 3}``; default none.
+        confirm: Confirm the cause by some seconds of short transfers; ``run.analysis.verdict`` is the result.
+        report: Analyse and write the page; ``run.page`` is its path.
+        profile_name: Keep what a sweep found under this name, for ``haul cp --profile NAME``; default
+            ``profile.toml`` in the run's folder.
         on_progress: Called several times a second, in this thread.
+        on_note: Called with what the command says besides, such as why nothing was confirmed.
 
     Raises:
         UsageError: What the plan or the target gets wrong.
+        ExistsError: ``directory`` holds something already.
         KeyboardInterrupt: Ctrl-C; :func:`resume` goes on from there.
     """
     from haulage.lab import planfile, runner
+    from haulage.lab.finish import finish
     from haulage.lab.plan import Plan as Read
     from haulage.lab.target import parse_target
 
@@ -66,31 +79,46 @@ def run(
         wanted = planfile.load(str(plan), variant=variant, overrides=overrides)
     wanted, left_out = runner.available(wanted)
     where = parse_target(target or wanted.target, faults=wanted.faults)
-    folder = Path(directory) if directory is not None else runner.new_folder(wanted)
-    return runner.run(wanted, where, folder, on_progress=on_progress, left_out=left_out)
+    folder = runner.folder_of(directory) if directory is not None else runner.new_folder(wanted)
+    done = runner.run(wanted, where, folder, on_progress=on_progress, left_out=left_out)
+    say = on_note or (lambda _: None)
+    return finish(done, where, confirm=confirm, report=report, profile_name=profile_name, say=say)[0]
 
 
 def resume(
     directory: str | Path,
     *,
     target: str | None = None,
+    confirm: bool = True,
+    report: bool = True,
+    profile_name: str | None = None,
     on_progress: Callable[[RunProgress], object] | None = None,
+    on_note: Callable[[str], object] | None = None,
 ) -> Run:
-    """Go on with a stopped run.
+    """Go on with a stopped run, then confirm and report as :func:`run` does.
 
     Args:
         directory: Of the run.
         target: The URL with its SAS again, where the run needs one: no run keeps a secret.
+        confirm: As for :func:`run`, and so are all that follow.
+        report: Write the page.
+        profile_name: Of the profile.
         on_progress: Called several times a second, in this thread.
+        on_note: Called with what the command says besides.
 
     Raises:
         NotFoundError: No run is there.
+        IntegrityError: A file of it is no longer what was recorded.
     """
     from haulage.lab import runner
+    from haulage.lab.finish import finish
     from haulage.lab.target import parse_target
 
     where = parse_target(target) if target else None
-    return runner.resume(Path(directory), target=where, on_progress=on_progress)
+    done = runner.resume(Path(directory), target=where, on_progress=on_progress)
+    where = where or parse_target(done.manifest["target"], faults=done.manifest["faults"] or "none")
+    say = on_note or (lambda _: None)
+    return finish(done, where, confirm=confirm, report=report, profile_name=profile_name, say=say)[0]
 
 
 def rerun(
@@ -114,7 +142,7 @@ def rerun(
     before = load(directory)
     text = target or before.manifest["target"]
     where = parse_target(text, faults=before.manifest["faults"] or "none")
-    folder = Path(new) if new is not None else runner.beside(before.folder)
+    folder = runner.folder_of(new) if new is not None else runner.beside(before.folder)
     plan, left_out = runner.available(before.plan)
     return runner.run(plan, where, folder, on_progress=on_progress, left_out=left_out)
 
@@ -159,11 +187,21 @@ def report(directory: str | Path) -> Path:
     return write(Path(directory))
 
 
-def verify(directory: str | Path) -> list[Check]:
-    """Ask every query of a run again and compare the rows with what the report shows."""
+def verify(directory: str | Path, *, sha256: str | None = None, quick: bool = False) -> list[Check]:
+    """Compare every file of a run with its hash, and make tables, results and page again.
+
+    Args:
+        directory: Of the run.
+        sha256: Of its ``SHA256SUMS``, from wherever it was kept; default not compared.
+        quick: Compare hashes only, and make nothing again.
+
+    Raises:
+        NotFoundError: No run is there, or it has no report yet.
+        UsageError: It was recorded by a version that did not hash every file.
+    """
     from haulage.lab.report import verify as check
 
-    return check(Path(directory))
+    return check(Path(directory), sha256=sha256, quick=quick)
 
 
 def compare(a: str | Path, b: str | Path) -> Comparison:
@@ -171,3 +209,15 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     from haulage.lab.report import compare as put
 
     return put(Path(a), Path(b))
+
+
+class _Lab(ModuleType):
+    """A module whose functions keep their names, also where a package below it has the same."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Python binds a package below this one to its name when it is first imported: `report` would be gone.
+        if not (isinstance(value, ModuleType) and name in __all__):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Lab

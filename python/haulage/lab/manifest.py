@@ -14,13 +14,27 @@ from typing import Any
 import haulage
 from haulage.errors import UsageError
 from haulage.lab import host
+from haulage.lab.chain import LAYOUT
 from haulage.lab.plan import Plan
 from haulage.lab.schedule import schedule
 from haulage.lab.store import RunStore
 from haulage.lab.target import Target
 
 #: What the tables are made and read with; their versions go into the manifest.
-_PACKAGES = ("duckdb", "numpy", "scipy", "pandas", "ruptures", "altair", "vl-convert-python", "psutil")
+_PACKAGES = (
+    "duckdb",
+    "numpy",
+    "scipy",
+    "pandas",
+    "ruptures",
+    "pymannkendall",
+    "diptest",
+    "altair",
+    "vl-convert-python",
+    "jinja2",
+    "tomli-w",
+    "psutil",
+)
 
 
 def same_run(store: RunStore, plan: Plan, target: Target) -> None:
@@ -45,7 +59,7 @@ def new_manifest(
     """Return the manifest of a run that is about to begin."""
     cells = schedule(plan)
     return {
-        "lab": "run 1",
+        "lab": LAYOUT,
         "run": secrets.token_hex(4),
         "plan": plan.name,
         "plan_sha256": plan.sha256,
@@ -58,7 +72,7 @@ def new_manifest(
         "link": target.link,
         "faults": target.faults if target.faults not in (None, "none") else None,
         "endpoint": (target.url or "").split("?")[0] or None,
-        "versions": _versions(),
+        "versions": versions(),
         "commit": _commit(),
         "host": host.facts(),
         "factors": {
@@ -93,7 +107,8 @@ def _commit() -> str | None:
     return ran.stdout.strip() or None
 
 
-def _versions() -> dict[str, str | None]:
+def versions() -> dict[str, str | None]:
+    """Return the versions of Haulage, Python, the kernel, and of what the analysis is made with."""
     found: dict[str, str | None] = {
         "haulage": haulage.__version__,
         "python": sys.version.split()[0],

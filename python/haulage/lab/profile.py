@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import duckdb
 
 from haulage.errors import NotFoundError, UsageError
+from haulage.lab.chain import SUMS, seal
 from haulage.lab.store import RunStore, write_whole
 from haulage.lab.tables import to_toml
 from haulage.lab.units import format_duration, format_rate, format_size
@@ -56,25 +59,46 @@ def measure(directory: Path) -> list[Profile]:
         raise NotFoundError(
             "read run", str(directory), "has no cells.parquet", "it stopped early: --continue it"
         )
-    with duckdb.connect() as database:
-        database.execute(
-            f"""create view rates as
-            select direction, method, concurrency, block_size_bytes, size_bytes, factors->>'client' as client,
-                median(bytes * 8e9 / wall_ns) as rate, median(wall_ns / files) as wall_ns,
-                max(lanes) as lanes
-            from '{directory}/cells.parquet'
-            where not warmup and outcome = 'ok' and size_bytes is not null
-                and coalesce(factors->>'again', 'false') = 'false'
-            group by all"""
-        )
+    with _rates(directory) as database:
         found = database.execute("select distinct direction from rates order by all desc").fetchall()
-        return [_measure(database, directory, direction) for (direction,) in found]
+        return [_measure(database, direction) for (direction,) in found]
 
 
-def _measure(database: duckdb.DuckDBPyConnection, directory: Path, direction: str) -> Profile:
+@contextmanager
+def _rates(directory: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the tables of a run, with ``rates``: the median of each setting, by what took effect of it."""
+    with duckdb.connect() as database:
+        database.execute("set enable_progress_bar = false")
+        for name in ("cells", "attempts"):
+            path = directory / f"{name}.parquet"
+            if path.is_file():
+                database.read_parquet(str(path)).create_view(name)
+        # With fewer blocks than requests the file is the limit, not the link; settings that came to the same
+        # number in flight are one.
+        database.execute(
+            """create view rates as
+            with settings as (
+                select *, factors->>'client' as client,
+                    max(nullif(lanes, 0)) over (partition by direction, treatment, size_bytes, files) as seen,
+                    files * greatest(1, ceil(size_bytes / nullif(block_size_bytes, 0))) as pieces
+                from cells
+                where not warmup and outcome = 'ok' and size_bytes is not null
+                    and coalesce(factors->>'again', 'false') = 'false'
+            )
+            select direction, method, block_size_bytes, size_bytes, client,
+                cast(least(concurrency, coalesce(pieces, concurrency), coalesce(seen, concurrency))
+                    as integer) as concurrency,
+                min(concurrency) as asked,
+                median(bytes * 8e9 / wall_ns) as rate, median(wall_ns / files) as wall_ns
+            from settings group by all"""
+        )
+        yield database
+
+
+def _measure(database: duckdb.DuckDBPyConnection, direction: str) -> Profile:
     reasons: list[str] = []
     knee = _sweep(database, direction, "concurrency", "block_size_bytes")
-    block = _sweep(database, direction, "block_size_bytes", "concurrency")
+    block = _sweep(database, direction, "block_size_bytes", "asked")
     if knee:
         level, rate, best, most = knee
         more = ", and more were not tried" if level == most else ""
@@ -87,7 +111,7 @@ def _measure(database: duckdb.DuckDBPyConnection, directory: Path, direction: st
             f"blocks of {format_size(level)} give {format_rate(rate)}, the best size {format_rate(best)}"
         )
     single = _threshold(database, direction, reasons)
-    tail = _tail(database, directory, direction, block[0] if block else None, reasons)
+    tail = _tail(database, direction, block[0] if block else None, reasons)
     return Profile(
         direction,
         knee[0] if knee else None,
@@ -105,14 +129,12 @@ def _sweep(
 
     Taken from the largest files, where what is swept matters most, and from the engine's own blocks.
     """
-    # With fewer blocks than requests the file is the limit, not the link.
-    enough = "lanes = concurrency" if level == "concurrency" else "true"
     rows = database.execute(
         f"""with swept as (
             select size_bytes, {held}, {level} as level, rate,
                 count(*) over (partition by size_bytes, {held}) as levels
             from rates where direction = ? and method in ('blocks', 'ceiling') and client = 'engine'
-                and {enough}
+                and {level} is not null
         )
         select level, rate from swept where levels >= 3
         qualify size_bytes = max(size_bytes) over () and levels = max(levels) over ()
@@ -152,17 +174,15 @@ def _threshold(database: duckdb.DuckDBPyConnection, direction: str, reasons: lis
 
 def _tail(
     database: duckdb.DuckDBPyConnection,
-    directory: Path,
     direction: str,
     block: int | None,
     reasons: list[str],
 ) -> int | None:
     """Return the time above which a block of the chosen size is a straggler: the 99th percentile."""
     row = database.execute(
-        f"""with took as (
+        """with took as (
             select ended_ns::bigint - slot_ns::bigint as ns
-            from '{directory}/attempts.parquet' as attempt
-                join '{directory}/cells.parquet' as cell using (cell)
+            from attempts as attempt join cells as cell using (cell)
             where fate = 'ok' and api in ('PutBlock', 'GetBlob') and direction = ? and not warmup
                 and method = 'blocks' and block_size_bytes = coalesce(?, block_size_bytes)
         ) select quantile_disc(ns, 0.99), max(ns), count(*) from took""",
@@ -176,6 +196,28 @@ def _tail(
     of_size = f" of {format_size(block)}" if block else ""
     reasons.append(f"{words} {n} blocks{of_size} took at most {format_duration(value)}")
     return value
+
+
+def why_none(directory: Path) -> str:
+    """Return in words why :func:`write` finds nothing to write: what was swept, and what came of it."""
+    with _rates(directory) as database:
+        for level, what in (
+            ("concurrency", "numbers of requests in flight"),
+            ("block_size_bytes", "block sizes"),
+        ):
+            row = database.execute(
+                f"""select max(asked), max(levels) from (
+                    select count(distinct {"asked" if level == "concurrency" else level}) as asked,
+                        count(distinct {level}) as levels
+                    from rates where method in ('blocks', 'ceiling') and client = 'engine'
+                    group by direction, size_bytes)"""
+            ).fetchone()
+            if row and row[0] and row[0] > 1:
+                if row[1] == row[0]:
+                    return f"it has {row[1]} {what}, and a sweep needs 3"
+                few = "the files have too few blocks"
+                return f"of {row[0]} {what} only {row[1]} took effect, and a sweep needs 3: {few}"
+    return "the run sweeps neither block sizes nor connections"
 
 
 def text_of(directory: Path, profiles: list[Profile]) -> str:
@@ -228,15 +270,18 @@ def write(directory: Path, *, name: str | None = None) -> Path | None:
         return None
     if name is None:
         path = directory / "profile.toml"
-    elif not name or Path(name).name != name or name.startswith("."):
+    elif not name.strip() or Path(name).name != name or name.startswith(".") or not name.isprintable():
         raise UsageError("write profile", name, "not a name", "letters, digits, - and _ will do")
     else:
         path = folder() / f"{name}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text_of(directory, profiles))
+    # In the run's folder it is one of the files that the report has hashed.
+    if name is None and (directory / SUMS).is_file():
+        seal(directory)
     return path
 
 
 def as_json(directory: Path) -> str:
     """Return what :func:`measure` found, as one line of JSON."""
-    return json.dumps([{**vars(profile)} for profile in measure(directory)])
+    return json.dumps([vars(profile) for profile in measure(directory)])

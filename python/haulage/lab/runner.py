@@ -19,6 +19,7 @@ from haulage.lab.arms import Moved, Watch, Work
 from haulage.lab.arms.external import find
 from haulage.lab.arms.methods import method_of
 from haulage.lab.ceiling import measure_ceiling
+from haulage.lab.chain import require_unchanged
 from haulage.lab.data import Data
 from haulage.lab.estimate import cell_ns
 from haulage.lab.manifest import new_manifest, same_run
@@ -86,6 +87,7 @@ def run(
     if continue_:
         store = RunStore.open(directory)
         same_run(store, plan, target)
+        require_unchanged(directory, store.manifest, "continue run")
         store.update({"state": "running", "stopped_because": None, "ended_unix_ns": None})
     else:
         store = RunStore.create(
@@ -340,7 +342,19 @@ def new_folder(plan: Plan) -> Path:
     return Path("runs") / f"{plan.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
+def folder_of(text: str | Path) -> Path:
+    """Return the folder that somebody named for a run.
+
+    Raises:
+        UsageError: The name is empty, which Python takes for the working folder.
+    """
+    if not str(text).strip():
+        raise UsageError("write run", "--out", "an empty name", "give --out a folder that is new or empty")
+    return Path(text)
+
+
 def beside(folder: Path) -> Path:
     """Return where a repetition goes if nobody says: beside the first, numbered."""
+    folder = folder.resolve() if not folder.name or folder.name == ".." else folder
     numbered = (folder.with_name(f"{folder.name}-rerun-{number}") for number in count(1))
     return next(path for path in numbered if not path.exists())

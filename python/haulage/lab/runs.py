@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from haulage.errors import NotFoundError
+from haulage.lab.chain import PAGE
 from haulage.lab.plan import Plan
 from haulage.lab.planfile import parse
 from haulage.lab.store import RunStore
@@ -37,6 +39,12 @@ class Run:
     def state(self) -> str:
         """``complete``; ``stopped`` if it can be continued; ``running``."""
         return str(self.manifest["state"])
+
+    @property
+    def page(self) -> Path | None:
+        """The report, ``None`` before it is written."""
+        path = self.folder / PAGE
+        return path if path.is_file() else None
 
     @cached_property
     def plan(self) -> Plan:
@@ -65,10 +73,11 @@ class Run:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """What the queries and tests find; takes seconds the first time."""
+        """What the queries and tests find; takes seconds the first time, and writes nothing there."""
         from haulage.lab.analysis import analyse
 
-        return analyse(self.folder)
+        with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:
+            return analyse(self.folder, into=Path(scratch) / "results")
 
     def table(self, name: str) -> pd.DataFrame:
         """Read one of the tables.

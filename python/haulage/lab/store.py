@@ -5,9 +5,7 @@ Whatever happens, what is there is whole: every file is written under another na
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +13,9 @@ from typing import Any
 
 import duckdb
 
-from haulage.errors import ExistsError, NotFoundError, UsageError
+from haulage.errors import ExistsError, LocalIOError, NotFoundError, UsageError
+from haulage.lab.chain import LAYOUT, MANIFEST, to_record, unseal
+from haulage.lab.files import sha256 as sha256, write_whole as write_whole
 
 CELL_COLUMNS = {
     "cell": "INTEGER",
@@ -123,13 +123,27 @@ class RunStore:
 
         Raises:
             ExistsError: There is something already.
+            LocalIOError: It cannot be made.
         """
-        if folder.exists() and any(folder.iterdir()):
-            raise ExistsError(
-                "write run", str(folder), "there is something already", "give another --out, or --continue it"
-            )
-        for name in ("cells", "attempts"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+        try:
+            if folder.is_symlink() or folder.exists():
+                if not folder.is_dir():
+                    raise ExistsError(
+                        "write run", str(folder), "not a folder", "give --out a folder that is new or empty"
+                    )
+                if any(folder.iterdir()):
+                    raise ExistsError(
+                        "write run",
+                        str(folder),
+                        "there is something already",
+                        "give another --out, or --continue it",
+                    )
+            for name in ("cells", "attempts"):
+                (folder / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LocalIOError(
+                "write run", str(folder), error.strerror or str(error), "give --out a folder that can be made"
+            ) from None
         store = cls(folder)
         write_whole(folder / "plan.toml", plan_text)
         store.update(manifest)
@@ -151,6 +165,9 @@ class RunStore:
             store.manifest = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise UsageError("read run", str(path), f"not JSON: {error}", None) from None
+        # Other programs call files so, too.
+        if not isinstance(store.manifest, dict) or "plan" not in store.manifest:
+            raise UsageError("read run", str(path), "not the manifest of a run", "name the folder of a run")
         return store
 
     @property
@@ -159,9 +176,15 @@ class RunStore:
         return (self.folder / "plan.toml").read_text(encoding="utf-8")
 
     def update(self, values: Mapping[str, Any]) -> None:
-        """Change entries of the manifest and write it."""
+        """Change entries of the manifest and write it; what was made from the former one no longer counts."""
+        unseal(self.folder)
         self.manifest |= values
-        write_whole(self.folder / "manifest.json", json.dumps(self.manifest, indent=1) + "\n")
+        write_whole(self.folder / MANIFEST, json.dumps(self.manifest, indent=1) + "\n")
+
+    def record(self, *paths: Path) -> None:
+        """List files of the folder in the manifest, each with its hash: they are part of the run."""
+        added = {path.relative_to(self.folder).as_posix(): {"sha256": sha256(path)} for path in paths}
+        self.update({"files": self.manifest.get("files", {}) | added})
 
     def done(self) -> dict[int, dict[str, Any]]:
         """Return the rows of the cells that are finished, by their number."""
@@ -185,8 +208,23 @@ class RunStore:
         write_whole(self.folder / "cells" / f"{row['cell']:04}.json", json.dumps(content))
 
     def merge(self) -> None:
-        """Write the four tables from what the cells have left, and their hashes into the manifest."""
+        """Write the four tables from what the cells have left, and every file's hash into the manifest."""
+        for place in (self.folder, self.folder / "cells"):
+            for left in place.glob("*.partial"):
+                left.unlink()
+        rows = self.write_tables(self.folder)
+        files: dict[str, dict[str, Any]] = {}
+        for name in to_record(self.folder):
+            files[name] = {"sha256": sha256(self.folder / name)}
+            if name in rows:
+                files[name]["rows"] = rows[name]
+        self.update({"lab": LAYOUT, "files": files})
+
+    def write_tables(self, into: Path) -> dict[str, int]:
+        """Write the four tables from what the cells have left; return how many rows each has."""
+        counts = {}
         with duckdb.connect() as database:
+            database.execute("set enable_progress_bar = false")
             tables = {
                 "cells.parquet": self._of_cells(database, "cell", CELL_COLUMNS, "cell"),
                 "transfers.parquet": self._of_cells(
@@ -195,15 +233,14 @@ class RunStore:
                 "host.parquet": self._of_cells(database, "host", HOST_COLUMNS, "unix_ns"),
                 "attempts.parquet": self._attempts(),
             }
-            files = {}
             for name, query in tables.items():
-                path = self.folder / name
+                path = into / name
                 partial = path.with_suffix(".partial")
                 database.execute(f"copy ({query}) to '{_quoted(partial)}' (format parquet, compression zstd)")
                 partial.replace(path)
                 found = database.execute(f"select count(*) from '{_quoted(path)}'").fetchone()
-                files[name] = {"sha256": sha256(path), "rows": found[0] if found else 0}
-        self.update({"files": files})
+                counts[name] = found[0] if found else 0
+        return counts
 
     def _cells(self) -> list[Path]:
         return sorted((self.folder / "cells").glob("*.json"))
@@ -218,7 +255,7 @@ class RunStore:
         largest = max(path.stat().st_size for path in self._cells())
         buffer = max(_LEAST_BUFFER_BYTES, 2 * largest)
         source = (
-            f"read_json('{_quoted(self.folder)}/cells/*.json', columns={{{part}: '{kind}'}},"
+            f"read_json('{_pattern(self.folder)}/cells/*.json', columns={{{part}: '{kind}'}},"
             f" maximum_object_size={buffer})"
         )
         # Read once into a table: hundreds of small files are slow to read twice.
@@ -263,17 +300,6 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _pattern(path: Path) -> str:
+    """Return a path before a pattern: what is special in patterns stands for itself."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in _quoted(path))

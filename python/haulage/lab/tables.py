@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import tomli_w
+
 from haulage.errors import UsageError
 from haulage.lab.units import parse_duration, parse_rate, parse_size
 
@@ -125,28 +127,13 @@ class Table:
 
 def to_toml(values: Mapping[str, Any]) -> str:
     """Write plain values, tables and lists of tables as TOML; what is ``None`` is left out."""
-    lines = [f"{key} = {_value(value)}" for key, value in values.items() if _plain(value)]
-    for key, value in values.items():
+    return tomli_w.dumps(_without_none(values))
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    def kept(value: Any) -> Any:
         if isinstance(value, Mapping):
-            lines += ["", f"[{key}]", to_toml(value).rstrip()]
-        elif isinstance(value, (list, tuple)) and not _plain(value):
-            for item in value:
-                lines += ["", f"[[{key}]]", to_toml(item).rstrip()]
-    return "\n".join(lines) + "\n"
+            return _without_none(value)
+        return [kept(item) for item in value] if isinstance(value, (list, tuple)) else value
 
-
-def _plain(value: Any) -> bool:
-    if value is None or isinstance(value, Mapping):
-        return False
-    return not (isinstance(value, (list, tuple)) and any(isinstance(item, Mapping) for item in value))
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    return {key: kept(value) for key, value in values.items() if value is not None}

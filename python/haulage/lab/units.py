@@ -1,17 +1,41 @@
 """Sizes, rates and durations of plans: text with a unit in, plain numbers with the unit in their name out.
 
-Sizes are bytes (``1MiB`` binary, ``100MB`` decimal), rates bits per second (``20mbit``), durations
-nanoseconds (``30s``). A number without a unit is refused: it is the one that is misread.
+They mean what they mean to the engine (``crates/haulage/src/units.rs``): sizes are bytes (``1MiB`` or ``1M``
+binary, ``100MB`` decimal), rates bits per second (``20mbit``, ``100MiB/s``), durations nanoseconds (``30s``).
+A number without a unit is refused: it is the one that is misread. Only plans add durations in pieces
+(``9m30s``).
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable, Mapping
 
 from haulage.errors import UsageError
 
-_SIZES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-_RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+_SIZES = {
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+#: Without regard to case; a letter alone is binary, as dd, rclone and AzCopy read it.
+_SIZES_READ = {name.lower(): size for name, size in _SIZES.items()} | {
+    name[0].lower(): size for name, size in _SIZES.items() if len(name) == 3
+}
+_RATES = {
+    "bit": 1,
+    "kbit": 10**3,
+    "mbit": 10**6,
+    "gbit": 10**9,
+    **{name.lower(): 8 * size for name, size in _SIZES.items() if name != "TiB"},
+}
 _DURATIONS = {
     "ns": 1,
     "us": 10**3,
@@ -20,12 +44,15 @@ _DURATIONS = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
-_PIECE = re.compile(r"(\d+(?:\.\d+)?)([a-z]+)")
+#: The engine counts in 64 bits.
+_MOST = 2**64 - 1
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)?\s*(.*)", re.DOTALL | re.ASCII)
+_PIECES = re.compile(r"(?:(?:\d+(?:\.\d+)?)(?:h|ms|us|ns|m|s)\s*){2,}", re.ASCII)
+_PIECE = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)", re.ASCII)
 
 
 def parse_size(text: str) -> int:
-    """Return bytes for text such as ``"1MiB"`` or ``"500KB"``.
+    """Return bytes for text such as ``"1MiB"``, ``"8M"`` or ``"500KB"``.
 
     >>> parse_size("1MiB"), parse_size("100MB")
     (1048576, 100000000)
@@ -33,16 +60,16 @@ def parse_size(text: str) -> int:
     Raises:
         UsageError: No unit, or none that is known.
     """
-    return _parse(text, _SIZES, "size", f"write {_bare(text, 8)}KiB or {_bare(text, 8)}MiB")
+    return _parse(text, _SIZES_READ, "size", ("KiB", "MiB"), str.lower)
 
 
 def parse_rate(text: str) -> int:
-    """Return bits per second for text such as ``"20mbit"``.
+    """Return bits per second for text such as ``"20mbit"`` or ``"100MiB/s"``.
 
     Raises:
         UsageError: No unit, or none that is known.
     """
-    return _parse(text, _RATES, "rate", f"write {_bare(text, 20)}mbit")
+    return _parse(text, _RATES, "rate", ("mbit", "MiB/s"), lambda unit: unit.lower().removesuffix("/s"))
 
 
 def parse_duration(text: str) -> int:
@@ -54,24 +81,36 @@ def parse_duration(text: str) -> int:
     Raises:
         UsageError: No unit, or none that is known.
     """
-    pieces = _PIECE.findall(text)
-    if not pieces or _PIECE.sub("", text).strip() or any(unit not in _DURATIONS for _, unit in pieces):
-        bare = _bare(text, 30)
-        raise UsageError("parse", text, "not a duration with a unit", f"write {bare}s or {bare}m")
-    return round(sum(float(number) * _DURATIONS[unit] for number, unit in pieces))
+    if _PIECES.fullmatch(text.strip()):
+        pieces = [parse_duration(number + unit) for number, unit in _PIECE.findall(text)]
+        if sum(pieces) <= _MOST:
+            return sum(pieces)
+    return _parse(text, _DURATIONS, "duration", ("s", "m"), str)
 
 
-def _parse(text: str, units: dict[str, int], what: str, hint: str) -> int:
-    match = _NUMBER.fullmatch(text)
-    unit = {name.lower(): size for name, size in units.items()}.get(match[2].lower()) if match else None
-    if match is None or unit is None:
-        raise UsageError("parse", text, f"not a {what} with a unit", hint)
-    return round(float(match[1]) * unit)
+def _parse(
+    text: str, units: Mapping[str, int], what: str, examples: tuple[str, str], read: Callable[[str], str]
+) -> int:
+    match = _NUMBER.fullmatch(text.strip())
+    number, unit = (match[1] or "", match[2]) if match else ("", "")
+    # Some letters outside ASCII become one of it in lower case.
+    scale = units.get(read(unit)) if unit.isascii() else None
+    value = None if scale is None or not number else _scaled(number, scale)
+    if value is not None and value <= _MOST:
+        return value
+    first, second = (f"{number or 8}{unit}" for unit in examples)
+    raise UsageError("parse", text, f"not a {what} with a unit", f"write {first} or {second}")
 
 
-def _bare(text: str, otherwise: int) -> str:
-    match = re.match(r"\s*(\d+)", text)
-    return match[1] if match else str(otherwise)
+def _scaled(number: str, scale: int) -> int | None:
+    """Return the product, rounded half away from zero as the engine rounds; ``None`` far beyond 64 bits."""
+    if len(number) > 40:
+        return None
+    if number.isdecimal():
+        return int(number) * scale
+    product = float(number) * scale
+    whole = math.floor(product)
+    return whole + (product - whole >= 0.5)
 
 
 def format_size(size_bytes: float) -> str:

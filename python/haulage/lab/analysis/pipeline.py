@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 from haulage.lab.analysis import evidence, ledger, over_time, sweeps, tables
@@ -34,16 +33,14 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
     folder = into or directory / "results"
     entries = []
     results: dict[str, Result] = {}
-    for result, seconds in run(files, into=folder):
+    for result, _ in run(files, into=folder):
         results[result.name] = result
-        entries.append(index_entry(result, seconds))
+        entries.append(index_entry(result))
     if "ledger" in results:
         ledger.check(results["ledger"].frame)
-    began = time.monotonic()
     for made in tables.make_all(results, [*tables.TABLES, *over_time.TABLES, *sweeps.TABLES], folder):
         results[made.name] = made
-        entries.append(index_entry(made, time.monotonic() - began))
-        began = time.monotonic()
+        entries.append(index_entry(made))
     write_whole(folder / "index.json", json.dumps(entries, indent=1) + "\n")
     subjects = evidence.gather(results)
     effects = _effects(directory)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -173,12 +174,27 @@ def open_run(directory: Path) -> RunFiles:
 @contextmanager
 def connect(directory: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database that lives in memory and finds files below ``directory`` by their names."""
-    with duckdb.connect(config={"threads": 1, "memory_limit": MEMORY}) as database:
-        place = str(directory.resolve()).replace("'", "''")
+    with (
+        duckdb.connect(config={"threads": 1, "memory_limit": MEMORY}) as database,
+        _one_path(directory.resolve()) as found,
+    ):
+        place = str(found).replace("'", "''")
         # A library does not draw on a terminal.
         database.execute("set enable_progress_bar = false")
         database.execute(f"set file_search_path = '{place}'")
         yield database
+
+
+@contextmanager
+def _one_path(directory: Path) -> Iterator[Path]:
+    """Return a path of a folder that DuckDB does not take for several: a comma separates them."""
+    if "," not in str(directory):
+        yield directory
+        return
+    with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:
+        link = Path(scratch) / "run"
+        link.symlink_to(directory, target_is_directory=True)
+        yield link
 
 
 def run(
@@ -296,7 +312,7 @@ def statistic(
     )
 
 
-def index_entry(result: Result, seconds: float) -> dict[str, Any]:
+def index_entry(result: Result) -> dict[str, Any]:
     """Return what ``results/index.json`` says of a result."""
     origin = result.name if result.kind == "query" else result.made_from[0]
     kind: Literal["query", "statistics"] = result.kind
@@ -314,7 +330,6 @@ def index_entry(result: Result, seconds: float) -> dict[str, Any]:
         "rows_sha256": result.rows_sha256,
         "columns": result.columns,
         "n": result.n,
-        "seconds": round(seconds, 3),
     }
 
 

@@ -18,7 +18,7 @@ from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, RunStore
 def write_single(observation: Observation, setting: Setting, directory: Path) -> None:
     """Write a trial as a run of one cell."""
     store = RunStore.create(
-        directory, "", {"lab": "run 1", "plan": "trial", "state": "complete", "files": {}, "ceiling": None}
+        directory, "", {"plan": "trial", "state": "complete", "files": {}, "ceiling": None}
     )
     shutil.copy(observation.record, store.record_path(0))
     began, ended = observation.began_unix_ns, observation.began_unix_ns + observation.wall_ns

@@ -19,7 +19,7 @@ STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 EXIT_CODES = """\b
 Exit codes:
   0  all done                   4    not found
-  1  something failed           5    rows or bytes differ from what they were
+  1  something failed           5    files or results differ from what they were
   2  wrong usage                130  interrupted; --continue goes on
   3  credentials or permission
 """

@@ -55,25 +55,40 @@ def plans(name: str | None, as_json: bool) -> None:
 @output_options
 def report(directory: str, quiet: bool, as_json: bool) -> None:
     """Analyse the run in DIRECTORY and write its page; print the page's path."""
-    from haulage.lab import load
+    from haulage.lab import chain
+    from haulage.lab.files import sha256
+    from haulage.lab.report import write
 
-    load(directory)
-    page = write_report(Path(directory), Talk(quiet))
-    click.echo(json.dumps({"report": str(page)}) if as_json else str(page))
+    say = Talk(quiet)
+    say("analysing")
+    page = write(Path(directory))
+    sums = page.with_name(chain.SUMS)
+    digest = sha256(sums) if sums.is_file() else None
+    if digest is not None:
+        say(f"SHA-256 of {sums}: {digest}")
+    click.echo(json.dumps({"report": str(page), "sums_sha256": digest}) if as_json else str(page))
 
 
 @click.command(
-    short_help="Ask every query of a run again, compare the rows.",
-    epilog=examples("haul lab verify runs/mine"),
+    short_help="Check every file of a run, make its results and page again.",
+    epilog=examples(
+        "haul lab verify runs/mine",
+        "haul lab verify runs/mine --quick              only compare hashes",
+        "haul lab verify runs/mine --sha256 4a31899e…   with the hash of SHA256SUMS that you kept",
+    ),
 )
 @click.argument("directory")
+@click.option("--sha256", metavar="HASH", help="SHA-256 of SHA256SUMS, from wherever you kept it.")
+@click.option("--quick", is_flag=True, help="Compare hashes only, make nothing again.")
 @output_options
-def verify(directory: str, quiet: bool, as_json: bool) -> None:
-    """Ask every query of the run in DIRECTORY again and compare the rows; exit code 5 where they differ."""
-    from haulage.lab import load, verify as check_all
+def verify(directory: str, sha256: str | None, quick: bool, quiet: bool, as_json: bool) -> None:
+    """Check every file of the run in DIRECTORY, and that its results and page follow from what was recorded.
 
-    load(directory)
-    checks = check_all(directory)
+    Exit code 5 where a file is changed, missing or added, or where something comes out otherwise.
+    """
+    from haulage.lab import verify as check_all
+
+    checks = check_all(directory, sha256=sha256, quick=quick)
     wrong = [check for check in checks if not check.ok]
     for check in checks:
         if as_json:
@@ -123,11 +138,9 @@ def profile(directory: str, name: str | None, quiet: bool, as_json: bool) -> Non
 
     path = profiles.write(Path(directory), name=name)
     if path is None:
+        why = profiles.why_none(Path(directory))
         raise UsageError(
-            "write profile",
-            directory,
-            "the run sweeps neither block sizes nor connections",
-            "run block-upload or concurrency",
+            "write profile", directory, why, "run block-upload or concurrency, with larger files"
         )
     if as_json:
         click.echo(profiles.as_json(Path(directory)))
@@ -136,11 +149,3 @@ def profile(directory: str, name: str | None, quiet: bool, as_json: bool) -> Non
         for reason in found.reasons:
             Talk(quiet)(f"{found.direction}: {reason}")
     click.echo(str(path))
-
-
-def write_report(folder: Path, say: Talk) -> Path:
-    """Analyse a run and write its page."""
-    from haulage.lab.report import write
-
-    say("analysing")
-    return write(folder)

@@ -6,11 +6,11 @@ import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from haulage.errors import HaulageError, UsageError
+from haulage.errors import UsageError
 from haulage.lab.cli.output import (
     Talk,
     examples,
@@ -19,10 +19,7 @@ from haulage.lab.cli.output import (
     progress_of,
     progress_option,
 )
-from haulage.lab.cli.read import show_comparison, write_report
-
-if TYPE_CHECKING:
-    from haulage.lab.target import Target
+from haulage.lab.cli.read import show_comparison
 
 to_option = click.option(
     "--to",
@@ -83,6 +80,7 @@ def run(
     """Run PLAN, a name or a TOML file. Ctrl-C stops at once and keeps what is finished."""
     from haulage.lab import planfile, runner
     from haulage.lab.estimate import estimate
+    from haulage.lab.finish import finish
     from haulage.lab.schedule import schedule
     from haulage.lab.target import parse_target
 
@@ -109,14 +107,15 @@ def run(
             if only_estimate:
                 click.echo(json.dumps(vars(takes)) if as_json else str(takes))
                 return
-            folder = Path(out) if out else runner.new_folder(wanted)
+            folder = runner.new_folder(wanted) if out is None else runner.folder_of(out)
             say(f"{wanted.name} on {where.text}: {takes}")
             say(f"into {folder}; Ctrl-C stops, `haul lab run --continue {folder}` goes on")
             with progress_of(progress, quiet) as show:
                 done = runner.run(wanted, where, folder, on_progress=show, left_out=left_out)
-        if confirm and done.state == "complete":
-            _confirm(done.folder, where, say)
-        _finish(done.folder, say, report=report, profile_name=profile_name, as_json=as_json)
+        done, kept = finish(done, where, confirm=confirm, report=report, profile_name=profile_name, say=say)
+    page = done.page if report else None
+    values = {"run": str(done.folder), "state": done.state, "profile": kept and str(kept)}
+    click.echo(json.dumps(values | {"report": page and str(page)}) if as_json else str(page or done.folder))
 
 
 def _overrides(
@@ -143,42 +142,6 @@ def _toml_value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def _confirm(folder: Path, where: Target, say: Talk) -> None:
-    """Confirm the cause; a path that fails by now spoils nothing of the run."""
-    from haulage.lab.analysis.causes import CAUSES
-    from haulage.lab.confirming import confirm
-
-    say("why not faster: confirming by short transfers")
-    try:
-        verdict = confirm(folder, where)
-    except HaulageError as error:
-        say(f"not confirmed: {error}")
-    else:
-        if verdict is None:
-            say("nothing to confirm")
-        else:
-            cause = CAUSES[verdict.cause][0] if verdict.cause in CAUSES else "no cause"
-            say(f"{verdict.subject}: {cause}, {verdict.status}")
-
-
-def _finish(folder: Path, say: Talk, *, report: bool, profile_name: str | None, as_json: bool) -> None:
-    """Say what a run left, analyse it, keep its profile."""
-    from haulage.lab import load, profile
-
-    done = load(folder)
-    say(f"{done.manifest['cells_done']} of {done.manifest['cells_planned']} cells, {done.state}")
-    if done.manifest["stopped_because"]:
-        say(f"stopped because: {done.manifest['stopped_because']}")
-    kept = profile.write(folder, name=profile_name)
-    if kept is not None:
-        say(f"profile: {kept}")
-    elif profile_name is not None:
-        say("no profile: the plan sweeps neither block sizes nor connections")
-    page = write_report(folder, say) if report else None
-    values = {"run": str(folder), "state": done.state, "profile": kept and str(kept)}
-    click.echo(json.dumps(values | {"report": page and str(page)}) if as_json else str(page or folder))
 
 
 @click.command(

@@ -22,7 +22,7 @@ from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import TIMES, frame_of
 from haulage.lab.report.lanes_picture import picture
-from haulage.lab.report.palette import CATEGORIES, PHASES, themed
+from haulage.lab.report.palette import CATEGORIES, PHASES, distinct, themed
 from haulage.lab.report.section import Drawn, script_safe
 from haulage.lab.units import format_duration
 
@@ -124,7 +124,7 @@ def _pack(frame: pd.DataFrame, cells: list[Cell], shown: Cell) -> Mapping[str, A
         "fates": fate_names,
         "treatments": treatments,
         "phases": [[key, label, themed_colour(colour)] for key, (label, colour) in PHASES.items()],
-        "colours": [themed(colour) for colour in CATEGORIES],
+        "colours": [themed(colour) for colour in distinct(max(len(CATEGORIES), len(treatments)))],
         "cells": [
             [
                 cell.number,

@@ -17,16 +17,19 @@ import vl_convert
 from markupsafe import Markup, escape
 
 import haulage
-from haulage.errors import NotFoundError
+from haulage.errors import ExistsError
+from haulage.lab import chain
 from haulage.lab.analysis import analyse
 from haulage.lab.analysis.model import Analysis, Finding
+from haulage.lab.files import sha256 as sha256_of, write_whole
+from haulage.lab.manifest import versions
 from haulage.lab.report import lanes
 from haulage.lab.report.numbers import count, interval, number
 from haulage.lab.report.palette import COLOURS
 from haulage.lab.report.rows import table
 from haulage.lab.report.section import Drawn, Missing, draw
 from haulage.lab.report.sections import SECTIONS
-from haulage.lab.store import write_whole
+from haulage.lab.store import RunStore
 from haulage.lab.units import format_bytes, format_duration, format_rate
 
 LANES = "lanes_of_run"
@@ -53,7 +56,7 @@ class Card:
 
 
 def write(directory: Path, analysis: Analysis | None = None) -> Path:
-    """Write ``report.html`` into the directory of a run and return its path.
+    """Write ``report.html`` into the directory of a run and return its path; ``SHA256SUMS`` comes last.
 
     Args:
         directory: Of a run, finished or stopped.
@@ -61,21 +64,41 @@ def write(directory: Path, analysis: Analysis | None = None) -> Path:
 
     Raises:
         NotFoundError: No run is there.
+        IntegrityError: A recorded file is missing or holds other bytes.
     """
-    manifest_path = directory / "manifest.json"
-    if not manifest_path.is_file():
-        raise NotFoundError(
-            "write report", str(directory), "no manifest.json there", "name the folder of a run"
-        )
-    manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
+    manifest = RunStore.open(directory).manifest
+    chain.require_unchanged(directory, manifest, "write report")
+    if (directory / "results").is_symlink():
+        raise ExistsError("write report", f"{directory}/results", "is a symbolic link", "remove it")
+    before = chain.results_of(directory)
+    chain.unseal(directory)
     found = analysis if analysis is not None else analyse(directory)
-    text = _render(directory, manifest, found)
-    path = directory / "report.html"
-    write_whole(path, text)
+    for name in set(before) - set(chain.results_of(directory)):
+        (directory / name).unlink(missing_ok=True)
+    write_versions(directory / "results")
+    path = directory / chain.PAGE
+    write_whole(path, render(directory, found, directory / "results"))
+    if manifest.get("lab") == chain.LAYOUT:
+        chain.seal(directory)
     return path
 
 
-def _render(directory: Path, manifest: dict[str, Any], analysis: Analysis) -> str:
+def write_versions(results: Path) -> None:
+    """Write down beside the results what they were made with."""
+    made_with = {name: version for name, version in versions().items() if name != "kernel"}
+    write_whole(results / "versions.json", json.dumps(made_with, indent=1) + "\n")
+
+
+def render(directory: Path, analysis: Analysis, results: Path) -> str:
+    """Return the page of a run: the same bytes for the same files, wherever the folder lies.
+
+    Args:
+        directory: Of the run.
+        analysis: Of the same directory.
+        results: Where ``index.json`` of the analysis lies.
+    """
+    manifest = json.loads((directory / chain.MANIFEST).read_text(encoding="utf-8"))
+    made_with = json.loads((results / "versions.json").read_text(encoding="utf-8"))
     made: list[Drawn | Missing] = []
     for section in SECTIONS:
         made.append(draw(section, analysis))
@@ -99,7 +122,7 @@ def _render(directory: Path, manifest: dict[str, Any], analysis: Analysis) -> st
         "question": plan.get("question", ""),
         "plan": manifest.get("plan", ""),
         "run": manifest.get("run", ""),
-        "folder": directory.name,
+        "made_with": ", ".join(f"{name} {version}" for name, version in made_with.items() if version),
         "version": haulage.__version__,
         "facts": _facts(manifest),
         "warning": _warning(manifest),
@@ -107,9 +130,14 @@ def _render(directory: Path, manifest: dict[str, Any], analysis: Analysis) -> st
         "status_words": STATUS_WORDS.get(analysis.verdict.status, ""),
         "verdicts": analysis.verdicts,
         "manifest": [(key, _plain(value)) for key, value in manifest.items() if key != "files"],
-        "files": [
-            (name, count(of.get("rows", 0)), of.get("sha256", ""))
-            for name, of in manifest.get("files", {}).items()
+        "files": _listed(manifest),
+        "more_files": {
+            place: len([name for name in manifest.get("files", {}) if name.startswith(place)])
+            for place in ("cells/", "attempts/")
+        },
+        "chain": [
+            (chain.MANIFEST, sha256_of(directory / chain.MANIFEST)),
+            (chain.INDEX, sha256_of(results / "index.json")),
         ],
     }
     return environment.get_template("page.html").render(
@@ -125,6 +153,15 @@ def _render(directory: Path, manifest: dict[str, Any], analysis: Analysis) -> st
         lanes_js=_lanes_script() if any(chart.lanes for chart in charts) else "",
         vega=Markup(_vega()) if any(chart.spec for chart in charts) else "",
     )
+
+
+def _listed(manifest: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the files of the run's folder itself; those below it are too many to read."""
+    return [
+        (name, count(of["rows"]) if "rows" in of else "", of.get("sha256", ""))
+        for name, of in manifest.get("files", {}).items()
+        if "/" not in name
+    ]
 
 
 def _lanes(analysis: Analysis) -> Drawn | Missing:

@@ -7,6 +7,7 @@ also the ones that were drawn without JavaScript.
 
 from __future__ import annotations
 
+import colorsys
 import re
 
 #: Name: (light, dark). No two light colours are alike, because that is how they are found again.
@@ -34,6 +35,9 @@ CATEGORIES = [
     LIGHT[name]
     for name in ("blue", "orange", "green", "violet", "amber", "sky", "pink", "brown", "red", "grey")
 ]
+#: Beyond those: hues that lie far apart one after another, by turns darker and lighter.
+_GOLDEN = 0.61803398875
+_TURNS = ((0.42, 0.62), (0.56, 0.50), (0.34, 0.75), (0.62, 0.72))
 #: For steps of a quantity, small to large; mid tones that stand out from white and from black.
 STEPS = ["#7a4fa3", "#4a68b8", "#2a8fb0", "#2f9f78", "#83a03a", "#cc8f22", "#cd5a3c"]
 
@@ -55,6 +59,20 @@ _ANY = re.compile("|".join(map(re.escape, _BY_LIGHT)))
 def themed(text: str) -> str:
     """Return SVG or a specification with CSS variables in place of the colours."""
     return _ANY.sub(lambda match: f"var(--{_BY_LIGHT[match[0]]})", text)
+
+
+def distinct(n: int) -> list[str]:
+    """Return ``n`` colours for names without an order, no two alike."""
+    found = CATEGORIES[:n]
+    number = 0
+    while len(found) < n:
+        lightness, saturation = _TURNS[number % len(_TURNS)]
+        red, green, blue = colorsys.hls_to_rgb(number * _GOLDEN % 1, lightness, saturation)
+        made = "#{:02x}{:02x}{:02x}".format(*(round(part * 255) for part in (red, green, blue)))
+        number += 1
+        if made not in found and made not in _BY_LIGHT:
+            found.append(made)
+    return found
 
 
 def steps(n: int) -> list[str]:

@@ -136,10 +136,11 @@ SECTIONS = [
     ),
     Section(
         "crossover",
-        "Which way to write, by size",
-        "Median duration of a write; the ribbon reaches from the quickest replicate to the slowest. Lower "
-        "is better. A broken line marks the size at which two ways change places, the shade around it its "
-        "interval: left of it the first named is quicker, right of it the second.",
+        "Which way is quicker, by size",
+        "Median duration of a file; writes and reads have a picture each. The ribbon reaches from the "
+        "quickest replicate to the slowest. Lower is better. A broken line marks the size at which two ways "
+        "change places, the shade around it its interval: left of it the first named is quicker, right of it "
+        "the second.",
         lambda results: charts.crossover(results["api_latency"], results.get("crossovers")),
         ("api_latency",),
         ("crossovers",),

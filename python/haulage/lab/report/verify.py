@@ -1,22 +1,20 @@
-"""Checks that a report follows from its raw files: every query is asked again, every hash compared."""
+"""Checks a run's folder: no file was touched, and tables, results and page follow from what was recorded."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
-from markupsafe import escape
 
-from haulage.errors import HaulageError, NotFoundError
-from haulage.lab.analysis import Analysis, analyse
-from haulage.lab.analysis.query import rows_sha256
-from haulage.lab.store import sha256
+from haulage.errors import HaulageError, NotFoundError, UsageError
+from haulage.lab import chain
+from haulage.lab.report.remade import Remade, remake
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Check:
     """One thing that was checked.
 
     Attributes:
-        name: What: a file, a query, a result, the page.
+        name: What: a file, a table, a result.
         ok: Whether it is as it was written down.
         detail: What was compared, and how it differs.
     """
@@ -34,111 +32,141 @@ class Check:
     detail: str
 
 
-def verify(directory: Path) -> list[Check]:
-    """Check the files of a run against its manifest, and its results and report against the files.
+def verify(directory: Path, *, sha256: str | None = None, quick: bool = False) -> list[Check]:
+    """Check every file of a run's folder, and make again what was made from the recorded ones.
 
-    Every query and every statistic is made again, in a folder of its own; nothing in ``directory`` is
-    changed. The page must hold the text of every query and the hash of every result.
+    First each file is compared with its hash in the manifest and in ``SHA256SUMS``; a file that neither lists,
+    or that is missing, is a fault. Then the tables are merged again from the cells, every query and every
+    statistic is made again from the tables, and the page is rendered again: all must come out alike, results,
+    index and page byte for byte. Nothing in ``directory`` is changed, and it does not matter where it lies.
+
+    Args:
+        directory: Of the run.
+        sha256: Of ``SHA256SUMS`` as it was when the report was written, from wherever it was kept; default
+            not compared.
+        quick: Compare hashes only, and make nothing again.
 
     Returns:
-        A check for each file, for each result, and for the page; all of them, whether or not one failed.
+        A check for each file, table and result; all of them, whether or not one failed.
 
     Raises:
-        NotFoundError: No run is there, or it has no results yet.
+        NotFoundError: No run is there, or it has no report yet.
+        UsageError: It was recorded by a version that did not hash every file.
     """
-    for needed in ("manifest.json", "results/index.json"):
-        if not (directory / needed).is_file():
-            hint = (
-                f"make them with: haul lab report {directory}"
-                if "results" in needed
-                else "name the folder of a run"
-            )
-            raise NotFoundError("verify", str(directory / needed), "not there", hint)
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    index = json.loads((directory / "results/index.json").read_text(encoding="utf-8"))
-    checks = list(_files(directory, manifest))
-    with tempfile.TemporaryDirectory(prefix="haulage-verify-") as folder:
-        try:
-            again = analyse(directory, into=Path(folder))
-        except (HaulageError, duckdb.Error) as error:
-            return [*checks, Check("analysis", False, f"could not be made again: {error}")]
-        checks += _results(directory, Path(folder), index, again)
-    return [*checks, _page(directory, index, again)]
+    manifest = _manifest(directory)
+    there = chain.look(directory)
+    checks = [] if sha256 is None else [_as_kept(there, sha256)]
+    if manifest is None:
+        return [
+            *checks,
+            Check(chain.MANIFEST, False, "not the manifest of a run"),
+            *_files({}, there, {}, set()),
+        ]
+    text = (directory / chain.SUMS).read_text(encoding="utf-8", errors="replace")
+    listed, faults = chain.listed(text)
+    checks += [Check(chain.SUMS, False, fault) for fault in faults]
+    recorded = chain.recorded(manifest)
+    intact = all(there.hashes.get(name) == expected for name, expected in recorded.items())
+    vouched = {name for name, expected in recorded.items() if there.hashes.get(name) == expected}
+    made: list[Check] = []
+    if quick:
+        vouched |= _shown(directory, there)
+    elif not intact:
+        made.append(Check("analysis", False, "not made again: what it would be made from has changed"))
+    else:
+        with tempfile.TemporaryDirectory(prefix="haulage-verify-") as scratch:
+            try:
+                again = remake(directory, Path(scratch), manifest)
+                made += [Check(name, not fault, fault or good) for name, good, fault in again.checks]
+                vouched |= _same_bytes(directory, again)
+            except (HaulageError, duckdb.Error, ValueError, TypeError, KeyError, OSError) as error:
+                made.append(Check("analysis", False, f"could not be made again: {error}"))
+    # The page shows the hash of the manifest, so a page that was rendered alike speaks for it.
+    if chain.PAGE in vouched:
+        vouched.add(chain.MANIFEST)
+    checks += _files(recorded, there, listed, vouched)
+    if not faults and text != chain.sums(manifest, directory, there.hashes) and all(one.ok for one in checks):
+        checks.append(Check(chain.SUMS, False, "lists other files than the manifest and the results"))
+    return checks + made
 
 
-def _files(directory: Path, manifest: dict[str, Any]) -> Iterator[Check]:
-    hashes = {name: of["sha256"] for name, of in manifest.get("files", {}).items()}
-    if "plan_sha256" in manifest:
-        hashes["plan.toml"] = manifest["plan_sha256"]
-    for name, expected in hashes.items():
-        path = directory / name
-        if not path.is_file():
-            yield Check(name, False, "is in the manifest, but not there")
-            continue
-        found = sha256(path)
-        same = found == expected
-        yield Check(
-            name,
-            same,
-            f"SHA-256 {found[:12]}… {'as' if same else f'is not {expected[:12]}… of'} the manifest",
-        )
+def _shown(directory: Path, there: chain.Folder) -> set[str]:
+    """Return the manifest and the index where the page shows the hashes that they have."""
+    path = directory / chain.PAGE
+    page = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return {name for name in (chain.MANIFEST, chain.INDEX) if there.hashes.get(name, "none") in page}
 
 
-def _results(directory: Path, fresh: Path, index: list[dict[str, Any]], again: Analysis) -> Iterator[Check]:
-    listed = {entry["name"] for entry in index}
-    for entry in index:
-        name = str(entry["name"])
-        faults = list(_faults(directory, fresh, entry, again))
-        yield Check(
-            f"result {name}", not faults, "; ".join(faults) or f"{entry['rows']} rows, made again alike"
-        )
-    for name in again.results.keys() - listed:
-        yield Check(
-            f"result {name}", False, "is made by this version, but results/index.json does not list it"
-        )
-
-
-def _faults(directory: Path, fresh: Path, entry: dict[str, Any], again: Analysis) -> Iterator[str]:
-    made = again.results.get(entry["name"])
-    if made is None:
-        yield "this version has no such query, or it does not apply"
-        return
-    if hashlib.sha256(made.sql.encode()).hexdigest() != entry["sql_sha256"]:
-        yield f"the query is not the one that was run ({entry['sql_file']})"
-    for name, expected in entry["inputs"].items():
-        if made.inputs.get(name) != expected:
-            yield f"{name} is not the file that was read"
-    if made.rows_sha256 != entry["rows_sha256"]:
-        yield f"gives other rows: {len(made.frame)} rows, SHA-256 {made.rows_sha256[:12]}…"
-    kept = directory / "results" / f"{entry['name']}.parquet"
-    if not kept.is_file():
-        yield f"results/{kept.name} is not there"
-    elif _rows(kept) != _rows(fresh / kept.name):
-        yield f"results/{kept.name} holds other rows"
-
-
-def _page(directory: Path, index: list[dict[str, Any]], again: Analysis) -> Check:
-    path = directory / "report.html"
+def _manifest(directory: Path) -> dict[str, Any] | None:
+    """Return the manifest, ``None`` where the file is none."""
+    path = directory / chain.MANIFEST
     if not path.is_file():
-        return Check("report.html", False, "not there; make it with: haul lab report")
-    text = path.read_text(encoding="utf-8")
-    faults = [
-        f"no result {entry['name']} with these rows" for entry in index if entry["rows_sha256"] not in text
-    ]
-    faults += [
-        f"another query than {result.name}.sql"
-        for result in again.results.values()
-        if result.kind == "query" and str(escape(result.sql)) not in text
-    ]
-    return Check(
-        "report.html", not faults, "; ".join(faults) or f"shows {len(index)} results and their queries"
-    )
-
-
-def _rows(path: Path) -> str:
-    # Both files went through Parquet, which has no whole numbers of 128 bits.
+        raise NotFoundError("verify", str(path), "not there", "name the folder of a run")
     try:
-        with duckdb.connect() as database:
-            return rows_sha256(database.execute("from read_parquet(?)", [str(path)]).fetchall())
-    except duckdb.Error as error:
-        return f"cannot be read: {error}"
+        found = json.loads(path.read_bytes())
+    except ValueError:
+        found = None
+    manifest = found if isinstance(found, dict) and "plan" in found else None
+    if not (directory / chain.SUMS).is_file():
+        if manifest is not None and manifest.get("lab") != chain.LAYOUT:
+            raise UsageError(
+                "verify",
+                str(directory),
+                "recorded by a version that did not hash every file, so nobody can know",
+                f"repeat the run: haul lab rerun {directory}",
+            )
+        hint = f"make it with: haul lab report {directory}"
+        raise NotFoundError("verify", str(directory / chain.SUMS), "not there", hint)
+    return manifest
+
+
+def _as_kept(there: chain.Folder, expected: str) -> Check:
+    found = there.hashes.get(chain.SUMS, "")
+    same = found == expected.strip().lower()
+    said = "is the one that was kept" if same else f"is not {expected[:12]}…, which was kept"
+    return Check(chain.SUMS, same, f"SHA-256 {found[:12]}… {said}")
+
+
+def _files(
+    recorded: Mapping[str, str], there: chain.Folder, listed: Mapping[str, str], vouched: set[str]
+) -> Iterator[Check]:
+    """Compare every file with what is said of it; those of a folder that are as they were count together."""
+    good: dict[str, int] = {}
+    for name in sorted({*recorded, *listed, *there.hashes, *there.odd} - {chain.SUMS}):
+        fault = _fault(name, recorded, there, listed)
+        if fault is None:
+            place, slash, _ = name.rpartition("/")
+            good[place + slash or name] = good.get(place + slash or name, 0) + 1
+        elif name in vouched and name not in there.odd:
+            yield Check(chain.SUMS, False, f"says another hash of {name}, which is as it was")
+        else:
+            yield Check(name, False, fault)
+    for name, count in good.items():
+        files = f"{count} files, each with" if name.endswith("/") else "has"
+        yield Check(name, True, f"{files} the SHA-256 that was written down")
+
+
+def _fault(
+    name: str, recorded: Mapping[str, str], there: chain.Folder, listed: Mapping[str, str]
+) -> str | None:
+    found = there.hashes.get(name)
+    if name in there.odd:
+        return there.odd[name]
+    if name not in recorded and name not in listed:
+        return "is not listed: it was added"
+    if found is None:
+        return "is listed, but not there"
+    for expected, where in ((recorded.get(name), chain.MANIFEST), (listed.get(name), chain.SUMS)):
+        if expected is not None and found != expected:
+            return f"SHA-256 {found[:12]}… is not {expected[:12]}… of {where}"
+    return None if name in listed else f"is not listed in {chain.SUMS}"
+
+
+def _same_bytes(directory: Path, again: Remade) -> set[str]:
+    """Return the names of files that came out alike, byte for byte."""
+    return {
+        name
+        for name, digest in again.hashes.items()
+        if (directory / name).is_file()
+        and hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest
+    }

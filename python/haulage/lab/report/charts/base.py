@@ -13,7 +13,7 @@ from pandas.api.types import infer_dtype, is_extension_array_dtype, is_numeric_d
 
 from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.words import size_words
-from haulage.lab.report.palette import CATEGORIES, LIGHT, steps
+from haulage.lab.report.palette import LIGHT, distinct, steps
 
 #: A chart, or several in one picture. Altair leaves much of what builds one untyped.
 Chart: TypeAlias = Any
@@ -22,7 +22,10 @@ Chart: TypeAlias = Any
 TIMES = "\u00d7"
 WIDTH = 920
 HEIGHT = 300
-FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+#: The first is the one that vl-convert brings along: texts are measured alike on every machine.
+FONT = "'Liberation Sans', Arial, Helvetica, sans-serif"
+#: Of the length of a label, to Vega.
+NO_LIMIT = 0
 #: The largest number of rows that goes into a chart; a browser draws that many marks in about a second.
 MOST_MARKS = 5000
 
@@ -104,23 +107,36 @@ def sizes_in_order(frame: pd.DataFrame) -> list[str]:
 
 def category_colours(names: Sequence[str], legend: Any = ..., title: str | None = None) -> Mapping[str, Any]:
     """Return the scale and legend for names that have no order."""
-    colours = [CATEGORIES[index % len(CATEGORIES)] for index in range(len(names))]
-    return {"scale": alt.Scale(domain=list(names), range=colours), **_legend(legend, title)}
+    return {
+        "scale": alt.Scale(domain=list(names), range=distinct(len(names))),
+        **_legend(names, legend, title),
+    }
 
 
 def step_colours(names: Sequence[str], legend: Any = ..., title: str | None = None) -> Mapping[str, Any]:
     """Return the scale and legend for levels of a quantity, small to large."""
-    return {"scale": alt.Scale(domain=list(names), range=steps(len(names))), **_legend(legend, title)}
+    return {"scale": alt.Scale(domain=list(names), range=steps(len(names))), **_legend(names, legend, title)}
 
 
-def _legend(legend: Any, title: str | None) -> dict[str, Any]:
+def _legend(names: Sequence[str], legend: Any, title: str | None) -> dict[str, Any]:
     if legend is not ...:
         return {"legend": legend}
     return {
         "legend": alt.Legend(
-            title=title, orient="bottom", columns=6, labelLimit=200, symbolLimit=60, symbolOpacity=1
+            title=title,
+            orient="bottom",
+            columns=legend_columns(names),
+            labelLimit=NO_LIMIT,
+            symbolLimit=0,
+            symbolOpacity=1,
         )
     }
+
+
+def legend_columns(names: Sequence[str]) -> int:
+    """Return in how many columns whole labels fit beneath a chart: cut short they can become alike."""
+    longest = max((len(name) for name in names), default=1)
+    return max(1, min(6, WIDTH // (36 + 7 * longest)))
 
 
 def treatments(frame: pd.DataFrame) -> list[str]:

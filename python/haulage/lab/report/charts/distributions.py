@@ -8,6 +8,7 @@ import pandas as pd
 
 from haulage.lab.analysis.model import Result
 from haulage.lab.report.charts.base import (
+    NO_LIMIT,
     TIMES,
     WIDTH,
     Chart,
@@ -178,7 +179,7 @@ def paired_differences(comparisons: Result | pd.DataFrame) -> Chart:
         axis=log_ticks(ends, TIMES),
     )
     row = alt.Y(
-        "treatment:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=230)
+        "treatment:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=NO_LIMIT)
     )
     says = {"different": LIGHT["blue"], "equivalent": LIGHT["green"], "undecided": LIGHT["grey"]}
     colour = alt.Color(

@@ -8,6 +8,7 @@ import pandas as pd
 from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
+    NO_LIMIT,
     Chart,
     data,
     frame_of,
@@ -58,7 +59,7 @@ def heat_map(rows: Result | pd.DataFrame) -> Chart:
             ),
             x2="until:Q",
             y=alt.Y(
-                "row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=240)
+                "row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=NO_LIMIT)
             ),
             color=alt.Color(
                 "rate:Q",

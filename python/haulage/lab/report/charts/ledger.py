@@ -8,6 +8,7 @@ import pandas as pd
 from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
+    NO_LIMIT,
     TIMES,
     WIDTH,
     Chart,
@@ -131,7 +132,7 @@ def _bars(
                 "treatment:N",
                 sort=names,
                 title=None,
-                axis=alt.Axis(ticks=False, domain=False, labelLimit=170),
+                axis=alt.Axis(ticks=False, domain=False, labelLimit=NO_LIMIT),
             ),
             x=alt.X(
                 "share:Q",

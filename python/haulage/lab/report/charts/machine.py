@@ -7,6 +7,7 @@ import pandas as pd
 
 from haulage.lab.analysis.model import Result
 from haulage.lab.report.charts.base import (
+    NO_LIMIT,
     WIDTH,
     Chart,
     cases,
@@ -31,7 +32,7 @@ def efficiency(rows: Result | pd.DataFrame) -> Chart:
     groups = frame.groupby(["treatment", "group"])["efficiency_share"]
     shown = groups.agg(share="median", low="min", high="max", n="size").reset_index()
     row = alt.Y(
-        "treatment:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=180)
+        "treatment:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=NO_LIMIT)
     )
     colour = alt.Color("group:N", **step_colours(levels, title="files"))
     x = alt.X(
@@ -86,7 +87,7 @@ def load(rows: Result | pd.DataFrame) -> Chart:
                 "treatment:N",
                 sort=names,
                 title=None,
-                axis=alt.Axis(ticks=False, domain=False, labelLimit=180),
+                axis=alt.Axis(ticks=False, domain=False, labelLimit=NO_LIMIT),
             ),
             x=alt.X(
                 "share:Q",

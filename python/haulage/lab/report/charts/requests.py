@@ -12,6 +12,7 @@ from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     HEIGHT,
+    NO_LIMIT,
     WIDTH,
     Chart,
     NotShownError,
@@ -26,7 +27,7 @@ from haulage.lab.report.charts.base import (
     treatments,
 )
 from haulage.lab.report.numbers import digits
-from haulage.lab.report.palette import LIGHT
+from haulage.lab.report.palette import LIGHT, distinct
 
 #: Columns of ``phase_stack`` in the order of time, with labels and colours.
 PHASES = {
@@ -62,7 +63,9 @@ def phase_stack(rows: Result | pd.DataFrame) -> Chart:
     )
     order = [f"{name} · {api}" for name in names for api in sorted(frame["api"].unique())]
     shown = long[long["group"] == options[-1]]["row"].nunique()
-    row = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=250))
+    row = alt.Y(
+        "row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=NO_LIMIT)
+    )
     whole = frame.assign(row=frame["treatment"] + " · " + frame["api"])
     ends = long.groupby(["group", "row"])["took"].sum()
     whole["words"] = [digits(took / divisor) for took in whole["whole_ns"]]
@@ -119,7 +122,7 @@ def reassembly(rows: Result | pd.DataFrame) -> Chart:
         data(long)
         .mark_bar(height={"band": 0.74})
         .encode(
-            y=alt.Y("row:N", title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)),
+            y=alt.Y("row:N", title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=NO_LIMIT)),
             x=alt.X("took:Q", stack="zero", title=f"median of a cell ({unit})"),
             color=alt.Color(
                 "part:N",
@@ -140,16 +143,31 @@ def reassembly(rows: Result | pd.DataFrame) -> Chart:
     )
 
 
+#: What a file's way is called in the chart.
+_VERBS = {"up": "write", "down": "read"}
+
+
 def crossover(latency: Result | pd.DataFrame, crossovers: Result | pd.DataFrame | None = None) -> Chart:
-    """Draw the time of a write by size, a line for each method, and where two of them change places.
+    """Draw the time of a file by size, a line for each method, and where two of them change places.
+
+    Writes and reads are a picture each: which is quicker one way says nothing of the other.
 
     Args:
         latency: Of ``api_latency``: direction, treatment, size_bytes, replicate, duration_ns, n.
         crossovers: direction, smaller_favours, larger_favours, crossover_bytes, low_bytes, high_bytes.
     """
     frame = frame_of(latency)
-    direction = frame["direction"].iloc[0]
-    frame = frame[frame["direction"] == direction]
+    there = [direction for direction in _VERBS if (frame["direction"] == direction).any()]
+    parts = [
+        _durations(frame[frame["direction"] == direction], crossovers, direction, len(there) > 1)
+        for direction in there
+    ]
+    return parts[0] if len(parts) == 1 else alt.vconcat(*parts, spacing=30).resolve_scale(color="independent")
+
+
+def _durations(
+    frame: pd.DataFrame, crossovers: Result | pd.DataFrame | None, direction: str, several: bool
+) -> Chart:
     names = treatments(frame)
     divisor, unit = scale_of(frame["duration_ns"], "ns")
     groups = frame.groupby(["treatment", "size_bytes"])
@@ -163,7 +181,7 @@ def crossover(latency: Result | pd.DataFrame, crossovers: Result | pd.DataFrame 
     x = sizes("size_bytes", shown["size_bytes"], "size of the file", labelAngle=-30)
     y = alt.Y(
         "took:Q",
-        title=f"duration of a write ({unit})",
+        title=f"duration of a {_VERBS[direction]} ({unit})",
         scale=alt.Scale(type="log", nice=False, padding=14),
         axis=log_ticks(shown[["low", "high"]].stack()),
     )
@@ -184,7 +202,8 @@ def crossover(latency: Result | pd.DataFrame, crossovers: Result | pd.DataFrame 
     ]
     if crossovers is not None:
         layers += _crossings(frame_of(crossovers), shown, direction, x)
-    return alt.layer(*layers).properties(width=WIDTH - 70, height=HEIGHT + 20)
+    chart = alt.layer(*layers).properties(width=WIDTH - 70, height=HEIGHT + 20)
+    return chart.properties(title=heading({"up": "Writes", "down": "Reads"}[direction])) if several else chart
 
 
 def _crossings(frame: pd.DataFrame, shown: pd.DataFrame, direction: str, x: alt.X) -> list[Chart]:
@@ -247,14 +266,15 @@ def errors(rows: Result | pd.DataFrame) -> Chart:
     shown["share"] = shown["attempts"] / shown["of"]
     shown["lost_s"], shown["waited_s"] = shown.pop("lost") / 1e9, shown.pop("waited") / 1e9
     kinds = list(shown.groupby("how")["attempts"].sum().sort_values(ascending=False).index)
-    colours = [LIGHT[name] for name in ("red", "orange", "amber", "violet", "pink", "brown", "grey")]
+    named = [LIGHT[name] for name in ("red", "orange", "amber", "violet", "pink", "brown", "grey")]
+    colours = [*named, *(one for one in distinct(len(kinds) + len(named)) if one not in named)]
     row = alt.Y(
-        "treatment:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=180)
+        "treatment:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=NO_LIMIT)
     )
     colour = alt.Color(
         "how:N",
-        scale=alt.Scale(domain=kinds, range=[colours[index % len(colours)] for index in range(len(kinds))]),
-        legend=alt.Legend(title=None, orient="bottom", columns=2, labelLimit=340),
+        scale=alt.Scale(domain=kinds, range=colours[: len(kinds)]),
+        legend=alt.Legend(title=None, orient="bottom", columns=2, labelLimit=NO_LIMIT),
     )
     tooltip = [
         alt.Tooltip("treatment:N"),

@@ -13,6 +13,7 @@ from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     HEIGHT,
+    NO_LIMIT,
     TIMES,
     WIDTH,
     Chart,
@@ -27,7 +28,7 @@ from haulage.lab.report.charts.base import (
     step_colours,
     treatments,
 )
-from haulage.lab.report.palette import LIGHT, steps
+from haulage.lab.report.palette import LIGHT, distinct, steps
 
 #: What identifies a treatment at a size in both tables.
 SAME = ["direction", "size_bytes", "treatment"]
@@ -53,8 +54,22 @@ def block_sweep(
     frame = frame[frame["size_bytes"] > 0]
     if frame.empty:
         raise NotShownError("the files of each cell are of mixed sizes")
-    direction = frame["direction"].iloc[0]
-    frame = frame[frame["direction"] == direction].copy()
+    # Which blocks are best one way says nothing of the other.
+    there = [direction for direction in ("up", "down") if (frame["direction"] == direction).any()]
+    parts = [
+        part
+        for direction in there
+        for part in _one_way(
+            frame[frame["direction"] == direction].copy(), block_sizes, direction, len(there)
+        )
+    ]
+    return alt.vconcat(*parts, spacing=30).resolve_scale(color="independent")
+
+
+def _one_way(
+    frame: pd.DataFrame, block_sizes: Result | pd.DataFrame | None, direction: str, ways: int
+) -> list[Chart]:
+    which = f", {direction}" if ways > 1 else ""
     levels = _one_family(frame)
     others = treatments(frame[~frame["in_family"]])
     names = [*map(size_words, levels), *others]
@@ -65,10 +80,9 @@ def block_sweep(
         )
     ]
     frame["file"] = [size_words(size) for size in frame["size_bytes"]]
-    colours = [
-        *steps(len(levels)),
-        *([LIGHT[name] for name in ("ink", "grey", "pink", "brown")] * len(others)),
-    ]
+    named = [LIGHT[name] for name in ("ink", "grey", "pink", "brown")]
+    more = [one for one in distinct(len(others) + len(named)) if one not in named]
+    colours = [*steps(len(levels)), *named, *more]
     colour = alt.Color(
         "line:N",
         scale=alt.Scale(domain=names, range=colours[: len(names)]),
@@ -78,13 +92,14 @@ def block_sweep(
             symbolType="stroke",
             symbolStrokeWidth=3,
             symbolOpacity=1,
+            labelLimit=NO_LIMIT,
+            symbolLimit=0,
         ),
     )
-    parts = [_by_file(frame, colour)]
+    parts = [_by_file(frame, colour, which)]
     if len(levels) > 1:
-        parts.append(_by_block(frame[frame["in_family"]].copy(), levels, block_sizes, direction))
-    parts.append(_saved(frame, colour))
-    return alt.vconcat(*parts, spacing=30).resolve_scale(color="independent")
+        parts.append(_by_block(frame[frame["in_family"]].copy(), levels, block_sizes, direction, which))
+    return [*parts, _saved(frame, colour, which)]
 
 
 def _one_family(frame: pd.DataFrame) -> list[float]:
@@ -161,15 +176,19 @@ _COLUMNS = [
 ]
 
 
-def _by_file(frame: pd.DataFrame, colour: alt.Color) -> Chart:
+def _by_file(frame: pd.DataFrame, colour: alt.Color, which: str) -> Chart:
     x = sizes("size_bytes", frame["size_bytes"], "size of the file")
     return alt.layer(*_lines(data(frame[_COLUMNS]), x, _times(frame), colour)).properties(
-        width=WIDTH - 190, height=HEIGHT, title=heading("Improvement in rate by file size")
+        width=WIDTH - 190, height=HEIGHT, title=heading(f"Improvement in rate by file size{which}")
     )
 
 
 def _by_block(
-    frame: pd.DataFrame, levels: list[float], block_sizes: Result | pd.DataFrame | None, direction: str
+    frame: pd.DataFrame,
+    levels: list[float],
+    block_sizes: Result | pd.DataFrame | None,
+    direction: str,
+    which: str,
 ) -> Chart:
     files = [size_words(size) for size in sorted(frame["size_bytes"].unique())]
     colour = alt.Color("file:N", **_right(step_colours(files), "file size"))
@@ -186,11 +205,13 @@ def _by_block(
             dots = data(marks[inside][_COLUMNS]).mark_point(filled=True, size=170, opacity=0.35)
             layers[1:1] = [mark.encode(x=x, y=y, color=colour) for mark in (band, dots)]
     return alt.layer(*layers).properties(
-        width=WIDTH - 190, height=HEIGHT, title=heading("The same with axes swapped; thick: the flat region")
+        width=WIDTH - 190,
+        height=HEIGHT,
+        title=heading(f"The same with axes swapped{which}; thick: the flat region"),
     )
 
 
-def _saved(frame: pd.DataFrame, colour: alt.Color) -> Chart:
+def _saved(frame: pd.DataFrame, colour: alt.Color, which: str) -> Chart:
     x = sizes("size_bytes", frame["size_bytes"], "size of the file")
     y = alt.Y(
         "duration_saved_share:Q",
@@ -202,14 +223,20 @@ def _saved(frame: pd.DataFrame, colour: alt.Color) -> Chart:
     return alt.layer(
         base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
         base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour, tooltip=_tooltip()),
-    ).properties(width=WIDTH - 190, height=240, title=heading("Reduction of the duration"))
+    ).properties(width=WIDTH - 190, height=240, title=heading(f"Reduction of the duration{which}"))
 
 
 def _right(colours: Mapping[str, Any], title: str) -> dict[str, Any]:
     return {
         **colours,
         "legend": alt.Legend(
-            title=title, orient="right", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1
+            title=title,
+            orient="right",
+            symbolType="stroke",
+            symbolStrokeWidth=3,
+            symbolOpacity=1,
+            labelLimit=NO_LIMIT,
+            symbolLimit=0,
         ),
     }
 

@@ -61,7 +61,7 @@ class Picture {
   readColours() {
     const styles = getComputedStyle(document.documentElement);
     const rgb = (colour) => {
-      const text = styles.getPropertyValue(colour.slice(4, -1)).trim();
+      const text = colour.startsWith("var(") ? styles.getPropertyValue(colour.slice(4, -1)).trim() : colour;
       return [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
     };
     const cycle = this.given.colours.map(rgb);
