@@ -39,6 +39,7 @@ def run(
     *,
     variant: str | None = None,
     overrides: Mapping[str, Any] | None = None,
+    places: str | None = None,
     on_progress: Callable[[RunProgress], object] | None = None,
 ) -> Run:
     """Run a plan and return the run; the report is a call of its own.
@@ -50,6 +51,7 @@ def run(
         directory: Where to write, new or empty; default ``runs/PLAN-TIME`` below the working folder.
         variant: Of the plan, such as ``"full"``; default none.
         overrides: Keys that replace the plan's, such as ``{"replicates": 3}``; default none.
+        places: From where, such as ``"here,far=rtt=80ms,total=20mbit"``; default from here alone.
         on_progress: Called several times a second, in this thread.
 
     Raises:
@@ -57,6 +59,7 @@ def run(
         KeyboardInterrupt: Ctrl-C; :func:`resume` goes on from there.
     """
     from haulage.lab import planfile, runner
+    from haulage.lab.places import seen_from
     from haulage.lab.plan import Plan as Read
     from haulage.lab.target import parse_target
 
@@ -66,6 +69,8 @@ def run(
         wanted = planfile.load(str(plan), variant=variant, overrides=overrides)
     wanted, left_out = runner.available(wanted)
     where = parse_target(target or wanted.target, faults=wanted.faults)
+    if places is not None:
+        wanted = seen_from(wanted, places, where)
     folder = Path(directory) if directory is not None else runner.new_folder(wanted)
     return runner.run(wanted, where, folder, on_progress=on_progress, left_out=left_out)
 

@@ -6,7 +6,7 @@ import json
 import time
 from pathlib import Path
 
-from haulage.lab.analysis import evidence, ledger, over_time, sweeps, tables
+from haulage.lab.analysis import collapse, evidence, ledger, over_time, sweeps, tables
 from haulage.lab.analysis.causes import Effects
 from haulage.lab.analysis.findings import findings
 from haulage.lab.analysis.model import Analysis, Result, Verdict
@@ -40,7 +40,9 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
     if "ledger" in results:
         ledger.check(results["ledger"].frame)
     began = time.monotonic()
-    for made in tables.make_all(results, [*tables.TABLES, *over_time.TABLES, *sweeps.TABLES], folder):
+    for made in tables.make_all(
+        results, [*tables.TABLES, *over_time.TABLES, *collapse.TABLES, *sweeps.TABLES], folder
+    ):
         results[made.name] = made
         entries.append(index_entry(made, time.monotonic() - began))
         began = time.monotonic()

@@ -40,6 +40,7 @@ to_option = click.option(
         "haul lab run mine.toml --to emulated:rtt=20ms,total=1gbit --out runs/mine",
         "haul lab run concurrency --replicates 3 --size 8MiB --set time_bound=2m",
         "haul lab run concurrency --to 'https://A.blob.core.windows.net/c?SAS' --profile-name home",
+        "haul lab run failing-link --from here,elsewhere   whose fault is it?",
         "haul lab run --continue runs/mine              go on with a stopped run",
     ),
 )
@@ -47,6 +48,13 @@ to_option = click.option(
 @to_option
 @click.option("--continue", "continue_", metavar="DIR", help="Go on with this stopped run.")
 @click.option("--out", metavar="DIR", help="Where to write; new or empty.  [default: runs/PLAN-TIME]")
+@click.option(
+    "--from",
+    "places",
+    metavar="A,B",
+    help="Run it from several places: names of the plan's, or NAME=WAY with a link, netns:NAME,"
+    " proxy:HOST:PORT or a URL.",
+)
 @click.option("--variant", help="A variant of the plan.")
 @click.option("--full", is_flag=True, help="The full-size variant: hours or days. As --variant full.")
 @click.option("--replicates", type=click.IntRange(1), help="How often each treatment is run.")
@@ -69,6 +77,7 @@ def run(
     target: str | None,
     continue_: str | None,
     out: str | None,
+    places: str | None,
     variant: str | None,
     full: bool,
     only_estimate: bool,
@@ -83,6 +92,7 @@ def run(
     """Run PLAN, a name or a TOML file. Ctrl-C stops at once and keeps what is finished."""
     from haulage.lab import planfile, runner
     from haulage.lab.estimate import estimate
+    from haulage.lab.places import seen_from
     from haulage.lab.schedule import schedule
     from haulage.lab.target import parse_target
 
@@ -103,6 +113,8 @@ def run(
             )
             wanted, left_out = runner.available(wanted)
             where = parse_target(target or wanted.target, faults=wanted.faults)
+            if places is not None:
+                wanted = seen_from(wanted, places, where)
             for arm, why in left_out.items():
                 say(f"left out: {arm}: {why}")
             takes = estimate(wanted, where, schedule(wanted))

@@ -1,9 +1,11 @@
 -- title: Rate by number of requests in flight
 -- question: From how many requests on does the rate no longer rise?
--- method: One row a cell of the treatments that fix the number.
+-- method: One row a cell of the treatments that fix the number. Where the files have fewer blocks than that, it is the number of blocks: more cannot be in flight.
 -- tables: cells
 select
-    direction, method, size_bytes, files, block_size_bytes, concurrency, replicate, cell,
+    direction, method, size_bytes, files, block_size_bytes,
+    least(concurrency, coalesce(files * ceil(size_bytes / block_size_bytes), concurrency))::integer as concurrency,
+    replicate, cell,
     8e9 * bytes / nullif(wall_ns, 0) as rate_bits_per_second,
     cpu_ns / nullif(wall_ns, 0) as cpu_share_of_one_core
 from 'cells.parquet'

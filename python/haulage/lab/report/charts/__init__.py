@@ -11,7 +11,9 @@ Each takes a result of :func:`haulage.lab.analysis.analyse`, or a frame with its
 :func:`dressed` gives a finished chart the report's looks; a part of a larger picture goes without.
 """
 
+from haulage.lab.report.charts.average import block_average as block_average
 from haulage.lab.report.charts.base import dressed as dressed
+from haulage.lab.report.charts.collapse import before_after as before_after
 from haulage.lab.report.charts.distributions import (
     distributions as distributions,
     paired_differences as paired_differences,
