@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from haulage.lab.analysis import collapse, statistics as st
+from haulage.lab.analysis import collapse, nodes, statistics as st
 from haulage.lab.analysis.cards import (
     ALWAYS,
     Maker,
@@ -201,7 +201,7 @@ def per_file(results: Results) -> Iterator[Finding]:
     if rows.empty:
         return
     well = rows[rows["outcome"].isin(["ok", "copied"])]
-    for key, part in groups(well, ["direction", "size_bytes"]):
+    for key, part in groups(well, ["direction", "node", "size_bytes"]):
         base = part[(part["method"] == "baseline") & ~part["treatment"].str.contains("-again")]
         for treatment, several in part[part["method"] == "whole-files"].groupby("treatment"):
             if base.empty:
@@ -297,8 +297,8 @@ def carried(results: Results) -> Iterator[Finding]:
 OF_PLAN: dict[str, tuple[Maker, ...]] = {
     "block-upload": (speed_up, best_on_average, block_size),
     "failing-link": (collapse.fault_of, fault, collapse.fell, collapse.lost, speed_up),
-    "node-size": (sub_file, per_file, speed_up),
-    "whole-file": (whole_or_pieces, sub_file, per_file, speed_up),
+    "node-size": (nodes.larger_node, nodes.network_alone, sub_file, per_file, speed_up),
+    "whole-file": (whole_or_pieces, nodes.larger_node, nodes.network_alone, sub_file, per_file, speed_up),
     "small-blob": (crossing, speed_up),
     "concurrency": (knee,),
     "ceiling": (carried, ceiling),

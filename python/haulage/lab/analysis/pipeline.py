@@ -6,7 +6,7 @@ import json
 import time
 from pathlib import Path
 
-from haulage.lab.analysis import collapse, evidence, ledger, over_time, sweeps, tables
+from haulage.lab.analysis import collapse, evidence, ledger, nodes, over_time, sweeps, tables
 from haulage.lab.analysis.causes import Effects
 from haulage.lab.analysis.findings import findings
 from haulage.lab.analysis.model import Analysis, Result, Verdict
@@ -40,9 +40,8 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
     if "ledger" in results:
         ledger.check(results["ledger"].frame)
     began = time.monotonic()
-    for made in tables.make_all(
-        results, [*tables.TABLES, *over_time.TABLES, *collapse.TABLES, *sweeps.TABLES], folder
-    ):
+    wanted = [table for module in (tables, over_time, collapse, nodes, sweeps) for table in module.TABLES]
+    for made in tables.make_all(results, wanted, folder):
         results[made.name] = made
         entries.append(index_entry(made, time.monotonic() - began))
         began = time.monotonic()

@@ -84,6 +84,18 @@ SECTIONS = [
         applies="no treatment fixed the number of requests in flight",
     ),
     Section(
+        "nodes",
+        "By node size",
+        "Nodes from small to large, a line for each way to move; the bar through a point is one standard "
+        "deviation either way. Left with every run, right without those that lie far out of their set: where "
+        "the two differ, one odd run made the difference. Below, only the best way on each node. Links of "
+        "emulated nodes are the plan's, so what follows from them is no finding; the guide says which does.",
+        lambda results: charts.by_node(results["by_node"]),
+        ("by_node",),
+        ("node_cells",),
+        applies="the plan has no nodes",
+    ),
+    Section(
         "efficiency",
         "Share of the ceiling",
         "The ceiling was measured in the same run on the same path, without disks. A point is the median "

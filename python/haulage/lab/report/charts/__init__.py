@@ -21,6 +21,7 @@ from haulage.lab.report.charts.distributions import (
 from haulage.lab.report.charts.heat import heat_map as heat_map
 from haulage.lab.report.charts.ledger import ledger as ledger
 from haulage.lab.report.charts.machine import efficiency as efficiency, load as load
+from haulage.lab.report.charts.nodes import by_node as by_node
 from haulage.lab.report.charts.order import run_order as run_order, transfers as transfers
 from haulage.lab.report.charts.requests import (
     crossover as crossover,

@@ -22,6 +22,9 @@ Chart: TypeAlias = Any
 TIMES = "\u00d7"
 WIDTH = 920
 HEIGHT = 300
+#: For names that share a colour.
+DASHES = ([1, 0], [6, 3], [2, 2])
+SHAPES = ("circle", "square", "triangle-up")
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 #: The largest number of rows that goes into a chart; a browser draws that many marks in about a second.
 MOST_MARKS = 5000
@@ -105,20 +108,36 @@ def sizes_in_order(frame: pd.DataFrame) -> list[str]:
 def category_colours(names: Sequence[str], legend: Any = ..., title: str | None = None) -> Mapping[str, Any]:
     """Return the scale and legend for names that have no order."""
     colours = [CATEGORIES[index % len(CATEGORIES)] for index in range(len(names))]
-    return {"scale": alt.Scale(domain=list(names), range=colours), **_legend(legend, title)}
+    return {"scale": alt.Scale(domain=list(names), range=colours), **_legend(names, legend, title)}
+
+
+def category_dashes(names: Sequence[str]) -> alt.StrokeDash:
+    """Return what tells apart the lines of names that have to share a colour."""
+    dashes = [DASHES[index // len(CATEGORIES) % len(DASHES)] for index in range(len(names))]
+    return alt.StrokeDash("treatment:N", scale=alt.Scale(domain=list(names), range=dashes), legend=None)
+
+
+def category_shapes(names: Sequence[str]) -> alt.Shape:
+    """As :func:`category_dashes`, for points."""
+    shapes = [SHAPES[index // len(CATEGORIES) % len(SHAPES)] for index in range(len(names))]
+    legend = _legend(names, ..., None)["legend"]
+    return alt.Shape("treatment:N", scale=alt.Scale(domain=list(names), range=shapes), legend=legend)
 
 
 def step_colours(names: Sequence[str], legend: Any = ..., title: str | None = None) -> Mapping[str, Any]:
     """Return the scale and legend for levels of a quantity, small to large."""
-    return {"scale": alt.Scale(domain=list(names), range=steps(len(names))), **_legend(legend, title)}
+    return {"scale": alt.Scale(domain=list(names), range=steps(len(names))), **_legend(names, legend, title)}
 
 
-def _legend(legend: Any, title: str | None) -> dict[str, Any]:
+def _legend(names: Sequence[str], legend: Any, title: str | None) -> dict[str, Any]:
     if legend is not ...:
         return {"legend": legend}
+    # A label that is cut may read as another one.
+    longest = max(map(len, names), default=1)
+    columns = max(1, min(6, WIDTH // (7 * longest + 40)))
     return {
         "legend": alt.Legend(
-            title=title, orient="bottom", columns=6, labelLimit=200, symbolLimit=60, symbolOpacity=1
+            title=title, orient="bottom", columns=columns, labelLimit=0, symbolLimit=60, symbolOpacity=1
         )
     }
 

@@ -17,6 +17,8 @@ from haulage.lab.report.charts.base import (
     NotShownError,
     cases,
     category_colours,
+    category_dashes,
+    category_shapes,
     data,
     frame_of,
     heading,
@@ -146,10 +148,16 @@ def crossover(latency: Result | pd.DataFrame, crossovers: Result | pd.DataFrame 
     Args:
         latency: Of ``api_latency``: direction, treatment, size_bytes, replicate, duration_ns, n.
         crossovers: direction, smaller_favours, larger_favours, crossover_bytes, low_bytes, high_bytes.
+
+    Raises:
+        NotShownError: The run wrote nothing.
     """
     frame = frame_of(latency)
-    direction = frame["direction"].iloc[0]
+    # It is asked of writing; a plan may read too.
+    direction = "up"
     frame = frame[frame["direction"] == direction]
+    if frame.empty:
+        raise NotShownError("nothing was written")
     names = treatments(frame)
     divisor, unit = scale_of(frame["duration_ns"], "ns")
     groups = frame.groupby(["treatment", "size_bytes"])
@@ -179,8 +187,10 @@ def crossover(latency: Result | pd.DataFrame, crossovers: Result | pd.DataFrame 
     ]
     layers = [
         base.mark_area(opacity=0.13).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour),
-        base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
-        base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour, tooltip=tooltip),
+        base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=category_dashes(names)),
+        base.mark_point(filled=True, size=42, opacity=1).encode(
+            x=x, y=y, color=colour, shape=category_shapes(names), tooltip=tooltip
+        ),
     ]
     if crossovers is not None:
         layers += _crossings(frame_of(crossovers), shown, direction, x)
