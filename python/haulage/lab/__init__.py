@@ -44,6 +44,7 @@ def run(
     confirm: bool = True,
     report: bool = True,
     profile_name: str | None = None,
+    places: str | None = None,
     on_progress: Callable[[RunProgress], object] | None = None,
     on_note: Callable[[str], object] | None = None,
 ) -> Run:
@@ -60,6 +61,7 @@ def run(
         report: Analyse and write the page; ``run.page`` is its path.
         profile_name: Keep what a sweep found under this name, for ``haul cp --profile NAME``; default
             ``profile.toml`` in the run's folder.
+        places: From where, such as ``"here,far=rtt=80ms,total=20mbit"``; default from here alone.
         on_progress: Called several times a second, in this thread.
         on_note: Called with what the command says besides, such as why nothing was confirmed.
 
@@ -70,6 +72,7 @@ def run(
     """
     from haulage.lab import planfile, runner
     from haulage.lab.finish import finish
+    from haulage.lab.places import seen_from
     from haulage.lab.plan import Plan as Read
     from haulage.lab.target import parse_target
 
@@ -79,6 +82,8 @@ def run(
         wanted = planfile.load(str(plan), variant=variant, overrides=overrides)
     wanted, left_out = runner.available(wanted)
     where = parse_target(target or wanted.target, faults=wanted.faults)
+    if places is not None:
+        wanted = seen_from(wanted, places, where)
     folder = runner.folder_of(directory) if directory is not None else runner.new_folder(wanted)
     done = runner.run(wanted, where, folder, on_progress=on_progress, left_out=left_out)
     say = on_note or (lambda _: None)

@@ -93,7 +93,7 @@ def _block(arm: Arm) -> int:
 
 def cell_ns(target: Target, cell: Cell) -> float | None:
     """Return how long a cell will take; ``None`` where nothing is known of the link."""
-    own = cell.node.link_of(cell.direction) if cell.node is not None and target.emulated else None
+    own = cell.link if target.emulated else None
     link = parse_link(own) if own else target.shape
     if link is None:
         return None

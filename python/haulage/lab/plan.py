@@ -17,13 +17,17 @@ METHODS = (
     "baseline",
     "single-put",
     "blocks",
+    "put-blocks",
     "adaptive",
     "whole-files",
     "ranges",
     "stream",
     "external",
     "ceiling",
+    "local-disk",
 )
+#: What the plain client puts: bytes that it holds, a file that it opens, or a stream of unknown contents.
+BODIES = ("bytes", "file", "stream")
 DIRECTIONS = ("up", "down")
 #: Those that speak to Azure; s5cmd and others that speak S3 can join when the engine does.
 TOOLS = ("azcopy", "rclone")
@@ -43,6 +47,9 @@ class Arm:
     stall_timeout_ns: int | None = None
     checksum: str | None = None
     directions: tuple[str, ...] = DIRECTIONS
+    window_ns: int | None = None  #: a request that has no answer by then has failed; ``None`` for no limit
+    body: str = "bytes"  #: one of :data:`BODIES`, for the plain client
+    one_blob: bool = False  #: every file overwrites one and the same blob
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class FileSet:
     replicates: int | None = None  #: fewer or more than the plan's
     again: bool = True  #: whether the A/A arm takes part
     leave_out: tuple[str, ...] = ()  #: patterns of names of arms that say nothing for these files
+    link: str | None = None  #: on which they travel instead of the target's; emulated endpoints only
 
     @property
     def sizes_bytes(self) -> list[int]:
@@ -76,12 +84,15 @@ class FileSet:
 
 @dataclass(frozen=True)
 class Node:
-    """A stand-in for a size of machine: a share of this one's processors and a link of its own."""
+    """A stand-in for a size of machine, with a share of this one's processors, or a place to measure from."""
 
     name: str
     cpus: int | None = None
     link: str | None = None
     link_down: str | None = None  #: on the way down, if other than ``link``
+    via: str | None = None  #: the way out: ``netns:NAME``, ``proxy:HOST:PORT``, or the URL of another way in
+    client: str | None = None  #: whose side it is on; places of one client share what is at fault there
+    path: str | None = None  #: the path that it takes; places of one path share what is at fault on it
 
     def link_of(self, direction: str) -> str | None:
         """Return the link on this way."""
@@ -125,6 +136,8 @@ class Plan:
     arms: tuple[Arm, ...]
     files: tuple[FileSet, ...]
     nodes: tuple[Node, ...] = ()
+    places: tuple[Node, ...] = ()  #: from which ``--from`` chooses
+    fresh_nodes: bool = False  #: each replicate makes nodes and endpoints anew
     again: str = "baseline"  #: the arm that is run twice a replicate; empty for none
     prices: Prices = field(default_factory=Prices)
 
@@ -148,6 +161,7 @@ def _plan_values(plan: Plan) -> dict[str, Any]:
         "store": plan.store,
         "faults": plan.faults,
         "fresh_link": plan.fresh_link,
+        "fresh_nodes": plan.fresh_nodes,
         "source": plan.source,
         "seed": plan.seed,
         "replicates": plan.replicates,
@@ -166,6 +180,7 @@ def _plan_values(plan: Plan) -> dict[str, Any]:
         "arms": [_arm_values(arm) for arm in plan.arms],
         "files": [_file_values(item) for item in plan.files],
         "nodes": [vars(node) for node in plan.nodes],
+        "places": [vars(place) for place in plan.places],
     }
 
 
@@ -182,6 +197,9 @@ def _arm_values(arm: Arm) -> dict[str, Any]:
         "stall_timeout": stall,
         "checksum": arm.checksum,
         "directions": arm.directions,
+        "window": None if arm.window_ns is None else words_duration(arm.window_ns),
+        "body": arm.body,
+        "one_blob": arm.one_blob,
     }
 
 
@@ -195,7 +213,12 @@ def _file_values(item: FileSet) -> dict[str, Any]:
         }
     else:
         values["size"] = f"{item.size_bytes}B"
-    return values | {"replicates": item.replicates, "again": item.again, "leave_out": item.leave_out}
+    return values | {
+        "replicates": item.replicates,
+        "again": item.again,
+        "leave_out": item.leave_out,
+        "link": item.link,
+    }
 
 
 def treatment_name(plan: Plan, arm: Arm, direction: str, node: Node | None, again: bool) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from haulage.errors import NotFoundError, UsageError
-from haulage.lab.plan import DIRECTIONS, METHODS, TOOLS, Arm, FileSet, Node, Plan, Prices
+from haulage.lab.plan import BODIES, DIRECTIONS, METHODS, TOOLS, Arm, FileSet, Node, Plan, Prices
 from haulage.lab.tables import Table
 from haulage.lab.units import format_size
 
@@ -91,6 +91,7 @@ def parse(values: Mapping[str, Any]) -> Plan:
         store=table.choice("store", ("null", "memory"), "null"),
         faults=table.text("faults", "none"),
         fresh_link=table.flag("fresh_link", False),
+        fresh_nodes=table.flag("fresh_nodes", False),
         source=table.choice("source", ("disk", "memory"), "disk"),
         seed=table.number("seed", 1),
         replicates=table.number("replicates", 6, least=1),
@@ -106,6 +107,7 @@ def parse(values: Mapping[str, Any]) -> Plan:
         arms=tuple(arms),
         files=tuple(_file_set(item) for item in table.tables("files")),
         nodes=tuple(_node(item) for item in table.tables("nodes")),
+        places=tuple(_node(item) for item in table.tables("places")),
         again=table.text("again", "baseline"),
         prices=Prices(
             prices.text("currency", "USD"),
@@ -127,7 +129,12 @@ def _checked(plan: Plan) -> Plan:
         raise refuse("arms", "none", "write [[arms]] with method = " + ", ".join(METHODS))
     if not plan.files:
         raise refuse("files", "none", '[[files]] with size = "10MiB"')
-    for what, found in (("arms", plan.arms), ("files", plan.files), ("nodes", plan.nodes)):
+    for what, found in (
+        ("arms", plan.arms),
+        ("files", plan.files),
+        ("nodes", plan.nodes),
+        ("places", plan.places),
+    ):
         labels = [item.name for item in found]
         twice = {label for label in labels if labels.count(label) > 1}
         if twice:
@@ -145,13 +152,20 @@ def _checked(plan: Plan) -> Plan:
 def _arms(table: Table) -> list[Arm]:
     """Read ``[[arms]]``; lists of block sizes and of concurrencies stand for an arm each."""
     method = table.choice("method", METHODS)
-    client = table.choice("client", ("engine", "plain"), "plain" if method == "ranges" else "engine")
+    plain = method in ("ranges", "put-blocks", "local-disk")
+    client = table.choice("client", ("engine", "plain"), "plain" if plain else "engine")
     tool = table.choice("tool", TOOLS) if method == "external" else None
     sequence = table.flag("sequence", False)
     stall = table.duration_ns("stall_timeout", "30s") if table.has("stall_timeout") else None
     checksum = table.choice("checksum", ("crc64", "md5", "none"), "crc64") if table.has("checksum") else None
     directions = table.choices("directions", DIRECTIONS, DIRECTIONS)
-    default_concurrency = {"baseline": 1, "single-put": 1, "blocks": 16, "ranges": 8, "whole-files": 4}
+    window = table.duration_ns("window", "90s") if table.has("window") else None
+    body, one_blob = table.choice("body", BODIES, "bytes"), table.flag("one_blob", False)
+    if client == "engine" and (window is not None or body != "bytes"):
+        key = "body" if window is None else "window"
+        raise table.fault(key, "only the plain client has it", 'write client = "plain"')
+    default_concurrency = {"baseline": 1, "single-put": 1, "ranges": 8, "whole-files": 4, "local-disk": 1}
+    default_concurrency |= {"blocks": 16, "put-blocks": 16}
     blocks = table.many("block_size", [None])
     counts = table.many("concurrency", [default_concurrency.get(method)])
     given = table.text("name", "")
@@ -160,13 +174,14 @@ def _arms(table: Table) -> list[Arm]:
         block_size = None if block is None else Table({"block_size": block}, "arms").size_bytes("block_size")
         if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
             raise table.fault("concurrency", f"{count!r} is not a number of requests", "write 1 or more")
-        if block_size is None and method in ("blocks", "ranges"):
+        if block_size is None and method in ("blocks", "put-blocks", "ranges"):
             block_size = 4 << 20 if method == "ranges" else 1 << 20
         if method == "baseline" and count != 1:
             raise table.fault("concurrency", "a baseline has one request in flight", "use whole-files")
         arm = Arm(
             method, given, count, block_size, client, tool, sequence, stall, checksum, tuple(directions)
         )
+        arm = replace(arm, window_ns=window, body=body, one_blob=one_blob)
         arms.append(replace(arm, name=_arm_name(arm, len(blocks) * len(counts) > 1)))
     table.end()
     return arms
@@ -177,11 +192,13 @@ def _arm_name(arm: Arm, several: bool) -> str:
     if arm.name and not several:
         return arm.name
     words = [arm.name or arm.tool or arm.method]
-    if arm.client == "plain" and not arm.name and arm.method != "ranges":
+    if arm.client == "plain" and not arm.name and arm.method in ("single-put", "blocks"):
         words.append("plain")
-    if arm.block_size_bytes and arm.method in ("blocks", "ranges", "stream"):
+    if arm.block_size_bytes and arm.method in ("blocks", "put-blocks", "ranges", "stream"):
         words.append(format_size(arm.block_size_bytes))
-    if arm.concurrency and (arm.method in ("blocks", "ranges", "whole-files") or arm.concurrency > 1):
+    if arm.concurrency and (
+        arm.method in ("blocks", "put-blocks", "ranges", "whole-files") or arm.concurrency > 1
+    ):
         words.append(f"x{arm.concurrency}")
     return " ".join(words)
 
@@ -209,6 +226,7 @@ def _file_set(table: Table) -> FileSet:
         replicates=table.number("replicates", None, least=1) if table.has("replicates") else None,
         again=table.flag("again", True),
         leave_out=tuple(str(pattern) for pattern in table.many("leave_out", [])),
+        link=table.text("link") if table.has("link") else None,
     )
     table.end()
     return found
@@ -220,6 +238,9 @@ def _node(table: Table) -> Node:
         cpus=table.number("cpus", None, least=1) if table.has("cpus") else None,
         link=table.text("link") if table.has("link") else None,
         link_down=table.text("link_down") if table.has("link_down") else None,
+        via=table.text("via") if table.has("via") else None,
+        client=table.text("client") if table.has("client") else None,
+        path=table.text("path") if table.has("path") else None,
     )
     table.end()
     return node

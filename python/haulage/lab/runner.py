@@ -26,7 +26,7 @@ from haulage.lab.manifest import new_manifest, same_run
 from haulage.lab.plan import Plan
 from haulage.lab.planfile import parse
 from haulage.lab.runs import Run
-from haulage.lab.schedule import Cell, schedule
+from haulage.lab.schedule import Cell, same_as, schedule
 from haulage.lab.stop import narrow_enough
 from haulage.lab.store import RunStore
 from haulage.lab.target import Endpoints, Target, parse_target, remove_below
@@ -91,7 +91,9 @@ def run(
         store.update({"state": "running", "stopped_because": None, "ended_unix_ns": None})
     else:
         store = RunStore.create(
-            directory, plan.to_toml(), new_manifest(plan, target, command, left_out or {})
+            directory,
+            plan.to_toml(),
+            new_manifest(plan, target, command, {**(left_out or {}), **same_as(plan)}),
         )
     runner = _Runner(plan, target, store, on_progress or (lambda _: None))
     because: str | None = "interrupted"
@@ -199,6 +201,8 @@ class _Runner:
                 return "time"
             if cell.replicate != replicate:
                 replicate = cell.replicate
+                if self._plan.fresh_nodes:
+                    endpoints.close()
                 narrow = narrow_enough(self._plan, self._rows.values())
                 if narrow:
                     return narrow
@@ -211,10 +215,10 @@ class _Runner:
         store = self._plan.store if cell.direction == "up" else str(data.remote_folder)
         # An endpoint that is started now must not be held to the processors of the cell before.
         host.pin(None)
-        link = cell.node.link_of(cell.direction) if cell.node is not None else None
+        link, via = cell.link, cell.node.via if cell.node is not None else None
         if self._plan.fresh_link:
             endpoints.drop(store=store, link=link)
-        endpoint = endpoints.get(store=store, link=link)
+        endpoint = endpoints.get(store=store, link=link, via=via)
         data.sink_ready()
         items = data.items(cell)
         cpus = host.pin(cell.node.cpus if cell.node is not None else None)

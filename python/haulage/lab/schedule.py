@@ -2,16 +2,25 @@
 
 What disturbs the link for a while then falls on all treatments alike, and treatments compare in pairs
 within a replicate.
+
+Treatments that differ in name only are run once: 16, 32 and 64 requests in flight are the same for a
+file of 8 blocks, and blocks of 2 MiB and of 4 MiB for one of 1 MiB.
 """
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
 from haulage.lab.plan import Arm, FileSet, Node, Plan, treatment_name
 
+#: Methods that send a file in one request.
+_WHOLE = ("baseline", "single-put", "whole-files")
+#: Of an arm that names none.
+_BLOCK_BYTES = 1 << 20
 #: The replicate of cells that only warm up; never counted.
 WARM_UP = -1
 
@@ -47,8 +56,16 @@ class Cell:
             "again": self.again,
             "node": None if self.node is None else self.node.name,
             "node_cpus": None if self.node is None else self.node.cpus,
-            "node_link": None if self.node is None else self.node.link_of(self.direction),
+            "node_link": self.link,
+            "via": None if self.node is None else self.node.via,
+            "client_side": None if self.node is None else self.node.client or self.node.name,
+            "path": None if self.node is None else self.node.path or self.node.name,
         }
+
+    @property
+    def link(self) -> str | None:
+        """The link that it has to itself; ``None`` for the target's."""
+        return self.files.link or (self.node.link_of(self.direction) if self.node is not None else None)
 
     def shuffled(self, count: int) -> list[int]:
         """Return the order in which the cell takes its files; a sequence keeps one order for all cells."""
@@ -92,8 +109,9 @@ def _combinations(plan: Plan) -> list[_Combination]:
     for files in plan.files:
         for node in plan.nodes or (None,):
             for direction in plan.directions:
-                for arm in plan.arms:
-                    if direction not in arm.directions or _left_out(arm, files):
+                taking = [arm for arm in plan.arms if _takes_part(arm, files, direction)]
+                for arm in taking:
+                    if stands_for(plan, taking, arm, files) is not arm:
                         continue
                     found.append((arm, files, direction, node, False))
                     if arm.name == plan.again and files.again:
@@ -101,5 +119,68 @@ def _combinations(plan: Plan) -> list[_Combination]:
     return found
 
 
+def _takes_part(arm: Arm, files: FileSet, direction: str) -> bool:
+    return direction in arm.directions and not _left_out(arm, files)
+
+
 def _left_out(arm: Arm, files: FileSet) -> bool:
     return any(fnmatch(arm.name, pattern) for pattern in files.leave_out)
+
+
+def same_as(plan: Plan) -> dict[str, str]:
+    """Return the treatments that are not run because another one does the very same, and which one."""
+    found: dict[str, str] = {}
+    for files in plan.files:
+        taking = [arm for arm in plan.arms if not _left_out(arm, files)]
+        for arm in taking:
+            other = stands_for(plan, taking, arm, files)
+            if other is not arm:
+                found[f"{arm.name}, {files.name}"] = f"the same as {other.name} for these files"
+    return found
+
+
+def stands_for(plan: Plan, arms: Sequence[Arm], arm: Arm, files: FileSet) -> Arm:
+    """Return the first of the arms that moves these files as ``arm`` does: the A/A arm before all others."""
+    wanted = _setting(arm, files)
+    alike = [
+        other for other in arms if _setting(other, files) == wanted and other.directions == arm.directions
+    ]
+    return min(alike, key=lambda other: (other.name != plan.again, other.method != "baseline"))
+
+
+def _setting(arm: Arm, files: FileSet) -> tuple[object, ...]:
+    """Return what decides how these files travel: arms with equal settings are one treatment."""
+    more = (
+        arm.client,
+        arm.sequence,
+        arm.stall_timeout_ns,
+        arm.checksum,
+        arm.window_ns,
+        arm.body,
+        arm.one_blob,
+    )
+    if arm.method in _WHOLE and arm.client == "engine":
+        return ("whole", _lanes(arm, files), *more)
+    if arm.method in ("blocks", "ceiling") and arm.client == "engine":
+        block = arm.block_size_bytes or _BLOCK_BYTES
+        if block >= max(files.sizes_bytes):
+            return ("whole", _lanes(arm, files), *more)
+        return (arm.method, block, _lanes(arm, files), *more)
+    if arm.method in ("put-blocks", "ranges", "blocks", "single-put", "local-disk"):
+        # Its block sizes stay apart where they are larger than the file: that it loses there is a result.
+        return (arm.method, arm.block_size_bytes, _lanes(arm, files), *more)
+    return (arm.name,)
+
+
+def _lanes(arm: Arm, files: FileSet) -> int | None:
+    """Return how many requests can be in flight at most."""
+    if arm.concurrency is None or arm.method not in (*_WHOLE, "blocks", "put-blocks", "ranges", "ceiling"):
+        return arm.concurrency
+    sizes, block = files.sizes_bytes, arm.block_size_bytes
+    if arm.method in _WHOLE or (arm.method == "blocks" and arm.client == "plain"):
+        pieces = len(sizes)
+    else:
+        of_each = [max(1, math.ceil(size / (block or _BLOCK_BYTES))) for size in sizes]
+        one_by_one = arm.sequence or arm.method in ("put-blocks", "ranges")
+        pieces = max(of_each) if one_by_one else sum(of_each)
+    return min(arm.concurrency, pieces)

@@ -107,6 +107,12 @@ class Endpoint:
             )
         return self.url(name)
 
+    def at(self, url: str, process: subprocess.Popen[bytes] | None = None) -> Endpoint:
+        """Return the same place by another way in: the scheme and host of ``url``."""
+        way = urlsplit(url)
+        base = urlsplit(self.base)._replace(scheme=way.scheme, netloc=way.netloc).geturl()
+        return Endpoint(base, self.query, None, process)
+
     def close(self) -> None:
         """Stop the process behind it, if there is one."""
         if self._process is not None:
@@ -128,9 +134,21 @@ class Endpoints:
         self._target = target
         self._prefix = prefix
         self._kept: dict[tuple[str, str], Endpoint] = {}
+        self._relays: dict[tuple[str, str], Endpoint] = {}
 
-    def get(self, *, store: str, link: str | None = None) -> Endpoint:
-        """Return the endpoint with this store and link; the target's link if none is given."""
+    def get(self, *, store: str, link: str | None = None, via: str | None = None) -> Endpoint:
+        """Return the endpoint with this store and link, by a way out; the target's if none is given."""
+        found = self._straight(store, link)
+        if via is None:
+            return found
+        if via.startswith(("http://", "https://")):
+            return found.at(via)
+        key = (urlsplit(found.base).netloc, via)
+        if key not in self._relays:
+            self._relays[key] = start_relay(found, via)
+        return self._relays[key]
+
+    def _straight(self, store: str, link: str | None) -> Endpoint:
         if self._target.url is not None:
             base, _, query = self._target.url.partition("?")
             return Endpoint(f"{base.rstrip('/')}/{self._prefix}", query)
@@ -143,10 +161,14 @@ class Endpoints:
         """Stop one, so that the next :meth:`get` begins its link anew."""
         endpoint = self._kept.pop((store, link or self._target.link or "none"), None)
         if endpoint is not None:
+            for key in [key for key in self._relays if key[0] == urlsplit(endpoint.base).netloc]:
+                self._relays.pop(key).close()
             endpoint.close()
 
     def close(self) -> None:
         """Stop all of them."""
+        while self._relays:
+            self._relays.popitem()[1].close()
         while self._kept:
             self._kept.popitem()[1].close()
 
@@ -190,6 +212,30 @@ def start_emulator(*, store: str, link: str = "none", faults: str | None = None)
     )
     _make_container(endpoint)
     return endpoint
+
+
+def start_relay(endpoint: Endpoint, via: str) -> Endpoint:
+    """Start what carries connections to the endpoint by another way out.
+
+    Raises:
+        ServiceError: It did not start, such as for a namespace that is not there.
+    """
+    where = urlsplit(endpoint.base)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "haulage.lab.relay", where.hostname or "", str(where.port or 80), via],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], _START_S)
+    port = process.stdout.readline().strip() if ready else b""
+    if not port:
+        process.kill()
+        said = process.communicate()[1].decode(errors="replace").strip()
+        hint = "a namespace needs root and `ip netns add NAME`; a proxy is proxy:HOST:PORT"
+        raise ServiceError("relay", via, said or "did not start", hint)
+    return endpoint.at(f"http://127.0.0.1:{int(port)}", process)
 
 
 def haul() -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from haulage.lab.analysis import statistics as st
+from haulage.lab.analysis import collapse, nodes, statistics as st
 from haulage.lab.analysis.cards import (
     ALWAYS,
     Maker,
@@ -19,6 +19,7 @@ from haulage.lab.analysis.cards import (
     number,
     table,
 )
+from haulage.lab.analysis.founding import best_on_average
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.tables import groups
 from haulage.lab.analysis.words import rate_words, size_words
@@ -65,6 +66,10 @@ def speed_up(results: Results) -> Iterator[Finding]:
 def block_size(results: Results) -> Iterator[Finding]:
     """Say which block size to take, by file size."""
     rows = table(results, "block_sizes")
+    if len(rows):
+        # Of the engine's own blocks where they were run, else of those of 2010.
+        rows = rows.sort_values("method", kind="stable").drop_duplicates(["direction", "node", "size_bytes"])
+        rows = rows.sort_values("size_bytes", kind="stable")
     for _, row in rows.iterrows():
         size, best = float(row["size_bytes"]), float(row["recommended_block_bytes"])
         region = ""
@@ -196,7 +201,7 @@ def per_file(results: Results) -> Iterator[Finding]:
     if rows.empty:
         return
     well = rows[rows["outcome"].isin(["ok", "copied"])]
-    for key, part in groups(well, ["direction", "size_bytes"]):
+    for key, part in groups(well, ["direction", "node", "size_bytes"]):
         base = part[(part["method"] == "baseline") & ~part["treatment"].str.contains("-again")]
         for treatment, several in part[part["method"] == "whole-files"].groupby("treatment"):
             if base.empty:
@@ -290,10 +295,10 @@ def carried(results: Results) -> Iterator[Finding]:
 
 #: What the question of each plan is answered by.
 OF_PLAN: dict[str, tuple[Maker, ...]] = {
-    "block-upload": (speed_up, block_size),
-    "failing-link": (fault, speed_up),
-    "node-size": (sub_file, per_file, speed_up),
-    "whole-file": (whole_or_pieces, sub_file, per_file, speed_up),
+    "block-upload": (speed_up, best_on_average, block_size),
+    "failing-link": (collapse.fault_of, fault, collapse.fell, collapse.lost, speed_up),
+    "node-size": (nodes.larger_node, nodes.network_alone, sub_file, per_file, speed_up),
+    "whole-file": (whole_or_pieces, nodes.larger_node, nodes.network_alone, sub_file, per_file, speed_up),
     "small-blob": (crossing, speed_up),
     "concurrency": (knee,),
     "ceiling": (carried, ceiling),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from haulage.lab.analysis import evidence, ledger, over_time, sweeps, tables
+from haulage.lab.analysis import collapse, evidence, ledger, nodes, over_time, sweeps, tables
 from haulage.lab.analysis.causes import Effects
 from haulage.lab.analysis.findings import findings
 from haulage.lab.analysis.model import Analysis, Result, Verdict
@@ -38,7 +38,8 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
         entries.append(index_entry(result))
     if "ledger" in results:
         ledger.check(results["ledger"].frame)
-    for made in tables.make_all(results, [*tables.TABLES, *over_time.TABLES, *sweeps.TABLES], folder):
+    wanted = [table for module in (tables, over_time, collapse, nodes, sweeps) for table in module.TABLES]
+    for made in tables.make_all(results, wanted, folder):
         results[made.name] = made
         entries.append(index_entry(made))
     write_whole(folder / "index.json", json.dumps(entries, indent=1) + "\n")

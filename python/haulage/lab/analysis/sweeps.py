@@ -17,7 +17,7 @@ def block_sizes(paired: pd.DataFrame) -> pd.DataFrame:
     """For each file size the flat region of block sizes, and what it gives over the baseline."""
     blocks = paired[paired["block_size_bytes"].notna() & ~paired["is_again"]]
     rows = []
-    for key, part in groups(blocks, ["direction", "node", "size_bytes", "files", "concurrency"]):
+    for key, part in groups(blocks, ["direction", "node", "size_bytes", "files", "method", "concurrency"]):
         # A block larger than the file is the file: those levels are one and the same.
         table = _by_replicate(part, "block_size_bytes")
         if len(table.columns) < 2:

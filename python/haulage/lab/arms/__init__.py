@@ -33,6 +33,10 @@ class Work:
     record: Path  #: where the engine's record goes, if there is one
     scratch: Path  #: an empty folder, removed afterwards
 
+    def blob(self, item: Item) -> str:
+        """Return the name of the blob that a file becomes: one for all where the arm overwrites one."""
+        return "up/one-blob" if self.arm.one_blob else item.name
+
 
 @dataclass
 class Moved:

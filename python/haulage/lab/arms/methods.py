@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from haulage.errors import UsageError
-from haulage.lab.arms import Method, engine, external, puts, ranges, stream
+from haulage.lab.arms import Method, blocks, disk, engine, external, puts, ranges, stream
 from haulage.lab.plan import Arm
 
 _METHODS: dict[tuple[str, str], Method] = {
     ("single-put", "plain"): puts.move,
     ("blocks", "plain"): puts.move,
+    ("put-blocks", "plain"): blocks.move,
     ("ranges", "plain"): ranges.move,
+    ("local-disk", "plain"): disk.move,
     ("stream", "engine"): stream.move,
     ("external", "engine"): external.move,
 } | {

@@ -12,19 +12,21 @@ import http.client
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from haulage.errors import ConnectionLostError, ServiceError
+from haulage.errors import ConnectionLostError, HaulageError, ServiceError
+from haulage.lab.arms import Moved, Work
 from haulage.lab.store import ATTEMPT_COLUMNS, write_rows
 
 #: As the services know it; any newer one is fine with what is asked here.
 _VERSION = "2021-12-02"
 _BUFFER_BYTES = 1 << 20
+_PIECE_BYTES = 64 << 10
 _TIMEOUT_S = 120.0
 
 
@@ -65,13 +67,16 @@ class Request:
     size_bytes: int
     body: bytes | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    stream: Callable[[], BinaryIO] | None = None  #: opens what is sent instead of ``body``
 
 
 class Lanes:
     """Connections, one a thread; each keeps its own open."""
 
-    def __init__(self, recorder: Recorder, count_: int) -> None:
+    def __init__(self, recorder: Recorder, count_: int, window_ns: int | None = None) -> None:
         self._recorder = recorder
+        self._window_s = None if window_ns is None else window_ns / 1e9
+        self._futures: list[Future[object]] = []
         self._local = threading.local()
         self._lanes = count()
         self._connections = count(1)
@@ -80,13 +85,17 @@ class Lanes:
 
     def each(self, work: Callable[[Any], object], items: Sequence[Any]) -> None:
         """Do ``work`` with every item, as many at once as there are lanes; raise the first failure."""
-        futures = [self._pool.submit(work, item) for item in items]
+        self._futures = futures = [self._pool.submit(work, item) for item in items]
         try:
             for future in futures:
                 future.result()
         finally:
             for future in futures:
                 future.cancel()
+
+    def settle(self) -> None:
+        """Wait until nothing of the last :meth:`each` is in flight."""
+        wait(self._futures)
 
     def send(self, request: Request, sink: Callable[[memoryview], object] | None = None) -> None:
         """Send a request over this thread's connection; hand the answer's body to ``sink``.
@@ -112,7 +121,8 @@ class Lanes:
             "slot_ns": now(),
         }
         body = request.body or b""
-        headers = {"x-ms-version": _VERSION, "Content-Length": str(len(body)), **dict(request.headers)}
+        length = request.size_bytes if request.stream else len(body)
+        headers = {"x-ms-version": _VERSION, "Content-Length": str(length), **dict(request.headers)}
         if request.body is not None:
             headers["Content-MD5"] = base64.b64encode(hashlib.md5(body).digest()).decode()
         row["ready_ns"] = now()
@@ -120,19 +130,31 @@ class Lanes:
             if local.line is None:
                 local.line, local.number = self._connect(request.url), next(self._connections)
             row["connected_ns"], row["connection"] = now(), local.number
+            until = time.monotonic() + (self._window_s or _TIMEOUT_S)
+            _allow(local.line, until)
             parts = urlsplit(request.url)
             local.line.putrequest(request.verb, f"{parts.path}?{parts.query}", skip_accept_encoding=True)
             for name, value in headers.items():
                 local.line.putheader(name, value)
             local.line.endheaders(body or None)
+            if request.stream is not None:
+                with request.stream() as file:
+                    while piece := file.read(_PIECE_BYTES):
+                        _allow(local.line, until)
+                        local.line.send(piece)
             row["sent_ns"] = now()
+            _allow(local.line, until)
             answer = local.line.getresponse()
             row["first_byte_ns"], row["status"] = now(), answer.status
             _drain(answer, sink if answer.status < 300 else None)
         except (OSError, http.client.HTTPException) as error:
+            if local.line is not None:
+                local.line.close()
             local.line = None
-            self._recorder.keep(row | {"ended_ns": now(), "fate": "connection", "cause": str(error)})
-            raise ConnectionLostError("send", request.object, str(error) or type(error).__name__) from error
+            late = isinstance(error, TimeoutError) and self._window_s is not None
+            why = f"no answer within {self._window_s:g} s" if late else str(error) or type(error).__name__
+            self._recorder.keep(row | {"ended_ns": now(), "fate": "connection", "cause": why})
+            raise ConnectionLostError("send", request.object, why) from error
         row["last_byte_ns"] = row["committed_ns"] = row["ended_ns"] = now()
         row["request_id"] = answer.headers.get("x-ms-request-id")
         failed = answer.status >= 300
@@ -156,6 +178,39 @@ class Lanes:
         self._pool.shutdown(wait=False, cancel_futures=True)
         for line in self._open:
             line.close()
+
+
+def _allow(line: http.client.HTTPConnection, until: float) -> None:
+    """Let the next step of a request take no longer than until then, whatever progress it makes."""
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    line.sock.settimeout(left)
+
+
+def summed(
+    work: Work,
+    recorder: Recorder,
+    transfers: list[dict[str, Any]],
+    failures: Sequence[HaulageError],
+    wall_ns: int,
+    offset: int,
+) -> Moved:
+    """Write the record and return what came of the cell."""
+    recorder.write(work.record)
+    return Moved(
+        wall_ns=wall_ns,
+        bytes=sum(row["size_bytes"] for row in transfers if row["outcome"] == "ok"),
+        transfers=transfers,
+        monotonic_offset_ns=offset,
+        outcome=failures[0].code if failures else "ok",
+        cause=failures[0].cause if failures else None,
+        wire_bytes=recorder.wire_bytes,
+        requests=len(recorder.rows),
+        retries=0,
+        lanes=1 + max((row["lane"] for row in recorder.rows), default=0),
+        recorded=True,
+    )
 
 
 def _drain(answer: http.client.HTTPResponse, sink: Callable[[memoryview], object] | None) -> None:

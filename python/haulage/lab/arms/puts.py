@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from haulage.errors import HaulageError
 from haulage.lab.arms import Item, Moved, Watch, Work
-from haulage.lab.arms.plain import Lanes, Recorder, Request, block_id, pieces
+from haulage.lab.arms.blocks import commit
+from haulage.lab.arms.plain import Lanes, Recorder, Request, block_id, pieces, summed
 
 
 def move(work: Work, watch: Watch) -> Moved:
     """Send each file by itself, ``concurrency`` of them at once: writers that share nothing."""
+    # What is put as bytes is held already; a file and a stream are read while the clock runs.
+    held = _held(work)
     offset, recorder = time.time_ns(), Recorder()
-    lanes = Lanes(recorder, work.arm.concurrency or 1)
+    lanes = Lanes(recorder, work.arm.concurrency or 1, work.arm.window_ns)
     transfers: list[dict[str, object]] = []
     failures: list[HaulageError] = []
 
@@ -22,7 +26,7 @@ def move(work: Work, watch: Watch) -> Moved:
         number, item = numbered
         began, outcome = recorder.now(), "ok"
         try:
-            _put(work, number, item, lanes)
+            _put(work, number, item, lanes, held)
         except HaulageError as error:
             failures.append(error)
             outcome = error.code
@@ -46,32 +50,19 @@ def move(work: Work, watch: Watch) -> Moved:
         wall = recorder.now()
     finally:
         lanes.close()
-    recorder.write(work.record)
-    return Moved(
-        wall_ns=wall,
-        bytes=sum(
-            item.size_bytes
-            for item in work.items
-            if any(row["object"] == item.name and row["outcome"] == "ok" for row in transfers)
-        ),
-        transfers=transfers,
-        monotonic_offset_ns=offset,
-        outcome=failures[0].code if failures else "ok",
-        cause=failures[0].cause if failures else None,
-        wire_bytes=recorder.wire_bytes,
-        requests=len(recorder.rows),
-        retries=0,
-        lanes=1 + max(row["lane"] for row in recorder.rows),
-        recorded=True,
-    )
+    return summed(work, recorder, transfers, failures, wall, offset)
 
 
-def _put(work: Work, number: int, item: Item, lanes: Lanes) -> None:
-    url = work.endpoint.http_url(item.name)
+def _held(work: Work) -> dict[str, bytes]:
+    if work.arm.method == "blocks" or work.arm.body != "bytes":
+        return {}
+    return {item.local: Path(item.local).read_bytes() for item in work.items}
+
+
+def _put(work: Work, number: int, item: Item, lanes: Lanes, held: dict[str, bytes]) -> None:
+    url = work.endpoint.http_url(work.blob(item))
     if work.arm.method != "blocks":
-        body = Path(item.local).read_bytes()
-        kind = (("x-ms-blob-type", "BlockBlob"),)
-        lanes.send(Request("PutBlob", "PUT", url, number, item.name, 0, len(body), body, kind))
+        lanes.send(_whole(work, url, number, item, held))
         return
     # As a write stream does: a block when its buffer is full, the list when it is closed.
     size = work.arm.block_size_bytes or item.size_bytes
@@ -81,6 +72,15 @@ def _put(work: Work, number: int, item: Item, lanes: Lanes) -> None:
             ids.append(block_id(place))
             to = f"{url}&comp=block&blockid={quote(ids[-1], safe='')}"
             lanes.send(Request("PutBlock", "PUT", to, number, item.name, offset, length, file.read(length)))
-    listed = "".join(f"<Latest>{name}</Latest>" for name in ids)
-    body = f'<?xml version="1.0" encoding="utf-8"?><BlockList>{listed}</BlockList>'.encode()
-    lanes.send(Request("PutBlockList", "PUT", f"{url}&comp=blocklist", number, item.name, 0, 0, body))
+    lanes.send(commit(url, number, item.name, ids))
+
+
+def _whole(work: Work, url: str, number: int, item: Item, held: dict[str, bytes]) -> Request:
+    kind = (("x-ms-blob-type", "BlockBlob"),)
+    put = Request("PutBlob", "PUT", url, number, item.name, 0, item.size_bytes, headers=kind)
+    if work.arm.body == "bytes":
+        return replace(put, body=held[item.local])
+    if work.arm.body == "file":
+        return replace(put, body=Path(item.local).read_bytes())
+    # A stream is sent as it is read: its MD5 is known when it has been sent, too late for the header.
+    return replace(put, stream=lambda: Path(item.local).open("rb"))

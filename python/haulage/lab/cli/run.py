@@ -37,6 +37,7 @@ to_option = click.option(
         "haul lab run mine.toml --to emulated:rtt=20ms,total=1gbit --out runs/mine",
         "haul lab run concurrency --replicates 3 --size 8MiB --set time_bound=2m",
         "haul lab run concurrency --to 'https://A.blob.core.windows.net/c?SAS' --profile-name home",
+        "haul lab run failing-link --from here,elsewhere   whose fault is it?",
         "haul lab run --continue runs/mine              go on with a stopped run",
     ),
 )
@@ -44,6 +45,13 @@ to_option = click.option(
 @to_option
 @click.option("--continue", "continue_", metavar="DIR", help="Go on with this stopped run.")
 @click.option("--out", metavar="DIR", help="Where to write; new or empty.  [default: runs/PLAN-TIME]")
+@click.option(
+    "--from",
+    "places",
+    metavar="A,B",
+    help="Run it from several places: names of the plan's, or NAME=WAY with a link, netns:NAME,"
+    " proxy:HOST:PORT or a URL.",
+)
 @click.option("--variant", help="A variant of the plan.")
 @click.option("--full", is_flag=True, help="The full-size variant: hours or days. As --variant full.")
 @click.option("--replicates", type=click.IntRange(1), help="How often each treatment is run.")
@@ -66,6 +74,7 @@ def run(
     target: str | None,
     continue_: str | None,
     out: str | None,
+    places: str | None,
     variant: str | None,
     full: bool,
     only_estimate: bool,
@@ -81,6 +90,7 @@ def run(
     from haulage.lab import planfile, runner
     from haulage.lab.estimate import estimate
     from haulage.lab.finish import finish
+    from haulage.lab.places import seen_from
     from haulage.lab.schedule import schedule
     from haulage.lab.target import parse_target
 
@@ -101,6 +111,8 @@ def run(
             )
             wanted, left_out = runner.available(wanted)
             where = parse_target(target or wanted.target, faults=wanted.faults)
+            if places is not None:
+                wanted = seen_from(wanted, places, where)
             for arm, why in left_out.items():
                 say(f"left out: {arm}: {why}")
             takes = estimate(wanted, where, schedule(wanted))

@@ -62,6 +62,17 @@ SECTIONS = [
         applies="no treatment moved files in blocks beside a baseline",
     ),
     Section(
+        "block-average",
+        "One block size for all files",
+        "A bar is the mean over the file sizes of the mean improvement at each, the line through it one "
+        "standard deviation over the file sizes either way: not an interval, but how much the gain depends "
+        "on the file. A mean is ruled by the files that gain most; the geometric mean and the number of file "
+        "sizes that a block size slows down are in the rows.",
+        lambda results: charts.block_average(results["block_average"]),
+        ("block_average",),
+        applies="no plan of several block sizes over the same files",
+    ),
+    Section(
         "scaling",
         "Requests in flight",
         "A ring is a cell, a line joins the medians. While the line rises in proportion, each connection "
@@ -71,6 +82,18 @@ SECTIONS = [
         ("concurrency",),
         ("knees",),
         applies="no treatment fixed the number of requests in flight",
+    ),
+    Section(
+        "nodes",
+        "By node size",
+        "Nodes from small to large, a line for each way to move; the bar through a point is one standard "
+        "deviation either way. Left with every run, right without those that lie far out of their set: where "
+        "the two differ, one odd run made the difference. Below, only the best way on each node. Links of "
+        "emulated nodes are the plan's, so what follows from them is no finding; the guide says which does.",
+        lambda results: charts.by_node(results["by_node"]),
+        ("by_node",),
+        ("node_cells",),
+        applies="the plan has no nodes",
     ),
     Section(
         "efficiency",
@@ -120,6 +143,17 @@ SECTIONS = [
         " the rate was multiplied by. No mark means that a level or a slope explains the rates as well.",
         lambda results: charts.transfers(results["rate_by_transfer"], results["changes"]),
         ("rate_by_transfer", "changes"),
+    ),
+    Section(
+        "before-after",
+        "Before and after the fall",
+        "The rates of the files on either side of the largest fall of each treatment: two curves that do not "
+        "meet are a fault, one broad curve that both share is a link that varies. Curves need six files "
+        "a side; means and deviations are in the rows. The line is the mean.",
+        lambda results: charts.before_after(results["before_after_density"], results["before_after"]),
+        ("before_after_density", "before_after"),
+        ("lost_files", "places"),
+        applies="no treatment has a fall of the rate with six files on a side",
     ),
     Section(
         "paired",

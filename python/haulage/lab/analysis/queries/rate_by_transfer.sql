@@ -1,11 +1,14 @@
 -- title: Rate of each transfer in the order of time
 -- question: Did the rate change while the run went on?
--- method: Size over duration of each file, from its first request to its proof, in the order in which they ended. Files that travel at the same time share the link, so compare within a treatment.
+-- method: Size over duration of each file that arrived, from its first request to its proof, in the order in which they ended; files that were lost are in lost_files. Files that travel at the same time share the link, so compare within a treatment.
 -- tables: cells, transfers
 select
     c.direction,
     c.method,
     c.treatment,
+    c.factors->>'node' as node,
+    c.factors->>'client_side' as client_side,
+    c.factors->>'path' as path,
     c.replicate,
     t.cell,
     t.transfer,
@@ -19,8 +22,12 @@ select
     t.duration_ns,
     8e9 * t.size_bytes / t.duration_ns as rate_bits_per_second,
     t.attempts,
-    t.outcome
+    t.outcome,
+    coalesce(l.lost, 0) as lost_in_cell
 from 'transfers.parquet' t
 join 'cells.parquet' c using (cell)
-where not c.warmup and t.duration_ns > 0
+left join (
+    select cell, count(*) as lost from 'transfers.parquet' where outcome not in ('ok', 'copied') group by cell
+) l using (cell)
+where not c.warmup and t.duration_ns > 0 and t.outcome in ('ok', 'copied')
 order by c.direction, c.treatment, place

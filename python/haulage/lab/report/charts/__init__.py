@@ -11,7 +11,9 @@ Each takes a result of :func:`haulage.lab.analysis.analyse`, or a frame with its
 :func:`dressed` gives a finished chart the report's looks; a part of a larger picture goes without.
 """
 
+from haulage.lab.report.charts.average import block_average as block_average
 from haulage.lab.report.charts.base import dressed as dressed
+from haulage.lab.report.charts.collapse import before_after as before_after
 from haulage.lab.report.charts.distributions import (
     distributions as distributions,
     paired_differences as paired_differences,
@@ -19,6 +21,7 @@ from haulage.lab.report.charts.distributions import (
 from haulage.lab.report.charts.heat import heat_map as heat_map
 from haulage.lab.report.charts.ledger import ledger as ledger
 from haulage.lab.report.charts.machine import efficiency as efficiency, load as load
+from haulage.lab.report.charts.nodes import by_node as by_node
 from haulage.lab.report.charts.order import run_order as run_order, transfers as transfers
 from haulage.lab.report.charts.requests import (
     crossover as crossover,

@@ -155,6 +155,9 @@ def crossover(latency: Result | pd.DataFrame, crossovers: Result | pd.DataFrame 
     Args:
         latency: Of ``api_latency``: direction, treatment, size_bytes, replicate, duration_ns, n.
         crossovers: direction, smaller_favours, larger_favours, crossover_bytes, low_bytes, high_bytes.
+
+    Raises:
+        NotShownError: The run wrote nothing.
     """
     frame = frame_of(latency)
     there = [direction for direction in _VERBS if (frame["direction"] == direction).any()]

@@ -56,21 +56,31 @@ def block_sweep(
         raise NotShownError("the files of each cell are of mixed sizes")
     # Which blocks are best one way says nothing of the other.
     there = [direction for direction in ("up", "down") if (frame["direction"] == direction).any()]
-    parts = [
-        part
-        for direction in there
-        for part in _one_way(
-            frame[frame["direction"] == direction].copy(), block_sizes, direction, len(there)
-        )
-    ]
+    parts: list[Chart] = []
+    for direction in there:
+        which = f", {direction}" if len(there) > 1 else ""
+        parts += _one_way(frame[frame["direction"] == direction].copy(), block_sizes, direction, which)
     return alt.vconcat(*parts, spacing=30).resolve_scale(color="independent")
 
 
 def _one_way(
-    frame: pd.DataFrame, block_sizes: Result | pd.DataFrame | None, direction: str, ways: int
+    frame: pd.DataFrame, block_sizes: Result | pd.DataFrame | None, direction: str, which: str
 ) -> list[Chart]:
-    which = f", {direction}" if ways > 1 else ""
-    levels = _one_family(frame)
+    families = _families(frame)
+    parts: list[Chart] = []
+    for family in families or [frame["size_bytes"] < 0]:
+        # What is of no family, such as the adaptive arm, is a line in the charts of each.
+        rest = ~np.logical_or.reduce(families) if families else ~family
+        parts += _charts(frame[family | rest].assign(in_family=family), block_sizes, direction, which)
+    return parts
+
+
+def _charts(
+    frame: pd.DataFrame, block_sizes: Result | pd.DataFrame | None, direction: str, which: str
+) -> list[Chart]:
+    inside = frame[frame["in_family"]]
+    levels = sorted(float(size) for size in inside["block_size_bytes"].unique())
+    method = str(inside["method"].iloc[0]) if levels else ""
     others = treatments(frame[~frame["in_family"]])
     names = [*map(size_words, levels), *others]
     frame["line"] = [
@@ -87,7 +97,7 @@ def _one_way(
         "line:N",
         scale=alt.Scale(domain=names, range=colours[: len(names)]),
         legend=alt.Legend(
-            title="block size" if levels else None,
+            title=f"{method}, size" if levels else None,
             orient="right",
             symbolType="stroke",
             symbolStrokeWidth=3,
@@ -102,17 +112,19 @@ def _one_way(
     return [*parts, _saved(frame, colour, which)]
 
 
-def _one_family(frame: pd.DataFrame) -> list[float]:
-    """Mark the treatments that differ in their block size only, and return their block sizes."""
+def _families(frame: pd.DataFrame) -> list[pd.Series]:
+    """Return the treatments that differ in their block size only, a mask for each, the most sizes first."""
     blocks = frame[frame["block_size_bytes"].notna()]
-    families = blocks.groupby(["method", "concurrency"], dropna=False)["block_size_bytes"].nunique()
-    frame["in_family"] = False
-    if families.empty or families.max() < 2:
-        return []
-    method, concurrency = families.idxmax()
-    inside = (frame["method"] == method) & (frame["concurrency"] == concurrency)
-    frame["in_family"] = inside & frame["block_size_bytes"].notna()
-    return sorted(float(size) for size in frame.loc[frame["in_family"], "block_size_bytes"].unique())
+    found = blocks.groupby(["method", "concurrency"], dropna=False).agg(
+        levels=("block_size_bytes", "nunique"), sizes=("size_bytes", "nunique")
+    )
+    several = found[found["levels"] > 1].sort_values("sizes", ascending=False, kind="stable")
+    return [
+        (frame["method"] == method)
+        & ((frame["concurrency"] == concurrency) | (frame["concurrency"].isna() & pd.isna(concurrency)))
+        & frame["block_size_bytes"].notna()
+        for method, concurrency in several.index
+    ]
 
 
 def _with_bounds(frame: pd.DataFrame, comparisons: Result | pd.DataFrame | None) -> pd.DataFrame:
@@ -129,6 +141,8 @@ def _tooltip() -> list[alt.Tooltip]:
         alt.Tooltip("file:N", title="file"),
         alt.Tooltip("line:N", title="blocks"),
         alt.Tooltip("times_as_fast:Q", format=".4~g", title="times as fast"),
+        alt.Tooltip("mean_times_as_fast:Q", format=".4~g", title="mean"),
+        alt.Tooltip("sd_times_as_fast:Q", format=".4~g", title="standard deviation"),
         alt.Tooltip("low:Q", format=".4~g"),
         alt.Tooltip("high:Q", format=".4~g"),
         alt.Tooltip("duration_saved_share:Q", format=".1%", title="duration saved"),
@@ -169,6 +183,8 @@ _COLUMNS = [
     "line",
     "file",
     "times_as_fast",
+    "mean_times_as_fast",
+    "sd_times_as_fast",
     "low",
     "high",
     "duration_saved_share",
@@ -198,6 +214,8 @@ def _by_block(
     if block_sizes is not None:
         flat = frame_of(block_sizes)
         flat = flat[flat["direction"] == direction]
+        if "method" in flat:
+            flat = flat[flat["method"].isin(frame["method"].unique())]
         marks = frame.merge(flat[["size_bytes", "flat_low_bytes", "flat_high_bytes"]], on="size_bytes")
         inside = marks["block_size_bytes"].between(marks["flat_low_bytes"], marks["flat_high_bytes"])
         if inside.any():

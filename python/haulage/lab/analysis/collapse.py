@@ -1,0 +1,272 @@
+"""A link that collapses: the rates before and after, and from which places it was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from haulage.lab.analysis import statistics as st
+from haulage.lab.analysis.cards import Results, table
+from haulage.lab.analysis.model import Finding
+from haulage.lab.analysis.over_time import changes
+from haulage.lab.analysis.tables import Table, groups
+from haulage.lab.analysis.words import rate_words
+
+#: A place at which the rate fell below this share of what it was is one that failed.
+FELL = 0.67
+#: Fewer files on a side of the step have no density.
+FEWEST = 6
+
+
+def before_after(transfers: pd.DataFrame) -> pd.DataFrame:
+    """Rates before and after the largest fall of each series, with mean and deviation as in 2009."""
+    rows = []
+    for key, _, sides in _falls(transfers):
+        for side, part in sides.items():
+            rate = part["rate_bits_per_second"].to_numpy(dtype=float)
+            rows.append(
+                key
+                | {
+                    "side": side,
+                    "n": len(rate),
+                    "mean_bits_per_second": float(rate.mean()),
+                    "sd_bits_per_second": float(rate.std(ddof=1)) if len(rate) > 1 else None,
+                    "median_bits_per_second": float(np.median(rate)),
+                    "bytes": int(part["size_bytes"].sum()),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def before_after_density(transfers: pd.DataFrame) -> pd.DataFrame:
+    """Curves of the rates on each side of the fall, drawn apart so that neither hides the other."""
+    rows: list[pd.DataFrame] = []
+    for key, _, sides in _falls(transfers):
+        for side, part in sides.items():
+            rate = part["rate_bits_per_second"].to_numpy(dtype=float)
+            if len(rate) < FEWEST or len(np.unique(rate)) < FEWEST:
+                continue
+            found = st.density(np.log10(rate))
+            curve = {"rate_bits_per_second": 10**found.x, "density_per_decade": found.y}
+            rows.append(pd.DataFrame(key | {"side": side, "n": len(rate)} | curve))
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
+def _falls(
+    transfers: pd.DataFrame,
+) -> Iterator[tuple[dict[str, Any], pd.Series, dict[str, pd.DataFrame]]]:
+    """Yield every series that has a fall, with its step and the transfers on both sides of it."""
+    found = changes(transfers)
+    if found.empty:
+        return
+    for _, series in found[found["step"] > 0].groupby(["direction", "treatment", "replicate"], sort=True):
+        step = series.loc[series["factor"].astype(float).idxmin()]
+        if float(step["factor"]) >= FELL:
+            continue
+        same = (transfers["direction"] == step["direction"]) & (transfers["treatment"] == step["treatment"])
+        if int(step["replicate"]) >= 0:
+            same &= transfers["replicate"] == step["replicate"]
+        ordered, at = transfers[same].sort_values("place"), int(step["transfer"])
+        key = {name: step[name] for name in ("direction", "treatment", "replicate")}
+        yield key, step, {"before": ordered.iloc[:at], "after": ordered.iloc[at:]}
+
+
+def places(transfers: pd.DataFrame) -> pd.DataFrame:
+    """From which places the rate fell, and what they have in common that the others have not."""
+    seen = transfers[transfers["node"].notna() & transfers["path"].notna()]
+    if seen["node"].nunique() < 2:
+        return pd.DataFrame()
+    found = changes(seen)
+    rows = []
+    arms = [str(name).rsplit(" @", 1)[0] for name in seen["treatment"]]
+    for key, part in groups(seen.assign(arm=arms), ["direction", "arm"]):
+        fell: dict[str, bool] = {}
+        of_place = []
+        for treatment, own in part.groupby("treatment", sort=True):
+            steps = found[(found["treatment"] == treatment) & (found["direction"] == key["direction"])]
+            replicates = max(1, own["replicate"].nunique())
+            down = steps[steps["factor"].astype(float) < FELL]
+            # Where files were lost nothing is left of which a rate could fall.
+            gone = own[own["lost_in_cell"] > 0]["replicate"]
+            times = len(set(down["replicate"]) | set(gone))
+            first = own.iloc[0]
+            fell[str(first["node"])] = times == replicates
+            of_place.append(
+                {
+                    "place": first["node"],
+                    "client_side": first["client_side"],
+                    "path": first["path"],
+                    "n": len(own),
+                    "replicates": replicates,
+                    "is_too_few": not times and bool((steps["says"] == "n too small").any()),
+                    "replicates_that_fell": times,
+                    "factor": float(down["factor"].astype(float).median()) if len(down) else None,
+                    "median_bits_per_second": float(own["rate_bits_per_second"].median()),
+                }
+            )
+        fault, why = whose(of_place)
+        rows += [key | row | {"fault": fault, "why": why} for row in of_place]
+    return pd.DataFrame(rows)
+
+
+def whose(of_place: list[dict[str, Any]]) -> tuple[str, str]:
+    """Return whose fault a fall is, and why; "undetermined" with what would decide it.
+
+    A place without a fall clears the service, its client and its path. What all places with one share, and no
+    other has, is at fault. Where nothing is shared and all fell, the service is.
+    """
+    some = [row for row in of_place if 0 < row["replicates_that_fell"] < row["replicates"]]
+    if some:
+        names = _names(some)
+        return "undetermined", f"{names} fell in some replicates only; run more replicates"
+    few = [row for row in of_place if row["is_too_few"]]
+    if few:
+        return "undetermined", f"too few files from {_names(few)} to see a fall; run more files"
+    bad = [row for row in of_place if row["replicates_that_fell"]]
+    good = [row for row in of_place if not row["replicates_that_fell"]]
+    if not bad:
+        return "none", "the rate fell at no place"
+    suspects = {
+        name: shared
+        for name, column in (("client", "client_side"), ("path", "path"))
+        if len(shared := {row[column] for row in bad}) == 1 and not shared & {row[column] for row in good}
+    }
+    if not good:
+        if not suspects:
+            return "service", f"it fell at all {len(bad)} places, which share neither client nor path"
+        missing = " and ".join(f"another {name}" for name in suspects)
+        return "undetermined", f"it fell at every place, but all share one; add a place with {missing}"
+    if len(suspects) == 1:
+        [(name, shared)] = suspects.items()
+        what = "the client" if name == "client" else "the path"
+        return (
+            name,
+            f"all that fell share {what} '{min(shared)}', which {_names(good)} has not, and did not fall",
+        )
+    if suspects:
+        return (
+            "client or path",
+            f"{_names(good)} did not fall, which clears the service; add a place with the client of"
+            f" {_names(bad)} and another path",
+        )
+    return "undetermined", f"nothing is shared by {_names(bad)} that {_names(good)} has not"
+
+
+def _names(rows: list[dict[str, Any]]) -> str:
+    return ", ".join(sorted(str(row["place"]) for row in rows))
+
+
+def fell(results: Results) -> Iterator[Finding]:
+    """Say the rates on both sides of a fall, as 2009 gave them."""
+    rows = table(results, "before_after")
+    for _, part in rows.groupby(["direction", "treatment", "replicate"], sort=True) if len(rows) else ():
+        sides = part.set_index("side")
+        if not {"before", "after"} <= set(sides.index):
+            continue
+        before, after = sides.loc["before"], sides.loc["after"]
+        times = float(before["mean_bits_per_second"]) / float(after["mean_bits_per_second"])
+        words = [
+            f"{rate_words(float(side['mean_bits_per_second']))} (sd {_sd(side)}, n = {int(side['n'])})"
+            for side in (before, after)
+        ]
+        yield Finding(
+            "Before and after",
+            f"{before['treatment']}: a mean of {words[0]} before, {words[1]} after, {times:.3g} times less.",
+            times,
+            "times",
+            None,
+            None,
+            int(part["n"].sum()),
+            0.0,
+            "before_after",
+        )
+
+
+def _sd(side: pd.Series) -> str:
+    value = side["sd_bits_per_second"]
+    return "unknown" if value is None or pd.isna(value) else rate_words(float(value))
+
+
+def lost(results: Results) -> Iterator[Finding]:
+    """Which treatments lost files."""
+    rows = table(results, "lost_files")
+    if rows.empty:
+        return
+    for treatment, part in rows.groupby("treatment", sort=True):
+        gone, all_ = int(part["lost"].sum()), int(part["n"].sum())
+        if not gone:
+            continue
+        share = float(part["bytes_before_the_first_loss"].sum()) / float(part["bytes_asked"].sum())
+        yield Finding(
+            "Files lost",
+            f"{treatment} lost {gone} of {all_} files; {share:.0%} of the bytes were there before the first"
+            " was lost.",
+            float(gone),
+            "files",
+            None,
+            None,
+            all_,
+            0.0,
+            "lost_files",
+        )
+
+
+def fault_of(results: Results) -> Iterator[Finding]:
+    """Whose fault the fall is, by the places from which it was seen."""
+    rows = table(results, "places")
+    words = {
+        "service": "The service is at fault",
+        "path": "The path is at fault",
+        "client": "The client's side is at fault",
+        "client or path": "The client's side or the path is at fault, not the service",
+        "none": "Nothing failed",
+        "undetermined": "Whose fault it is cannot be told",
+    }
+    for (_, arm), part in rows.groupby(["direction", "arm"], sort=True) if len(rows) else ():
+        first = part.iloc[0]
+        yield Finding(
+            "Whose fault",
+            f"{arm}: {words[str(first['fault'])]}: {first['why']}.",
+            None,
+            "",
+            None,
+            None,
+            int(part["n"].sum()),
+            0.0,
+            "places",
+        )
+
+
+TABLES = [
+    Table(
+        "before_after",
+        "rate_by_transfer",
+        "Before and after the fall",
+        "How fast was it before the link failed, and how fast after?",
+        "The transfers on either side of the largest fall found by PELT; mean and standard deviation, as 2009"
+        " gave them, beside the median.",
+        before_after,
+    ),
+    Table(
+        "before_after_density",
+        "rate_by_transfer",
+        "Density of the rates before and after the fall",
+        "How do the rates lie on either side?",
+        "Gaussian kernel density of the logarithm of the rate on each side of the largest fall, from six"
+        " files a side on.",
+        before_after_density,
+    ),
+    Table(
+        "places",
+        "rate_by_transfer",
+        "Whose fault, by place",
+        "Is it the client's side, the path, or the service?",
+        "A place failed where every replicate has a fall below two thirds, or lost files. One that did not"
+        " clears the service, its client and its path. What all that failed share is at fault; where they"
+        " share neither client nor path and all failed, the service is.",
+        places,
+    ),
+]
