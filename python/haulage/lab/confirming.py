@@ -6,11 +6,11 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from haulage.lab.analysis.confirm import base_setting, save, settle
+from haulage.lab.experiments.confirm import base_setting, save, settle
 from haulage.lab.analysis.evidence import EVIDENCE, gather, main_subject
 from haulage.lab.analysis.model import Verdict
 from haulage.lab.analysis.query import open_run, run
-from haulage.lab.analysis.trial import Site
+from haulage.lab.experiments.trial import Site
 from haulage.lab.planfile import parse
 from haulage.lab.store import RunStore, sha256
 from haulage.lab.target import Endpoints, Target, remove_below

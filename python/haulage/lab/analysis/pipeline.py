@@ -19,7 +19,7 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
     """Run every query that applies to a run, and what statistics make of their rows.
 
     Writes ``results/NAME.parquet`` for each and ``results/index.json``. Where the run holds
-    ``confirmations.json`` (see :mod:`~haulage.lab.analysis.confirm`), the verdict is made from it too.
+    ``confirmations.json`` (see :mod:`~haulage.lab.experiments.confirm`), the verdict is made from it too.
 
     Args:
         directory: Of the run; it may have been stopped half-way.

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from haulage.lab.analysis.statistics import Comparison, Interval, compare, median_interval
-from haulage.lab.analysis.trial import PAYLOAD, Setting, run
+from haulage.lab.experiments.trial import PAYLOAD, Setting, run
 from haulage.lab.analysis.words import rate_words
 from haulage.lab.ceiling import steady_rate
 from haulage.lab.target import start_emulator

@@ -31,7 +31,7 @@ from pathlib import Path
 
 from haulage.lab.analysis.causes import Effects, Evidence
 from haulage.lab.analysis.model import Verdict
-from haulage.lab.analysis.trial import Observation, Route, Setting
+from haulage.lab.experiments.trial import Observation, Route, Setting
 from haulage.lab.analysis.verdict import (
     CPU_GRANTED,
     THROTTLED_SHARE,
