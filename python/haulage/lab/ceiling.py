@@ -1,9 +1,9 @@
-"""What the path carries at most: connections that always have work, from memory to where bytes are thrown away.
+"""What the path carries at most: connections that always have work, from memory to a sink that discards.
 
-A round opens its connections anew, lets them begin, and then counts for a fixed time what the kernel says they have
-carried (:mod:`haulage.lab.sockets`); it is broken off before any of them runs out of work. How many connections are
-"many" is found first: four times as many as long as that gives a tenth more. Rounds with one connection and rounds
-with many alternate, and the rounds of the better way give the rate and its interval.
+A round opens its connections anew, gives each one long request, and counts what the kernel says they have carried
+(:mod:`haulage.lab.sockets`) from when they have begun until the first has no work left. How many connections are
+"many" is found first: four times as many for as long as that pays. Rounds with one connection and rounds with many
+alternate, and those of the better way give the rate and its interval.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import psutil
 from scipy import stats
 
 import haulage
-from haulage.errors import HaulageError, ServiceError
+from haulage.errors import HaulageError
 from haulage.lab.generate import generate
 from haulage.lab.plan import Plan
 from haulage.lab.sockets import Counters, weighted_rate
@@ -33,20 +33,22 @@ from haulage.lab.target import Endpoint, Target
 from haulage.transfer import Job, Options
 
 #: Rounds with many connections, and with one between them.
-ROUNDS, ROUNDS_OF_ONE = 5, 3
+ROUNDS, ROUNDS_OF_ONE = 5, 2
 #: Four times the connections must give so much more for a further step.
-PAYS = 1.1
-#: Seconds that are counted, at least and at most: a slow connection moves in steps of about 190 KB, of which
-#: the window is to hold four.
-LEAST_S, MOST_S, STEPS_BITS = 0.15, 4.0, 5 * 190e3 * 8
+PAYS = 1.15
+#: Seconds that are counted, at least and at most.
+LEAST_S, MOST_S = 0.15, 4.0
+#: A receiver that is slow opens its window by up to 190 KB at a time; a round is to see four such steps of each
+#: connection. What arrives here comes evenly.
+STEPS_BITS = {"up": 4 * 190e3 * 8, "down": 2e6}
 #: Seconds before it that are not counted: connections open and buffers fill.
 RAMP_S, RAMP_TRIPS = 0.15, 3.0
 #: Of one object, and of what one round moves.
 LEAST_BYTES, MOST_BYTES, ROUND_BYTES = 256 << 10, 64 << 20, 1 << 30
 #: Rounds cannot show what they all have in common: headers, clocks.
 SYSTEMATIC = 0.01
-#: No path is taken for quicker than this, in bits per second.
-GUESS_MOST = 2e11
+#: So often a round is repeated that was too short for what it found.
+_GUESSES = 5
 #: Processors that are less idle than this have set the rate, not the path.
 MACHINE_IDLE = 0.1
 LEVEL = 0.95
@@ -178,112 +180,120 @@ class _Path:
 
     def _search(self) -> int:
         """Return the number of connections from which on more give nothing."""
-        # The first round knows nothing: 10 Mbit/s are a start, and the second knows its rate.
-        rate = self._round(1, self._round(1, 1e7, "search").bits_per_second, "search").bits_per_second
+        # Nothing is known at first: 10 Mbit/s are a start.
+        rate = self._found(1, 1e7)
         connections, most = 1, self._plan.ceiling_connections
         while connections < most:
             more = min(4 * connections, most)
-            found = self._round(more, rate * more / connections, "search").bits_per_second
-            # How fast it would be was a guess; where it is far off, so was the length of the round.
-            if found < rate * more / connections / 2:
-                found = self._round(more, max(found, rate), "search").bits_per_second
-            paid = found >= PAYS * rate
+            found = self._found(more, 2 * rate)
+            if found < PAYS * rate:
+                # On a slow link many connections move too seldom to be counted in a short time.
+                too_slow = STEPS_BITS[self._direction] * more / max(found, rate) > self._most_s
+                return connections if too_slow else more
             connections, rate = more, found
-            if not paid:
-                break
         return connections
+
+    def _found(self, connections: int, rate: float) -> float:
+        """Return the rate of a round that was long enough for it; how long that is shows as it runs."""
+        for _ in range(_GUESSES):
+            row = self._round(connections, rate, "search")
+            long_enough = self._window_s(connections, row.bits_per_second, "search")
+            if row.window_ns / 1e9 >= 0.6 * long_enough:
+                break
+            rate = max(row.bits_per_second, rate / 6) if row.window_ns > 1e7 else 8 * rate
+        return row.bits_per_second
 
     def _latest(self, connections: int) -> float:
         return [row.bits_per_second for row in self._rounds if row.connections == connections][-1]
 
     def _window_s(self, connections: int, rate: float, purpose: str) -> float:
-        least = max(self._plan.ceiling_time_ns / 1e9 / ROUNDS, LEAST_S) / (2 if purpose == "search" else 1)
-        window = min(max(least, STEPS_BITS * connections / max(rate, 1e5)), self._most_s)
+        least, steps = self._plan.ceiling_time_ns / 1e9 / ROUNDS, STEPS_BITS[self._direction]
+        if purpose == "search":
+            least, steps = least / 2, steps / 2
+        window = min(max(least, LEAST_S, steps * connections / max(rate, 1e5)), self._most_s)
         return min(window, max(8 * ROUND_BYTES / max(rate, 1.0), LEAST_S))
 
     def _round(self, connections: int, rate: float, purpose: str) -> Round:
-        endpoint = self._reach()
+        """Let every connection carry one long request, and count while all of them do.
+
+        They are let to end: what is broken off lies in buffers for seconds yet, and takes the next round's
+        share of a slow link.
+        """
         window, ramp = self._window_s(connections, rate, purpose), RAMP_S + RAMP_TRIPS * self._trip_s
-        wanted = rate / 8 / connections * (window + ramp) * 1.5
+        wanted = rate / 8 / connections * (1.2 * window + ramp)
+        if self._direction == "down":
+            wanted = 2 ** math.ceil(math.log2(wanted))  # Few sizes: each has to be sent up first.
         size = int(min(max(wanted, LEAST_BYTES), MOST_BYTES))
-        count = max(2, math.ceil(wanted / size) + 1) * connections
-        pairs = self._pairs(endpoint, size, count)
-        job = Job.copy(pairs, **self._options(connections, "whole", None))
-        row: Round | None = None
-        ran_out = False
-        try:
-            with Counters() as counters:
-                job.start()
-                self._sleep(ramp)
-                begin, unix, before = time.monotonic(), time.time_ns(), psutil.cpu_times()
-                self._sleep(window)
-                end, after = time.monotonic(), psutil.cpu_times()
-            rates = counters.rates(self._direction, begin, end)
-            if counters.samples:
-                row = Round(
-                    self._direction,
-                    connections,
-                    len(rates),
-                    "kernel",
-                    unix,
-                    round((end - begin) * 1e9),
-                    sum(rates),
-                    idle_share(before, after),
-                    purpose,
-                )
-        finally:
-            ran_out = self._end(job, pairs) >= size * count
-        if ran_out and rate < GUESS_MOST:
-            # It was so much quicker than thought that connections were left without work.
-            return self._round(connections, 8 * rate, purpose)
-        if row is None:
+        count = max(1, round(wanted / size)) * connections
+        pairs = self._pairs(self._reach(), size, count)
+        record = self._folder / f"{len(self._rounds)}.parquet"
+        with Counters() as counters:
+            began, unix, idle = self._move(pairs, self._options(connections, "whole", None), record)
+        if not counters.samples and purpose != "check":
             return self._by_requests(connections, rate, purpose)
-        if not row.bits_per_second:
-            self._fail(endpoint)
-        self._rounds.append(row)
-        return row
+        begin, end = began + ramp, counters.all_busy_until(self._direction)
+        if end - begin < window / 4:
+            # It was quicker than thought: the beginning is all there is.
+            begin = min(begin, began + (end - began) / 3)
+        rates = counters.rates(self._direction, begin, end)
+        return self._keep(
+            connections, len(rates), "kernel", unix, max(end - begin, 0.0), sum(rates), idle, purpose
+        )
 
     def _by_requests(self, connections: int, rate: float, purpose: str) -> Round:
         """Count what requests have carried that were answered: where the kernel does not tell, and as a check."""
-        endpoint = self._reach()
         window, ramp = self._window_s(connections, rate, purpose), RAMP_S + RAMP_TRIPS * self._trip_s
         block = int(min(max(rate / 8 / connections * window / 8, 64 << 10), 4 << 20))
-        size = 16 * block
-        count = max(connections, math.ceil(rate / 8 * (window + ramp) * 1.5 / size) + connections)
-        pairs = self._pairs(endpoint, size, count)
+        if self._direction == "down":
+            block = 2 ** math.ceil(math.log2(block))
+        count = max(2, math.ceil(rate / 8 * (1.2 * window + ramp) / (4 * block * connections))) * connections
+        pairs = self._pairs(self._reach(), 4 * block, count)
         record = self._folder / f"{len(self._rounds)}.parquet"
-        job = Job.copy(pairs, **self._options(connections, "ranges", block), record=record)
+        _, unix, idle = self._move(pairs, self._options(connections, "ranges", block), record)
+        pieces = sorted(_pieces(record))
+        # All have work until the last request is taken up.
+        end = pieces[-1][0]
+        begin = min(pieces[0][0] + ramp * 1e9, pieces[0][0] + (end - pieces[0][0]) / 3)
+        found = between(pieces, begin, end) if end > begin else 0.0
+        return self._keep(connections, 0, "requests", unix, max(end - begin, 0.0) / 1e9, found, idle, purpose)
+
+    def _move(
+        self, pairs: Sequence[tuple[str, str]], options: Options, record: Path
+    ) -> tuple[float, int, float]:
+        """Move all; return when it began, by two clocks, and how idle the processors were."""
+        before, began, unix = psutil.cpu_times(), time.monotonic(), time.time_ns()
         try:
-            before, unix = psutil.cpu_times(), time.time_ns()
-            job.start()
-            self._sleep(2 * ramp + window)
-            after = psutil.cpu_times()
+            Job.copy(pairs, **options, record=record).wait(on_progress=lambda _: self._alive())
         finally:
-            self._end(job, pairs)
-        pieces = _pieces(record)
-        if not pieces:
-            self._fail(endpoint)
-        last = max(end for _, end, _ in pieces)
-        begin = max(last - window * 1e9, min(slot for slot, _, _ in pieces) + ramp * 1e9)
-        rate = between(pieces, begin, last)
-        idle = idle_share(before, after)
-        row = Round(
-            self._direction, connections, 0, "requests", unix, int(last - begin), rate, idle, purpose
-        )
+            if self._direction == "down":
+                self._empty([sink for _, sink in pairs])
+        return began, unix, idle_share(before, psutil.cpu_times())
+
+    def _keep(
+        self,
+        connections: int,
+        opened: int,
+        by: str,
+        unix: int,
+        window: float,
+        rate: float,
+        idle: float,
+        purpose: str,
+    ) -> Round:
+        row = Round(self._direction, connections, opened, by, unix, round(window * 1e9), rate, idle, purpose)
         self._rounds.append(row)
         return row
 
     def _check(self, connections: int, rate: float) -> None:
         if any(row.counted_by == "kernel" for row in self._rounds):
-            with suppress(ServiceError):
-                self._by_requests(connections, rate, "check")
+            self._by_requests(connections, rate, "check")
 
     def _pairs(self, endpoint: Endpoint, size: int, count: int) -> list[tuple[str, str]]:
         generate(_SOURCE, size, self._plan.seed)
         if self._direction == "up":
             return [(_SOURCE, endpoint.url(f"ceiling/{number:04}")) for number in range(count)]
         name = endpoint.url("ceiling/offered")
-        if self._offered is None or self._offered[0] != name or self._offered[1] != size:
+        if self._offered != (name, size):
             haulage.copy([(_SOURCE, name)], overwrite="always", on_progress=lambda _: self._alive())
             self._offered = (name, size)
         return [(name, f"{_SINK}-{number:04}") for number in range(count)]
@@ -299,34 +309,11 @@ class _Path:
             options["block_size"] = f"{block}B"
         return options
 
-    def _sleep(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, 0.2))
-            self._alive()
-
-    def _end(self, job: Job, pairs: Sequence[tuple[str, str]]) -> int:
-        """Break it off; return the bytes of the objects that it had finished."""
-        job.cancel()
-        done = 0
-        with suppress(HaulageError):
-            done = job.wait(check=False).bytes_done
-        if self._direction == "down":
-            self._empty([sink for _, sink in pairs])
-        return done
-
     def _empty(self, names: Sequence[str]) -> None:
         """Give memory back: objects there cannot be removed, but be made empty."""
         empty = self._folder / "empty"
         empty.touch()
         haulage.copy([(empty, name) for name in names], overwrite="always")
-
-    def _fail(self, endpoint: Endpoint) -> None:
-        """Say why nothing moved: an error of the path itself, if a single small object meets it too."""
-        haulage.copy([(_SOURCE, endpoint.url("ceiling/single"))], overwrite="always")
-        raise ServiceError(
-            "measure ceiling", endpoint.base, "nothing arrived", "set ceiling.measure=false to go on without"
-        )
 
 
 def trip_s(endpoint: Endpoint) -> float:

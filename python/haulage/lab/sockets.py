@@ -73,6 +73,16 @@ class Counters:
                 found.append(rate)
         return found
 
+    def all_busy_until(self, direction: str) -> float:
+        """Return when the first connections had moved all that they had to; a tenth of them may rest before."""
+        column = 1 if direction == "up" else 2
+        last = []
+        for rows in self.samples.values():
+            moves = [after[0] for before, after in pairwise(rows) if after[column] > before[column]]
+            if moves:
+                last.append(moves[-1])
+        return sorted(last)[len(last) // 10] if last else 0.0
+
 
 def weighted_rate(steps: Iterable[tuple[float, float]], begin: float, end: float) -> float:
     """Return bits per second of what comes in steps, those in the middle of the window weighing most.
