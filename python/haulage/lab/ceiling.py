@@ -1,9 +1,9 @@
 """What the path carries at most: connections that always have work, from memory to a sink that discards.
 
-A round opens its connections anew, gives each one long request, and counts what the kernel says they have carried
-(:mod:`haulage.lab.sockets`) from when they have begun until the first has no work left. How many connections are
-"many" is found first: four times as many for as long as that pays. Rounds with one connection and rounds with many
-alternate, and those of the better way give the rate and its interval.
+A round opens its connections anew, gives each one long request, and counts what the kernel says they
+have carried (:mod:`haulage.lab.sockets`) from when they have begun until the first has no work left. How
+many connections are "many" is found first: four times as many for as long as that pays. Rounds with one
+connection and rounds with many alternate, and those of the better way give the rate and its interval.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import psutil
 from scipy import stats
 
 import haulage
-from haulage.errors import HaulageError
 from haulage.lab.generate import generate
 from haulage.lab.plan import Plan
 from haulage.lab.sockets import Counters, weighted_rate

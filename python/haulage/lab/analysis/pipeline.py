@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from haulage.lab.analysis import evidence, ledger, over_time, sweeps, tables
-from haulage.lab.analysis.causes import Effects
+from haulage.lab.analysis.effects import Effects, effects_of
 from haulage.lab.analysis.findings import findings
 from haulage.lab.analysis.model import Analysis, Result, Verdict
 from haulage.lab.analysis.query import index_entry, open_run, run
@@ -57,8 +57,8 @@ def _effects(directory: Path) -> Effects | None:
     path = directory / "confirmations.json"
     if not path.is_file():
         return None
-    values = json.loads(path.read_text(encoding="utf-8"))
-    return Effects(**values["effects"] | {"made": tuple(values["effects"].get("made", ()))})
+    # The rows are what is kept; effects are made of them each time anew. Older runs kept effects alone.
+    return effects_of(json.loads(path.read_text(encoding="utf-8")).get("trials", ()))
 
 
 def _nothing() -> Verdict:

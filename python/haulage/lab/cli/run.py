@@ -152,7 +152,9 @@ def _confirm(folder: Path, where: Target, say: Talk) -> None:
 
     say("why not faster: confirming by short transfers")
     try:
-        verdict = confirm(folder, where)
+        verdict = confirm(
+            folder, where, said=lambda made, of: made % 7 == 0 and say(f"  {made} of at most {of} transfers")
+        )
     except HaulageError as error:
         say(f"not confirmed: {error}")
     else:

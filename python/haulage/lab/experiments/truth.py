@@ -21,10 +21,10 @@ from pathlib import Path
 
 from haulage.errors import HaulageError
 from haulage.lab.analysis import calibration
+from haulage.lab.analysis.verdict import decide
 from haulage.lab.experiments.confirm import settle
 from haulage.lab.experiments.injected import INJECTED, Case, case, compile_shim, stage
 from haulage.lab.experiments.single import evidence_of
-from haulage.lab.analysis.verdict import decide
 
 #: What the matrix has to reach, counted over all cases whose cause was named or not.
 RIGHT = 0.9
@@ -63,14 +63,14 @@ def judge(one: Case, folder: Path, quick_folder: Path, shim: Path | None) -> Sco
         observation = site.transfer(one.setting)
         evidence = evidence_of(observation, one.setting, site.folder / "run")
         seen = decide(evidence)
-        named, effects = settle(evidence, site, seed=one.seed)
+        named, rows = settle(evidence, site, seed=one.seed)
     return Scored(
         one.cause,
         one.seed,
         seen.cause,
         named.cause,
         named.status,
-        asdict(effects),
+        asdict(effects_of(rows)),
         named.evidence,
         evidence.rate_bits_per_second,
         time.monotonic() - began,
