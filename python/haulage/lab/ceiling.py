@@ -37,8 +37,8 @@ ROUNDS, ROUNDS_OF_ONE = 5, 2
 PAYS = 1.15
 #: Seconds that are counted, at least and at most.
 LEAST_S, MOST_S = 0.15, 4.0
-#: A receiver that is slow opens its window by up to 190 KB at a time; a round is to see four such steps of each
-#: connection. What arrives here comes evenly.
+#: A receiver that is slow opens its window by up to 190 KB at a time; a round is to see four such
+#: steps of each connection. What arrives here comes evenly.
 STEPS_BITS = {"up": 4 * 190e3 * 8, "down": 2e6}
 #: Seconds before it that are not counted: connections open and buffers fill.
 RAMP_S, RAMP_TRIPS = 0.15, 3.0
@@ -127,8 +127,8 @@ def measure_ceiling(
         "level": LEVEL,
         "rounds": rounds,
         "method": (
-            f"connections that always have work, from memory to a sink that discards; {ROUNDS} rounds with many,"
-            f" {ROUNDS_OF_ONE} with one between them, by {counted}, without the beginning and the end"
+            "connections that always have work, from memory to a sink that discards;"
+            f" {ROUNDS} rounds with many, {ROUNDS_OF_ONE} with one between them, by {counted}, without the beginning and the end"
         ),
     }
 
@@ -185,6 +185,8 @@ class _Path:
         while connections < most:
             more = min(4 * connections, most)
             found = self._found(more, 2 * rate)
+            if found < 0.9 * rate:
+                found = max(found, self._found(more, rate))  # More connections are no reason to be slower.
             if found < PAYS * rate:
                 # On a slow link many connections move too seldom to be counted in a short time.
                 too_slow = STEPS_BITS[self._direction] * more / max(found, rate) > self._most_s
@@ -222,12 +224,14 @@ class _Path:
         wanted = rate / 8 / connections * (1.2 * window + ramp)
         if self._direction == "down":
             wanted = 2 ** math.ceil(math.log2(wanted))  # Few sizes: each has to be sent up first.
-        size = int(min(max(wanted, LEAST_BYTES), MOST_BYTES))
-        count = max(1, round(wanted / size)) * connections
+        # Where an answer costs next to nothing, shorter requests let connections share what is left to do.
+        turns = max(1, min(4, int(window / max(50 * self._trip_s, 1e-3)))) if wanted > 8 << 20 else 1
+        size = int(min(max(wanted / turns, LEAST_BYTES), MOST_BYTES))
+        count = max(1, math.ceil(wanted / size)) * connections
         pairs = self._pairs(self._reach(), size, count)
         record = self._folder / f"{len(self._rounds)}.parquet"
         with Counters() as counters:
-            began, unix, idle = self._move(pairs, self._options(connections, "whole", None), record)
+            began, unix, idle = self._move(pairs, self._options(connections, "whole", None, record))
         if not counters.samples and purpose != "check":
             return self._by_requests(connections, rate, purpose)
         begin, end = began + ramp, counters.all_busy_until(self._direction)
@@ -240,7 +244,7 @@ class _Path:
         )
 
     def _by_requests(self, connections: int, rate: float, purpose: str) -> Round:
-        """Count what requests have carried that were answered: where the kernel does not tell, and as a check."""
+        """Count what answered requests have carried: where the kernel does not tell, and as a check."""
         window, ramp = self._window_s(connections, rate, purpose), RAMP_S + RAMP_TRIPS * self._trip_s
         block = int(min(max(rate / 8 / connections * window / 8, 64 << 10), 4 << 20))
         if self._direction == "down":
@@ -248,7 +252,7 @@ class _Path:
         count = max(2, math.ceil(rate / 8 * (1.2 * window + ramp) / (4 * block * connections))) * connections
         pairs = self._pairs(self._reach(), 4 * block, count)
         record = self._folder / f"{len(self._rounds)}.parquet"
-        _, unix, idle = self._move(pairs, self._options(connections, "ranges", block), record)
+        _, unix, idle = self._move(pairs, self._options(connections, "ranges", block, record))
         pieces = sorted(_pieces(record))
         # All have work until the last request is taken up.
         end = pieces[-1][0]
@@ -256,13 +260,11 @@ class _Path:
         found = between(pieces, begin, end) if end > begin else 0.0
         return self._keep(connections, 0, "requests", unix, max(end - begin, 0.0) / 1e9, found, idle, purpose)
 
-    def _move(
-        self, pairs: Sequence[tuple[str, str]], options: Options, record: Path
-    ) -> tuple[float, int, float]:
+    def _move(self, pairs: Sequence[tuple[str, str]], options: Options) -> tuple[float, int, float]:
         """Move all; return when it began, by two clocks, and how idle the processors were."""
         before, began, unix = psutil.cpu_times(), time.monotonic(), time.time_ns()
         try:
-            Job.copy(pairs, **options, record=record).wait(on_progress=lambda _: self._alive())
+            Job.copy(pairs, **options).wait(on_progress=lambda _: self._alive())
         finally:
             if self._direction == "down":
                 self._empty([sink for _, sink in pairs])
@@ -297,10 +299,11 @@ class _Path:
             self._offered = (name, size)
         return [(name, f"{_SINK}-{number:04}") for number in range(count)]
 
-    def _options(self, connections: int, method: str, block: int | None) -> Options:
+    def _options(self, connections: int, method: str, block: int | None, record: Path) -> Options:
         options: Options = {
             "overwrite": "always",
             "concurrency": connections,
+            "record": record,
             "method": method,  # type: ignore[typeddict-item]  # one of two words
             "max_memory": f"{max(96, 8 * connections)}MiB",
         }
@@ -316,7 +319,7 @@ class _Path:
 
 
 def trip_s(endpoint: Endpoint) -> float:
-    """Return how long the path takes to begin a conversation: a connection, then an answer; 0 if it is hidden."""
+    """Return how long a connection and a first answer take; 0 if the address is hidden."""
     parts = urlsplit(endpoint.base)
     if parts.scheme not in ("http", "https") or parts.hostname is None:
         return 0.0

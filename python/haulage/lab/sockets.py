@@ -1,13 +1,12 @@
 """What the kernel counts of this process's TCP connections: bytes acknowledged and bytes received.
 
-Linux answers over a netlink socket (``sock_diag``), as it does to ``ss -ti``. No other layer counts so directly what
-a path has carried: neither buffers nor requests that are not finished are in it.
+Linux answers over a netlink socket (``sock_diag``), as it does to ``ss -ti``. No other layer counts so
+directly what a path has carried: neither buffers nor requests that are not finished are in it.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import socket
 import struct
 import threading
@@ -15,6 +14,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -74,7 +74,7 @@ class Counters:
         return found
 
     def all_busy_until(self, direction: str) -> float:
-        """Return when the first connections had moved all that they had to; a tenth of them may rest before."""
+        """Return when the first connections had moved all they had to; a tenth may rest before."""
         column = 1 if direction == "up" else 2
         last = []
         for rows in self.samples.values():
@@ -87,8 +87,8 @@ class Counters:
 def weighted_rate(steps: Iterable[tuple[float, float]], begin: float, end: float) -> float:
     """Return bits per second of what comes in steps, those in the middle of the window weighing most.
 
-    A receiver opens its window by up to 128 KiB at a time: at 2 Mbit/s that is half a second. Counted from edge
-    to edge, a step more or less would be an error of that size. Under a raised cosine (Hann) steps that come
+    A receiver opens its window by up to 128 KiB at a time: at 2 Mbit/s that is half a second. Counted from
+    edge to edge, a step more or less would be an error of that size. Under a raised cosine (Hann) steps that come
     at even distances add up to their rate, wherever the edges lie.
 
     Args:
@@ -114,7 +114,7 @@ def connections() -> list[tuple[int, int, int]]:
     if not hasattr(socket, "AF_NETLINK"):
         raise OSError("no netlink here")
     own = _own_inodes()
-    found = []
+    found: list[tuple[int, int, int]] = []
     for family in (socket.AF_INET, socket.AF_INET6):
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
             kernel.settimeout(1.0)
@@ -152,9 +152,9 @@ def _read(block: bytes, own: set[int], into: list[tuple[int, int, int]]) -> bool
 
 def _own_inodes() -> set[int]:
     found = set()
-    for name in os.listdir("/proc/self/fd"):
+    for name in Path("/proc/self/fd").iterdir():
         try:
-            target = os.readlink(f"/proc/self/fd/{name}")
+            target = str(name.readlink())
         except OSError:
             continue  # Closed meanwhile.
         if target.startswith("socket:["):

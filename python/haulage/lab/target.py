@@ -115,7 +115,7 @@ class Endpoint:
         if self._process is None:
             return 0
         times = psutil.Process(self._process.pid).cpu_times()
-        return round((times.user + times.system) * 1e9)
+        return int((times.user + times.system) * 1e9)
 
     def pin(self, cpus: Sequence[int]) -> None:
         """Let the process behind it, if there is one, run on these processors only."""

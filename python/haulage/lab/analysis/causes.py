@@ -85,7 +85,7 @@ class Evidence:
         slope: Of log rate of a request over log number in flight; ``None`` if it cannot be fitted.
         spread: Of the number in flight, its ninth over its first tenth.
         judged: Requests that the slope stands on.
-        ceiling_share: Rate over the measured ceiling; ``None`` without one, or where the measurement contradicts
+        ceiling_share: Rate over the measured ceiling; ``None`` without one, or where it contradicts
             itself: nothing carries more than it can.
         ceiling_wrong: How far the rate lies above the ceiling, where it does beyond the intervals of both.
         checksum: On the wire: ``"crc64"``, ``"md5"`` or ``"none"``.
@@ -150,8 +150,8 @@ def sentences(evidence: Evidence, scores: Mapping[str, float]) -> list[str]:
         said.append(f"{evidence.ceiling_share:.0%} of the measured ceiling.")
     if evidence.ceiling_wrong is not None:
         said.append(
-            f"The rate is {evidence.ceiling_wrong:.0%} of the measured ceiling: that measurement is wrong, and is"
-            " no evidence here."
+            f"The rate is {evidence.ceiling_wrong:.0%} of the measured ceiling: that measurement is wrong,"
+            " and is no evidence here."
         )
     if scores["commit"] >= 0.1 and evidence.commit_ns:
         said.append(f"A commit took {time_words(evidence.commit_ns)}.")

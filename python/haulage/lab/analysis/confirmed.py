@@ -1,4 +1,4 @@
-"""What experiments confirm: a cause whose own change has an effect, while the changes of its rivals have none.
+"""What experiments confirm: a cause whose own change has an effect, and the changes of its rivals none.
 
 Every rule asks for both. Where an interval is too wide for either answer, the cause stays "seen" or
 "undetermined", and the changes that would decide are named.
@@ -21,7 +21,7 @@ SLOW_COMMIT = 2.0
 COMMIT_SHARE, COMMITS_LEAST = 0.4, 0.3
 #: Processors less idle than this are busy; a transfer without this much may be held by them.
 BUSY_IDLE, ROOM_IDLE = 0.1, 0.15
-#: Of a core: a transfer that takes less leaves even a busy machine's share unused, one that takes more may need it.
+#: Of a core: a transfer that takes less leaves even a busy machine's share unused.
 CORES_LITTLE, CORES_MUCH = 0.35, 0.5
 #: Twice the connections must nearly double what each of them bounds.
 DOUBLES = 1.6
@@ -211,7 +211,7 @@ def _processors(effects: Effects) -> Judgement | None:
 
 
 def _waiting(effects: Effects) -> Judgement | None:
-    """Tell a bound on each connection, round trips and a server that takes turns apart, or give their shares."""
+    """Tell a bound on each connection, round trips and a server apart, or give their shares."""
     more, blocks = effects.of.get("connections"), effects.of.get("blocks")
     if more is None or blocks is None or not effects.helps_not("memory", "checksum", "cap"):
         return None
@@ -250,7 +250,7 @@ _CALLED = {
 
 
 def _leaves_room(effects: Effects) -> bool:
-    """Whether processors had no part: some were idle, or half of them were as good, or it takes hardly any."""
+    """Whether processors had no part: some were idle, or it takes few, or half of them were as good."""
     if effects.cpu_idle_share is not None and effects.cpu_idle_share >= ROOM_IDLE:
         return True
     if effects.cores_used is not None and effects.cores_used <= CORES_LITTLE:

@@ -62,7 +62,7 @@ def decide(evidence: Evidence, effects: Effects | None = None) -> Verdict:
 def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> Verdict:
     """Where the path changed meanwhile, no one name is right: give each phase its own.
 
-    Experiments come afterwards. They speak of the last phase alone, and only where the rate is still the same.
+    Experiments come afterwards. They speak of the last phase alone, and only if the rate is the same.
     """
     if not evidence.phases:
         return whole

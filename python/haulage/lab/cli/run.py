@@ -150,11 +150,13 @@ def _confirm(folder: Path, where: Target, say: Talk) -> None:
     from haulage.lab.analysis.causes import CAUSES
     from haulage.lab.confirming import confirm
 
-    say("why not faster: confirming by short transfers")
+    def tell(made: int, of: int) -> None:
+        if made % 7 == 0:
+            say(f"  {made} of {of} transfers")
+
+    say("why not faster: confirming by short transfers, up to half a minute")
     try:
-        verdict = confirm(
-            folder, where, said=lambda made, of: made % 7 == 0 and say(f"  {made} of at most {of} transfers")
-        )
+        verdict = confirm(folder, where, said=tell)
     except HaulageError as error:
         say(f"not confirmed: {error}")
     else:

@@ -70,8 +70,8 @@ class Observation:
     Attributes:
         wall_ns: Of the job.
         bytes: Payload that arrived.
-        rate_bits_per_second: While all lanes have work and none is at its first request; where that is too short
-            a time, of requests over connections that had served before, times those in flight.
+        rate_bits_per_second: While all lanes have work and none is at its first request; where that is too
+            short, of requests over connections that had served before, times those in flight.
         requests: Sent.
         refused_share: Of these, refused.
         answer_ns: Median answer to a request without a body; ``None`` without any.

@@ -20,8 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from haulage.errors import HaulageError
-from haulage.lab.analysis import calibration
+from haulage.lab.analysis.effects import effects_of
 from haulage.lab.analysis.verdict import decide
+from haulage.lab.experiments import calibration
 from haulage.lab.experiments.confirm import settle
 from haulage.lab.experiments.injected import INJECTED, Case, case, compile_shim, stage
 from haulage.lab.experiments.single import evidence_of
