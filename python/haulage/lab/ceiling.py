@@ -128,7 +128,7 @@ def measure_ceiling(
         "rounds": rounds,
         "method": (
             "connections that always have work, from memory to a sink that discards;"
-            f" {ROUNDS} rounds with many, {ROUNDS_OF_ONE} with one between them, by {counted}, without the beginning and the end"
+            f" {ROUNDS} rounds with many, {ROUNDS_OF_ONE} with one between them, by {counted}"
         ),
     }
 

@@ -88,8 +88,8 @@ def weighted_rate(steps: Iterable[tuple[float, float]], begin: float, end: float
     """Return bits per second of what comes in steps, those in the middle of the window weighing most.
 
     A receiver opens its window by up to 128 KiB at a time: at 2 Mbit/s that is half a second. Counted from
-    edge to edge, a step more or less would be an error of that size. Under a raised cosine (Hann) steps that come
-    at even distances add up to their rate, wherever the edges lie.
+    edge to edge, a step more or less would be an error of that size. Under a raised cosine
+    (Hann) steps that come at even distances add up to their rate, wherever the edges lie.
 
     Args:
         steps: Moment and bytes.

@@ -80,6 +80,9 @@ def evidence_of(observation: Observation, setting: Setting, directory: Path) -> 
         )
     place = directory.with_name(f"{directory.name}-{time.monotonic_ns()}")
     write_single(observation, setting, place)
-    results = {result.name: result for result, _ in run(open_run(place), ["evidence", "ledger", "host_load"])}
+    results = {
+        result.name: result
+        for result, _ in run(open_run(place), ["evidence", "ledger", "host_load", "rate_over_time"])
+    }
     ledger.check(results["ledger"].frame)
     return evidence.gather(results)[0].evidence
