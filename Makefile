@@ -115,8 +115,8 @@ campaign: build peers
 
 # Eight causes put there on purpose, ten times each, and links of known rate: twenty minutes on an idle machine.
 lab-truth: build
-	$(BIN)/python -m haulage.lab.analysis.truth --out docs/concepts/why-not-faster.md
-	$(BIN)/python -m haulage.lab.analysis.truth --calibrate --seeds 20 --out docs/concepts/how-the-lab-measures.md
+	$(BIN)/python -m haulage.lab.experiments.truth --out docs/concepts/why-not-faster.md
+	$(BIN)/python -m haulage.lab.experiments.truth --calibrate --seeds 20 --out docs/concepts/how-the-lab-measures.md
 
 # Apart from the rest of target/: every crate is built once more, with coverage.
 fuzz:

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from haulage.errors import ServiceError
-from haulage.lab.analysis import analyse, calibration, truth
+from haulage.lab.analysis import analyse
 from haulage.lab.analysis.causes import Effects, Evidence
-from haulage.lab.analysis.confirm import experiment, loop_share, save, settle, sized
-from haulage.lab.analysis.injected import INJECTED, case, compile_shim, stage
-from haulage.lab.analysis.single import evidence_of, write_single
-from haulage.lab.analysis.trial import Observation, Setting, Site
+from haulage.lab.experiments import calibration, truth
+from haulage.lab.experiments.confirm import experiment, loop_share, save, settle, sized
+from haulage.lab.experiments.injected import INJECTED, case, compile_shim, stage
+from haulage.lab.experiments.single import evidence_of, write_single
+from haulage.lab.experiments.trial import Observation, Setting, Site
 from haulage.lab.analysis.verdict import decide
 from haulage.lab.target import Endpoint, start_emulator
 

@@ -22,8 +22,9 @@ from haulage.errors import (
     UsageError,
 )
 from haulage.lab import generate, planfile, profile, runner
-from haulage.lab.analysis import injected, ledger, query, single, trial
-from haulage.lab.analysis.trial import Observation
+from haulage.lab.analysis import ledger, query
+from haulage.lab.experiments import injected, single, trial
+from haulage.lab.experiments.trial import Observation
 from haulage.lab.arms.external import find
 from haulage.lab.cli import generate as generating
 from haulage.lab.report import compare, verify

@@ -6,27 +6,28 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from haulage.lab.analysis.confirm import base_setting, save, settle
 from haulage.lab.analysis.evidence import EVIDENCE, gather, main_subject
 from haulage.lab.analysis.model import Verdict
 from haulage.lab.analysis.query import open_run, run
-from haulage.lab.analysis.trial import Site
+from haulage.lab.experiments.confirm import Said, base_setting, save, settle
+from haulage.lab.experiments.trial import Site
 from haulage.lab.planfile import parse
 from haulage.lab.store import RunStore, sha256
 from haulage.lab.target import Endpoints, Target, remove_below
 
 #: A short transfer that would take longer than this is not short.
-LONGEST_S = 20.0
+LONGEST_S = 3.0
 
 
-def confirm(directory: Path, target: Target) -> Verdict | None:
-    """Make up to 14 short transfers, some seconds in all, and keep what they showed in the run.
+def confirm(directory: Path, target: Target, *, said: Said | None = None) -> Verdict | None:
+    """Make some thirty short transfers, up to about half a minute, and keep each as a row of the run.
 
     They look into the treatment that matters most: the adaptive one, else the quickest, at its largest size.
 
     Args:
         directory: Of a run that is complete.
         target: Its path.
+        said: Called with the number of transfers made and planned.
 
     Returns:
         The verdict; ``None`` where there is nothing to look into: no engine in the plan, a link that
@@ -52,10 +53,10 @@ def confirm(directory: Path, target: Target) -> Verdict | None:
         with Endpoints(target, f"haulage-lab/{store.manifest['run']}") as endpoints:
             endpoint = endpoints.get(store=plan.store if subject.direction == "up" else "memory")
             try:
-                verdict, effects = settle(subject.evidence, Site(endpoint, folder))
+                verdict, rows = settle(subject.evidence, Site(endpoint, folder), said=said)
             finally:
                 if not target.emulated:
                     remove_below(endpoint)
-    kept = save(effects, directory)
+    kept = save(rows, directory)
     store.update({"files": store.manifest["files"] | {kept.name: {"sha256": sha256(kept)}}})
     return verdict

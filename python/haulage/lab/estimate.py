@@ -62,7 +62,8 @@ def estimate(plan: Plan, target: Target, cells: Sequence[Cell]) -> Estimate:
             took = cell_ns(target, cell)
             time_ns = None if took is None else time_ns + took + plan.idle_ns
     if plan.ceiling and time_ns is not None:
-        time_ns += 2 * plan.ceiling_time_ns + 1e9
+        # Rounds to find how many connections pay, those with one, and the opening of each.
+        time_ns += 2 * (3 * plan.ceiling_time_ns + 2e9)
     prices = plan.prices
     cost = (
         None

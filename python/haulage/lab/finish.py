@@ -56,9 +56,13 @@ def _confirm(folder: Path, target: Target, say: Say) -> None:
     from haulage.lab.analysis.causes import CAUSES
     from haulage.lab.confirming import confirm
 
-    say("why not faster: confirming by short transfers")
+    def tell(made: int, of: int) -> None:
+        if made % 7 == 0:
+            say(f"  {made} of {of} transfers")
+
+    say("why not faster: confirming by short transfers, up to half a minute")
     try:
-        verdict = confirm(folder, target)
+        verdict = confirm(folder, target, said=tell)
     except HaulageError as error:
         say(f"not confirmed: {error}")
     else:

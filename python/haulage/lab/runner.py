@@ -18,7 +18,7 @@ from haulage.lab import host
 from haulage.lab.arms import Moved, Watch, Work
 from haulage.lab.arms.external import find
 from haulage.lab.arms.methods import method_of
-from haulage.lab.ceiling import measure_ceiling
+from haulage.lab.ceiling import measure_ceiling, steady_s
 from haulage.lab.chain import require_unchanged
 from haulage.lab.data import Data
 from haulage.lab.estimate import cell_ns
@@ -29,7 +29,7 @@ from haulage.lab.runs import Run
 from haulage.lab.schedule import Cell, same_as, schedule
 from haulage.lab.stop import narrow_enough
 from haulage.lab.store import RunStore
-from haulage.lab.target import Endpoints, Target, parse_target, remove_below
+from haulage.lab.target import Endpoint, Endpoints, Target, parse_target, remove_below
 
 
 @dataclass(frozen=True)
@@ -186,11 +186,17 @@ class _Runner:
         if not self._plan.ceiling or self._store.manifest.get("ceiling"):
             return
         self._report("ceiling")
-        endpoint = endpoints.get(store="null")
-        found = measure_ceiling(self._plan, self._target, endpoint, lambda: self._report("ceiling"))
+        changes = self._target.shape is not None and self._target.shape.changes
+
+        def reach() -> Endpoint:
+            if changes:
+                endpoints.drop(store="null")
+            return endpoints.get(store="null")
+
+        found = measure_ceiling(self._plan, reach, lambda: self._report("ceiling"), steady_s(self._target))
+        self._store.update({"ceiling": found, "endpoint": reach().base})
         if self._plan.fresh_link:
             endpoints.drop(store="null")
-        self._store.update({"ceiling": found, "endpoint": endpoint.base})
 
     def _all(self, endpoints: Endpoints, data: Data, sampler: host.HostSampler) -> str | None:
         replicate = None
@@ -242,7 +248,10 @@ class _Runner:
             "ended_unix_ns": ended,
             "idle_before_ns": idle_ns,
             "cpu_ns": cpu,
-            "factors": json.dumps(cell.factors | {"cpus_used": cpus}),
+            "factors": json.dumps(
+                cell.factors
+                | {"cpus_used": cpus, "checksum": cell.arm.checksum or "crc64", "cap_bits_per_second": None}
+            ),
         }
         self._keep(cell, row, moved, sampler)
         self._cell_began_ns = 0

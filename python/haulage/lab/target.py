@@ -12,10 +12,13 @@ import select
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote, urlsplit
+
+import psutil
 
 from haulage.errors import ServiceError, UsageError
 from haulage.lab.link import NAMED, Link, parse_link
@@ -112,6 +115,21 @@ class Endpoint:
         way = urlsplit(url)
         base = urlsplit(self.base)._replace(scheme=way.scheme, netloc=way.netloc).geturl()
         return Endpoint(base, self.query, None, process)
+
+    def cpu_ns(self) -> int:
+        """Return the processor time that the process behind it has taken; 0 if there is none."""
+        if self._process is None:
+            return 0
+        times = psutil.Process(self._process.pid).cpu_times()
+        return int((times.user + times.system) * 1e9)
+
+    def pin(self, cpus: Sequence[int]) -> None:
+        """Let the process behind it, if there is one, run on these processors only."""
+        if self._process is None or not hasattr(os, "sched_setaffinity"):
+            return
+        for thread in psutil.Process(self._process.pid).threads():
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(thread.id, cpus)
 
     def close(self) -> None:
         """Stop the process behind it, if there is one."""

@@ -1,8 +1,7 @@
 """Analyses a run directory: queries, statistics on their rows, a verdict, and findings.
 
-Nothing here moves bytes but the experiments (:mod:`~haulage.lab.analysis.confirm`) and what is made of
-them, and nothing prints but :mod:`~haulage.lab.analysis.truth`. Names are imported when they are first
-used: the processes of the experiments need no statistics.
+Nothing here moves bytes: the experiments are in :mod:`haulage.lab.experiments`. Names are imported when they
+are first used: the processes of the experiments need no statistics.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -66,12 +67,35 @@ def ceiling(results: Results) -> Iterator[Finding]:
         if found.value is None:
             continue
         of = "" if pd.isna(size) else f", {size_words(float(size))},"
+        like_it = part[(part["treatment"] == treatment) & same]
         top = float(part["ceiling_bits_per_second"].median())
+        # Of the cells and of the ceiling: both are uncertain, and neither knows of the other.
+        low, high = _widened(found, like_it)
+        found = replace(found, low=low, high=high)
         bounds = bounded(found.low, found.high, lambda v: f"{v:.0%}")
         sentence = (
             f"{treatment}{of} used {found.value:.0%}{bounds} of the ceiling of {rate_words(top)} {direction}."
         )
+        least = found.value if low is None else low
+        if least is not None and least > 1:
+            sentence = (
+                f"{treatment}{of} moved {found.value:.0%}{bounds} of the ceiling measured {direction},"
+                f" {rate_words(top)}. Nothing carries more than it can: that measurement is wrong."
+                " Measure again."
+            )
         yield card_of_interval(found, "Ceiling", sentence, "share", "efficiency")
+
+
+def _widened(found: st.Interval, rows: pd.DataFrame) -> tuple[float | None, float | None]:
+    """Return the bounds of a share, widened by those of the ceiling in quadrature on logarithms."""
+    if found.low is None or found.high is None or not found.value:
+        return found.low, found.high
+    middle = rows["efficiency_share"].median()
+    below = math.log(middle / rows["efficiency_low_share"].median())
+    above = math.log(rows["efficiency_high_share"].median() / middle)
+    low = math.hypot(math.log(found.value / found.low), below)
+    high = math.hypot(math.log(found.high / found.value), above)
+    return found.value * math.exp(-low), found.value * math.exp(high)
 
 
 def a_a(results: Results) -> Iterator[Finding]:

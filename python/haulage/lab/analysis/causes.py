@@ -1,10 +1,10 @@
-"""What a verdict is made of: the causes it may name, evidence from a record, effects of experiments."""
+"""What a verdict is made of: the causes it may name, and the evidence from a record."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from haulage.lab.analysis.words import time_words
 
@@ -42,8 +42,26 @@ CAUSES: dict[str, tuple[str, str]] = {
     ),
     "connect": ("making connections", "Keep connections open: fewer jobs with more files each."),
     "pacing": ("the cap that was set", "Raise or leave out --cap."),
+    "checksum": (
+        "computing checksums",
+        "Use the default checksum, CRC64: an MD5 takes eighty times as long, on one core for each stream.",
+    ),
+    "mixed": ("more than one cause", "See the shares: what holds the largest is to be mended first."),
+    "changed": (
+        "a path that changed meanwhile",
+        "Look at each phase by itself; ask who runs the path what happened at that time.",
+    ),
     "ordering": ("putting pieces in order", "Let ranges be written where they belong, or take whole files."),
 }
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A time within a transfer in which the rate was one."""
+
+    from_share: float
+    to_share: float
+    rate_bits_per_second: float
 
 
 @dataclass(frozen=True)
@@ -67,7 +85,11 @@ class Evidence:
         slope: Of log rate of a request over log number in flight; ``None`` if it cannot be fitted.
         spread: Of the number in flight, its ninth over its first tenth.
         judged: Requests that the slope stands on.
-        ceiling_share: Rate over the measured ceiling; ``None`` without one.
+        ceiling_share: Rate over the measured ceiling; ``None`` without one, or where it contradicts
+            itself: nothing carries more than it can.
+        ceiling_wrong: How far the rate lies above the ceiling, where it does beyond the intervals of both.
+        checksum: On the wire: ``"crc64"``, ``"md5"`` or ``"none"``.
+        phases: Where the rate changed at one moment while the number in flight did not: two of them.
         direction: ``"up"`` or ``"down"``.
         commits_share: Of the requests, those that commit an object.
     """
@@ -88,6 +110,9 @@ class Evidence:
     spread: float = 1.0
     judged: int = 0
     ceiling_share: float | None = None
+    ceiling_wrong: float | None = None
+    checksum: str = "crc64"
+    phases: tuple[Phase, ...] = ()
     direction: str = "up"
     commits_share: float = 0.0
 
@@ -97,34 +122,6 @@ class Evidence:
         held = {name: share for name, share in self.shares.items() if name not in ("no work", "idle")}
         whole = sum(held.values())
         return {name: (share / whole if whole > 0 else 0.0) for name, share in held.items()}
-
-
-@dataclass(frozen=True)
-class Effects:
-    """What experiments gave, each as rate with the change over rate without; ``None`` if it was not made.
-
-    Attributes:
-        connections: Twice the requests in flight.
-        blocks: Four times the block size.
-        memory: Source (up) or sink (down) in memory instead of on disk.
-        requests: Small requests a second, eight in flight over one in flight.
-        refused_again: Share of requests refused when the same was done again.
-        refused_slower: The same at half the rate.
-        cpu_granted: Share of a core that a loop alone received.
-        answer_ns: Median answer to an empty request on the idle path.
-        commit_ns: Median answer to a write of a thousand bytes on the idle path.
-    """
-
-    connections: float | None = None
-    blocks: float | None = None
-    memory: float | None = None
-    requests: float | None = None
-    refused_again: float | None = None
-    refused_slower: float | None = None
-    cpu_granted: float | None = None
-    answer_ns: float | None = None
-    commit_ns: float | None = None
-    made: tuple[str, ...] = field(default=())
 
 
 def sentences(evidence: Evidence, scores: Mapping[str, float]) -> list[str]:
@@ -151,35 +148,11 @@ def sentences(evidence: Evidence, scores: Mapping[str, float]) -> list[str]:
         )
     if evidence.ceiling_share is not None:
         said.append(f"{evidence.ceiling_share:.0%} of the measured ceiling.")
+    if evidence.ceiling_wrong is not None:
+        said.append(
+            f"The rate is {evidence.ceiling_wrong:.0%} of the measured ceiling: that measurement is wrong,"
+            " and is no evidence here."
+        )
     if scores["commit"] >= 0.1 and evidence.commit_ns:
         said.append(f"A commit took {time_words(evidence.commit_ns)}.")
-    return said
-
-
-def shown(effects: Effects) -> list[str]:
-    """Say what the experiments gave, with numbers."""
-
-    def times(name: str, value: float | None) -> list[str]:
-        return [] if value is None else [f"{name}: {value:.2f} times the rate."]
-
-    said = [
-        *times("Twice the connections", effects.connections),
-        *times("Four times the block size", effects.blocks),
-        *times("Memory instead of the disk", effects.memory),
-    ]
-    if effects.requests is not None:
-        said.append(
-            f"Eight small requests at once: {effects.requests:.2f} times as many a second as one by one."
-        )
-    if effects.refused_again is not None:
-        said.append(f"Done again, {effects.refused_again:.1%} of the requests were refused.")
-    if effects.refused_slower is not None:
-        said.append(f"At half the rate, {effects.refused_slower:.1%} of them.")
-    if effects.cpu_granted is not None:
-        said.append(f"A loop alone received {effects.cpu_granted:.0%} of a core.")
-    if effects.answer_ns is not None and effects.commit_ns is not None:
-        said.append(
-            f"Idle, an empty request took {time_words(effects.answer_ns)} and a small write"
-            f" {time_words(effects.commit_ns)}."
-        )
     return said

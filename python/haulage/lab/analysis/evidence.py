@@ -12,11 +12,12 @@ import pandas as pd
 from haulage.lab.analysis import ledger as books
 from haulage.lab.analysis.causes import Evidence
 from haulage.lab.analysis.model import Result
+from haulage.lab.analysis.phases import phases_of
 from haulage.lab.analysis.tables import groups
 from haulage.lab.analysis.words import size_words
 
 #: What evidence is gathered from.
-EVIDENCE = ("evidence", "ledger", "host_load", "efficiency")
+EVIDENCE = ("evidence", "ledger", "host_load", "efficiency", "rate_over_time")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ def gather(results: Mapping[str, Result]) -> list[Subject]:
     by_cell = dict(list(ledger.groupby("cell")))
     idle = _by_cell(results.get("host_load"), "cpu_idle_share")
     ceiling = _by_cell(results.get("efficiency"), "efficiency_share")
+    least = _by_cell(results.get("efficiency"), "efficiency_low_share")
+    over_time = results["rate_over_time"].frame if "rate_over_time" in results else None
     found = []
     for key, part in groups(rows, ["direction", "method", "treatment", "size_bytes", "files"]):
         cells = [int(cell) for cell in part["cell"] if int(cell) in by_cell]
@@ -67,7 +70,10 @@ def gather(results: Mapping[str, Result]) -> list[Subject]:
             slope=_number(steepest["slope"]),
             spread=_number(steepest["spread"]) or 1.0,
             judged=int(_number(steepest["judged"]) or 0),
-            ceiling_share=_mean(ceiling, cells),
+            ceiling_share=None if (_mean(least, cells) or 0.0) > 1 else _mean(ceiling, cells),
+            ceiling_wrong=_mean(ceiling, cells) if (_mean(least, cells) or 0.0) > 1 else None,
+            checksum=str(part["checksum"].iloc[0]),
+            phases=phases_of(over_time, cells),
             direction=str(key["direction"]),
             commits_share=float(part["commits"].sum() / max(part["attempts"].sum(), 1)),
         )

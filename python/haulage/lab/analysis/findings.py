@@ -74,7 +74,8 @@ def block_size(results: Results) -> Iterator[Finding]:
         size, best = float(row["size_bytes"]), float(row["recommended_block_bytes"])
         region = ""
         if row["flat_high_bytes"] > row["flat_low_bytes"]:
-            region = f" (as good: up to {size_words(row['flat_high_bytes'])})"
+            flat = (size_words(float(row[name])) for name in ("flat_low_bytes", "flat_high_bytes"))
+            region = f" (not shown to be worse: {' to '.join(flat)})"
         times = number(row["times_as_fast"])
         if times is not None and times < 1.05 and (number(row["low"]) or 0) <= 1.05:
             sentence = (
@@ -90,14 +91,13 @@ def block_size(results: Results) -> Iterator[Finding]:
             sentence = f"Files of {size_words(size)}: take blocks of {size_words(best)}{region}{gain}."
             value = best
         level = number(row["level"]) or st.LEVEL
-        low, high = (float(row["flat_low_bytes"]), float(row["flat_high_bytes"])) if value else (None, None)
         yield Finding(
             f"Blocks for {size_words(size)}",
             sentence,
             value,
             "bytes",
-            low,
-            high,
+            None,  # What is as good is no interval of what is best.
+            None,
             int(row["n"]),
             level,
             "block_sizes",
@@ -114,10 +114,12 @@ def fault(results: Results) -> Iterator[Finding]:
             at, low, high = int(row["transfer"]), int(row["earliest"]), int(row["latest"])
             before, after = float(row["before_bits_per_second"]), float(row["after_bits_per_second"])
             factor = before / after if after < before else after / before
-            how = "slower" if after < before else "faster"
+            factor_down = after < before
+            how = "slower" if factor_down else "faster"
+            kind = "a fault and no slow decline" if factor_down else "no slow rise"
             drift = number(row["drift_share"]) if row["says"] == "step and drift" else None
             besides = (
-                " The rate did not drift besides, so this is a fault and no slow decline."
+                f" The rate did not drift besides, so this is {kind}."
                 if drift is None
                 else f" Besides, it drifted by {drift:+.0%} over the run."
             )
@@ -125,9 +127,11 @@ def fault(results: Results) -> Iterator[Finding]:
                 f"{who}: a step at transfer {at + 1} of {int(row['n'])}: from {rate_words(before)} to"
                 f" {rate_words(after)}, {factor:.3g} times {how}.{besides}"
             )
-            yield Finding(
-                "Fault", sentence, at + 1, "transfer", low + 1, high + 1, int(row["n"]), st.LEVEL, "changes"
-            )
+            if low < high:
+                sentence += f" It may lie anywhere from transfer {low + 1} to {high + 1}."
+            title = "Fault" if factor_down else "Rise"
+            # The range is where the two levels meet, not an interval of known coverage.
+            yield Finding(title, sentence, at + 1, "transfer", None, None, int(row["n"]), st.LEVEL, "changes")
         else:
             share = float(row["drift_share"])
             sentence = (

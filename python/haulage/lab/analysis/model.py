@@ -59,6 +59,8 @@ class Verdict:
         scores: For each cause the share of the time in flight that it explains.
         subject: What was judged, such as ``"adaptive, 25 MB up"``.
         query: The result the evidence comes from.
+        shares: Where causes mix, of each: its share of the time of a request, and the bounds of that.
+        phases: Where the path changed meanwhile, a verdict for each time; empty otherwise.
     """
 
     cause: str
@@ -69,6 +71,8 @@ class Verdict:
     scores: dict[str, float] = field(default_factory=dict)
     subject: str = ""
     query: str = "evidence"
+    shares: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    phases: tuple[Verdict, ...] = ()
 
 
 @dataclass(frozen=True)

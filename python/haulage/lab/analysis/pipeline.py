@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from haulage.lab.analysis import collapse, evidence, ledger, nodes, over_time, sweeps, tables
-from haulage.lab.analysis.causes import Effects
+from haulage.lab.analysis.effects import Effects, effects_of
 from haulage.lab.analysis.findings import findings
 from haulage.lab.analysis.model import Analysis, Result, Verdict
 from haulage.lab.analysis.query import index_entry, open_run, run
@@ -18,7 +18,7 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
     """Run every query that applies to a run, and what statistics make of their rows.
 
     Writes ``results/NAME.parquet`` for each and ``results/index.json``. Where the run holds
-    ``confirmations.json`` (see :mod:`~haulage.lab.analysis.confirm`), the verdict is made from it too.
+    ``confirmations.json`` (see :mod:`~haulage.lab.experiments.confirm`), the verdict is made from it too.
 
     Args:
         directory: Of the run; it may have been stopped half-way.
@@ -55,8 +55,8 @@ def _effects(directory: Path) -> Effects | None:
     path = directory / "confirmations.json"
     if not path.is_file():
         return None
-    values = json.loads(path.read_text(encoding="utf-8"))
-    return Effects(**values["effects"] | {"made": tuple(values["effects"].get("made", ()))})
+    # The rows are what is kept; effects are made of them each time anew. Older runs kept effects alone.
+    return effects_of(json.loads(path.read_text(encoding="utf-8")).get("trials", ()))
 
 
 def _nothing() -> Verdict:

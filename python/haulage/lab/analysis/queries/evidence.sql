@@ -66,7 +66,8 @@ refused as (
 inputs as (
     select cell, treatment, method, direction, size_bytes, files, replicate, concurrency, wall_ns, bytes,
            8e9 * bytes / nullif(wall_ns, 0) as rate_bits_per_second, outcome,
-           cpu_ns / nullif(wall_ns, 0) as cpu_share_of_one_core
+           cpu_ns / nullif(wall_ns, 0) as cpu_share_of_one_core,
+           coalesce(factors->>'checksum', 'crc64') as checksum
     from 'cells.parquet'
     where recorded and not warmup
 )

@@ -1,6 +1,6 @@
 """Scores the verdicts against causes that were injected, and the lab against links of known rate.
 
-    python -m haulage.lab.analysis.truth --out truth.md
+    python -m haulage.lab.experiments.truth --out truth.md
 
 Eight causes, ten seeds each: a transfer of a second or two is recorded, the cause named from the record
 ("seen"), then the experiments are made and it is named again. The table says how often each was named
@@ -20,11 +20,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from haulage.errors import HaulageError
-from haulage.lab.analysis import calibration
-from haulage.lab.analysis.confirm import settle
-from haulage.lab.analysis.injected import INJECTED, Case, case, compile_shim, stage
-from haulage.lab.analysis.single import evidence_of
+from haulage.lab.analysis.effects import effects_of
 from haulage.lab.analysis.verdict import decide
+from haulage.lab.experiments import calibration
+from haulage.lab.experiments.confirm import settle
+from haulage.lab.experiments.injected import INJECTED, Case, case, compile_shim, stage
+from haulage.lab.experiments.single import evidence_of
 
 #: What the matrix has to reach, counted over all cases whose cause was named or not.
 RIGHT = 0.9
@@ -63,14 +64,14 @@ def judge(one: Case, folder: Path, quick_folder: Path, shim: Path | None) -> Sco
         observation = site.transfer(one.setting)
         evidence = evidence_of(observation, one.setting, site.folder / "run")
         seen = decide(evidence)
-        named, effects = settle(evidence, site, seed=one.seed)
+        named, rows = settle(evidence, site, seed=one.seed)
     return Scored(
         one.cause,
         one.seed,
         seen.cause,
         named.cause,
         named.status,
-        asdict(effects),
+        asdict(effects_of(rows)),
         named.evidence,
         evidence.rate_bits_per_second,
         time.monotonic() - began,
@@ -143,7 +144,7 @@ def put(text: str, path: Path, name: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the tables; return 1 if they miss what they have to reach."""
-    parser = argparse.ArgumentParser(prog="python -m haulage.lab.analysis.truth", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m haulage.lab.experiments.truth", description=__doc__)
     parser.add_argument("--out", type=Path, help="Markdown file, or one with marks for it; default stdout")
     parser.add_argument("--rows", type=Path, help="every case as a line of JSON goes here")
     parser.add_argument("--causes", default=",".join(INJECTED), help="default all: %(default)s")

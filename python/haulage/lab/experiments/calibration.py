@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
 from haulage.lab.analysis.statistics import Comparison, Interval, compare, median_interval
-from haulage.lab.analysis.trial import PAYLOAD, Setting, run
 from haulage.lab.analysis.words import rate_words
-from haulage.lab.ceiling import steady_rate
+from haulage.lab.ceiling import between
+from haulage.lab.experiments.trial import PAYLOAD, Setting, run
 from haulage.lab.target import start_emulator
 
 KIB = 2**10
@@ -87,7 +87,13 @@ def _steady(record: Path) -> float:
             where fate = 'ok' and api in {PAYLOAD}""",
             [str(record)],
         ).fetchall()
-    return steady_rate(pieces)
+    return _steady_rate(pieces)
+
+
+def _steady_rate(pieces: Sequence[tuple[int, int, int]]) -> float:
+    """Return bits per second in the middle of a transfer."""
+    ends = sorted(end for _, end, _ in pieces)
+    return between(pieces, ends[len(ends) // 10], ends[len(ends) * 9 // 10])
 
 
 def against_itself(seed: int, folder: Path, *, replicates: int = REPLICATES) -> Comparison:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -44,6 +44,8 @@ class Setting:
         memory: Read from memory (up) or write there (down) instead of the disk.
         direction: ``"up"`` or ``"down"``; down reads what a trial with the same files has sent up.
         cap_bits_per_second: Bound on the rate; default none.
+        checksum: On the wire; ``None`` for the default, CRC64.
+        half_the_processors: Run on half of them, and an endpoint on this machine too.
         look: Ask for each object first, as a second run does.
         seed: Of the bytes.
     """
@@ -55,6 +57,8 @@ class Setting:
     memory: bool = False
     direction: str = "up"
     cap_bits_per_second: int | None = None
+    checksum: str | None = None
+    half_the_processors: bool = False
     look: bool = False
     seed: int = 1
 
@@ -66,8 +70,8 @@ class Observation:
     Attributes:
         wall_ns: Of the job.
         bytes: Payload that arrived.
-        rate_bits_per_second: Of requests over connections that had served before, times those in flight:
-            without the opening of connections and without the end, which short transfers are full of.
+        rate_bits_per_second: While all lanes have work and none is at its first request; where that is too
+            short, of requests over connections that had served before, times those in flight.
         requests: Sent.
         refused_share: Of these, refused.
         answer_ns: Median answer to a request without a body; ``None`` without any.
@@ -79,6 +83,7 @@ class Observation:
         began_unix_ns: Start of the job.
         chosen: What the engine chose, in words.
         record: The engine's record of attempts.
+        endpoint_cpu_ns: Processor time of the endpoint meanwhile; 0 where it is not on this machine.
     """
 
     wall_ns: int
@@ -95,6 +100,12 @@ class Observation:
     began_unix_ns: int
     chosen: str
     record: str
+    endpoint_cpu_ns: int = 0
+
+    @property
+    def cores_used(self) -> float:
+        """Processor time over wall time, of the mover and of an endpoint on this machine."""
+        return (self.cpu_ns + self.endpoint_cpu_ns) / max(self.wall_ns, 1)
 
 
 class Route(Protocol):
@@ -135,6 +146,9 @@ class Site:
             "folder": str(self.folder),
             "record": str(self.folder / f"trial-{number:03}.parquet"),
         }
+        before = self.endpoint.cpu_ns()
+        if setting.half_the_processors:
+            self.endpoint.pin(half_of_processors())
         try:
             ran = subprocess.run(
                 [sys.executable, "-m", __name__],
@@ -148,9 +162,12 @@ class Site:
             cause = (said[-1] if said else f"exit code {ran.returncode}") if ran.returncode else None
         except subprocess.TimeoutExpired:
             cause = f"took longer than {LONGEST_S} s"
+        finally:
+            if setting.half_the_processors:
+                self.endpoint.pin(sorted(os.sched_getaffinity(0)))
         if cause is not None:
             raise ServiceError("experiment", self.endpoint.base, cause, "try haul cp to the same place")
-        return Observation(**json.loads(ran.stdout))
+        return replace(Observation(**json.loads(ran.stdout)), endpoint_cpu_ns=self.endpoint.cpu_ns() - before)
 
     def _offer(self, setting: Setting) -> None:
         """Send up what a download reads, once."""
@@ -158,6 +175,12 @@ class Site:
         if not mark.exists():
             self.transfer(Setting(setting.files, setting.file_bytes, seed=setting.seed))
             mark.touch()
+
+
+def half_of_processors() -> list[int]:
+    """Return the first half of the processors that this process may use, one at least."""
+    there = sorted(os.sched_getaffinity(0))
+    return there[: max(1, len(there) // 2)]
 
 
 def make_files(folder: Path, setting: Setting) -> list[Path]:
@@ -201,6 +224,8 @@ def run(setting: Setting, endpoint: Endpoint, folder: Path, record: Path) -> Obs
     if setting.block_bytes is not None:
         options["block_size"] = f"{setting.block_bytes}B"
         options["method"] = "ranges" if setting.file_bytes > setting.block_bytes else "whole"
+    if setting.checksum is not None:
+        options["checksum"] = setting.checksum  # type: ignore[typeddict-item]  # a word of the plan
     if setting.cap_bits_per_second is not None:
         options["cap"] = f"{setting.cap_bits_per_second // 1000}kbit"
     job = Job.copy(pairs, **options)
@@ -252,14 +277,43 @@ def _measured(record: Path) -> dict[str, float | int | None]:
         )
         names = [column[0] for column in rows.description or ()]
         values = rows.fetchone() or ()
+        pieces = database.execute(
+            f"""select lane, slot_ns::bigint, ended_ns::bigint, size_bytes::bigint from read_parquet(?)
+            where fate = 'ok' and api in {PAYLOAD} and size_bytes > 0""",
+            [str(record)],
+        ).fetchall()
+    steady = _steady(pieces)
     found = dict(zip(names, values, strict=True))
-    found["rate_bits_per_second"] = found["rate_bits_per_second"] or 0.0
+    found["rate_bits_per_second"] = steady or found["rate_bits_per_second"] or 0.0
     return found
+
+
+def _steady(pieces: list[tuple[int, int, int, int]]) -> float | None:
+    """Return bits per second while every lane is past its first request and none is out of work.
+
+    ``None`` where that is less than a fifth of the time: short transfers are mostly beginning and end.
+    """
+    if not pieces:
+        return None
+    firsts: dict[int, int] = {}
+    for lane, _, end, _ in pieces:
+        firsts[lane] = min(end, firsts.get(lane, end))
+    begin, end = max(firsts.values()), max(slot for _, slot, _, _ in pieces)
+    whole = max(one[2] for one in pieces) - min(one[1] for one in pieces)
+    if end - begin < whole / 5:
+        return None
+    bits = sum(
+        8 * size * max(0, min(ended, end) - max(slot, begin)) / max(1, ended - slot)
+        for _, slot, ended, size in pieces
+    )
+    return bits * 1e9 / (end - begin)
 
 
 def main() -> None:
     """Make the transfer that stdin orders."""
     order = json.load(sys.stdin)
+    if order["setting"]["half_the_processors"]:
+        os.sched_setaffinity(0, half_of_processors())  # Before the engine starts its threads.
     endpoint = Endpoint(order["base"], order["query"])
     seen = run(Setting(**order["setting"]), endpoint, Path(order["folder"]), Path(order["record"]))
     sys.stdout.write(json.dumps(asdict(seen)) + "\n")

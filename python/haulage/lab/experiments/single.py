@@ -11,7 +11,7 @@ from haulage.errors import ServiceError
 from haulage.lab.analysis import evidence, ledger
 from haulage.lab.analysis.causes import Evidence
 from haulage.lab.analysis.query import open_run, run
-from haulage.lab.analysis.trial import Observation, Setting
+from haulage.lab.experiments.trial import Observation, Setting
 from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, RunStore
 
 
@@ -32,7 +32,12 @@ def write_single(observation: Observation, setting: Setting, directory: Path) ->
         "files": setting.files,
         "concurrency": setting.connections,
         "block_size_bytes": setting.block_bytes,
-        "factors": json.dumps({"cap_bits_per_second": setting.cap_bits_per_second}),
+        "factors": json.dumps(
+            {
+                "cap_bits_per_second": setting.cap_bits_per_second,
+                "checksum": setting.checksum or "crc64",
+            }
+        ),
         "warmup": False,
         "seed": setting.seed,
         "intended_unix_ns": began,
@@ -75,6 +80,9 @@ def evidence_of(observation: Observation, setting: Setting, directory: Path) -> 
         )
     place = directory.with_name(f"{directory.name}-{time.monotonic_ns()}")
     write_single(observation, setting, place)
-    results = {result.name: result for result, _ in run(open_run(place), ["evidence", "ledger", "host_load"])}
+    results = {
+        result.name: result
+        for result, _ in run(open_run(place), ["evidence", "ledger", "host_load", "rate_over_time"])
+    }
     ledger.check(results["ledger"].frame)
     return evidence.gather(results)[0].evidence

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haulage.errors import UnsupportedError
-from haulage.lab.analysis.trial import Setting, Site
+from haulage.lab.experiments.trial import Setting, Site
 from haulage.lab.target import start_emulator
 
 KIB, MIB = 2**10, 2**20

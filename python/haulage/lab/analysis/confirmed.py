@@ -1,0 +1,286 @@
+"""What experiments confirm: a cause whose own change has an effect, and the changes of its rivals none.
+
+Every rule asks for both. Where an interval is too wide for either answer, the cause stays "seen" or
+"undetermined", and the changes that would decide are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from haulage.lab.analysis.causes import Evidence
+from haulage.lab.analysis.effects import CHANGES, Effect, Effects, waiting_share
+from haulage.lab.analysis.model import Status
+
+#: Refusals that hold so much of the time in flight are to be mended first: each costs a request and a pause.
+THROTTLED_SHARE = 0.25
+#: A small write that takes this many empty answers is slow by itself.
+SLOW_COMMIT = 2.0
+#: Of the time of a request, what commits must hold, and of all requests.
+COMMIT_SHARE, COMMITS_LEAST = 0.4, 0.3
+#: Processors less idle than this are busy; a transfer without this much may be held by them.
+BUSY_IDLE, ROOM_IDLE = 0.1, 0.15
+#: Of a core: a transfer that takes less leaves even a busy machine's share unused.
+CORES_LITTLE, CORES_MUCH = 0.35, 0.5
+#: Twice the connections must nearly double what each of them bounds.
+DOUBLES = 1.6
+#: A part of the time from here on is the cause; below the other, it is none; between them, causes mix.
+WHOLE, NO_PART = 0.8, 0.2
+#: Shares are named where they are known so well.
+SHARE_WIDTH = 0.4
+#: A path that is now so much quicker or slower is another one than the record tells of.
+SAME_PATH = 2.0
+#: Of the ceiling: a transfer bound by the total rate reaches it.
+NEAR_CEILING = (0.85, 1.1)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was decided, and what would decide it otherwise."""
+
+    cause: str
+    status: Status
+    threshold: str
+    said: list[str] = field(default_factory=list)
+    shares: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    would_decide: str = ""
+
+
+def judge(evidence: Evidence, effects: Effects, scores: Mapping[str, float], seen: str) -> Judgement:
+    """Let the experiments speak.
+
+    Args:
+        evidence: From the record.
+        effects: Of the experiments.
+        scores: Of the causes, from the record.
+        seen: What the record alone says.
+    """
+    found = (
+        _refusals(evidence, effects, scores)
+        or _another_path(evidence, effects)
+        or _cap(effects)
+        or _checksum(effects)
+        or _disk(effects)
+        or _commit(evidence, effects, scores)
+        or _processors(effects)
+        or _waiting(effects)
+        or _total(evidence, effects)
+    )
+    if found is not None:
+        return found
+    open_ones = [
+        CHANGES[name].lower()
+        for name, one in effects.of.items()
+        if not (one.is_there or one.is_not_there or one.falls)
+    ]
+    helped = [
+        name for name, one in effects.of.items() if one.is_there or (name == "processors" and one.falls)
+    ]
+    would = "What would decide: the same experiments on a quieter machine, or more of them"
+    would += f"; open is the effect of: {', '.join(open_ones)}." if open_ones else "."
+    if seen in _NEEDS and _NEEDS[seen] in helped:
+        return Judgement(
+            seen, "seen", "its own change helps, but so may that of another cause", [], {}, would
+        )
+    return Judgement(
+        "undetermined",
+        "undetermined",
+        "no cause whose change alone has an effect",
+        _room(effects),
+        {},
+        would,
+    )
+
+
+#: The change that a cause stands or falls with.
+_NEEDS = {
+    "disk": "memory",
+    "checksum": "checksum",
+    "pacing": "cap",
+    "cpu": "processors",
+    "connection-rate": "connections",
+    "latency": "blocks",
+    "server": "blocks",
+}
+
+
+def _room(effects: Effects) -> list[str]:
+    if effects.cpu_idle_share is not None and effects.cpu_idle_share < BUSY_IDLE:
+        return [
+            "The processors were busy meanwhile, with this or with other work: that hides what the link does."
+        ]
+    return []
+
+
+def _refusals(evidence: Evidence, effects: Effects, scores: Mapping[str, float]) -> Judgement | None:
+    if effects.refused_again is None or scores["throttled"] < THROTTLED_SHARE:
+        return None
+    if effects.refused_again >= evidence.refused_share / 3:
+        return Judgement("throttled", "confirmed", "refusals came each time that the same was done again")
+    return Judgement(
+        "throttled",
+        "seen",
+        "refusals did not come each time that the same was done again",
+        would_decide="What would decide: the same at the hour of the refusals.",
+    )
+
+
+def _another_path(evidence: Evidence, effects: Effects) -> Judgement | None:
+    base = effects.base_bits_per_second
+    if base is None or evidence.phases:
+        return None
+    # Short transfers are full of beginnings and ends, which the base has not.
+    if 1 / SAME_PATH <= base / max(evidence.rate_bits_per_second, 1.0) <= 2 * SAME_PATH:
+        return None
+    return Judgement(
+        "undetermined",
+        "undetermined",
+        f"done again it ran at another rate, by more than a factor of {SAME_PATH:g}",
+        would_decide="What would decide: to run it again while the path is as it was.",
+    )
+
+
+def _alone(effects: Effects, change: str, rivals: Iterable[str]) -> bool:
+    """Whether one change helps and no rival does."""
+    return effects.helps(change) and effects.helps_not(*rivals)
+
+
+def _cap(effects: Effects) -> Judgement | None:
+    if _alone(effects, "cap", ("connections", "memory", "checksum")):
+        return Judgement("pacing", "confirmed", "without the cap it is quicker; nothing else helps")
+    return None
+
+
+def _checksum(effects: Effects) -> Judgement | None:
+    if _alone(effects, "checksum", ("connections", "memory")):
+        said = ["It is not limited by the link."]
+        return Judgement(
+            "checksum", "confirmed", "without the checksum it is quicker; nothing else helps", said
+        )
+    return None
+
+
+def _disk(effects: Effects) -> Judgement | None:
+    processors = effects.of.get("processors")
+    hungry = processors is not None and not processors.low > 1 / 1.3 and _is_busy(effects)
+    if _alone(effects, "memory", ("connections", "blocks", "checksum")) and not hungry:
+        ratio = effects.of["memory"].ratio
+        said = [f"It is not limited by the link, which carries at least {ratio:.2f} times as much."]
+        return Judgement("disk", "confirmed", "from memory it is quicker; nothing else helps", said)
+    return None
+
+
+def _commit(evidence: Evidence, effects: Effects, scores: Mapping[str, float]) -> Judgement | None:
+    """Whether commits are slow by themselves, and this transfer made enough of them to suffer."""
+    slow = effects.commit
+    if slow is None or effects.commit_ns is None or effects.answer_ns is None or not evidence.took_ns:
+        return None
+    # The ratio is of times here: a small write over an empty answer.
+    if slow.low < SLOW_COMMIT or not effects.helps_not("memory", "checksum") or _starves(effects):
+        return None
+    part = (effects.commit_ns - effects.answer_ns) / evidence.took_ns
+    if scores["commit"] >= COMMIT_SHARE or (evidence.commits_share >= COMMITS_LEAST and part >= COMMIT_SHARE):
+        return Judgement(
+            "commit", "confirmed", f"a small write takes {SLOW_COMMIT:g} empty answers or more, beyond doubt"
+        )
+    return None
+
+
+def _is_busy(effects: Effects) -> bool:
+    return effects.cpu_idle_share is not None and effects.cpu_idle_share < BUSY_IDLE
+
+
+def _starves(effects: Effects) -> bool:
+    """Whether fewer processors slow it, so that any other gain may be one of processor time."""
+    processors = effects.of.get("processors")
+    return processors is not None and processors.falls and _is_busy(effects)
+
+
+def _processors(effects: Effects) -> Judgement | None:
+    if not _starves(effects) or (effects.cores_used or 0.0) < CORES_MUCH:
+        return None
+    if not effects.helps_not("connections", "memory", "checksum") or effects.helps("blocks"):
+        return None
+    return Judgement(
+        "cpu",
+        "confirmed",
+        "no processor is idle, with half of them it is slower, and nothing else helps",
+        ["It is not limited by the link."],
+    )
+
+
+def _waiting(effects: Effects) -> Judgement | None:
+    """Tell a bound on each connection, round trips and a server apart, or give their shares."""
+    more, blocks = effects.of.get("connections"), effects.of.get("blocks")
+    if more is None or blocks is None or not effects.helps_not("memory", "checksum", "cap"):
+        return None
+    if _starves(effects) or not _leaves_room(effects):
+        return None
+    share = waiting_share(blocks, effects.block_factor)
+    if more.low > DOUBLES:
+        return _shared("latency", "connection-rate", share, "twice the connections nearly double the rate")
+    if more.is_not_there and blocks.is_there:
+        return _shared("server", "total-rate", share, "larger blocks help, twice the connections do not")
+    return None
+
+
+def _shared(waits: str, moves: str, share: tuple[float, float, float], because: str) -> Judgement | None:
+    middle, low, high = share
+    if low >= WHOLE - 0.1 and middle >= WHOLE:
+        return Judgement(waits, "confirmed", f"{because}; a request waits for {middle:.0%} of its time")
+    if high <= NO_PART and moves != "total-rate":
+        return Judgement(moves, "confirmed", f"{because}; larger blocks do not help")
+    if high - low > SHARE_WIDTH or low <= 0.05 or high >= 0.95:
+        return None
+    said = [
+        f"Of a request's time, {_CALLED[moves]} holds {1 - middle:.0%} and {_CALLED[waits]} {middle:.0%}"
+        f" ({low:.0%} to {high:.0%})."
+    ]
+    shares = {moves: (1 - middle, 1 - high, 1 - low), waits: (middle, low, high)}
+    return Judgement("mixed", "confirmed", f"{because}; larger blocks help in part", said, shares)
+
+
+_CALLED = {
+    "latency": "latency",
+    "connection-rate": "the bound on a connection",
+    "server": "the server's turn",
+    "total-rate": "the total rate",
+}
+
+
+def _leaves_room(effects: Effects) -> bool:
+    """Whether processors had no part: some were idle, or it takes few, or half of them were as good."""
+    if effects.cpu_idle_share is not None and effects.cpu_idle_share >= ROOM_IDLE:
+        return True
+    if effects.cores_used is not None and effects.cores_used <= CORES_LITTLE:
+        return True
+    processors = effects.of.get("processors")
+    return processors is not None and _stays(processors)
+
+
+def _stays(processors: Effect) -> bool:
+    return processors.low > 0.88
+
+
+def _total(evidence: Evidence, effects: Effects) -> Judgement | None:
+    """Nothing helps, nothing is busy, and the path is as full as was measured: what is left is its rate."""
+    needed = [effects.of.get(name) for name in ("connections", "blocks", "memory")]
+    if any(one is None or not one.is_close_to_none for one in needed):
+        return None
+    rest = [effects.of.get(name) for name in ("checksum", "cap")]
+    if any(one is not None and not one.is_close_to_none for one in rest):
+        return None
+    processors = effects.of.get("processors")
+    if processors is not None and not _stays(processors):
+        return None
+    if not _leaves_room(effects) or (processors is None and (effects.cores_used or 0.0) > CORES_MUCH):
+        return None
+    share = evidence.ceiling_share
+    if share is not None and not NEAR_CEILING[0] <= share <= NEAR_CEILING[1]:
+        return None
+    return Judgement(
+        "total-rate",
+        "confirmed",
+        "neither connections, nor blocks, nor memory, nor processors change the rate by 12 %",
+    )
