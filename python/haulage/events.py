@@ -249,6 +249,18 @@ class ObjectMeta(_Record):
     content_type: str | None  #: media type
 
 
+@dataclass(frozen=True, slots=True)
+class Written(_Record):
+    """An object that :func:`haulage.put` or a file of :func:`haulage.open` has written."""
+
+    object: str  #: its name, without secrets
+    size_bytes: int  #: its size
+    etag: str  #: of what was written
+    crc64: str  #: CRC-64/NVME of the whole, hexadecimal
+    md5: str | None  #: MD5 of the whole, as far as one is stored with it
+    proof: Proof  #: what proves that the store holds these bytes
+
+
 Event: TypeAlias = JobStarted | Attempt | ObjectEnded | Progress | Warned | Summary
 
 #: The class of each kind of event, by the name in its field ``event``.
