@@ -65,10 +65,25 @@ async fn collect(got: GetResult, name: &str) -> Result<Bytes> {
     while let Some(piece) = payload.next().await {
         let piece = piece?;
         if bytes.try_reserve(piece.len()).is_err() {
-            return Err(Error::new(ErrorKind::Io, "read", name, "it does not fit into memory")
-                .hint("read it in parts with haulage.open(url, \"rb\"), or copy it to a file"));
+            return Err(does_not_fit(name));
         }
         bytes.extend_from_slice(&piece);
     }
     Ok(bytes.into())
+}
+
+fn does_not_fit(name: &str) -> Error {
+    Error::new(ErrorKind::Io, "read", name, "it does not fit into memory")
+        .hint("read it in parts with haulage.open(url, \"rb\"), or copy it to a file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_to_be_read_in_parts() {
+        let hint = "read it in parts with haulage.open(url, \"rb\"), or copy it to a file";
+        assert_eq!(does_not_fit("a").hint_text(), Some(hint));
+    }
 }

@@ -62,9 +62,7 @@ pub async fn put(
     let name = store.name(&key);
     let size_bytes = bytes.len() as u64;
     if size_bytes > store.capabilities().put_max {
-        let cause = format!("{size_bytes} bytes are more than one request may carry");
-        return Err(Error::new(ErrorKind::Unsupported, "write", name, cause)
-            .hint("write it in blocks: haulage.open(url, \"wb\"), or copy a file"));
+        return Err(too_large(name, size_bytes));
     }
     let crc64 = Crc64::of(&bytes);
     let md5 = options.content_md5.then(|| Md5::of(&bytes));
@@ -103,4 +101,21 @@ pub async fn put(
         md5: put.md5,
         proof: proof(&ObjectMeta::default(), ends, options.checksum),
     })
+}
+
+fn too_large(name: String, size_bytes: u64) -> Error {
+    let cause = format!("{size_bytes} bytes are more than one request may carry");
+    Error::new(ErrorKind::Unsupported, "write", name, cause)
+        .hint("write it in blocks: haulage.open(url, \"wb\"), or copy a file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_large_is_to_be_written_in_blocks() {
+        let error = too_large("az://c/a".to_owned(), 6_000 << 20);
+        assert_eq!(error.hint_text(), Some("write it in blocks: haulage.open(url, \"wb\"), or copy a file"));
+    }
 }
