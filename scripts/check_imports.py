@@ -43,7 +43,7 @@ ENGINE_MUST_NOT = {
 #: Below each path of the engine: the only modules that it may import.
 ENGINE_ONLY = {"control": {"units", "event", "control"}}
 
-CORE = {"transfer", "events", "units", "errors", "emulator", "stores"}
+CORE = {"transfer", "objects", "events", "units", "errors", "emulator", "stores"}
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
@@ -53,6 +53,7 @@ PYTHON_MAY = {
     "units": {"errors"},
     "stores": {"_engine", "errors", "events", "units"},
     "transfer": {"_engine", "errors", "events", "units"},
+    "objects": {"_engine", "errors", "events", "transfer"},
     "emulator": {"_engine", "errors"},
     "lab": CORE | {"__init__", "_engine"},
     "cluster": CORE | {"__init__"},

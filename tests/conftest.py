@@ -11,6 +11,7 @@ from typing import Protocol
 import pytest
 
 import endpoints
+import haulage
 import trees
 from command import Haul
 from endpoints import Container, Endpoint
@@ -49,6 +50,20 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     """The emulator with its blobs in memory, over a link as good as the machine's."""
     with endpoints.emulator(tmp_path_factory.mktemp("emulator")) as endpoint:
         yield endpoint
+
+
+@pytest.fixture
+def counting() -> Iterator[haulage.Emulator]:
+    """An emulator in this process that nobody else asks, and that counts."""
+    with haulage.Emulator() as own:
+        yield own
+
+
+@pytest.fixture
+def blobs(counting: haulage.Emulator, monkeypatch: pytest.MonkeyPatch) -> Container:
+    """A container of it, with its key in the environment."""
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", counting.connection_string)
+    return Endpoint("in process", counting.endpoint, counting.connection_string).container()
 
 
 class StartEmulator(Protocol):

@@ -8,7 +8,7 @@ import select
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,6 +23,7 @@ from azure.storage.blob import (
     generate_account_sas,
 )
 
+import haulage
 from command import HAUL, clean_environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -170,6 +171,13 @@ def emulator(
         yield running.endpoint
     finally:
         running.kill()
+
+
+def counted(emulator: haulage.Emulator, call: Callable[[], object]) -> tuple[dict[str, int], int]:
+    """Return the requests that a call sends, by operation, and the connections that it makes."""
+    before, _, after = emulator.stats(), call(), emulator.stats()
+    new = {name: count - before["requests"].get(name, 0) for name, count in after["requests"].items()}
+    return {name: n for name, n in new.items() if n}, after["connections"] - before["connections"]
 
 
 def connection_string(url: str, key: str = KEY) -> str:

@@ -24,6 +24,14 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: haulage.copy("a", "b", checksum="sha1"), "write crc64, md5, none"),  # type: ignore[arg-type]
     (lambda: haulage.copy("a", "b", block_size="8"), "write 8KiB or 8MiB"),
     (lambda: haulage.copy("a"), "pass dst, or a list of (source, destination)"),
+    (
+        lambda: haulage.get("mem://odd/"),
+        "write the name of the object after the last /; list what is there with: haul ls URL",
+    ),
+    (
+        lambda: haulage.open("mem://odd/a", "r"),  # type: ignore[call-overload]
+        'write "rb", "wb" or "xb"; for text, put io.TextIOWrapper around it',
+    ),
     (lambda: _engine.generate("https://host/account/data/a", 8, 7), "write a local path, or mem://name/key"),
 ]
 

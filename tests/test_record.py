@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
+import trees
 from command import Haul
+from conftest import StartEmulator
 from endpoints import Endpoint
 
 PHASES = (
@@ -48,3 +53,72 @@ def test_record_holds_no_secret(emulator: Endpoint, haul: Haul, tree: Path, tmp_
         text = str(database.execute(f"from '{tmp_path / 'run.parquet'}'").fetchall())
     assert sas.split("sig=")[1] not in text
     assert "sig=" not in text
+
+
+def recorded(haul: Haul, tmp_path: Path, *args: str | Path) -> list[dict[str, Any]]:
+    """Copy, and return the rows of the record that a connection carried, in the order in which they ended."""
+    haul("cp", *args, "--record", "run.parquet")
+    with duckdb.connect() as database:
+        rows = database.execute(
+            f"from '{tmp_path / 'run.parquet'}' where connection > 0 order by connection, ended_ns"
+        )
+        names = [column[0] for column in rows.description or []]
+        return [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
+
+
+def test_record_tells_the_way_to_the_service(
+    emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path
+) -> None:
+    container = emulator.container()
+    address = emulator.url.split("/")[2]
+    rows = recorded(haul, tmp_path, tree, container.az())
+    assert {row["remote"] for row in rows} == {address}
+    # An address is not looked up, and plain http agrees on nothing.
+    assert {(row["dns_ns"], row["tls_ns"]) for row in rows} == {(None, None)}
+    named = container.url("named/", emulator.sas()).replace("127.0.0.1", "localhost")
+    rows = recorded(haul, tmp_path, tree, named)
+    assert {row["remote"] for row in rows} == {address}
+    for row in rows:
+        assert (row["dns_ns"] is None) == row["connection_reused"]
+        assert row["connection_reused"] or 0 < row["dns_ns"] < row["connected_ns"] - row["slot_ns"]
+
+
+def test_record_tells_what_the_kernel_counts(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    """A server that reads at 8 Mbit/s closes its window; one that reads at once does not."""
+    limited = {}
+    for link in ("none", "conn=8mbit"):
+        endpoint = start_emulator(link=link)
+        (tmp_path / "file").write_bytes(bytes(1_000_000))
+        one: list[str | Path] = [
+            tmp_path / "file",
+            endpoint.container().az("file"),
+            "--concurrency",
+            "1",
+            "--method",
+            "whole",
+        ]
+        haul = haul_at(endpoint)
+        rows = recorded(haul, tmp_path, *one)
+        last = rows[-1]
+        assert 0 < last["tcp_rtt_ns"] < 1_000_000_000
+        assert 0 <= last["tcp_rwnd_limited_ns"] <= last["tcp_busy_ns"] <= last["ended_ns"]
+        for before, after in pairwise(rows):
+            if before["connection"] == after["connection"]:
+                assert before["tcp_busy_ns"] <= after["tcp_busy_ns"]
+                assert before["tcp_retransmits"] <= after["tcp_retransmits"]
+        limited[link] = last["tcp_rwnd_limited_ns"] / 1e9
+    assert limited["none"] < 0.2
+    assert limited["conn=8mbit"] > 0.4
+
+
+def test_record_tells_the_wait_that_the_service_asked_for(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    """The emulator asks for a second with half of its refusals."""
+    endpoint = start_emulator(faults="busy=40%,seed=3")
+    tree = trees.make(tmp_path / "tree", files=30, size=100, awkward=False)
+    rows = recorded(haul_at(endpoint), tmp_path, tree, endpoint.container().az())
+    asked = {(row["status"], row["retry_after_ns"]) for row in rows if row["api"] == "PutBlob"}
+    assert asked == {(201, None), (503, None), (503, 1_000_000_000)}

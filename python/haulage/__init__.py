@@ -47,7 +47,9 @@ if TYPE_CHECKING:
         PlanReport as PlanReport,
         Progress as Progress,
         Summary as Summary,
+        Written as Written,
     )
+    from haulage.objects import get as get, open as open, put as put
     from haulage.transfer import (
         Job as Job,
         copy as copy,
@@ -59,7 +61,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "haulage.transfer": "Job copy list plan stat verify",
-    "haulage.events": "Failure ObjectMeta PlanReport Progress Summary",
+    "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
+    "haulage.objects": "get open put",
     "haulage.emulator": "Emulator",
     "haulage.errors": (
         "BusyError CancelledError ConnectionLostError CredentialError ExistsError HaulageError"

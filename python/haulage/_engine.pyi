@@ -5,7 +5,21 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, final
 
-__all__ = ["VERSION", "Emulator", "Job", "Listing", "error_kinds", "generate", "main", "plan", "stat"]
+__all__ = [
+    "VERSION",
+    "Emulator",
+    "Job",
+    "Listing",
+    "Reader",
+    "Writer",
+    "error_kinds",
+    "generate",
+    "get",
+    "main",
+    "plan",
+    "put",
+    "stat",
+]
 
 VERSION: Final[str]
 
@@ -16,6 +30,8 @@ def plan(
 ) -> dict[str, Any]: ...
 def generate(name: str | PathLike[str], /, size_bytes: int, seed: int) -> None: ...
 def stat(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
+def put(url: str | PathLike[str], data: bytes, /, **options: object) -> dict[str, Any]: ...
+def get(url: str | PathLike[str], /, **options: object) -> bytes: ...
 
 @final
 class Job:
@@ -49,6 +65,22 @@ class Listing:
     def next_page(self) -> dict[str, Any] | None: ...
 
 @final
+class Reader:
+    def __new__(
+        cls, url: str | PathLike[str], /, version: str | None = None, **options: object
+    ) -> Reader: ...
+    def meta(self) -> dict[str, Any]: ...
+    def read_at(self, offset: int, size: int, /) -> bytes: ...
+    def is_foreign(self) -> bool: ...
+
+@final
+class Writer:
+    def __new__(cls, url: str | PathLike[str], /, **options: object) -> Writer: ...
+    def write(self, data: bytes, /) -> None: ...
+    def commit(self) -> dict[str, Any]: ...
+    def discard(self) -> None: ...
+
+@final
 class Emulator:
     def __new__(
         cls, *, store: str | None = None, link: str | None = None, faults: str | None = None
@@ -58,4 +90,5 @@ class Emulator:
     @property
     def connection_string(self) -> str: ...
     def sas(self, permissions: str, expires: datetime, /) -> str: ...
+    def stats(self) -> dict[str, Any]: ...
     def close(self) -> None: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from haulage import _engine
 
@@ -51,6 +51,14 @@ class Emulator:
             expires: When it ends, with a time zone; default in an hour, ample for a test.
         """
         return self._engine.sas(permissions, expires or datetime.now(UTC) + timedelta(hours=1))
+
+    def stats(self) -> dict[str, Any]:
+        """Return what it has seen since its start.
+
+        ``requests`` by operation, such as ``{"PutBlob": 1}``, those refused included; ``bytes_in`` and
+        ``bytes_out`` of bodies; ``faults`` by kind; ``connections`` accepted.
+        """
+        return self._engine.stats()
 
     def close(self) -> None:
         """Stop the endpoint and forget what is in its memory. May be called again."""

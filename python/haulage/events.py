@@ -104,6 +104,15 @@ class Attempt(_Record):
     last_byte_ns: int | None  #: the response was complete
     committed_ns: int | None  #: the effect is done
     ended_ns: int  #: when the attempt ended
+    remote: str | None  #: address and port at the other end of the connection
+    dns_ns: int | None  #: looking the name up took so long; only of the request a connection was made for
+    tls_ns: int | None  #: agreeing on TLS took so long; the same
+    retry_after_ns: int | None  #: the wait that the service asked for
+    tcp_rtt_ns: int | None  #: round trip of the connection at the end, as the kernel sees it
+    tcp_retransmits: int | None  #: segments that the connection had sent again by then
+    tcp_busy_ns: int | None  #: time in which the connection had something on its way by then
+    tcp_rwnd_limited_ns: int | None  #: of it, time in which the other side's window was full
+    tcp_sndbuf_limited_ns: int | None  #: of it, time in which our buffer held too little to send on
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +256,18 @@ class ObjectMeta(_Record):
     crc64: str | None  #: CRC-64/NVME of the whole as stored with the object, hexadecimal
     md5: str | None  #: MD5 of the whole as stored with the object
     content_type: str | None  #: media type
+
+
+@dataclass(frozen=True, slots=True)
+class Written(_Record):
+    """An object that :func:`haulage.put` or a file of :func:`haulage.open` has written."""
+
+    object: str  #: its name, without secrets
+    size_bytes: int  #: its size
+    etag: str  #: of what was written
+    crc64: str  #: CRC-64/NVME of the whole, hexadecimal
+    md5: str | None  #: MD5 of the whole, as far as one is stored with it
+    proof: Proof  #: what proves that the store holds these bytes
 
 
 Event: TypeAlias = JobStarted | Attempt | ObjectEnded | Progress | Warned | Summary

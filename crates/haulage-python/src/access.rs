@@ -78,7 +78,7 @@ fn page_json(page: &ListPage) -> Value {
     })
 }
 
-fn meta_json(meta: &ObjectMeta) -> Value {
+pub(crate) fn meta_json(meta: &ObjectMeta) -> Value {
     json!({
         "key": meta.key,
         "size_bytes": meta.size,

@@ -10,6 +10,7 @@ use haulage_emulator::{EmulatorConfig, EmulatorThread, StoreKind};
 use pyo3::prelude::*;
 
 use crate::error::{Raise, exception};
+use crate::event::to_python;
 
 /// An Azure Blob endpoint on a free port of this machine; lives until closed or dropped.
 #[pyclass(frozen, module = "haulage._engine")]
@@ -54,6 +55,11 @@ impl Emulator {
     #[pyo3(signature = (permissions, expires, /))]
     fn sas(&self, py: Python<'_>, permissions: &str, expires: SystemTime) -> PyResult<String> {
         self.with(py, |thread| thread.sas(permissions, expires).to_string())
+    }
+
+    /// What it has seen: requests by operation, bytes, faults, connections.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, EmulatorThread::stats)?)
     }
 
     /// Stops the endpoint and forgets what is in its memory. May be called again.

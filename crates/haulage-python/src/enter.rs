@@ -1,9 +1,11 @@
 //! The one doorway: releases the GIL, runs on the shared runtime, lets Ctrl-C through.
 
+use std::ops::Deref;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use haulage::access::Sessions;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
@@ -31,11 +33,13 @@ where
     W::Output: Send,
     L: FnMut(Python<'_>) -> PyResult<()> + Send,
 {
-    let runtime = runtime()?;
+    let shared = shared()?;
     py.detach(|| {
-        runtime.block_on(async {
+        shared.runtime.block_on(async {
             let mut work = pin!(work);
-            let mut checks = tokio::time::interval(SIGNAL_CHECK);
+            // Not at once: what takes less time than this needs the GIL only to return.
+            let first = tokio::time::Instant::now() + SIGNAL_CHECK;
+            let mut checks = tokio::time::interval_at(first, SIGNAL_CHECK);
             checks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 tokio::select! {
@@ -59,22 +63,42 @@ fn attached(call: impl FnOnce(Python<'_>) -> PyResult<()>) -> PyResult<()> {
     }
 }
 
-/// The runtime of this process. A forked child gets its own: the threads of the parent's are not in it.
-fn runtime() -> PyResult<Arc<Runtime>> {
-    static SHARED: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
+/// What all calls of this process share.
+struct Shared {
+    runtime: Runtime,
+    sessions: Sessions,
+}
+
+/// The connections and credentials that single calls share.
+pub(crate) fn sessions() -> PyResult<impl Deref<Target = Sessions>> {
+    struct Held(Arc<Shared>);
+    impl Deref for Held {
+        type Target = Sessions;
+        fn deref(&self) -> &Sessions {
+            &self.0.sessions
+        }
+    }
+    shared().map(Held)
+}
+
+/// The runtime and the sessions of this process. A forked child gets its own: the threads of the parent's are not in
+/// it, and its connections are not the child's to use.
+fn shared() -> PyResult<Arc<Shared>> {
+    static SHARED: Mutex<Option<(u32, Arc<Shared>)>> = Mutex::new(None);
     let process = std::process::id();
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((owner, runtime)) = shared.as_ref()
+    let mut known = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((owner, shared)) = known.as_ref()
         && *owner == process
     {
-        return Ok(Arc::clone(runtime));
+        return Ok(Arc::clone(shared));
     }
-    let runtime = Arc::new(Builder::new_multi_thread().enable_all().thread_name("haulage").build()?);
-    if let Some((_, foreign)) = shared.replace((process, Arc::clone(&runtime))) {
+    let runtime = Builder::new_multi_thread().enable_all().thread_name("haulage").build()?;
+    let shared = Arc::new(Shared { runtime, sessions: Sessions::default() });
+    if let Some((_, foreign)) = known.replace((process, Arc::clone(&shared))) {
         // Dropping it would wait for threads that exist only in the parent.
         std::mem::forget(foreign);
     }
-    Ok(runtime)
+    Ok(shared)
 }
 
 /// While it lives SIGINT has the system's own effect, so that the command handles it, not Python.

@@ -8,6 +8,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod access;
+mod content;
 mod emulator;
 mod enter;
 mod error;
@@ -32,6 +33,8 @@ mod _engine {
 
     #[pymodule_export]
     use super::access::{Listing, stat};
+    #[pymodule_export]
+    use super::content::{Reader, Writer, get, put};
     #[pymodule_export]
     use super::emulator::Emulator;
     #[pymodule_export]

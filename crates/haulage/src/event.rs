@@ -5,6 +5,7 @@
 //! Times are nanoseconds since the job began, on one monotonic clock; [`Event::JobStarted`] ties
 //! that clock to the calendar.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -146,6 +147,24 @@ pub struct AttemptRecord {
     pub phases: Phases,
     /// When the attempt ended.
     pub ended_ns: u64,
+    /// The address at the other end of the connection.
+    pub remote: Option<SocketAddr>,
+    /// What it took to look the name up; only for the request that a connection was made for.
+    pub dns_ns: Option<u64>,
+    /// What it took to agree on TLS; the same.
+    pub tls_ns: Option<u64>,
+    /// The wait that the service asked for.
+    pub retry_after_ns: Option<u64>,
+    /// Round trip of the connection at the end of the attempt, as the kernel sees it.
+    pub tcp_rtt_ns: Option<u64>,
+    /// Segments that the connection had sent again by then, since it was made.
+    pub tcp_retransmits: Option<u32>,
+    /// Time in which it had something on its way, since it was made.
+    pub tcp_busy_ns: Option<u64>,
+    /// Of it, time in which the other side's window was full.
+    pub tcp_rwnd_limited_ns: Option<u64>,
+    /// Of it, time in which our buffer held too little to send on.
+    pub tcp_sndbuf_limited_ns: Option<u64>,
 }
 
 /// What became of an object.

@@ -73,6 +73,52 @@ pub(crate) fn redacted(text: String) -> String {
     }
 }
 
+/// [`redacted`] for the ids that services give to requests, one for each row of a record. Nearly all are UUIDs, whose
+/// few readings are looked at without a copy.
+pub(crate) fn redacted_id(id: String) -> String {
+    match digits(&id) {
+        Some(digits) if !hides_in_digits(id.as_bytes(), &digits) => id,
+        _ => redacted(id),
+    }
+}
+
+/// The digits of a UUID: groups of 8, 4, 4, 4 and 12.
+fn digits(id: &str) -> Option<[u8; 32]> {
+    const DASHES: [usize; 4] = [8, 13, 18, 23];
+    let (bytes, mut digits, mut filled) = (id.as_bytes(), [0; 32], 0);
+    if bytes.len() != 36 {
+        return None;
+    }
+    for (at, byte) in bytes.iter().enumerate() {
+        if DASHES.contains(&at) {
+            if *byte != b'-' {
+                return None;
+            }
+        } else if byte.is_ascii_hexdigit() {
+            digits[filled] = *byte;
+            filled += 1;
+        } else {
+            return None;
+        }
+    }
+    Some(digits)
+}
+
+/// Whether a UUID holds a secret, or may: as it stands, as its digits, or as what they stand for. Read as Base64 it is never text,
+/// since its dashes part it: each reading of four digits has three of them where no legible byte comes of them, and what lies
+/// between them is at most twelve bytes.
+fn hides_in_digits(id: &[u8], digits: &[u8; 32]) -> bool {
+    let value = |byte: u8| layers::NIBBLES[usize::from(byte)];
+    let is_text = digits.chunks_exact(2).all(|pair| {
+        let byte = value(pair[0]) << 4 | value(pair[1]);
+        matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r')
+    });
+    if is_text || names().0.is_some_and(|needles| needles.are_in(id) || needles.are_in(digits)) {
+        return true;
+    }
+    macs().as_ref().is_some_and(|macs| macs.are_in(id) || macs.are_in(digits))
+}
+
 /// The name of an object without keys, tokens and the signature of a SAS. Lists that repeat the signature of their own
 /// request are not believed ([`Signature`]), so that nobody looks for those in a million names.
 pub(crate) fn redact_name(name: &str) -> Cow<'_, str> {

@@ -1,5 +1,6 @@
 //! The trace of one attempt: which phases it passed, when, and over which connection.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use crate::event::{Clock, Phases};
@@ -30,6 +31,8 @@ pub enum Phase {
 #[derive(Clone, Debug)]
 pub struct Trace {
     clock: Clock,
+    /// Whether somebody keeps what the kernel knows of the connection, which takes a system call to ask.
+    asks_kernel: bool,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -46,12 +49,58 @@ pub struct Seen {
     pub status: Option<u16>,
     /// The service's id for the request.
     pub request_id: Option<String>,
+    /// The way to the service.
+    pub route: Route,
+    /// What the connection had gone through when the attempt ended, where somebody keeps that.
+    pub tcp: Option<TcpHistory>,
+}
+
+/// The way that a request took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Route {
+    /// The address at its other end.
+    pub remote: Option<SocketAddr>,
+    /// What it took to look the name up, in nanoseconds; only for the request that the connection was made for.
+    pub dns_ns: Option<u64>,
+    /// What it took to agree on TLS; the same.
+    pub tls_ns: Option<u64>,
+}
+
+/// What a TCP connection has gone through since it was made, as the kernel counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpHistory {
+    /// Round trip of late, in nanoseconds.
+    pub rtt_ns: u64,
+    /// Segments that were sent again.
+    pub retransmits: u32,
+    /// Time in which something was on its way to the other side.
+    pub busy_ns: u64,
+    /// Of it, time in which the other side's window was full.
+    pub rwnd_limited_ns: u64,
+    /// Of it, time in which our buffer held too little to send on.
+    pub sndbuf_limited_ns: u64,
 }
 
 impl Trace {
     /// An empty trace on this clock.
     pub fn new(clock: Clock) -> Self {
-        Self { clock, seen: Arc::default() }
+        Self { clock, asks_kernel: false, seen: Arc::default() }
+    }
+
+    /// The same trace, with [`Seen::tcp`] filled if `asked`.
+    #[must_use]
+    pub fn asking_kernel(self, asked: bool) -> Self {
+        Self { asks_kernel: asked, ..self }
+    }
+
+    /// Whether the kernel shall be asked.
+    pub(crate) fn asks_kernel(&self) -> bool {
+        self.asks_kernel
+    }
+
+    /// Notes what the connection has gone through.
+    pub(crate) fn tcp(&self, history: Option<TcpHistory>) {
+        self.lock().tcp = history;
     }
 
     /// A trace for calls outside any job, whose times nobody reads.
@@ -80,11 +129,12 @@ impl Trace {
         } = Some(at_ns);
     }
 
-    /// Notes the connection that carries the request.
-    pub fn connection(&self, number: u64, reused: bool) {
+    /// Notes the connection that carries the request, and where it leads.
+    pub fn connection(&self, number: u64, reused: bool, route: Route) {
         let mut seen = self.lock();
         seen.connection = number;
         seen.connection_reused = reused;
+        seen.route = route;
     }
 
     /// Notes the answer.

@@ -1,19 +1,30 @@
-//! Single questions to a store: list, stat, count, read; and what removes objects and makes containers (`remove`).
+//! Single questions to a store: list, stat, count, read; what writes one object (`put`, `writer`); and what removes
+//! objects and makes containers (`remove`).
 //!
 //! Each takes what the user wrote, retries as a job would, and returns when it is done. What moves many objects
 //! is a [`crate::job`]. What goes out of here holds no secret that we know.
 
 mod clean;
+mod get;
 mod list;
+mod put;
+mod reader;
 mod remove;
+mod session;
+mod writer;
 
 use tokio::io::AsyncWrite;
 
 pub use self::clean::{CleanReport, Cleaning};
+pub use self::get::get;
 pub use self::list::{Listing, list};
+pub use self::put::{Written, put};
+pub use self::reader::Reader;
 pub use self::remove::{
     Removal, RemoveOptions, RemoveReport, check_remote, make_container, remove_container,
 };
+pub use self::session::Sessions;
+pub use self::writer::Writer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Failure};
 use crate::job::CopyOptions;
@@ -30,6 +41,17 @@ pub async fn stat(url: &str, options: &StoreOptions) -> Result<ObjectMeta> {
             .hint("list what is there with: haul ls URL"));
     }
     with_retries!(trace => store.head(&key, trace).await).map(shown)
+}
+
+/// The one object that a name stands for.
+fn object(opener: &StoreOpener, url: &str, operation: &'static str) -> Result<Location> {
+    let location = opener.open(url)?;
+    if location.key.is_empty() || location.key.ends_with('/') {
+        let name = location.store.name(&location.key);
+        return Err(Error::new(ErrorKind::Usage, operation, name, "this names no object")
+            .hint("write the name of the object after the last /; list what is there with: haul ls URL"));
+    }
+    Ok(location)
 }
 
 /// What is shown of an object.

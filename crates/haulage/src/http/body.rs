@@ -151,7 +151,10 @@ impl ResponseBody {
                 self.end();
                 Poll::Ready(None)
             }
-            Err(failure) => Poll::Ready(self.arriving.take().map(|arriving| Err(arriving.error(failure)))),
+            Err(failure) => Poll::Ready(self.arriving.take().map(|arriving| {
+                arriving.connection.mark_history(&arriving.trace);
+                Err(arriving.error(failure))
+            })),
         }
     }
 

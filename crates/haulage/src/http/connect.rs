@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -13,6 +13,7 @@ use super::io::Wire;
 use super::origin::Origin;
 use super::tls::Tls;
 use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::trace::Route;
 
 /// From the lookup to the end of TLS. A healthy path needs three round trips, below a second anywhere.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,15 +41,18 @@ pub(super) fn allow(origin: &Origin, insecure_http: bool, call: Call<'_>) -> Res
 }
 
 /// Connects within the time allowed.
-pub(super) async fn connect(origin: &Origin, tls: &Tls, call: Call<'_>) -> Result<Wire> {
+pub(super) async fn connect(origin: &Origin, tls: &Tls, call: Call<'_>) -> Result<(Wire, Route)> {
     let attempt = async {
-        let tcp = dial(origin, call).await?;
+        let (tcp, dns_ns) = dial(origin, call).await?;
         // A request goes out in one write; waiting to fill a segment could only delay it.
         tcp.set_nodelay(true).map_err(|error| failure::connect(call, origin, error))?;
+        let route = Route { remote: tcp.peer_addr().ok(), dns_ns, tls_ns: None };
         if !origin.is_secure() {
-            return Ok(Wire::Plain(tcp));
+            return Ok((Wire::Plain(tcp), route));
         }
-        Ok(Wire::Tls(Box::new(tls.handshake(tcp, origin, call).await?)))
+        let began = Instant::now();
+        let wire = Wire::Tls(Box::new(tls.handshake(tcp, origin, call).await?));
+        Ok((wire, Route { tls_ns: Some(since(began)), ..route }))
     };
     match tokio::time::timeout(TIMEOUT, attempt).await {
         Ok(result) => result,
@@ -57,23 +61,34 @@ pub(super) async fn connect(origin: &Origin, tls: &Tls, call: Call<'_>) -> Resul
 }
 
 /// Tries a few times more for the first connection of all, then calls it a failure that will stay.
-pub(super) async fn insist(origin: &Origin, tls: &Tls, call: Call<'_>, mut error: Error) -> Result<Wire> {
+pub(super) async fn insist(
+    origin: &Origin,
+    tls: &Tls,
+    call: Call<'_>,
+    mut error: Error,
+) -> Result<(Wire, Route)> {
     for wait in FIRST_CONTACT {
         if error.retry_advice() == Retry::Never || error.kind() != ErrorKind::Connection {
             return Err(error);
         }
         tokio::time::sleep(wait).await;
         error = match connect(origin, tls, call).await {
-            Ok(wire) => return Ok(wire),
+            Ok(made) => return Ok(made),
             Err(error) => error,
         };
     }
     Err(error.retry(Retry::Never).hint(format!("is {origin} the right address, and does it serve?")))
 }
 
-/// Connects to the first address that answers.
-async fn dial(origin: &Origin, call: Call<'_>) -> Result<TcpStream> {
+fn since(began: Instant) -> u64 {
+    began.elapsed().as_nanos() as u64
+}
+
+/// Connects to the first address that answers; tells what it took to look the name up, where it is no address itself.
+async fn dial(origin: &Origin, call: Call<'_>) -> Result<(TcpStream, Option<u64>)> {
+    let began = Instant::now();
     let addresses = resolve(origin, call).await?;
+    let dns_ns = origin.ip().is_none().then(|| since(began));
     let mut attempts = FuturesUnordered::new();
     for (index, address) in addresses.into_iter().enumerate() {
         attempts.push(async move {
@@ -84,7 +99,7 @@ async fn dial(origin: &Origin, call: Call<'_>) -> Result<TcpStream> {
     let mut failed = None;
     while let Some(result) = attempts.next().await {
         match result {
-            Ok(tcp) => return Ok(tcp),
+            Ok(tcp) => return Ok((tcp, dns_ns)),
             // The first failure is that of the address the system prefers: the one to report.
             Err(error) => failed = failed.or(Some(error)),
         }

@@ -23,7 +23,7 @@ use super::io::{MeteredIo, Traffic};
 use super::origin::Origin;
 use super::stall::{HEAD_BYTES_MAX, Slow, StallWatch};
 use crate::error::{Error, Result};
-use crate::trace::{Phase, Trace};
+use crate::trace::{Phase, Route, Trace};
 
 /// Largest read. Measured on GETs of 8 MiB: 128 to 512 KiB cost the same CPU within noise (0.12 to 0.17 s for each GiB),
 /// 1 MiB a third more, as every piece is then fresh memory from the system.
@@ -40,6 +40,8 @@ pub(super) struct Connection {
     closed: bool,
     pub(super) traffic: Arc<Traffic>,
     watch: StallWatch,
+    /// Where it leads, and what it took to make it, which only the first request on it tells.
+    route: Route,
 }
 
 impl Connection {
@@ -47,7 +49,7 @@ impl Connection {
     pub(super) async fn begin(
         origin: Origin,
         number: u64,
-        io: MeteredIo,
+        (io, route): (MeteredIo, Route),
         stall_timeout: Duration,
         call: Call<'_>,
     ) -> Result<Self> {
@@ -58,7 +60,7 @@ impl Connection {
             .await
             .map_err(|error| failure::exchange(call, error))?;
         let watch = StallWatch::new(stall_timeout, meter);
-        Ok(Self { origin, number, sender, driver, closed: false, traffic, watch })
+        Ok(Self { origin, number, sender, driver, closed: false, traffic, watch, route })
     }
 
     pub(super) fn origin(&self) -> &Origin {
@@ -151,6 +153,22 @@ impl Connection {
     /// Marks when the answer ended.
     pub(super) fn mark_end(&self, trace: &Trace) {
         self.mark(trace, Phase::LastByte, self.traffic.last_read_ns());
+        self.mark_history(trace);
+    }
+
+    /// Notes what the connection has gone through, where somebody asks.
+    pub(super) fn mark_history(&self, trace: &Trace) {
+        if trace.asks_kernel() {
+            trace.tcp(super::kernel::history(self.traffic.socket));
+        }
+    }
+
+    /// The request that is about to be sent notes that it uses this connection.
+    pub(super) fn mark_taken(&mut self, trace: &Trace, reused: bool) {
+        let Route { remote, .. } = self.route;
+        let route = std::mem::replace(&mut self.route, Route { remote, ..Route::default() });
+        trace.connection(self.number, reused, route);
+        trace.mark(Phase::Connected);
     }
 
     /// Marks a time of the connection's clock on the trace's.

@@ -1,5 +1,7 @@
 //! What only the kernel knows of a connection.
 
+use crate::trace::TcpHistory;
+
 /// What the kernel says of a TCP connection, as `struct tcp_info` of linux/tcp.h has it. libc's structure ends early, so
 /// fields are read by their place: 8 single bytes, 24 words of 4, then words of 8.
 #[cfg(target_os = "linux")]
@@ -73,6 +75,29 @@ pub(super) fn round_trips(socket: std::os::fd::RawFd) -> Option<RoundTrips> {
     Some(RoundTrips { sending, receiving, least })
 }
 
+/// What a connection has gone through since it was made; `None` where the system does not say.
+#[cfg(target_os = "linux")]
+pub(super) fn history(socket: std::os::fd::RawFd) -> Option<TcpHistory> {
+    let info = TcpInfo::of(socket)?;
+    // The times in the kernel are microseconds; since Linux 4.10.
+    let spent = |number: usize| info.long(8 + 24 * 4 + 4 * 8 + 6 * 4 + number * 8).map(|us| us * 1000);
+    Some(TcpHistory {
+        // tcpi_rtt, tcpi_total_retrans.
+        rtt_ns: info.word(15).map(|us| u64::from(us) * 1000)?,
+        retransmits: info.word(23)?,
+        // tcpi_busy_time, tcpi_rwnd_limited, tcpi_sndbuf_limited.
+        busy_ns: spent(1)?,
+        rwnd_limited_ns: spent(2)?,
+        sndbuf_limited_ns: spent(3)?,
+    })
+}
+
+/// This system does not say.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn history(_socket: i32) -> Option<TcpHistory> {
+    None
+}
+
 /// This system does not say.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn round_trips(_socket: i32) -> Option<RoundTrips> {
@@ -107,5 +132,9 @@ mod tests {
         let sending = found.sending.expect("it was sent just now");
         assert!((1..1_000_000).contains(&found.least) && sending >= found.least, "{found:?}");
         assert_eq!(super::round_trips(-1), None);
+        let history = super::history(client.as_raw_fd()).unwrap();
+        assert!((1..1_000_000_000).contains(&history.rtt_ns), "{history:?}");
+        assert!(history.busy_ns < 10_000_000_000 && history.retransmits == 0, "{history:?}");
+        assert_eq!(super::history(-1), None);
     }
 }

@@ -34,7 +34,7 @@ pub use meter::WireMeter;
 pub use origin::Origin;
 
 use crate::error::{ErrorKind, Result, Retry};
-use crate::trace::{Phase, Trace};
+use crate::trace::Trace;
 use crate::units::ByteRate;
 use connection::Connection;
 use failure::Call;
@@ -141,20 +141,22 @@ impl HttpClient {
         let call = Call { operation, object };
         request.headers_mut().insert(HOST, origin.host_header());
         if let Some(mut connection) = self.0.pool.take(origin) {
-            trace.connection(connection.number, true);
-            trace.mark(Phase::Connected);
+            connection.mark_taken(trace, true);
             match connection.exchange(copy(&request), call).await {
                 Ok(answer) => return Ok(self.answer(answer, connection, call, trace)),
                 // The server closed an idle connection just as we took it: it saw no request, or none of
                 // its answer reached us. All our requests may be sent twice.
                 Err(error) if !connection.traffic.answered() && error.kind() == ErrorKind::Connection => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    connection.mark_history(trace);
+                    return Err(error);
+                }
             }
         }
         let mut connection = self.connect(origin, call).await?;
-        trace.connection(connection.number, false);
-        trace.mark(Phase::Connected);
-        match connection.exchange(request.map(Full::new), call).await {
+        connection.mark_taken(trace, false);
+        let exchanged = connection.exchange(request.map(Full::new), call).await;
+        match exchanged.inspect_err(|_| connection.mark_history(trace)) {
             Ok(answer) => Ok(self.answer(answer, connection, call, trace)),
             // Where nobody has ever answered, nobody is likely to.
             Err(error) if error.kind() == ErrorKind::Stalled && !self.0.answered.load(Ordering::Relaxed) => {
@@ -167,7 +169,7 @@ impl HttpClient {
     async fn connect(&self, origin: &Origin, call: Call<'_>) -> Result<Connection> {
         let shared = &self.0;
         connect::allow(origin, shared.options.insecure_http, call)?;
-        let wire = match connect::connect(origin, &shared.tls, call).await {
+        let (wire, route) = match connect::connect(origin, &shared.tls, call).await {
             // Nothing has ever answered: more likely a wrong address than a passing fault.
             Err(error) if self.connections() == 0 => {
                 connect::insist(origin, &shared.tls, call, error).await?
@@ -176,7 +178,7 @@ impl HttpClient {
         };
         let io = io::MeteredIo::new(wire, shared.meter.clone(), shared.pacer.clone());
         let number = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
-        Connection::begin(origin.clone(), number, io, shared.options.stall_timeout, call).await
+        Connection::begin(origin.clone(), number, (io, route), shared.options.stall_timeout, call).await
     }
 
     fn answer(

@@ -246,7 +246,7 @@ impl Flow {
     }
 
     fn trace(&self, unit: &Unit) -> Trace {
-        let trace = Trace::new(self.clock);
+        let trace = Trace::new(self.clock).asking_kernel(self.recorder.wants_attempts());
         trace.mark_at(Phase::Queued, unit.queued_ns);
         trace.mark(Phase::Slot);
         trace

@@ -262,3 +262,31 @@ fn a_long_text_is_cut() {
     assert!(redacted(format!("{long}{KEY}")).ends_with(CUT));
     assert!(redact(&format!("{KEY} {long}")).starts_with("REDACTED é"));
 }
+
+#[test]
+fn a_request_id_hides_a_secret_no_better_than_any_text() {
+    let key = "a secret of 24 letters!!";
+    remember(key);
+    remember_mac(mac(77));
+    let uuid = |digits: &str| {
+        let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..32]];
+        parts.join("-")
+    };
+    for hidden in [
+        hex(&key.as_bytes()[..16]),
+        hex(&mac(77)[..16]),
+        format!("{}{}", "0".repeat(16), hex(&mac(77)[3..11])),
+    ] {
+        for id in [uuid(&hidden), uuid(&hidden.to_uppercase())] {
+            assert_eq!(redacted_id(id.clone()), redacted(id.clone()));
+            assert_ne!(redacted_id(id.clone()), id);
+        }
+    }
+    let mut random = fastrand::Rng::with_seed(9);
+    for _ in 0..2000 {
+        let id = uuid(&hex(&std::array::from_fn::<u8, 16, _>(|_| random.u8(..))));
+        assert_eq!(redacted(id.clone()), id);
+        assert_eq!(redacted_id(id.clone()), id);
+    }
+    assert_eq!(redacted_id(key.to_owned()), REDACTED);
+}

@@ -277,6 +277,10 @@ pub(crate) struct Input<R> {
 }
 
 impl<R: AsyncRead + Unpin> Input<R> {
+    pub(crate) fn new(reader: R, name: &str) -> Self {
+        Self { reader, name: name.to_owned() }
+    }
+
     /// As many bytes as a block holds; fewer only at the end.
     async fn block(&mut self, size: u64) -> Result<Bytes> {
         let mut block = Vec::with_capacity(size as usize);
@@ -348,7 +352,12 @@ pub(crate) async fn download(
     })
 }
 
-async fn fetch_range(from: &Location, meta: &ObjectMeta, range: BlockRange) -> Result<(Bytes, bool)> {
+/// One range of the version that `meta` tells of, and whether the store has vouched for it.
+pub(crate) async fn fetch_range(
+    from: &Location,
+    meta: &ObjectMeta,
+    range: BlockRange,
+) -> Result<(Bytes, bool)> {
     with_retries!(trace => {
         let fetched = async {
             let got = read::open(&*from.store, &from.key, meta, Some(range), trace).await?;

@@ -17,7 +17,7 @@ use crate::http::{Cap, HttpClient, HttpOptions, WireMeter};
 use crate::units::ByteRate;
 
 /// How to reach stores.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
     /// Where `az://container` lives, if not where the environment says: `https://host[:port][/account]`.
     pub endpoint: Option<String>,
@@ -229,6 +229,11 @@ impl StoreOpener {
     /// How the stores are reached.
     pub fn options(&self) -> &StoreOptions {
         &self.options
+    }
+
+    /// How many containers are remembered.
+    pub(crate) fn containers(&self) -> usize {
+        self.containers.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Opens what the user wrote. Local paths open their parent folder, so that the last part is the key.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::flights::{Flight, Landed};
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind, Retry};
 use crate::event::AttemptRecord;
 use crate::stage::schedule::Step;
 use crate::stage::transfer::Done;
@@ -44,7 +44,24 @@ impl Landed {
             backoff_ns: wait.map(|wait| wait.as_nanos() as u64),
             phases,
             ended_ns: *ended_ns,
+            remote: seen.route.remote,
+            dns_ns: seen.route.dns_ns,
+            tls_ns: seen.route.tls_ns,
+            retry_after_ns: error.and_then(asked_for),
+            tcp_rtt_ns: seen.tcp.map(|tcp| tcp.rtt_ns),
+            tcp_retransmits: seen.tcp.map(|tcp| tcp.retransmits),
+            tcp_busy_ns: seen.tcp.map(|tcp| tcp.busy_ns),
+            tcp_rwnd_limited_ns: seen.tcp.map(|tcp| tcp.rwnd_limited_ns),
+            tcp_sndbuf_limited_ns: seen.tcp.map(|tcp| tcp.sndbuf_limited_ns),
         }
+    }
+}
+
+/// The wait that the service has asked for.
+fn asked_for(error: &Error) -> Option<u64> {
+    match error.retry_advice() {
+        Retry::After(wait) => Some(wait.as_nanos() as u64),
+        Retry::Never | Retry::Few | Retry::Backoff => None,
     }
 }
 

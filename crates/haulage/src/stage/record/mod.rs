@@ -12,7 +12,7 @@ use self::rows::RowWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary};
 use crate::receipt::{ReceiptObject, ReceiptWriter};
-use crate::secret::{redact_name, redacted};
+use crate::secret::{redact_name, redacted, redacted_id};
 use crate::stage::plan::UNCHANGED;
 use crate::units::ByteRate;
 
@@ -103,7 +103,7 @@ impl Recorder {
             return;
         }
         hide(&mut record.object);
-        record.request_id = record.request_id.map(redacted);
+        record.request_id = record.request_id.map(redacted_id);
         if let Some(rows) = &mut self.rows {
             if self.listener.is_none() {
                 return rows.write(record).await;

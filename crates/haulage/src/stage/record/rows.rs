@@ -1,5 +1,6 @@
 //! A row for every attempt, as Parquet, written by one thread while the job runs.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -127,14 +128,16 @@ fn schema() -> SchemaRef {
         field("cause", DataType::Utf8, true),
         field("request_id", DataType::Utf8, true),
     ];
+    fields.push(field("remote", DataType::Utf8, true));
+    fields.push(field("tcp_retransmits", DataType::UInt32, true));
     fields.extend(NS_COLUMNS.iter().map(|(name, _)| field(name, DataType::UInt64, true)));
     Arc::new(Schema::new(fields))
 }
 
 type NsColumn = (&'static str, fn(&AttemptRecord) -> Option<u64>);
 
-/// The times, all in nanoseconds since the job began but the backoff, which is a duration.
-const NS_COLUMNS: [NsColumn; 10] = [
+/// The times in nanoseconds: since the job began, and from the backoff on durations.
+const NS_COLUMNS: [NsColumn; 17] = [
     ("queued_ns", |row| row.phases.queued_ns),
     ("slot_ns", |row| row.phases.slot_ns),
     ("ready_ns", |row| row.phases.ready_ns),
@@ -145,6 +148,13 @@ const NS_COLUMNS: [NsColumn; 10] = [
     ("committed_ns", |row| row.phases.committed_ns),
     ("ended_ns", |row| Some(row.ended_ns)),
     ("backoff_ns", |row| row.backoff_ns),
+    ("dns_ns", |row| row.dns_ns),
+    ("tls_ns", |row| row.tls_ns),
+    ("retry_after_ns", |row| row.retry_after_ns),
+    ("tcp_rtt_ns", |row| row.tcp_rtt_ns),
+    ("tcp_busy_ns", |row| row.tcp_busy_ns),
+    ("tcp_rwnd_limited_ns", |row| row.tcp_rwnd_limited_ns),
+    ("tcp_sndbuf_limited_ns", |row| row.tcp_sndbuf_limited_ns),
 ];
 
 fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
@@ -155,6 +165,7 @@ fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
     let (mut attempt, mut lane) = (UInt32Builder::new(), UInt32Builder::new());
     let (mut reused, mut status) = (BooleanBuilder::new(), UInt16Builder::new());
     let (mut cause, mut request_id) = (StringBuilder::new(), StringBuilder::new());
+    let (mut remote, mut retransmits) = (StringBuilder::new(), UInt32Builder::new());
     for row in rows {
         object_id.append_option(row.object_id);
         object.append_value(&row.object);
@@ -169,6 +180,15 @@ fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
         status.append_option(row.status);
         cause.append_option(row.cause.as_deref());
         request_id.append_option(row.request_id.as_deref());
+        match row.remote {
+            // A builder is written to as a text is; it never fails.
+            Some(address) => {
+                let _ = write!(remote, "{address}");
+                remote.append_value("");
+            }
+            None => remote.append_null(),
+        }
+        retransmits.append_option(row.tcp_retransmits);
     }
     let mut arrays: Vec<ArrayRef> = vec![
         Arc::new(object_id.finish()),
@@ -184,6 +204,8 @@ fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
         Arc::new(status.finish()),
         Arc::new(cause.finish()),
         Arc::new(request_id.finish()),
+        Arc::new(remote.finish()),
+        Arc::new(retransmits.finish()),
     ];
     for (_, value) in NS_COLUMNS {
         let mut column = UInt64Builder::with_capacity(rows.len());

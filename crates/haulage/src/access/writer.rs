@@ -1,0 +1,87 @@
+//! An object that is written from its beginning to its end, staged while it comes, and there only when it is closed.
+
+use tokio::io::{AsyncWriteExt as _, DuplexStream};
+use tokio::task::JoinSet;
+
+use super::{Written, object};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Clock, ObjectRecord};
+use crate::job::CopyOptions;
+use crate::stage::stream::{self, Input};
+use crate::stage::transfer::joined;
+use crate::store::StoreOpener;
+
+/// Bytes between the writer and the task that stages them.
+const PIPE: usize = 1 << 20;
+
+/// Takes bytes. Dropped before [`Writer::commit`], it leaves nothing under the final name.
+#[derive(Debug)]
+pub struct Writer {
+    name: String,
+    opener: StoreOpener,
+    pipe: DuplexStream,
+    /// The upload; it ends with the set.
+    upload: JoinSet<Result<ObjectRecord>>,
+}
+
+impl Writer {
+    /// Begins; sends nothing before a block is full.
+    ///
+    /// Of `options` count those for stores, `checksum`, `content_md5`, `block_size`, `concurrency`, `max_memory`, and
+    /// `overwrite`, of which only `Never` keeps what is there.
+    ///
+    /// # Errors
+    /// `Usage` where the name is not that of an object. Must be called on a runtime.
+    pub fn open(opener: &StoreOpener, url: &str, options: &CopyOptions) -> Result<Self> {
+        let location = object(opener, url, "write")?;
+        let limits = stream::limits(options)?;
+        let (pipe, input) = tokio::io::duplex(PIPE);
+        let (name, options) = (location.store.name(&location.key), options.clone());
+        let input = Input::new(input, &name);
+        let mut upload = JoinSet::new();
+        upload
+            .spawn(async move { stream::upload(input, &location, &options, &limits, Clock::start()).await });
+        Ok(Self { name, opener: opener.clone(), pipe, upload })
+    }
+
+    /// Takes the bytes; waits while as much is in flight as may be.
+    ///
+    /// # Errors
+    /// What an upload of earlier bytes came to. Nothing can be written after it.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.pipe.write_all(bytes).await {
+            Ok(()) => Ok(()),
+            // It has hung up, and says why.
+            Err(_) => Err(self.outcome().await.err().unwrap_or_else(|| self.stopped())),
+        }
+    }
+
+    /// Sends what is left, and gives the object its name.
+    ///
+    /// # Errors
+    /// What kept it from that; then nothing new is under the name.
+    pub async fn commit(mut self) -> Result<Written> {
+        // A pipe that nobody reads any more says no more than the upload does.
+        let _ = self.pipe.shutdown().await;
+        let record = self.outcome().await?;
+        self.opener.flush(false).await?;
+        Ok(record.into())
+    }
+
+    /// Gives up, and waits until what was staged on this machine is gone.
+    pub async fn discard(mut self) {
+        self.upload.shutdown().await;
+    }
+
+    async fn outcome(&mut self) -> Result<ObjectRecord> {
+        match self.upload.join_next().await {
+            Some(ended) => joined(ended)?,
+            None => Err(self.stopped()),
+        }
+    }
+
+    fn stopped(&self) -> Error {
+        Error::new(ErrorKind::Cancelled, "write", &*self.name, "it failed or was stopped before")
+            .hint("open it again and write it from its beginning")
+    }
+}
