@@ -14,6 +14,7 @@ mod rb;
 mod rm;
 mod stat;
 mod verify;
+mod why;
 
 use clap::Subcommand;
 
@@ -54,6 +55,7 @@ pub enum Command {
     Plan(plan::Plan),
     Emulate(emulate::Emulate),
     Lab(lab::Lab),
+    Why(why::Why),
     Completion(completion::Completion),
 }
 
@@ -73,6 +75,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Plan(command) => command.run(output),
         Command::Emulate(command) => command.run(output),
         Command::Lab(command) => command.run(),
+        Command::Why(command) => command.run(),
         Command::Completion(command) => command.run(),
     }
 }

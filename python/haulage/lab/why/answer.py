@@ -1,0 +1,71 @@
+"""An explanation as plain values, for ``haul why --json``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from haulage.lab.why.experiment import experiment, unknown
+from haulage.lab.why.explain import Explanation, Part
+from haulage.lab.why.words import paragraph, shown, title
+
+
+def as_dict(found: Explanation) -> dict[str, Any]:
+    """Return what was found, as values that JSON has; names without secrets, units in the keys."""
+    settle = experiment(found)
+    facts = found.facts
+    return {
+        "record": shown(found.name, 4096),
+        "title": title(found.whole),
+        "text": paragraph(found),
+        **_part(found.whole),
+        "direction": facts.direction,
+        "objects": facts.objects,
+        "attempts": facts.attempts,
+        "failed": facts.not_ok,
+        "refused": facts.refused,
+        "connections": facts.connections,
+        "phases": [_part(part) for part in found.phases],
+        "experiment": None if settle is None else {"command": settle.command, "outcome": settle.outcome},
+        "lost": _rows(found.lost),
+        "slowest_objects": _rows(found.objects),
+        "slowest_requests": _rows(found.slowest),
+        "unknown": unknown(found),
+        "rows_left_out": found.left_out,
+        "lines_left_out": found.unread,
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    evidence = part.evidence
+    return {
+        "cause": part.cause.cause,
+        "status": part.cause.status,
+        "rivals": list(part.cause.rivals),
+        "shares_in_flight": {name: round(share, 4) for name, share in part.cause.parts.items()},
+        "began_ns": part.window.began_ns,
+        "ended_ns": part.window.ended_ns,
+        "wall_ns": part.window.wall_ns,
+        "lanes": evidence.lanes,
+        "mean_in_flight": round(evidence.in_flight, 3),
+        "requests": evidence.requests,
+        "bytes": evidence.bytes,
+        "rate_bits_per_second": round(evidence.rate),
+        "quickest_answer_ns": evidence.answer_ns,
+        "usual_request_ns": evidence.took_ns,
+        "ledger_ns": part.ledger,
+    }
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return shown(value, 4096)
+    if pd.isna(value):
+        return None
+    number = float(value)
+    return int(number) if number.is_integer() else number

@@ -1,0 +1,224 @@
+"""Asks a record the lab's own questions: the same SQL files, run over views in place of a run's files.
+
+To those queries the job is cell 0; where its rate changed midway, each phase is a further cell, whose attempts are
+cut at its borders, so that the ledger of each is as exact as that of the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import pandas as pd
+
+from haulage.lab.analysis import ledger as books
+from haulage.lab.analysis.query import Query, parse, queries
+from haulage.lab.store import CELL_COLUMNS
+from haulage.lab.why.record import Record
+
+#: Requests that carry payload up and down, by the service's names.
+UP = ("PutBlob", "PutBlock", "UploadPart", "PutObject")
+DOWN = ("GetBlob", "GetObject")
+_EMPTY = ("Begin", "GetBlobProperties", "PutBlockList")
+_STAMPS = ("ready_ns", "connected_ns", "sent_ns", "first_byte_ns", "last_byte_ns", "committed_ns", "ended_ns")
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of the job.
+
+    Attributes:
+        began_ns: Since the job began.
+        ended_ns: The same.
+    """
+
+    began_ns: int
+    ended_ns: int
+
+    @property
+    def wall_ns(self) -> int:
+        """Its length."""
+        return self.ended_ns - self.began_ns
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What counting alone tells.
+
+    Attributes:
+        wall_ns: From the start of the job to its end; to the last attempt where the record holds no end.
+        direction: Where most bytes went: ``"up"``, ``"down"``, or ``"none"``.
+        both_ways: Whether bytes went both ways.
+        attempts: Rows.
+        requests: Of these, the ones that went over the wire.
+        payload: Of these, with payload and ended well.
+        bytes: Payload that arrived, by request.
+        objects: That an attempt names.
+        lanes: Highest number in flight.
+        connections: Used; ``None`` where the record has no such column.
+        opened: Attempts over a connection made for them.
+        first_slot_ns: When the first request could begin.
+        last_end_ns: When the last attempt ended.
+        not_ok: Attempts that did not end well, those cancelled because another was quicker not counted.
+        refused: Of these, refused by the service.
+        hosts: Remote addresses, at most four.
+    """
+
+    wall_ns: int
+    direction: str
+    both_ways: bool
+    attempts: int
+    requests: int
+    payload: int
+    bytes: int
+    objects: int
+    lanes: int
+    connections: int | None
+    opened: int
+    first_slot_ns: int
+    last_end_ns: int
+    not_ok: int
+    refused: int
+    hosts: tuple[str, ...]
+
+
+def count(record: Record) -> Facts:
+    """Count what is in a record."""
+    up, down = (", ".join(f"'{api}'" for api in names) for names in (UP, DOWN))
+    row = record.one(f"""
+        select count(*), count(*) filter (connected_ns is not null),
+            count(*) filter (fate = 'ok' and size_bytes > 0 and api in ({up}, {down})),
+            coalesce(sum(size_bytes) filter (fate = 'ok' and api in ({up})), 0)::bigint,
+            coalesce(sum(size_bytes) filter (fate = 'ok' and api in ({down})), 0)::bigint,
+            count(distinct coalesce(object_id::varchar, object)), coalesce(max(lane), -1) + 1,
+            count(distinct connection) filter (connection > 0),
+            count(*) filter (connection > 0 and connection_reused = false),
+            coalesce(min(slot_ns), 0), coalesce(max(ended_ns), 0),
+            count(*) filter (fate not in ('ok', 'cancelled')), count(*) filter (fate = 'busy')
+        from record""")
+    (
+        attempts,
+        requests,
+        payload,
+        sent,
+        received,
+        objects,
+        lanes,
+        connections,
+        opened,
+        first,
+        last,
+        failed,
+        refused,
+    ) = row
+    hosts = record.database.execute(
+        "select distinct remote_address from record where remote_address is not null order by 1 limit 4"
+    ).fetchall()
+    elapsed = (record.summary or {}).get("elapsed_ns") or 0
+    return Facts(
+        wall_ns=max(int(last), int(elapsed)),
+        direction="none" if sent + received == 0 else "up" if sent >= received else "down",
+        both_ways=min(sent, received) > 0,
+        attempts=attempts,
+        requests=requests,
+        payload=payload,
+        bytes=int(max(sent, received)),
+        objects=objects,
+        lanes=int(lanes),
+        connections=connections if "connection" in record.columns else None,
+        opened=opened,
+        first_slot_ns=int(first),
+        last_end_ns=int(last),
+        not_ok=failed,
+        refused=refused,
+        hosts=tuple(str(host) for (host,) in hosts),
+    )
+
+
+class Asked:
+    """The answers to queries about one record, each asked once."""
+
+    def __init__(self, record: Record, facts: Facts, windows: tuple[Window, ...] = ()) -> None:
+        self._database = record.database
+        self._frames: dict[str, pd.DataFrame] = {}
+        for name in _all():
+            self._database.execute(f'drop table if exists "{name}"')
+        whole = Window(0, max(facts.wall_ns, 1))
+        self._set_up([whole, *windows], facts)
+
+    def __call__(self, name: str) -> pd.DataFrame:
+        """Return the rows of a query.
+
+        Raises:
+            IntegrityError: The ledger does not close: attempts overlap within a lane.
+        """
+        if name not in self._frames:
+            query = _all()[name]
+            for before in query.after:
+                self(before)
+            self._database.execute(f'create or replace table "{name}" as {query.sql}')
+            self._frames[name] = self._database.execute(f'from "{name}"').df()
+            if name == "ledger":
+                books.check(self._frames[name])
+        return self._frames[name]
+
+    def _set_up(self, windows: list[Window], facts: Facts) -> None:
+        """Make the two views that stand where the files of a run stand."""
+        direction = "down" if facts.direction == "down" else "up"
+        kinds = ", ".join(f'"{name}" {kind}' for name, kind in CELL_COLUMNS.items())
+        self._database.execute(f'create or replace table "cells.parquet" ({kinds})')
+        stamps = ", ".join(f"least(greatest({name}, b), e) - b as {name}" for name in _STAMPS)
+        # What a request moved within a window is as much of it as of its time with a connection.
+        self._database.execute(f"""
+            create or replace view "attempts.parquet" as
+            with windows (cell, b, e) as (values {", ".join(f"({n}, {w.began_ns}, {w.ended_ns})" for n, w in enumerate(windows))}),
+            pieces as (
+                select *, coalesce(connected_ns, slot_ns) as f, greatest(coalesce(last_byte_ns, ended_ns), f + 1) as l
+                from record join windows on slot_ns < e and ended_ns > b or cell = 0
+            )
+            select * exclude (b, e, f, l, size_bytes, slot_ns, {", ".join(_STAMPS)}),
+                case when cell = 0 then size_bytes
+                    else (size_bytes * greatest(least(l, e) - greatest(f, b), 0) / (l - f))::bigint end as size_bytes,
+                least(greatest(slot_ns, b), e) - b as slot_ns, {stamps}
+            from pieces""")
+        for number, window in enumerate(windows):
+            (empty,) = self._database.execute(
+                f"select count(*) from record where api in {_EMPTY} and fate = 'ok' and connection_reused"
+                f" and connected_ns >= {window.began_ns} and ended_ns <= {window.ended_ns}"
+            ).fetchall()[0]
+            # A phase that has seen the path's own answer is judged by it; the others by the job's best.
+            own = number > 0 and (direction == "down" or empty >= 3)
+            factors = f'{{"node": "{number}"}}' if own else "{}"
+            self._database.execute(
+                'insert into "cells.parquet" by name select ? as cell, ? as replicate, ? as treatment,'
+                " 'job' as method, ? as direction, ? as factors, false as warmup, ?::ubigint as wall_ns,"
+                " ?::ubigint as bytes, 'ok' as outcome, true as recorded, 0 as monotonic_offset_ns,"
+                " ?::integer as files",
+                [
+                    number,
+                    number,
+                    "job" if number == 0 else f"phase {number}",
+                    direction,
+                    factors,
+                    window.wall_ns,
+                    facts.bytes,
+                    min(facts.objects, 2**31 - 1),
+                ],
+            )
+
+
+@cache
+def _all() -> dict[str, Query]:
+    folder = resources.files("haulage.lab.why") / "queries"
+    own = {
+        item.name.removesuffix(".sql"): item.read_text(encoding="utf-8")
+        for item in folder.iterdir()
+        if item.name.endswith(".sql")
+    }
+    return queries() | {name: parse(name, text) for name, text in sorted(own.items())}
+
+
+def query_of(name: str) -> Query:
+    """Return the query behind a table."""
+    return _all()[name]

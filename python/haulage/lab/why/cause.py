@@ -1,0 +1,270 @@
+"""Names what limited a job, or a phase of it, from its record alone; pure.
+
+One run in which nothing was changed on purpose can show a cause ("seen"); it can never confirm one. Where two causes
+explain the record alike, both are named and the status is "undetermined".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from haulage.lab.why.fit import Fit
+
+Status = Literal["seen", "undetermined", "nothing to explain"]
+
+#: A share of the time in flight that makes a cause the one to name, where there is no second.
+MAIN = 0.4
+#: A second one of at least this share is named beside it.
+SECOND = 0.25
+#: One of this share is named alone, whatever the second.
+MUCH = 0.7
+#: Refusals cost twice, a request and a pause: at this share they come first.
+REFUSED = 0.25
+#: Of the time of the job: before the first request, or after the last.
+AROUND = 0.5
+#: A request whose answer takes this many of the quickest waits for the service, not for the path.
+SLOW_SERVICE = 2.5
+#: A job is too short below this, or with fewer requests than a fit needs; one of a few requests has nothing to explain.
+SHORT_NS, FEW_REQUESTS, FEW_NS = 10**9, 6, 5 * 10**9
+#: Answers quicker than this come from this machine, or from one beside it.
+NEAR_NS = 10**6
+
+#: What each cause is called at the beginning of a sentence.
+NAMES = {
+    "connection-rate": "a limit on each connection",
+    "shared": "something that all requests share",
+    "one-at-a-time": "one request at a time",
+    "latency": "waiting for answers over the path",
+    "service": "the service's time for each request",
+    "answers": "waiting for answers",
+    "own-time": "each request's own time",
+    "bytes": "bytes on their way",
+    "throttled": "refusals by the service",
+    "commit": "slow commits",
+    "disk": "the disk",
+    "hash": "checksums",
+    "connect": "making connections",
+    "ordering": "putting pieces in order",
+    "failures": "requests that failed",
+    "before": "what came before the first request",
+    "after": "what came after the last request",
+    "unused": "slots without a request",
+    "short": "too short to tell",
+    "few": "nothing to explain",
+    "empty": "no requests",
+    "unknown": "answers and bytes together",
+    "changed": "something that changed midway",
+    "mixed": "no single cause",
+}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a record says of the job, or of a phase.
+
+    Attributes:
+        shares: Of lanes times wall time by category of the ledger.
+        lanes: Highest number in flight.
+        in_flight: Mean number.
+        wall_ns: Length.
+        payload: Requests with payload that ended well.
+        requests: All over the wire.
+        bytes: Payload that arrived.
+        direction: ``"up"`` or ``"down"``.
+        answer_ns: Quickest answer; ``None`` without any.
+        answer_is_empty: Whether that request carried nothing.
+        commits_share: Of the time in flight, in requests that only commit.
+        commit_ns: Median time of these.
+        took_ns: Median time of a payload request.
+        usual_bytes: Median payload.
+        rate_of_one: Rates of single requests in bit/s: the first tenth, the middle, the last tenth.
+        connections: That carried payload.
+        failed_share: Of the time in flight, in attempts that failed or were cut, refusals not counted.
+        refused: Requests refused.
+        before_ns: Before the first request.
+        after_ns: After the last.
+        fit: Of times over sizes and numbers; ``None`` with too few requests.
+        is_whole: Whether this is the whole job, not a phase.
+    """
+
+    shares: Mapping[str, float]
+    lanes: int
+    in_flight: float
+    wall_ns: int
+    payload: int
+    requests: int
+    bytes: int
+    direction: str
+    answer_ns: float | None = None
+    answer_is_empty: bool = False
+    commits_share: float = 0.0
+    commit_ns: float | None = None
+    took_ns: float | None = None
+    usual_bytes: float | None = None
+    rate_of_one: tuple[float, float, float] | None = None
+    connections: int = 0
+    failed_share: float = 0.0
+    refused: int = 0
+    before_ns: int = 0
+    after_ns: int = 0
+    fit: Fit | None = None
+    is_whole: bool = True
+
+    @property
+    def held(self) -> dict[str, float]:
+        """Shares of the time in flight, empty slots left out; they add up to 1."""
+        busy = {name: share for name, share in self.shares.items() if name not in ("no work", "idle")}
+        whole = sum(busy.values())
+        return {name: (share / whole if whole > 0 else 0.0) for name, share in busy.items()}
+
+    @property
+    def rate(self) -> float:
+        """Payload over the length, in bit/s."""
+        return 8e9 * self.bytes / self.wall_ns if self.wall_ns else 0.0
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What limited it.
+
+    Attributes:
+        cause: A key of :data:`NAMES`.
+        status: ``"seen"`` in the record; ``"undetermined"`` where it does not decide; or there is nothing to explain.
+        rivals: Causes that would leave the same record.
+        parts: Share of the time in flight by cause, the largest first, those below a hundredth left out.
+    """
+
+    cause: str
+    status: Status
+    rivals: tuple[str, ...]
+    parts: dict[str, float]
+
+
+def decide(evidence: Evidence) -> Cause:
+    """Name what limited it."""
+    parts = _parts(evidence)
+    shown = {name: share for name, share in sorted(parts.items(), key=lambda item: -item[1]) if share >= 0.01}
+
+    def said(cause: str, status: Status, *rivals: str) -> Cause:
+        return Cause(cause, status, rivals, shown)
+
+    if evidence.requests == 0:
+        return said("empty", "nothing to explain")
+    if evidence.is_whole:
+        if evidence.payload < FEW_REQUESTS and evidence.wall_ns < FEW_NS:
+            return said("few", "nothing to explain")
+        if evidence.before_ns >= AROUND * evidence.wall_ns:
+            return said("before", "seen")
+        if evidence.after_ns >= AROUND * evidence.wall_ns:
+            return said("after", "seen")
+        if evidence.wall_ns < SHORT_NS:
+            return said("short", "undetermined")
+    if parts.get("throttled", 0.0) >= REFUSED:
+        return said("throttled", "seen")
+    if evidence.lanes == 1:
+        return said("one-at-a-time", "seen")
+    if not shown:
+        return said("mixed", "undetermined")
+    first, share = next(iter(shown.items()))
+    others = [name for name, part in shown.items() if part >= SECOND and name != first]
+    if share >= MUCH or (share >= MAIN and not others):
+        return said(first, *_status(first, evidence))
+    return said("mixed", "undetermined", *[first, *others])
+
+
+def of_phases(whole: Cause, phases: Sequence[Cause]) -> Cause:
+    """Judge a job by its phases, where it has some: what holds of both regimes together holds of neither."""
+    if not phases or whole.status == "nothing to explain" or whole.cause == "throttled":
+        return whole
+    if len({phase.cause for phase in phases}) == 1 and len({phase.status for phase in phases}) == 1:
+        return Cause(phases[0].cause, phases[0].status, phases[0].rivals, whole.parts)
+    return Cause("changed", "seen", tuple(dict.fromkeys(phase.cause for phase in phases)), whole.parts)
+
+
+def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
+    """Whether the record shows a cause, and what else it may have been."""
+    if cause == "bytes":
+        return ("undetermined", "connection-rate", "shared")
+    if cause == "own-time":
+        return ("undetermined", "answers", "connection-rate")
+    if cause == "answers" and evidence.direction == "up":
+        return ("seen", "latency", "service")
+    if cause == "unknown":
+        return ("undetermined", "answers", "connection-rate", "shared")
+    return ("seen",)
+
+
+def _parts(evidence: Evidence) -> dict[str, float]:
+    """Split the time in flight by causes."""
+    held = evidence.held
+    parts = {
+        "throttled": held.get("throttled", 0.0),
+        "disk": held.get("disk", 0.0),
+        "hash": held.get("hash", 0.0),
+        "connect": held.get("connect", 0.0),
+        "ordering": held.get("ordering", 0.0),
+        "failures": evidence.failed_share,
+        "commit": evidence.commits_share,
+    }
+    moving = sum(held.get(name, 0.0) for name in ("send", "receive", "server wait", "commit", "pacing"))
+    moving = max(0.0, moving - evidence.commits_share - evidence.failed_share)
+    if evidence.direction == "down":
+        waits = min(moving, held.get("server wait", 0.0))
+        parts[_of_answers(evidence, waits)] = waits
+    elif evidence.answer_is_empty:
+        # The ledger takes the path's own answer from each request; what a fit finds beyond that is the service's.
+        known = min(
+            moving, held.get("server wait", 0.0) + max(held.get("commit", 0.0) - evidence.commits_share, 0.0)
+        )
+        fitted = evidence.fit
+        service = 0.0
+        slow = fitted and evidence.answer_ns and fitted.waits_ns >= SLOW_SERVICE * evidence.answer_ns
+        if fitted and slow and fitted.waits_shown:
+            service = max(0.0, moving * fitted.waits - known)
+        parts |= {"latency": known, "service": service}
+        waits = known + service
+    elif evidence.fit and evidence.fit.waits_shown:
+        waits = moving * evidence.fit.waits
+        parts["answers"] = waits
+    else:
+        waits = 0.0
+    parts[_of_bytes(evidence)] = parts.get(_of_bytes(evidence), 0.0) + moving - waits
+    return parts
+
+
+def _of_answers(evidence: Evidence, waits: float) -> str:
+    """Name the wait for the first byte of a download: beyond what the quickest took it is the service's."""
+    if evidence.answer_ns and evidence.payload:
+        each = (
+            waits
+            / max(sum(evidence.held.values()), 1e-9)
+            * evidence.in_flight
+            * evidence.wall_ns
+            / evidence.payload
+        )
+        if each >= SLOW_SERVICE * evidence.answer_ns:
+            return "service"
+    return "answers"
+
+
+def _of_bytes(evidence: Evidence) -> str:
+    """Name what bounds the bytes that are on their way, as far as the record tells."""
+    fitted = evidence.fit
+    told_apart = (
+        evidence.answer_is_empty
+        or evidence.direction == "down"
+        or (fitted is not None and fitted.waits_shown)
+    )
+    if fitted is None:
+        return "bytes" if told_apart else "unknown"
+    if fitted.of_all_shown and not fitted.of_one_shown:
+        return "shared"
+    if fitted.of_one_shown and not fitted.of_all_shown:
+        if "connection" in fitted.shown or told_apart:
+            return "connection-rate"
+        return "own-time"
+    if fitted.of_one_shown and fitted.of_all_shown:
+        return "shared" if fitted.of_all >= MUCH else "bytes"
+    return "bytes" if told_apart else "unknown"

@@ -1,0 +1,91 @@
+"""The command ``haul why``: parse, one call, render."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from haulage.errors import HaulageError, LocalIOError, UsageError
+from haulage.lab.cli.output import STDERR
+
+#: Columns where the output is no terminal.
+WIDTH = 110
+
+_EPILOG = """\b
+Examples:
+  haul cp data/ az://climate/ --record run.parquet   record a job
+  haul why run.parquet                               where its time went, and what limited it
+  haul why run.parquet --html why.html               the same as a page
+  haul cp data/ az://climate/ --json > run.jsonl     lines of events will do as well
+  haul why run.jsonl --json | jq .cause
+
+\b
+Exit codes:
+  0  explained, also where it is undetermined   4    not found
+  1  the page could not be written, or the      5    the record is damaged or cut short
+     record may not be read                     130  interrupted
+  2  wrong usage, or not a record
+"""
+
+
+@click.command(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_EPILOG,
+)
+@click.argument("record", metavar="RECORD")
+@click.option("--html", metavar="FILE", help="Write a page into this file, to open from disk.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="Say the finding and the experiment only.")
+def why(record: str, html: str | None, as_json: bool, quiet: bool) -> None:
+    """Say where the time of a job went, what limited it, how sure that is, and what would settle it.
+
+    RECORD is a file of haul cp --record, or the lines of haul cp --json.
+    """
+    from haulage.lab.why import as_dict, explain, page
+    from haulage.lab.why.experiment import experiment
+    from haulage.lab.why.text import show
+    from haulage.lab.why.words import paragraph, title
+
+    found = explain(record)
+    if html is not None:
+        try:
+            Path(html).write_text(page(found), encoding="utf-8")
+        except OSError as error:
+            hint = "name another file for the page"
+            raise LocalIOError("write page", html, error.strerror or str(error), hint) from None
+        if not quiet:
+            STDERR.print(f"page written: {html}")
+    if as_json:
+        click.echo(json.dumps(as_dict(found), ensure_ascii=True))
+    elif quiet:
+        settle = experiment(found)
+        click.echo(" ".join([f"{title(found.whole)}.", *paragraph(found)]))
+        if settle is not None:
+            click.echo(f"To settle it: {settle.command}: {settle.outcome}")
+    elif html is None:
+        console = Console(highlight=False, markup=False)
+        # Through a pipe there is no width to keep to but that of a page.
+        show(found, console if console.is_terminal else Console(highlight=False, markup=False, width=WIDTH))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run ``haul why`` with these arguments; return the exit code."""
+    try:
+        why.main(args=list(arguments), prog_name="haul why", standalone_mode=False)
+    except click.ClickException as error:
+        message = error.format_message()
+        STDERR.print(f"haul: {UsageError('parse', 'arguments', message, 'haul why --help tells more')}")
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        STDERR.print("haul: interrupted")
+        return 130
+    except HaulageError as error:
+        STDERR.print(f"haul: {error}")
+        return error.exit_code
+    except BrokenPipeError:
+        return 0
+    return 0

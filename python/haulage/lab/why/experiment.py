@@ -1,0 +1,171 @@
+"""The one experiment that would settle what limited a job, and what its record cannot tell."""
+
+from __future__ import annotations
+
+from haulage.lab.analysis.words import rate_words, size_words, time_words
+from haulage.lab.why.cause import Cause, Evidence
+from haulage.lab.why.explain import Explanation
+from haulage.lab.why.words import Experiment
+
+_RECORD = "--record again.parquet"
+
+
+def experiment(found: Explanation) -> Experiment | None:
+    """Return what would settle it; ``None`` where there is nothing to settle."""
+    # Where the rate changed, the longest phase is the one to ask about.
+    judged = max(found.phases, key=lambda part: part.window.wall_ns) if found.phases else found.whole
+    cause, evidence = judged.cause, judged.evidence
+    if (
+        found.whole.cause.cause in ("throttled", "before", "after")
+        or found.whole.cause.status == "nothing to explain"
+    ):
+        cause, evidence = found.whole.cause, found.whole.evidence
+    return _of(cause.cause, cause, evidence)
+
+
+def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
+    now = rate_words(evidence.rate)
+    doubled = 2 * max(1, round(max(evidence.lanes if name != "shared" else evidence.in_flight, 1)))
+    more = f"haul cp SRC DST --concurrency {doubled} {_RECORD}"
+    if name in ("few", "empty"):
+        return None
+    if name == "mixed":
+        # What may be changed alone comes first: the disk, then the number in flight.
+        order = (
+            "disk",
+            "hash",
+            "failures",
+            "commit",
+            "connect",
+            "answers",
+            "latency",
+            "service",
+            "own-time",
+            "unknown",
+        )
+        first = next((one for one in order if one in cause.rivals), "bytes")
+        return _of(first, cause, evidence)
+    if name in ("connection-rate", "bytes", "one-at-a-time"):
+        return Experiment(
+            more,
+            f"clearly faster than {now}: it was each connection, and more of them help; as fast as now: it is"
+            " something that all share",
+        )
+    if name == "shared":
+        return Experiment(
+            "haul lab run ceiling --to URL",
+            f"about {now} there too: it is the path or the service; clearly more: it is this machine, its disk, or how"
+            " the job was set",
+        )
+    if name in ("answers", "latency"):
+        return Experiment(
+            more,
+            f"about twice {now}: it was the wait for answers; as fast as now: the service queues its requests, or"
+            " something else is full",
+        )
+    if name in ("service", "own-time", "unknown"):
+        return Experiment(
+            f"haul cp ONE-LARGE-FILE DST --concurrency {max(1, evidence.lanes)} {_RECORD}",
+            f"clearly faster than {now}: each request costs time whatever it carries, and fewer, larger ones help; as"
+            " fast as now: it is the rate at which bytes travel",
+        )
+    if name == "throttled":
+        half = max(1, round(evidence.rate / 2e6))
+        return Experiment(
+            f"haul cp SRC DST --cap {half}mbit {_RECORD}",
+            "no refusals: they came from the rate, and a cap between the two is best; as many as now: they come"
+            " whatever is sent, ask the provider",
+        )
+    if name == "commit":
+        return Experiment(
+            f"haul cp SRC DST --single-put-max 64MiB {_RECORD}",
+            f"clearly faster than {now}: it was the commits that blocks need; as fast as now: it is something else",
+        )
+    if name == "disk":
+        if evidence.direction == "down":
+            return Experiment(
+                f"haul cp SRC /dev/shm/copy {_RECORD}",
+                f"clearly faster than {now}: it was the disk written to; as fast as now: it was not",
+            )
+        return Experiment(
+            f"cp -r SRC /dev/shm/copy && haul cp /dev/shm/copy DST {_RECORD}",
+            f"clearly faster than {now}: it was the disk read from; as fast as now: it was not",
+        )
+    if name == "hash":
+        return Experiment(
+            f"haul cp SRC DST --checksum crc64 {_RECORD}",
+            "faster than with the checksum of this job: it was that; as fast as now: it is something else",
+        )
+    if name in ("connect", "failures"):
+        return Experiment(
+            f"haul cp SRC DST --concurrency {max(1, evidence.lanes // 2)} {_RECORD}",
+            "fewer of them: the path, or something on it, does not take so many connections; as many: it fails"
+            " whatever is asked of it",
+        )
+    if name == "before":
+        return Experiment(
+            "haul plan SRC DST",
+            f"about {time_words(evidence.before_ns)} too: it was finding out what to copy; clearly less: what came"
+            " before the first request is something else",
+        )
+    if name == "after":
+        return Experiment(
+            f"haul cp SRC DST --no-flush {_RECORD}",
+            f"{time_words(evidence.after_ns)} sooner: it was the disk; no sooner: it is something else",
+        )
+    larger = size_words(max(10 * evidence.bytes, 10**8))
+    return Experiment(
+        f"haul cp SRC DST {_RECORD}", f"with {larger} or more, so that it takes ten seconds or longer"
+    )
+
+
+def unknown(found: Explanation) -> list[str]:
+    """Return what the record does not hold, each with what would record it."""
+    facts = found.facts
+    said = []
+    if found.left_out:
+        said.append(
+            f"{found.left_out:,} rows have no slot, no end, or an impossible time, and were left out."
+        )
+    if found.unread:
+        said.append(f"{found.unread:,} lines were no JSON, and were left out.")
+    if found.summary is None:
+        said.append(
+            "When the job ended, whether it was interrupted, and what it chose: a record ends with its last attempt."
+            " haul cp --json tells."
+        )
+    elif found.summary.get("exit_code"):
+        said.append(
+            f"What else there would have been: the job ended with exit code {found.summary['exit_code']}."
+        )
+    if not facts.attempts:
+        return said
+    said.append(
+        "How busy the processors and the disk were, and what else used the link. haul lab run samples the machine."
+    )
+    said.append(
+        "Which options the job had, such as --cap or --concurrency: keep the command beside the record."
+    )
+    if facts.first_slot_ns > 0.05 * facts.wall_ns:
+        said.append("Requests of listing: a record holds none. haul plan takes as long as they do.")
+    if found.whole.evidence.direction == "up" and not found.whole.evidence.answer_is_empty:
+        said.append(
+            "The path's round trip: every request carried bytes. A job with a file that is sent in blocks"
+            " (--block-size 64KiB) records it."
+        )
+    missing = [
+        what
+        for column, what in (
+            ("connection", "connections"),
+            ("queued_ns", "waits for a slot"),
+            ("backoff_ns", "pauses after refusals"),
+            ("retry_after_ns", "what the service asked to wait"),
+            ("remote_address", "addresses of the service"),
+        )
+        if column not in found.columns
+    ]
+    if missing:
+        said.append(
+            f"This record has no columns for {', '.join(missing)}: the haul that wrote it did not record them."
+        )
+    return said

@@ -1,0 +1,187 @@
+"""From a record to an explanation: facts, phases, the ledger of each, and what limited it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from haulage.lab.analysis import ledger as books
+from haulage.lab.why.asking import Asked, Facts, Window, count
+from haulage.lab.why.cause import Cause, Evidence, decide, of_phases
+from haulage.lab.why.fit import fit
+from haulage.lab.why.phases import phases
+from haulage.lab.why.record import Record, damaged, open_record
+
+
+@dataclass(frozen=True)
+class Part:
+    """The job, or one phase of it.
+
+    Attributes:
+        window: When.
+        evidence: What the record says of it.
+        cause: What limited it.
+        ledger: Lanes times wall time in nanoseconds by category; adds up exactly.
+    """
+
+    window: Window
+    evidence: Evidence
+    cause: Cause
+    ledger: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where the time of a job went, and what limited it.
+
+    Attributes:
+        name: Of the record.
+        facts: Counted.
+        whole: The job.
+        phases: Where the rate changed midway; else empty.
+        columns: Of the record.
+        summary: Of the last line of ``--json``, if there is one.
+        left_out: Rows of the record that could not be placed.
+        unread: Lines that were no JSON.
+        objects: The slowest ones.
+        slowest: The slowest requests.
+        lost: What did not end well, and what it cost.
+        rates: Rate and number in flight over the job, a hundred parts.
+    """
+
+    name: str
+    facts: Facts
+    whole: Part
+    phases: tuple[Part, ...]
+    columns: frozenset[str]
+    summary: dict[str, Any] | None
+    left_out: int
+    unread: int
+    objects: pd.DataFrame
+    slowest: pd.DataFrame
+    lost: pd.DataFrame
+    rates: pd.DataFrame
+
+
+def explain(path: Path | str) -> Explanation:
+    """Say where the time of a job went, and what limited it.
+
+    Args:
+        path: A file of ``haul cp --record``, or the lines of ``haul cp --json``.
+
+    Raises:
+        NotFoundError: No such file.
+        LocalIOError: It may not be read.
+        UsageError: It is no record.
+        IntegrityError: It is damaged, or cut short.
+    """
+    with open_record(Path(path)) as record:
+        try:
+            return _explain(record)
+        except duckdb.Error as error:
+            raise damaged(record.name, error) from error
+
+
+def _explain(record: Record) -> Explanation:
+    facts = count(record)
+    if facts.attempts == 0:
+        nothing = _without_requests(facts)
+        none = pd.DataFrame()
+        return _explanation(record, facts, nothing, (), none, none, none, none)
+    asked = Asked(record, facts)
+    rates = asked("rate_over_time")
+    told = asked("requests")
+    usual = float(told["took_ns"].iloc[0]) if len(told) else 0.0
+    windows = phases(rates, facts.wall_ns, usual)
+    tables = [asked(name) for name in ("objects", "slowest", "lost")]
+    if windows:
+        asked = Asked(record, facts, windows)
+    whole = _part(asked, 0, Window(0, facts.wall_ns), facts)
+    parts = tuple(_part(asked, number, window, facts) for number, window in enumerate(windows, 1))
+    whole = replace(whole, cause=of_phases(whole.cause, [part.cause for part in parts]))
+    return _explanation(record, facts, whole, parts, *tables, rates)
+
+
+def _explanation(
+    record: Record,
+    facts: Facts,
+    whole: Part,
+    parts: tuple[Part, ...],
+    objects: pd.DataFrame,
+    slowest: pd.DataFrame,
+    lost: pd.DataFrame,
+    rates: pd.DataFrame,
+) -> Explanation:
+    return Explanation(
+        record.name,
+        facts,
+        whole,
+        parts,
+        record.columns,
+        record.summary,
+        record.left_out,
+        record.unread,
+        objects,
+        slowest,
+        lost,
+        rates,
+    )
+
+
+def _without_requests(facts: Facts) -> Part:
+    evidence = Evidence({}, 0, 0.0, facts.wall_ns, 0, 0, 0, "up")
+    return Part(Window(0, facts.wall_ns), evidence, decide(evidence), dict.fromkeys(books.CATEGORIES, 0))
+
+
+def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
+    def rows(name: str) -> pd.DataFrame:
+        frame = asked(name)
+        return frame[frame["cell"] == cell]
+
+    ledger = rows("ledger")
+    spent = {str(name): int(ns) for name, ns in zip(ledger["category"], ledger["spent_ns"], strict=True)}
+    lanes = int(ledger["lanes"].iloc[0]) if len(ledger) else 0
+    counted = rows("counted").iloc[0] if len(rows("counted")) else None
+    told = rows("requests").iloc[0] if len(rows("requests")) else None
+    answers = rows("answers").iloc[0] if len(rows("answers")) else None
+    held_ns = sum(ns for name, ns in spent.items() if name not in ("no work", "idle"))
+    sample = rows("sample")
+    if cell:
+        # A request that was cut at the border of a phase tells of both.
+        inside = (sample["began_ns"] > 0) & (sample["began_ns"] + sample["took_ns"] < window.wall_ns)
+        sample = sample[inside]
+
+    def number(row: Any, name: str) -> float | None:
+        value = None if row is None else row[name]
+        return None if value is None or pd.isna(value) else float(value)
+
+    rate = [number(told, f"{which}_bits_per_second") for which in ("slow", "usual", "fast")]
+    evidence = Evidence(
+        shares=books.shares(ledger),
+        lanes=lanes,
+        in_flight=held_ns / window.wall_ns if window.wall_ns else 0.0,
+        wall_ns=window.wall_ns,
+        payload=int(number(told, "requests") or 0),
+        requests=int(number(counted, "requests") or 0),
+        bytes=int(number(told, "bytes") or 0),
+        direction="down" if facts.direction == "down" else "up",
+        answer_ns=number(answers, "answer_ns"),
+        answer_is_empty=answers is not None and bool(answers["is_of_empty_request"]),
+        commits_share=min(1.0, (number(told, "commits_ns") or 0.0) / held_ns) if held_ns else 0.0,
+        commit_ns=number(told, "commit_ns"),
+        took_ns=number(told, "took_ns"),
+        usual_bytes=number(told, "usual_bytes"),
+        rate_of_one=None if None in rate else (rate[0] or 0.0, rate[1] or 0.0, rate[2] or 0.0),
+        connections=int(number(told, "connections") or 0),
+        failed_share=min(1.0, (number(counted, "failed_ns") or 0.0) / held_ns) if held_ns else 0.0,
+        refused=int(number(counted, "refused") or 0),
+        before_ns=facts.first_slot_ns if cell == 0 else 0,
+        after_ns=facts.wall_ns - facts.last_end_ns if cell == 0 else 0,
+        fit=fit(sample),
+        is_whole=cell == 0,
+    )
+    return Part(window, evidence, decide(evidence), spent)

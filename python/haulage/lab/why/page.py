@@ -1,0 +1,110 @@
+"""Draws an explanation as a page: one file, no network, readable without JavaScript."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import jinja2
+import pandas as pd
+
+import haulage
+from haulage.lab.analysis.words import rate_words, time_words
+from haulage.lab.report.palette import COLOURS
+from haulage.lab.why.asking import query_of
+from haulage.lab.why.experiment import experiment, unknown
+from haulage.lab.why.explain import Explanation, Part
+from haulage.lab.why.text import MEANS, tables
+from haulage.lab.why.words import paragraph, percent, shown, title
+
+#: What each category of the ledger is drawn in.
+_COLOUR = {
+    "send": "blue",
+    "server wait": "amber",
+    "receive": "green",
+    "commit": "violet",
+    "connect": "pink",
+    "disk": "brown",
+    "hash": "sky",
+    "pacing": "orange",
+    "throttled": "red",
+    "ordering": "orange",
+    "no work": "pale",
+    "idle": "grey",
+}
+#: The queries whose SQL the page shows.
+_ASKED = ("ledger", "answers", "requests", "sample", "rate_over_time", "lost", "objects", "slowest")
+_WIDTH, _HEIGHT = 960, 160
+
+
+def page(found: Explanation) -> str:
+    """Return the page."""
+    folder = resources.files("haulage.lab.why")
+    template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        (folder / "page.html").read_text(encoding="utf-8")
+    )
+    parts = [("Where the time went", found.whole)]
+    for number, part in enumerate(found.phases, 1):
+        began, ended = time_words(part.window.began_ns), time_words(part.window.ended_ns)
+        parts.append((f"Phase {number}, {began} to {ended}, {rate_words(part.evidence.rate)}", part))
+    return template.render(
+        name=shown(found.name, 200),
+        title=title(found.whole),
+        status=found.whole.cause.status,
+        paragraph=paragraph(found),
+        experiment=experiment(found),
+        ledgers=[_ledger(name, part) for name, part in parts if sum(part.ledger.values())],
+        chart=_chart(found) if len(found.rates) else None,
+        tables=list(tables(found)),
+        unknown=unknown(found),
+        queries=[query_of(name) for name in _ASKED] if found.facts.attempts else [],
+        light={name: light for name, (light, _) in COLOURS.items()},
+        dark={name: dark for name, (_, dark) in COLOURS.items()},
+        version=haulage.__version__,
+    )
+
+
+def _ledger(name: str, part: Part) -> dict[str, object]:
+    whole = sum(part.ledger.values())
+    spent = sorted(((category, ns) for category, ns in part.ledger.items() if ns), key=lambda item: -item[1])
+    return {
+        "name": name,
+        "whole": f"{part.evidence.lanes} slots × {time_words(part.window.wall_ns)}, split exactly",
+        "rows": [
+            {
+                "category": category,
+                "share": percent(ns / whole),
+                "width": f"{100 * ns / whole:.3f}",
+                "time": time_words(ns),
+                "means": MEANS[category],
+                "colour": _COLOUR[category],
+            }
+            for category, ns in spent
+        ],
+    }
+
+
+def _chart(found: Explanation) -> dict[str, object]:
+    """Return the rate, and the number in flight, as points of an SVG."""
+    rates, flight = found.rates["rate_bits_per_second"], found.rates["in_flight"]
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "rate": _steps(rates),
+        "most_rate": rate_words(float(rates.max())),
+        "flight": _steps(flight),
+        "most_flight": f"{float(flight.max()):.3g}",
+        "wall": time_words(found.facts.wall_ns),
+        "cuts": [
+            round(_WIDTH * part.window.began_ns / max(found.facts.wall_ns, 1), 1) for part in found.phases[1:]
+        ],
+    }
+
+
+def _steps(values: pd.Series) -> str:
+    most = float(values.max()) or 1.0
+    step = _WIDTH / max(len(values), 1)
+    points = []
+    for place, value in enumerate(values):
+        height = _HEIGHT - (_HEIGHT - 6) * float(value) / most
+        points += [f"{place * step:.1f},{height:.1f}", f"{(place + 1) * step:.1f},{height:.1f}"]
+    return " ".join(points)

@@ -1,0 +1,205 @@
+"""Opens the record of a job: the Parquet file of ``haul cp --record``, or the lines of ``haul cp --json``.
+
+Nothing is copied from a Parquet file: it is read through a view with the columns that this version knows, so a
+column that a later version has added does no harm, and one that an earlier version had not is null. Lines are
+parsed once, into a Parquet file that is gone with the record. DuckDB holds at most :data:`MEMORY` and writes the
+rest beside that file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from haulage.errors import HaulageError, IntegrityError, LocalIOError, NotFoundError, UsageError
+from haulage.lab.analysis.query import MEMORY
+
+#: What an attempt must tell, or its time cannot be placed.
+NEEDED = ("api", "fate", "size_bytes", "slot_ns", "ended_ns")
+#: What else is read where it is there, with what stands in its place where it is not.
+KNOWN = {
+    "object": ("VARCHAR", "''"),
+    "api": ("VARCHAR", "''"),
+    "fate": ("VARCHAR", "''"),
+    "cause": ("VARCHAR", "null"),
+    "request_id": ("VARCHAR", "null"),
+    "status": ("INTEGER", "null"),
+    "object_id": ("BIGINT", "null"),
+    "offset_bytes": ("BIGINT", "0"),
+    "size_bytes": ("BIGINT", "0"),
+    "attempt": ("BIGINT", "1"),
+    "lane": ("BIGINT", "0"),
+    "connection": ("BIGINT", "0"),
+    "connection_reused": ("BOOLEAN", "null"),
+    "queued_ns": ("BIGINT", "null"),
+    "slot_ns": ("BIGINT", "null"),
+    "ready_ns": ("BIGINT", "null"),
+    "connected_ns": ("BIGINT", "null"),
+    "sent_ns": ("BIGINT", "null"),
+    "first_byte_ns": ("BIGINT", "null"),
+    "last_byte_ns": ("BIGINT", "null"),
+    "committed_ns": ("BIGINT", "null"),
+    "ended_ns": ("BIGINT", "null"),
+    "backoff_ns": ("BIGINT", "null"),
+    "remote_address": ("VARCHAR", "null"),
+    "retry_after_ns": ("BIGINT", "null"),
+}
+#: What is read of the last line of ``--json``.
+SUMMARY = {"elapsed_ns": "BIGINT", "exit_code": "INTEGER", "bytes_done": "BIGINT", "chosen": "VARCHAR"}
+#: A clock that began with the job has not come further than this: 30 years.
+LATEST_NS = 10**18
+#: The longest line that is read, in bytes.
+_LONGEST_LINE = 64 << 20
+
+
+@dataclass(frozen=True)
+class Record:
+    """An open record.
+
+    Attributes:
+        database: Holds the view ``record``: a row for each attempt that had a slot and ended.
+        name: Of the file, as it was given.
+        columns: That the file has.
+        rows: Of the file.
+        left_out: Of these, without a slot, without an end, or at an impossible time.
+        summary: The last line of ``--json``; ``None`` in a Parquet file, or where the job was killed.
+        unread: Lines that were no JSON.
+    """
+
+    database: duckdb.DuckDBPyConnection
+    name: str
+    columns: frozenset[str]
+    rows: int
+    left_out: int
+    summary: dict[str, Any] | None = None
+    unread: int = 0
+
+    def one(self, sql: str) -> tuple[Any, ...]:
+        """Return the only row of a query."""
+        row = self.database.execute(sql).fetchone()
+        assert row is not None
+        return row
+
+
+@contextmanager
+def open_record(path: Path) -> Iterator[Record]:
+    """Open a record; it closes with the block.
+
+    Raises:
+        NotFoundError: No such file.
+        LocalIOError: It may not be read.
+        UsageError: It is no record.
+        IntegrityError: It is one that is damaged, or was not written to its end.
+    """
+    start = _first_bytes(path)
+    with tempfile.TemporaryDirectory(prefix="haul-why-") as folder, duckdb.connect() as database:
+        database.execute("set enable_progress_bar = false")
+        database.execute(f"set memory_limit = '{MEMORY}'; set threads = 1")
+        database.execute(f"set temp_directory = '{_quoted(Path(folder))}'")
+        if start.startswith(b"PAR1"):
+            yield _checked(path, lambda: _of_parquet(database, path))
+        elif start.lstrip()[:1] == b"{":
+            yield _checked(path, lambda: _of_lines(database, path, Path(folder)))
+        else:
+            raise _no_record(path, "neither Parquet nor JSON lines" if start else "the file is empty")
+
+
+def _first_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(64)
+    except FileNotFoundError:
+        raise NotFoundError(
+            "read record", str(path), "no such file", "check the path of the record"
+        ) from None
+    except PermissionError:
+        hint = "make it readable: chmod u+r FILE"
+        raise LocalIOError("read record", str(path), "permission denied", hint) from None
+    except OSError as error:
+        raise _no_record(path, error.strerror or str(error)) from None
+
+
+def _no_record(path: Path, cause: str) -> HaulageError:
+    return UsageError(
+        "read record", str(path), cause, "name a file of haul cp --record, or of haul cp --json"
+    )
+
+
+def _checked(path: Path, read: Any) -> Record:
+    try:
+        found: Record = read()
+    except duckdb.Error as error:
+        raise damaged(path, error) from error
+    return found
+
+
+def damaged(path: Path | str, error: duckdb.Error) -> HaulageError:
+    """Return what to say of a file that began like a record and cannot be read."""
+    cause = str(error).split("\n")[0]
+    hint = "the file is damaged or cut short; copy it again from where it was written, or record another job"
+    return IntegrityError("read record", str(path), cause, hint)
+
+
+def _of_parquet(database: duckdb.DuckDBPyConnection, path: Path) -> Record:
+    source = f"read_parquet('{_quoted(path)}')"
+    return _view(database, path, source)
+
+
+def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path) -> Record:
+    """Keep the attempts of JSON lines as Parquet; read the summary."""
+    kinds = {"event": "VARCHAR", **{name: kind for name, (kind, _) in KNOWN.items()}, **SUMMARY}
+    shape = ", ".join(f"{name}: '{kind}'" for name, kind in kinds.items())
+    database.execute(
+        f"create view lines as from read_json('{_quoted(path)}', format='newline_delimited', ignore_errors=true,"
+        f" columns={{{shape}}}, maximum_object_size={_LONGEST_LINE})"
+    )
+    counted = dict(database.execute("select event, count(*) from lines group by all").fetchall())
+    if not set(counted) & {"attempt", "job_started", "summary"}:
+        raise _no_record(path, "lines of JSON that are no events of a job")
+    filled = database.execute(
+        f"select {', '.join(f'count({name})' for name in KNOWN)} from lines where event = 'attempt'"
+    ).fetchall()[0]
+    there = [name for name, n in zip(KNOWN, filled, strict=True) if n or name in NEEDED]
+    kept = folder / "attempts.parquet"
+    database.execute(
+        f"copy (select {', '.join(there)} from lines where event = 'attempt') to '{_quoted(kept)}'"
+        " (format parquet, compression zstd)"
+    )
+    last = database.execute(
+        f"select {', '.join(SUMMARY)} from lines where event = 'summary' limit 1"
+    ).fetchone()
+    record = _view(database, path, f"read_parquet('{_quoted(kept)}')")
+    summary = None if last is None else dict(zip(SUMMARY, last, strict=True))
+    return replace(record, summary=summary, unread=int(counted.get(None, 0)))
+
+
+def _view(database: duckdb.DuckDBPyConnection, path: Path, source: str) -> Record:
+    columns = frozenset(row[0] for row in database.execute(f"describe from {source}").fetchall())
+    missing = [name for name in NEEDED if name not in columns]
+    if missing:
+        raise _no_record(path, f"no column {', '.join(missing)}")
+    picked = ", ".join(
+        f'coalesce(try_cast("{name}" as {kind}), {otherwise}) as "{name}"'
+        if name in columns
+        else f'({otherwise})::{kind} as "{name}"'
+        for name, (kind, otherwise) in KNOWN.items()
+    )
+    sane = (
+        f"slot_ns between 0 and {LATEST_NS} and ended_ns between slot_ns and {LATEST_NS}"
+        f" and lane between 0 and 1000000 and size_bytes between 0 and {LATEST_NS}"
+    )
+    database.execute(f"create view record as from (select {picked} from {source}) where {sane}")
+    rows, kept = database.execute(
+        f"select (select count(*) from {source}), (select count(*) from record)"
+    ).fetchall()[0]
+    return Record(database, str(path), columns, int(rows), int(rows) - int(kept))
+
+
+def _quoted(path: Path) -> str:
+    return str(path.resolve()).replace("'", "''")

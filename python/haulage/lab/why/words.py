@@ -1,0 +1,312 @@
+"""Says in plain words what a job spent its time on, how sure that is, and what would settle it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from haulage.lab.analysis.words import rate_words, size_words, time_words
+from haulage.lab.why.cause import NAMES, NEAR_NS, Cause, Evidence
+from haulage.lab.why.explain import Explanation, Part
+
+#: What follows a name with one of these is a secret, wherever it stands.
+_SECRET = re.compile(
+    r"(?i)\b(sig|signature|token|accountkey|secret|password|passwd|x-amz-signature|x-amz-credential"
+    r"|x-amz-security-token|access_key|apikey|api_key)=[^&\s;\"']*"
+)
+_USER = re.compile(r"(?<=://)[^/@\s]*@")
+#: Longer names are cut in the middle.
+_LONGEST = 90
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What would settle it: a command, and what each outcome means."""
+
+    command: str
+    outcome: str
+
+
+def shown(name: str, longest: int = _LONGEST) -> str:
+    """Return a name for people: without secrets, control characters escaped, not too long.
+
+    >>> shown("a\\x1b[31mb?sv=1&sig=abc%3D")
+    'a\\\\x1b[31mb?sv=1&sig=...'
+    """
+    clean = _USER.sub("", _SECRET.sub(lambda match: f"{match[1]}=...", name))
+    plain = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in clean)
+    if len(plain) > longest:
+        half = (longest - 3) // 2
+        plain = f"{plain[:half]}...{plain[-half:]}"
+    return plain
+
+
+def percent(share: float) -> str:
+    """Return a share in words: never 0 % or 100 % of what is neither."""
+    if 0 < share < 0.01:
+        return "under 1 %"
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    return f"{share:.0%}".replace("%", " %")
+
+
+def title(part: Part) -> str:
+    """Return the finding in a line: the cause, and how sure that is."""
+    cause = part.cause
+    if cause.status == "nothing to explain":
+        return {"empty": "No requests", "few": "Nothing to explain"}[cause.cause]
+    if cause.cause == "short":
+        return "Too short to tell"
+    sure = "seen, not confirmed" if cause.status == "seen" else "undetermined"
+    if cause.cause == "mixed":
+        names = " and ".join(NAMES[name] for name in cause.rivals) or "no single cause"
+        return f"More than one thing limited it: {names} ({sure})"
+    if cause.status == "undetermined" and cause.rivals:
+        return f"What limited it: {_either(cause)} ({sure})"
+    return f"What limited it: {NAMES[cause.cause]} ({sure})"
+
+
+def _either(cause: Cause) -> str:
+    *first, last = (NAMES[name] for name in cause.rivals)
+    return f"{', '.join(first)} or {last}"
+
+
+def paragraph(found: Explanation) -> list[str]:
+    """Return the sentences that tell a person what happened."""
+    cause = found.whole.cause
+    said = [_job(found)] if cause.cause != "empty" else []
+    if found.phases and cause.status != "nothing to explain":
+        rates = [rate_words(part.evidence.rate) for part in found.phases]
+        when = ", ".join(time_words(part.window.began_ns) for part in found.phases[1:])
+        said.append(f"Its rate changed at {when}: {', then '.join(rates)}. Each phase is judged by itself.")
+        for number, part in enumerate(found.phases, 1):
+            said.append(f"Phase {number}: {_why(part.cause, part.evidence)}")
+    else:
+        said.append(_why(cause, found.whole.evidence))
+    said.append(sure(found))
+    return [sentence for sentence in said if sentence]
+
+
+def sure(found: Explanation) -> str:
+    """Say how sure the finding is."""
+    cause, evidence = found.whole.cause, found.whole.evidence
+    if cause.status == "nothing to explain":
+        return ""
+    if cause.status == "seen":
+        return f"Seen in one run of {_count(evidence.requests, 'request')}, not confirmed: nothing was changed on purpose."
+    if cause.cause == "short":
+        return "Take a job of ten seconds or more."
+    if cause.cause == "mixed":
+        return "Undetermined: no single cause holds enough of the time."
+    return f"Undetermined: with {_either(cause)} this record would look the same."
+
+
+def _job(found: Explanation) -> str:
+    facts, evidence = found.facts, found.whole.evidence
+    way = {"up": "up", "down": "down", "none": ""}[facts.direction]
+    if not facts.bytes:
+        return f"{_count(facts.attempts, 'attempt')} in {time_words(facts.wall_ns)}, and no payload arrived."
+    both = " (bytes went both ways; this is the larger)" if facts.both_ways else ""
+    return (
+        f"{size_words(facts.bytes)} {way}{both} in {time_words(facts.wall_ns)}, {rate_words(evidence.rate)}: "
+        f"{_count(facts.objects, 'object')}, {_count(evidence.requests, 'request')},"
+        f" {evidence.in_flight:.3g} in flight on average, {facts.lanes} at most."
+    )
+
+
+def _why(cause: Cause, evidence: Evidence) -> str:
+    return _SAID[cause.cause](cause, evidence)
+
+
+def _parts(cause: Cause) -> str:
+    return ", ".join(
+        f"{percent(share)} {NAMES[name]}" for name, share in list(cause.parts.items())[:4] if share >= 0.02
+    )
+
+
+def _of(cause: Cause, *names: str) -> str:
+    return percent(min(1.0, sum(cause.parts.get(name, 0.0) for name in names)))
+
+
+def _connection(cause: Cause, evidence: Evidence) -> str:
+    slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
+    return (
+        f"Each connection had a limit of its own: {_count(evidence.connections, 'connection')} of {rate_words(usual)}"
+        f" each (eight in ten requests between {rate_words(slow)} and {rate_words(fast)}) carried bytes for"
+        f" {_of(cause, 'connection-rate')} of the time in flight. A request was as quick beside many as beside few,"
+        " so the path could carry more connections."
+    )
+
+
+def _shared(cause: Cause, evidence: Evidence) -> str:
+    near = evidence.answer_ns is not None and evidence.answer_ns < NEAR_NS
+    what = "the processors of this machine or of the server" if near else "the link in all"
+    others = "the link in all, a --cap" if near else "a --cap, the service, or the processors of this machine"
+    return (
+        f"All requests together reached {rate_words(evidence.rate)}, and each became slower as others joined: they"
+        f" shared one limit for {_of(cause, 'shared')} of the time in flight. That is {what}, or {others}: a record"
+        " does not tell these apart."
+    )
+
+
+def _single(cause: Cause, evidence: Evidence) -> str:
+    rate = f" at {rate_words(evidence.rate_of_one[1])}" if evidence.rate_of_one else ""
+    waits = (
+        cause.parts.get("answers", 0.0) + cause.parts.get("latency", 0.0) + cause.parts.get("service", 0.0)
+    )
+    moved = cause.parts.get("bytes", 0.0)
+    split = (
+        f"{percent(moved)} of the time bytes were on their way{rate}, {percent(waits)} it waited for answers"
+    )
+    if waits == 0.0:
+        split = f"a request took {time_words(evidence.took_ns or 0)}{rate}"
+    return f"Only one request was in flight at any time: {split}. While one waited, the path stood idle."
+
+
+def _answers(cause: Cause, evidence: Evidence) -> str:
+    least = f"; the quickest took {time_words(evidence.answer_ns)}" if evidence.answer_ns else ""
+    size = size_words(evidence.usual_bytes or 0)
+    return (
+        f"Requests waited for their answers for {_of(cause, 'answers', 'latency', 'service')} of the time in flight:"
+        f" one of {size} took {time_words(evidence.took_ns or 0)}{least}. The wait is the round trip of the path, or the"
+        f" service's time; the bytes took the rest. {_per_second(evidence)}"
+    )
+
+
+def _latency(cause: Cause, evidence: Evidence) -> str:
+    return (
+        f"Round trips: requests waited for the path's answer, at least {time_words(evidence.answer_ns or 0)} each, for"
+        f" {_of(cause, 'latency')} of the time in flight. {_per_second(evidence)}"
+    )
+
+
+def _service(cause: Cause, evidence: Evidence) -> str:
+    return (
+        f"The service took its time: requests waited for it for {_of(cause, 'service')} of the time in flight, where"
+        f" the quickest answer of the path took {time_words(evidence.answer_ns or 0)}. {_per_second(evidence)}"
+    )
+
+
+def _per_second(evidence: Evidence) -> str:
+    each = 1e9 * evidence.payload / evidence.wall_ns if evidence.wall_ns else 0.0
+    return f"That made {each:.3g} requests a second with {evidence.in_flight:.3g} in flight."
+
+
+def _own(cause: Cause, evidence: Evidence) -> str:
+    rate = 8e9 * (evidence.usual_bytes or 0) / evidence.took_ns if evidence.took_ns else 0.0
+    beside = ", beside many as beside few" if cause.cause == "own-time" else ""
+    return (
+        f"Each request of {size_words(evidence.usual_bytes or 0)} took {time_words(evidence.took_ns or 0)}{beside}: it"
+        f" waited for its answer that long, or its bytes went at {rate_words(rate)}. All were alike, so that the record"
+        f" cannot tell. {_small(evidence)}{_per_second(evidence)}"
+    )
+
+
+def _small(evidence: Evidence) -> str:
+    if (evidence.usual_bytes or 0) > 1 << 16:
+        return ""
+    return "For bodies this small the wait is the likelier. "
+
+
+def _bytes(cause: Cause, evidence: Evidence) -> str:
+    slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
+    return (
+        f"Bytes were on their way for {_of(cause, 'bytes')} of the time in flight, {rate_words(evidence.rate)} in all and"
+        f" {rate_words(usual)} a request ({rate_words(slow)} to {rate_words(fast)}). What bounds them, each connection"
+        " or all together, shows only where the number in flight varies, and here it said too little."
+    )
+
+
+def _throttled(cause: Cause, evidence: Evidence) -> str:
+    return (
+        f"The service refused {_count(evidence.refused, 'request')} of {evidence.requests:,}: with the pauses that"
+        f" followed, this took {_of(cause, 'throttled')} of the time in flight."
+    )
+
+
+def _commit(cause: Cause, evidence: Evidence) -> str:
+    least = f", {time_words(evidence.answer_ns)} the quickest answer" if evidence.answer_ns else ""
+    return (
+        f"Commits held {_of(cause, 'commit')} of the time in flight: one took {time_words(evidence.commit_ns or 0)}"
+        f"{least}. An object sent in blocks needs one at its end."
+    )
+
+
+def _here(cause: Cause, evidence: Evidence) -> str:
+    what = {
+        "disk": "Reading from the disk" if evidence.direction == "up" else "Writing to the disk",
+        "hash": "Computing checksums",
+        "connect": "Making connections",
+        "ordering": "Putting pieces in order",
+        "failures": "Requests that failed, and were sent again,",
+    }[cause.cause]
+    link = " The link did not limit this job." if cause.cause in ("disk", "hash", "ordering") else ""
+    return f"{what} held {_of(cause, cause.cause)} of the time in flight.{link}"
+
+
+def _before(_: Cause, evidence: Evidence) -> str:
+    return (
+        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first request: finding"
+        " out what to copy. The link did not limit this job."
+    )
+
+
+def _after(_: Cause, evidence: Evidence) -> str:
+    return (
+        f"{time_words(evidence.after_ns)} of {time_words(evidence.wall_ns)} passed after the last request: waiting for"
+        " the disk to have it all. The link did not limit this job."
+    )
+
+
+def _mixed(cause: Cause, _: Evidence) -> str:
+    return f"The time in flight was divided: {_parts(cause)}."
+
+
+def _few(_: Cause, evidence: Evidence) -> str:
+    return (
+        f"It finished in {_count(evidence.requests, 'request')} within {time_words(evidence.wall_ns)}: there is nothing"
+        " to explain, and too little to judge the path by."
+    )
+
+
+def _short(cause: Cause, evidence: Evidence) -> str:
+    return f"{time_words(evidence.wall_ns)} say little about a path. The time in flight was {_parts(cause)}."
+
+
+def _empty(_: Cause, __: Evidence) -> str:
+    return (
+        "The record holds no requests: all was there already, nothing was found to copy, or the job ended before its"
+        " first request."
+    )
+
+
+_SAID: dict[str, Callable[[Cause, Evidence], str]] = {
+    "connection-rate": _connection,
+    "shared": _shared,
+    "one-at-a-time": _single,
+    "answers": _answers,
+    "latency": _latency,
+    "service": _service,
+    "own-time": _own,
+    "unknown": _own,
+    "bytes": _bytes,
+    "throttled": _throttled,
+    "commit": _commit,
+    "disk": _here,
+    "hash": _here,
+    "connect": _here,
+    "ordering": _here,
+    "failures": _here,
+    "before": _before,
+    "after": _after,
+    "mixed": _mixed,
+    "changed": _mixed,
+    "few": _few,
+    "short": _short,
+    "empty": _empty,
+}
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
