@@ -221,7 +221,9 @@ def test_what_was_made_to_fit_comes_out_otherwise(run: Path) -> None:
 
 def test_a_table_that_the_cells_did_not_give_is_noticed_though_all_was_made_to_fit(run: Path) -> None:
     path = run / "cells.parquet"
-    rewritten(path, lambda database: database.execute("update rows set wall_ns = wall_ns // 2 where cell = 3"))
+    rewritten(
+        path, lambda database: database.execute("update rows set wall_ns = wall_ns // 2 where cell = 3")
+    )
     manifest = json.loads((run / chain.MANIFEST).read_text())
     manifest["files"]["cells.parquet"]["sha256"] = sha256(path)
     (run / chain.MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
