@@ -158,7 +158,11 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
     (ExistsError, lambda at: lab.report(with_linked_results(at)), "remove it"),
     (UsageError, lambda _: runner.folder_of(" "), "give --out a folder that is new or empty"),
     (ExistsError, lambda at: RunStore.create(a_file(at), "", {}), "give --out a folder that is new or empty"),
-    (LocalIOError, lambda at: RunStore.create(a_file(at) / "x", "", {}), "give --out a folder that can be made"),
+    (
+        LocalIOError,
+        lambda at: RunStore.create(a_file(at) / "x", "", {}),
+        "give --out a folder that can be made",
+    ),
     (ExistsError, lambda at: generate.require_free(a_file(at), []), "name a folder"),
     (
         ExistsError,
@@ -218,7 +222,9 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "act", "hint"), ACTS, ids=[f"{kind.__name__} {hint}" for kind, _, hint in ACTS])
+@pytest.mark.parametrize(
+    ("kind", "act", "hint"), ACTS, ids=[f"{kind.__name__} {hint}" for kind, _, hint in ACTS]
+)
 def test_what_cannot_be_done(tmp_path: Path, kind: type[HaulageError], act: Act, hint: str) -> None:
     with pytest.raises(kind) as caught:
         act(tmp_path)

@@ -20,11 +20,11 @@ import pytest
 
 import haulage
 from haulage import lab
-from haulage.errors import ExistsError, NotFoundError, UsageError
+from haulage.errors import ExistsError, IntegrityError, LocalIOError, NotFoundError, UsageError
 from haulage.lab import planfile, profile
 from haulage.lab.host import HostSampler, pin
 from haulage.lab.plan import Plan
-from haulage.lab.runner import RunProgress, available
+from haulage.lab.runner import RunProgress, available, beside
 from haulage.lab.schedule import schedule
 from haulage.lab.stop import narrow_enough, relative_width
 from haulage.lab.store import (
@@ -384,3 +384,70 @@ def test_a_node_may_have_another_link_down(tmp_path: Path) -> None:
     rates = 8e9 * baseline.bytes / baseline.wall_ns
     assert rates["up"] < 25e6 < 60e6 < rates["down"]
     assert json.loads(baseline.factors["down"])["node_link"] == "rtt=1ms,total=200mbit"
+
+
+def test_python_confirms_and_reports_as_the_command_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr("haulage.lab.confirming.confirm", lambda folder, target: asked.append(folder))
+    written: list[Path] = []
+
+    def write(folder: Path) -> None:
+        (folder / "SHA256SUMS").touch()
+        (folder / "report.html").touch()
+        written.append(folder)
+
+    monkeypatch.setattr("haulage.lab.report.write", write)
+    notes: list[str] = []
+    done = lab.run(tiny(replicates=1), directory=tmp_path / "run", on_note=notes.append)
+    assert asked == written == [tmp_path / "run"]
+    assert done.page == tmp_path / "run/report.html"
+    assert notes[:2] == ["why not faster: confirming by short transfers", "nothing to confirm"]
+    assert any(note.startswith("SHA-256 of ") for note in notes)
+
+
+def test_functions_of_the_lab_stay_functions() -> None:
+    code = (
+        "from haulage import lab; import haulage.lab.report.palette; assert lab.report.__name__ == 'report'"
+    )
+    subprocess.run([sys.executable, "-c", f"{code}; assert callable(lab.report)"], check=True)
+
+
+def test_a_run_goes_nowhere_that_is_taken(tmp_path: Path) -> None:
+    plan = tiny(replicates=1)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign/thesis.tex").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "dangling", tmp_path / "foreign", "/"):
+        with pytest.raises(ExistsError):
+            run_only(plan, directory=place)
+    with pytest.raises(LocalIOError):
+        run_only(plan, directory=tmp_path / "file/below")
+    for empty in ("", " "):
+        with pytest.raises(UsageError, match="an empty name"):
+            run_only(plan, directory=empty)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert [path.name for path in (tmp_path / "foreign").iterdir()] == ["thesis.tex"]
+
+
+def test_a_run_goes_on_only_from_what_was_recorded(tmp_path: Path) -> None:
+    def stop(progress: RunProgress) -> None:
+        if progress.cells_done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_only(tiny(), directory=tmp_path / "run", on_progress=stop)
+    cell = tmp_path / "run/cells/0001.json"
+    cell.write_text(cell.read_text() + " ")
+    with pytest.raises(IntegrityError, match="changed since it was recorded"):
+        lab.resume(tmp_path / "run")
+
+
+def test_a_repetition_of_the_working_folder_goes_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    assert beside(Path()) == tmp_path / "mine-rerun-1"
