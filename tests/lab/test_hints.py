@@ -222,9 +222,7 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "act", "hint"), ACTS, ids=[f"{kind.__name__} {hint}" for kind, _, hint in ACTS]
-)
+@pytest.mark.parametrize(("kind", "act", "hint"), ACTS, ids=[f"{one[0].__name__} {one[2]}" for one in ACTS])
 def test_what_cannot_be_done(tmp_path: Path, kind: type[HaulageError], act: Act, hint: str) -> None:
     with pytest.raises(kind) as caught:
         act(tmp_path)

@@ -40,10 +40,10 @@ class Check:
 def verify(directory: Path, *, sha256: str | None = None, quick: bool = False) -> list[Check]:
     """Check every file of a run's folder, and make again what was made from the recorded ones.
 
-    First each file is compared with its hash in the manifest and in ``SHA256SUMS``; one that neither
-    lists, or that is missing, is a fault. Then the tables are merged again from the cells, every query and statistic is
-    made again from the tables, and the page is rendered again: results, index and page must come out alike,
-    byte for byte. Nothing in ``directory`` is changed, and it does not matter where it lies.
+    First each file is compared with its hash in the manifest and in ``SHA256SUMS``; a file is at fault
+    that neither lists, or that is missing. Then the tables are merged again from the cells, every query and
+    statistic is made again from the tables, and the page is rendered again: results, index and page must
+    come out alike, byte for byte. Nothing in ``directory`` is changed, and it does not matter where it lies.
 
     Args:
         directory: Of the run.
