@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -56,16 +57,18 @@ REFUSED: list[tuple[str, Parse, str]] = [
 @pytest.mark.parametrize(("option", "parse", "text", "value"), TAKEN, ids=[text for *_, text, _ in TAKEN])
 def test_what_the_engine_takes_a_plan_takes(option: str, parse: Parse, text: str, value: int) -> None:
     assert parse(text) == value
+    options: Any = {option: text}
     with pytest.raises(NotFoundError):
-        haulage.copy("/nowhere/at/all", "/nowhere/else", **{option: text})
+        haulage.copy("/nowhere/at/all", "/nowhere/else", **options)
 
 
 @pytest.mark.parametrize(("option", "parse", "text"), REFUSED, ids=[text[:20] for *_, text in REFUSED])
 def test_what_the_engine_refuses_a_plan_refuses_alike(option: str, parse: Parse, text: str) -> None:
     with pytest.raises(UsageError) as ours:
         parse(text)
+    options: Any = {option: text}
     with pytest.raises(UsageError) as engine:
-        haulage.copy("/nowhere/at/all", "/nowhere/else", **{option: text})
+        haulage.copy("/nowhere/at/all", "/nowhere/else", **options)
     assert (ours.value.cause, ours.value.hint) == (engine.value.cause, engine.value.hint)
 
 

@@ -156,6 +156,22 @@ def linked(run: Path) -> str:
     return "cells.parquet"
 
 
+def sums_linked(run: Path) -> str:
+    (run / chain.SUMS).rename(run.parent / "sums")
+    (run / chain.SUMS).symlink_to(run.parent / "sums")
+    return chain.SUMS
+
+
+def piped(run: Path) -> str:
+    os.mkfifo(run / "cells/0100.json")
+    return "cells/0100.json"
+
+
+def oddly_named(run: Path) -> str:
+    (run / os.fsdecode(b"a\n\xff\x1b[31m")).touch()
+    return r"a\n\udcff\x1b[31m"
+
+
 def folder_linked(run: Path) -> str:
     (run / "cells").rename(run.parent / "cells")
     (run / "cells").symlink_to(run.parent / "cells")
@@ -184,6 +200,9 @@ def unpaged(run: Path) -> str:
         spaced,
         manifest_spaced,
         linked,
+        sums_linked,
+        piped,
+        oddly_named,
         folder_linked,
         hollow,
         unpaged,
@@ -194,7 +213,7 @@ def test_a_file_that_is_not_what_it_was_is_named(run: Path, change: Callable[[Pa
     assert name in failed(quick(run))
 
 
-@pytest.mark.parametrize("change", [added, spaced, unpaged])
+@pytest.mark.parametrize("change", [added, spaced, unpaged, oddly_named])
 def test_the_command_says_which_and_ends_with_5(run: Path, change: Callable[[Path], str]) -> None:
     name = change(run)
     words = [sys.executable, "-m", "haulage", "lab", "verify", str(run), "--quick"]

@@ -16,6 +16,8 @@ from haulage.errors import HaulageError, NotFoundError, UsageError
 from haulage.lab import chain
 from haulage.lab.report.remade import Remade, remake
 
+#: What files of any content can make of an analysis.
+_BROKEN = (HaulageError, duckdb.Error, ValueError, TypeError, LookupError, AttributeError, OSError)
 #: Faults of the list, not of the file.
 NOT_LISTED = "is part of the run, but not listed"
 NO_PART = "is listed, but no part of the run"
@@ -85,7 +87,7 @@ def verify(directory: Path, *, sha256: str | None = None, quick: bool = False) -
                 again = remake(directory, Path(scratch), manifest)
                 made += [Check(name, not fault, fault or good) for name, good, fault in again.checks]
                 vouched |= _same_bytes(directory, again)
-            except (HaulageError, duckdb.Error, ValueError, TypeError, KeyError, OSError) as error:
+            except _BROKEN as error:
                 made.append(Check("analysis", False, f"could not be made again: {error}"))
     # The page shows the hash of the manifest, so a page that was rendered alike speaks for it.
     if chain.PAGE in vouched:
@@ -145,7 +147,7 @@ def _files(
 ) -> Iterator[Check]:
     """Compare every file with what is said of it; those of a folder that are as they were count together."""
     good: dict[str, int] = {}
-    for name in sorted({*recorded, *listed, *there.hashes, *there.odd} - {chain.SUMS}):
+    for name in sorted({*recorded, *listed, *there.hashes} - {chain.SUMS} | set(there.odd)):
         fault = there.odd.get(name) or _fault(name, recorded, derived, there.hashes.get(name), listed)
         if not fault:
             place, slash, _ = name.rpartition("/")
