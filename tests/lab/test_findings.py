@@ -181,7 +181,9 @@ def series(folder: Path, target: str) -> Analysis:
         "files": [MIXED],
         "target": target,
     }
-    return analyse(run_plan("failing-link", directory=folder, overrides=overrides).folder)
+    return analyse(
+        run_plan("failing-link", directory=folder, overrides=overrides, confirm=False, report=False).folder
+    )
 
 
 def test_a_link_that_fails_is_dated_within_one_transfer(tmp_path: Path) -> None:

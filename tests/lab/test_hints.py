@@ -15,6 +15,7 @@ from haulage.errors import (
     ExistsError,
     HaulageError,
     IntegrityError,
+    LocalIOError,
     NotFoundError,
     ServiceError,
     StorageFullError,
@@ -28,8 +29,9 @@ from haulage.lab.experiments.trial import Observation
 from haulage.lab.arms.external import find
 from haulage.lab.cli import generate as generating
 from haulage.lab.report import compare, verify
+from haulage.lab.store import RunStore
 from haulage.lab.target import Endpoint, parse_target, remove_below, start_emulator
-from lab import synthetic
+from lab import made_runs, synthetic
 
 NAME = 'name = "mine"\n'
 ARM = '[[arms]]\nmethod = "blocks"\n'
@@ -80,6 +82,32 @@ def unfinished(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def unreported(tmp_path: Path) -> Path:
+    return made_runs.write(tmp_path / "run", [made_runs.cell(0)])
+
+
+def changed(tmp_path: Path) -> Path:
+    (unreported(tmp_path) / "plan.toml").write_text("# another")
+    return tmp_path / "run"
+
+
+def with_linked_results(tmp_path: Path) -> Path:
+    (tmp_path / "elsewhere").mkdir()
+    (unreported(tmp_path) / "results").symlink_to(tmp_path / "elsewhere")
+    return tmp_path / "run"
+
+
+def foreign(tmp_path: Path) -> Path:
+    """Return a folder with a manifest that is another program's."""
+    (tmp_path / "manifest.json").write_text('{"name": "an extension", "manifest_version": 3}')
+    return tmp_path
+
+
+def a_file(tmp_path: Path) -> Path:
+    (tmp_path / "file").write_text("mine")
+    return tmp_path / "file"
+
+
 def one_size(tmp_path: Path, name: str, size: int) -> Path:
     return synthetic.write(tmp_path / name, attempts=500, replicates=2, sizes=[size])
 
@@ -119,7 +147,29 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
         "give a smaller --scale or --count, or another folder",
     ),
     (NotFoundError, lambda at: profile.measure(unfinished(at)), "it stopped early: --continue it"),
-    (NotFoundError, lambda at: verify(unfinished(at)), "make them with: haul lab report "),
+    (NotFoundError, lambda at: verify(at), "name the folder of a run"),
+    (NotFoundError, lambda at: verify(unreported(at)), "make it with: haul lab report "),
+    (UsageError, lambda at: verify(unfinished(at)), "repeat the run: haul lab rerun "),
+    (UsageError, lambda at: lab.load(foreign(at)), "name the folder of a run"),
+    (
+        IntegrityError,
+        lambda at: lab.report(changed(at)),
+        "restore it from a copy, or repeat the run with haul lab rerun",
+    ),
+    (ExistsError, lambda at: lab.report(with_linked_results(at)), "remove it"),
+    (UsageError, lambda _: runner.folder_of(" "), "give --out a folder that is new or empty"),
+    (ExistsError, lambda at: RunStore.create(a_file(at), "", {}), "give --out a folder that is new or empty"),
+    (
+        LocalIOError,
+        lambda at: RunStore.create(a_file(at) / "x", "", {}),
+        "give --out a folder that can be made",
+    ),
+    (ExistsError, lambda at: generate.require_free(a_file(at), []), "name a folder"),
+    (
+        ExistsError,
+        lambda at: generate.require_free(a_file(at).parent, [generate.Spec("file", 5, 1)]),
+        "name another folder",
+    ),
     (NotFoundError, lambda at: query.open_run(unfinished(at)), "name a directory of haul lab run"),
     (
         NotFoundError,
@@ -173,7 +223,7 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "act", "hint"), ACTS, ids=[hint for _, _, hint in ACTS])
+@pytest.mark.parametrize(("kind", "act", "hint"), ACTS, ids=[f"{one[0].__name__} {one[2]}" for one in ACTS])
 def test_what_cannot_be_done(tmp_path: Path, kind: type[HaulageError], act: Act, hint: str) -> None:
     with pytest.raises(kind) as caught:
         act(tmp_path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import importlib
 import json
 import os
 import signal
@@ -19,11 +21,11 @@ import pytest
 
 import haulage
 from haulage import lab
-from haulage.errors import ExistsError, NotFoundError, UsageError
+from haulage.errors import ExistsError, IntegrityError, LocalIOError, NotFoundError, UsageError
 from haulage.lab import planfile, profile
 from haulage.lab.host import HostSampler, pin
 from haulage.lab.plan import Plan
-from haulage.lab.runner import RunProgress, available
+from haulage.lab.runner import RunProgress, available, beside
 from haulage.lab.schedule import schedule
 from haulage.lab.stop import narrow_enough, relative_width
 from haulage.lab.store import (
@@ -47,6 +49,10 @@ TINY: dict[str, Any] = {
 }
 
 
+#: The run alone: what follows it has tests of its own.
+run_only = functools.partial(lab.run, confirm=False, report=False)
+
+
 def tiny(**changes: Any) -> Plan:
     return planfile.parse(TINY | changes)
 
@@ -55,7 +61,7 @@ def tiny(**changes: Any) -> Plan:
 def run(tmp_path_factory: pytest.TempPathFactory) -> lab.runs.Run:
     samples: list[RunProgress] = []
     folder = tmp_path_factory.mktemp("lab") / "run"
-    done = lab.run(tiny(directions=["up", "down"]), directory=folder, on_progress=samples.append)
+    done = run_only(tiny(directions=["up", "down"]), directory=folder, on_progress=samples.append)
     assert done.state == "complete"
     assert {sample.stage for sample in samples} >= {"prepare", "cells"}
     assert samples[-1].cells_done == samples[-1].cells_planned == 25
@@ -111,7 +117,7 @@ def test_transfers_and_attempts_belong_to_their_cells(run: lab.runs.Run) -> None
 
 def test_the_manifest_says_what_was_run(run: lab.runs.Run) -> None:
     manifest = json.loads((run.folder / "manifest.json").read_text())
-    assert manifest["lab"] == "run 1"
+    assert manifest["lab"] == "run 2"
     assert manifest["plan_sha256"] == run.plan.sha256
     assert (manifest["cells_planned"], manifest["cells_done"]) == (25, 25)
     assert manifest["stopped_because"] is None
@@ -127,7 +133,7 @@ def test_the_manifest_says_what_was_run(run: lab.runs.Run) -> None:
 
 def test_a_folder_that_holds_something_is_left_alone(run: lab.runs.Run) -> None:
     with pytest.raises(ExistsError, match="--continue"):
-        lab.run(tiny(), directory=run.folder)
+        run_only(tiny(), directory=run.folder)
 
 
 def test_what_stops_a_run_leaves_one_that_goes_on(tmp_path: Path) -> None:
@@ -136,12 +142,12 @@ def test_what_stops_a_run_leaves_one_that_goes_on(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        lab.run(tiny(), directory=tmp_path / "run", on_progress=stop)
+        run_only(tiny(), directory=tmp_path / "run", on_progress=stop)
     stopped = lab.load(tmp_path / "run")
     assert (stopped.state, stopped.manifest["stopped_because"]) == ("stopped", "interrupted")
     before = stopped.cells
     assert len(before) == 3
-    done = lab.resume(tmp_path / "run")
+    done = lab.resume(tmp_path / "run", confirm=False, report=False)
     assert done.state == "complete"
     assert list(done.cells.cell) == list(range(13))
     # What was finished was not run again.
@@ -184,13 +190,13 @@ def test_another_plan_cannot_continue_a_run(run: lab.runs.Run, tmp_path: Path) -
 
 
 def test_time_is_bounded_and_said(tmp_path: Path) -> None:
-    done = lab.run(tiny(time_bound="1ms"), directory=tmp_path / "run")
+    done = run_only(tiny(time_bound="1ms"), directory=tmp_path / "run")
     assert (done.state, done.manifest["stopped_because"]) == ("stopped", "time")
 
 
 def test_a_narrow_interval_ends_a_run_early(tmp_path: Path) -> None:
     plan = tiny(replicates=40, again="", stop={"relative_width": 100.0, "at_least": 6}, warm_up=0)
-    done = lab.run(plan, directory=tmp_path / "run")
+    done = run_only(plan, directory=tmp_path / "run")
     assert done.state == "complete"
     assert str(done.manifest["stopped_because"]).startswith("interval narrow enough")
     assert done.manifest["cells_done"] == 6 * 4
@@ -218,7 +224,7 @@ def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
         replicates=1,
         warm_up=0,
     )
-    done = lab.run(plan, directory=tmp_path / "run")
+    done = run_only(plan, directory=tmp_path / "run")
     assert done.manifest["ceiling"]["up_bits_per_second"] == pytest.approx(200e6, rel=0.1)
     assert done.manifest["ceiling"]["down_bits_per_second"] == pytest.approx(200e6, rel=0.1)
 
@@ -229,7 +235,7 @@ def test_a_real_endpoint_is_left_as_it_was_found(tmp_path: Path) -> None:
         haulage.copy(Path(__file__), endpoint.url("mine/already-there.py"))
         url = f"{endpoint.base}/mine?{endpoint.query}"
         plan = tiny(directions=["up", "down"], replicates=1, ceiling={"measure": True, "connections": 4})
-        done = lab.run(plan, url, tmp_path / "run")
+        done = run_only(plan, url, tmp_path / "run")
         assert set(done.cells.outcome) == {"ok"}
         assert done.manifest["target"] == f"{endpoint.base}/mine"
         assert done.manifest["link"] is None
@@ -300,7 +306,7 @@ def test_a_sweep_becomes_a_profile_that_the_mover_reads(
         warm_up=0,
         again="",
     )
-    done = lab.run(plan, directory=tmp_path / "run")
+    done = run_only(plan, directory=tmp_path / "run")
     found = profile.measure(done.folder)
     # Four connections of 8 Mbit/s fill the 32 of the link; the answers' way back asks for a few more.
     assert found[0].concurrency in (4, 8)
@@ -325,7 +331,7 @@ def test_a_plan_may_move_from_memory_to_memory(tmp_path: Path) -> None:
         again="",
         replicates=1,
     )
-    done = lab.run(plan, directory=tmp_path / "run")
+    done = run_only(plan, directory=tmp_path / "run")
     assert set(done.cells.outcome) == {"ok"}
     assert list(done.cells.bytes.sort_values()) == [30_000, 30_000, 30_000, 300_000, 300_000]
     # The memory is given back when the run ends.
@@ -345,7 +351,7 @@ def test_a_cell_that_fails_is_a_row_and_the_run_goes_on(
             if progress.stage == "cells":
                 path.unlink()
 
-    done = lab.run(tiny(replicates=1, again=""), directory=tmp_path / "run", on_progress=spoil)
+    done = run_only(tiny(replicates=1, again=""), directory=tmp_path / "run", on_progress=spoil)
     assert done.state == "complete"
     outcomes = done.cells.set_index(["size_bytes", "cell"]).outcome
     assert set(outcomes[300_000]) == {"not_found"}
@@ -365,7 +371,7 @@ def test_an_endpoint_is_not_held_to_the_processors_of_a_cell(tmp_path: Path) -> 
         seen.extend(len(os.sched_getaffinity(int(pid))) for pid in text.split())
 
     nodes = [{"name": "one", "cpus": 1, "link": "rtt=1ms"}, {"name": "other", "cpus": 1, "link": "rtt=2ms"}]
-    done = lab.run(tiny(nodes=nodes, replicates=1), directory=tmp_path / "run", on_progress=look)
+    done = run_only(tiny(nodes=nodes, replicates=1), directory=tmp_path / "run", on_progress=look)
     assert seen
     assert set(seen) == {len(os.sched_getaffinity(0))}
     assert {json.loads(text)["cpus_used"] for text in done.cells.factors} == {1}
@@ -374,8 +380,73 @@ def test_an_endpoint_is_not_held_to_the_processors_of_a_cell(tmp_path: Path) -> 
 def test_a_node_may_have_another_link_down(tmp_path: Path) -> None:
     nodes = [{"name": "one", "link": "rtt=1ms,total=20mbit", "link_down": "rtt=1ms,total=200mbit"}]
     plan = tiny(nodes=nodes, replicates=1, again="", directions=["up", "down"], files=[{"size": "500KB"}])
-    cells = lab.run(plan, directory=tmp_path / "run").cells
+    cells = run_only(plan, directory=tmp_path / "run").cells
     baseline = cells[(cells.method == "baseline") & ~cells.warmup].set_index("direction")
     rates = 8e9 * baseline.bytes / baseline.wall_ns
     assert rates["up"] < 25e6 < 60e6 < rates["down"]
     assert json.loads(baseline.factors["down"])["node_link"] == "rtt=1ms,total=200mbit"
+
+
+def test_python_confirms_and_reports_as_the_command_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr("haulage.lab.confirming.confirm", lambda folder, _: asked.append(folder))
+    written: list[Path] = []
+
+    def write(folder: Path) -> None:
+        (folder / "SHA256SUMS").touch()
+        (folder / "report.html").touch()
+        written.append(folder)
+
+    monkeypatch.setattr(importlib.import_module("haulage.lab.report"), "write", write)
+    notes: list[str] = []
+    done = lab.run(tiny(replicates=1), directory=tmp_path / "run", on_note=notes.append)
+    assert asked == written == [tmp_path / "run"]
+    assert done.page == tmp_path / "run/report.html"
+    assert notes[:2] == ["why not faster: confirming by short transfers", "nothing to confirm"]
+    assert any(note.startswith("SHA-256 of ") for note in notes)
+
+
+def test_functions_of_the_lab_stay_functions() -> None:
+    code = "from haulage import lab; import haulage.lab.report.palette; assert callable(lab.report)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_run_goes_nowhere_that_is_taken(tmp_path: Path) -> None:
+    plan = tiny(replicates=1)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign/thesis.tex").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "dangling", tmp_path / "foreign", "/"):
+        with pytest.raises(ExistsError):
+            run_only(plan, directory=place)
+    with pytest.raises(LocalIOError):
+        run_only(plan, directory=tmp_path / "file/below")
+    for empty in ("", " "):
+        with pytest.raises(UsageError, match="an empty name"):
+            run_only(plan, directory=empty)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert [path.name for path in (tmp_path / "foreign").iterdir()] == ["thesis.tex"]
+
+
+def test_a_run_goes_on_only_from_what_was_recorded(tmp_path: Path) -> None:
+    def stop(progress: RunProgress) -> None:
+        if progress.cells_done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_only(tiny(), directory=tmp_path / "run", on_progress=stop)
+    cell = tmp_path / "run/cells/0001.json"
+    cell.write_text(cell.read_text() + " ")
+    with pytest.raises(IntegrityError, match="changed since it was recorded"):
+        lab.resume(tmp_path / "run")
+
+
+def test_a_repetition_of_the_working_folder_goes_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    assert beside(Path()) == tmp_path / "mine-rerun-1"

@@ -52,7 +52,7 @@ def look(folder: Path) -> Folder:
         here = Path(place)
         for name in [*names, *files]:
             path = here / name
-            key = path.relative_to(folder).as_posix()
+            key = _printable(path.relative_to(folder).as_posix())
             filled.add(path.parent)
             try:
                 mode = path.lstat().st_mode
@@ -71,8 +71,13 @@ def look(folder: Path) -> Folder:
     return found
 
 
+def _printable(name: str) -> str:
+    """Return a name that can be printed; those of a run are, so no other becomes one of them."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in name)
+
+
 def _unread(folder: Path, error: OSError) -> dict[str, str]:
-    return {os.path.relpath(error.filename, folder): f"cannot be read: {error.strerror}"}
+    return {_printable(os.path.relpath(error.filename, folder)): f"cannot be read: {error.strerror}"}
 
 
 def recorded(manifest: Mapping[str, Any]) -> dict[str, str]:

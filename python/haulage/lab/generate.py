@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haulage import _engine
-from haulage.errors import StorageFullError, UsageError
+from haulage.errors import ExistsError, StorageFullError, UsageError
 from haulage.lab.units import format_bytes
 
 #: The sizes of 2010 (E1), in bytes and as they are written.
@@ -130,6 +130,22 @@ def write(folder: Path, specs: Sequence[Spec]) -> Iterator[Path]:
             with path.open("r+b") as file:
                 file.write(netcdf_header(spec.size_bytes))
         yield path
+
+
+def require_free(folder: Path, specs: Sequence[Spec]) -> None:
+    """Refuse to write over what is there and was not made by the same call.
+
+    Raises:
+        ExistsError: The folder is a file, or a name in it is taken by something else.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ExistsError("generate", str(folder), "not a folder", "name a folder")
+    for spec in specs:
+        path = folder / spec.name
+        if path.is_symlink() or (
+            path.exists() and not (path.is_file() and path.stat().st_size == spec.size_bytes)
+        ):
+            raise ExistsError("generate", str(path), "there is something else already", "name another folder")
 
 
 def netcdf_header(size_bytes: int) -> bytes:

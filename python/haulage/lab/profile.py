@@ -206,11 +206,13 @@ def why_none(directory: Path) -> str:
             ("block_size_bytes", "block sizes"),
         ):
             row = database.execute(
-                f"""select max(asked), max(levels) from (
-                    select count(distinct {"asked" if level == "concurrency" else level}) as asked,
-                        count(distinct {level}) as levels
-                    from rates where method in ('blocks', 'ceiling') and client = 'engine'
-                    group by direction, size_bytes)"""
+                f"""with asked as (
+                    select direction, size_bytes, count(distinct {level}) as n from cells
+                    where method in ('blocks', 'ceiling') group by all
+                ), took as (
+                    select direction, size_bytes, count(distinct {level}) as n from rates
+                    where method in ('blocks', 'ceiling') and client = 'engine' group by all
+                ) select max(asked.n), max(took.n) from asked join took using (direction, size_bytes)"""
             ).fetchone()
             if row and row[0] and row[0] > 1:
                 if row[1] == row[0]:

@@ -46,7 +46,8 @@ _DURATIONS = {
 }
 #: The engine counts in 64 bits.
 _MOST = 2**64 - 1
-_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)?\s*(.*)", re.DOTALL | re.ASCII)
+_PARTS = re.compile(r"([0-9.]*)\s*(.*)", re.DOTALL)
+_NUMBER = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
 _PIECES = re.compile(r"(?:(?:\d+(?:\.\d+)?)(?:h|ms|us|ns|m|s)\s*){2,}", re.ASCII)
 _PIECE = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)", re.ASCII)
 
@@ -91,11 +92,11 @@ def parse_duration(text: str) -> int:
 def _parse(
     text: str, units: Mapping[str, int], what: str, examples: tuple[str, str], read: Callable[[str], str]
 ) -> int:
-    match = _NUMBER.fullmatch(text.strip())
-    number, unit = (match[1] or "", match[2]) if match else ("", "")
+    match = _PARTS.fullmatch(text.strip())
+    number, unit = (match[1], match[2]) if match else ("", "")
     # Some letters outside ASCII become one of it in lower case.
     scale = units.get(read(unit)) if unit.isascii() else None
-    value = None if scale is None or not number else _scaled(number, scale)
+    value = _scaled(number, scale) if scale is not None and _NUMBER.fullmatch(number) else None
     if value is not None and value <= _MOST:
         return value
     first, second = (f"{number or 8}{unit}" for unit in examples)

@@ -54,7 +54,10 @@ def generate(
         raise UsageError(
             "generate", directory, "memory ends with the command", "use haulage.lab.generate in Python"
         )
+    if not directory.strip():
+        raise UsageError("generate", "DIRECTORY", "an empty name", "name a folder")
     specs = _specs(kind, sizes, count, scale, seed)
+    made.require_free(Path(directory), specs)
     total = sum(spec.size_bytes for spec in specs)
     say = Talk(quiet)
     say(f"{len(specs)} files, {format_bytes(total)}")

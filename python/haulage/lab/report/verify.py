@@ -16,6 +16,13 @@ from haulage.errors import HaulageError, NotFoundError, UsageError
 from haulage.lab import chain
 from haulage.lab.report.remade import Remade, remake
 
+#: What files of any content can make of an analysis.
+_BROKEN = (HaulageError, duckdb.Error, ValueError, TypeError, LookupError, AttributeError, OSError)
+#: Faults of the list, not of the file.
+NOT_LISTED = "is part of the run, but not listed"
+NO_PART = "is listed, but no part of the run"
+WHOLE = "has another hash here, but is as it was"
+
 
 @dataclass(frozen=True)
 class Check:
@@ -35,10 +42,10 @@ class Check:
 def verify(directory: Path, *, sha256: str | None = None, quick: bool = False) -> list[Check]:
     """Check every file of a run's folder, and make again what was made from the recorded ones.
 
-    First each file is compared with its hash in the manifest and in ``SHA256SUMS``; a file that neither lists,
-    or that is missing, is a fault. Then the tables are merged again from the cells, every query and every
-    statistic is made again from the tables, and the page is rendered again: all must come out alike, results,
-    index and page byte for byte. Nothing in ``directory`` is changed, and it does not matter where it lies.
+    First each file is compared with its hash in the manifest and in ``SHA256SUMS``; a file is at fault
+    that neither lists, or that is missing. Then the tables are merged again from the cells, every query and
+    statistic is made again from the tables, and the page is rendered again: results, index and page must
+    come out alike, byte for byte. Nothing in ``directory`` is changed, and it does not matter where it lies.
 
     Args:
         directory: Of the run.
@@ -55,12 +62,13 @@ def verify(directory: Path, *, sha256: str | None = None, quick: bool = False) -
     """
     manifest = _manifest(directory)
     there = chain.look(directory)
+    derived = {chain.MANIFEST, *chain.DERIVED, *chain.results_of(directory)}
     checks = [] if sha256 is None else [_as_kept(there, sha256)]
     if manifest is None:
         return [
             *checks,
             Check(chain.MANIFEST, False, "not the manifest of a run"),
-            *_files({}, there, {}, set()),
+            *_files({}, derived, there, {}, set()),
         ]
     text = (directory / chain.SUMS).read_text(encoding="utf-8", errors="replace")
     listed, faults = chain.listed(text)
@@ -79,12 +87,15 @@ def verify(directory: Path, *, sha256: str | None = None, quick: bool = False) -
                 again = remake(directory, Path(scratch), manifest)
                 made += [Check(name, not fault, fault or good) for name, good, fault in again.checks]
                 vouched |= _same_bytes(directory, again)
-            except (HaulageError, duckdb.Error, ValueError, TypeError, KeyError, OSError) as error:
+            except _BROKEN as error:
                 made.append(Check("analysis", False, f"could not be made again: {error}"))
     # The page shows the hash of the manifest, so a page that was rendered alike speaks for it.
     if chain.PAGE in vouched:
         vouched.add(chain.MANIFEST)
-    checks += _files(recorded, there, listed, vouched)
+    checks += _files(recorded, derived, there, listed, vouched)
+    if all(one.ok for one in checks):
+        others = {chain.MANIFEST, chain.INDEX} - _shown(directory, there)
+        checks += [Check(chain.PAGE, False, f"shows another hash of {name}") for name in sorted(others)]
     if not faults and text != chain.sums(manifest, directory, there.hashes) and all(one.ok for one in checks):
         checks.append(Check(chain.SUMS, False, "lists other files than the manifest and the results"))
     return checks + made
@@ -128,17 +139,21 @@ def _as_kept(there: chain.Folder, expected: str) -> Check:
 
 
 def _files(
-    recorded: Mapping[str, str], there: chain.Folder, listed: Mapping[str, str], vouched: set[str]
+    recorded: Mapping[str, str],
+    derived: set[str],
+    there: chain.Folder,
+    listed: Mapping[str, str],
+    vouched: set[str],
 ) -> Iterator[Check]:
     """Compare every file with what is said of it; those of a folder that are as they were count together."""
     good: dict[str, int] = {}
-    for name in sorted({*recorded, *listed, *there.hashes, *there.odd} - {chain.SUMS}):
-        fault = _fault(name, recorded, there, listed)
-        if fault is None:
+    for name in sorted({*recorded, *listed, *there.hashes} - {chain.SUMS} | set(there.odd)):
+        fault = there.odd.get(name) or _fault(name, recorded, derived, there.hashes.get(name), listed)
+        if not fault:
             place, slash, _ = name.rpartition("/")
             good[place + slash or name] = good.get(place + slash or name, 0) + 1
-        elif name in vouched and name not in there.odd:
-            yield Check(chain.SUMS, False, f"says another hash of {name}, which is as it was")
+        elif name not in there.odd and (name in vouched or fault in (NOT_LISTED, NO_PART)):
+            yield Check(chain.SUMS, False, f"{name}: {WHOLE if name in vouched else fault}")
         else:
             yield Check(name, False, fault)
     for name, count in good.items():
@@ -147,19 +162,20 @@ def _files(
 
 
 def _fault(
-    name: str, recorded: Mapping[str, str], there: chain.Folder, listed: Mapping[str, str]
-) -> str | None:
-    found = there.hashes.get(name)
-    if name in there.odd:
-        return there.odd[name]
-    if name not in recorded and name not in listed:
-        return "is not listed: it was added"
+    name: str, recorded: Mapping[str, str], derived: set[str], found: str | None, listed: Mapping[str, str]
+) -> str:
+    known = name in recorded or name in derived
+    if not known and (found is None or name not in listed):
+        return NO_PART if found is None else "was added: neither the manifest nor the results name it"
     if found is None:
-        return "is listed, but not there"
-    for expected, where in ((recorded.get(name), chain.MANIFEST), (listed.get(name), chain.SUMS)):
-        if expected is not None and found != expected:
-            return f"SHA-256 {found[:12]}… is not {expected[:12]}… of {where}"
-    return None if name in listed else f"is not listed in {chain.SUMS}"
+        return "is missing"
+    if found != recorded.get(name, found):
+        return f"SHA-256 {found[:12]}… is not {recorded[name][:12]}… of {chain.MANIFEST}"
+    if name not in listed:
+        return NOT_LISTED
+    if found != listed[name]:
+        return f"SHA-256 {found[:12]}… is not {listed[name][:12]}… of {chain.SUMS}"
+    return "" if known else "was added, to the list as well"
 
 
 def _same_bytes(directory: Path, again: Remade) -> set[str]:
