@@ -93,7 +93,7 @@ def test_the_full_plan_takes_one_file_after_another_in_random_order_over_all_siz
 
 
 def test_x16_x32_and_x64_are_run_once_for_a_file_of_eight_blocks() -> None:
-    arms = [
+    arms: list[dict[str, Any]] = [
         {"method": "blocks", "block_size": "256KiB", "concurrency": [2, 4, 8, 16, 32, 64]},
         {"method": "adaptive"},
     ]
@@ -110,7 +110,10 @@ def test_x16_x32_and_x64_are_run_once_for_a_file_of_eight_blocks() -> None:
 
 
 def test_what_is_not_run_because_it_is_the_same_stands_in_the_manifest(tmp_path: Path) -> None:
-    arms = [{"method": "baseline"}, {"method": "blocks", "block_size": "1MiB", "concurrency": 4}]
+    arms: list[dict[str, Any]] = [
+        {"method": "baseline"},
+        {"method": "blocks", "block_size": "1MiB", "concurrency": 4},
+    ]
     plan = plan_of(arms, [{"size": "10KB"}], replicates=1)
     run = lab.run(plan, directory=tmp_path / "run")
     assert list(run.cells["treatment"]) == ["baseline"]
@@ -118,7 +121,7 @@ def test_what_is_not_run_because_it_is_the_same_stands_in_the_manifest(tmp_path:
 
 
 def test_the_a_a_arm_is_the_one_that_is_kept() -> None:
-    arms = [{"method": "blocks", "block_size": "1MiB", "concurrency": [4, 16]}]
+    arms: list[dict[str, Any]] = [{"method": "blocks", "block_size": "1MiB", "concurrency": [4, 16]}]
     plan = plan_of(arms, [{"size": "4MiB"}], again="blocks 1MiB x16", replicates=1)
     assert sorted(one.treatment for one in schedule(plan)) == ["blocks 1MiB x16", "blocks 1MiB x16-again"]
 

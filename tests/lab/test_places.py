@@ -79,7 +79,7 @@ def place(name: str, client: str, path: str, fell: int, of: int = 1, few: bool =
         ([place("a", "1", "x", 1), place("b", "2", "y", 0)], "client or path", "clears the service"),
         ([place("a", "1", "x", 0), place("b", "2", "y", 0)], "none", "no place"),
         ([place("a", "1", "x", 1, of=2), place("b", "2", "y", 0, of=2)], "undetermined", "more replicates"),
-        ([place("a", "1", "x", 0, few=True), place("b", "2", "y", 0)], "undetermined", "too few files"),
+        ([place("a", "1", "x", 0, few=True), place("b", "2", "y", 0)], "undetermined", "too few parts"),
         (
             [place("a", "1", "x", 1), place("b", "2", "y", 1), place("c", "1", "y", 0)],
             "undetermined",
