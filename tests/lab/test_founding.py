@@ -9,16 +9,19 @@ from typing import Any
 
 import duckdb
 import pytest
+from markupsafe import escape
 
 import haulage
 from haulage import lab
 from haulage.errors import UsageError
 from haulage.lab import planfile
 from haulage.lab.analysis import analyse
+from haulage.lab.analysis.calculations import source_of
 from haulage.lab.arms import Item, Moved, Work
 from haulage.lab.arms.methods import method_of
 from haulage.lab.generate import generate
 from haulage.lab.plan import Plan
+from haulage.lab.report import write
 from haulage.lab.schedule import same_as, schedule
 from haulage.lab.target import Endpoint, start_emulator
 from lab import made_runs
@@ -330,3 +333,19 @@ def test_nodes_and_endpoints_are_made_anew_between_replicates(
     assert sorted(started) == ["rtt=1ms"] * 3 + ["rtt=2ms"] * 3
     assert planfile.load("node-size").fresh_nodes
     assert planfile.load("whole-file").fresh_nodes
+
+
+# E11
+
+
+def test_the_python_of_every_calculation_stands_beside_its_query(tmp_path: Path) -> None:
+
+    folder = sweep(tmp_path / "run")
+    found = analyse(folder)
+    made = [result.name for result in found.results.values() if result.kind == "statistics"]
+    assert made
+    text = write(folder, found).read_text()
+    for name in made:
+        assert f"def {source_of(name).split('def ')[1].split('(')[0]}(" in text, name
+        assert str(escape(source_of(name))) in text, name
+    assert all(label in text for label in ("Full size", "Save SVG", "Save PNG"))

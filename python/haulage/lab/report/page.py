@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 import haulage
 from haulage.errors import NotFoundError
 from haulage.lab.analysis import analyse
+from haulage.lab.analysis.calculations import source_of
 from haulage.lab.analysis.model import Analysis, Finding
 from haulage.lab.report import lanes
 from haulage.lab.report.numbers import count, interval, number
@@ -93,7 +94,7 @@ def _render(directory: Path, manifest: dict[str, Any], analysis: Analysis) -> st
         return Markup("query ") + Markup(link)
 
     environment = _environment()
-    environment.globals |= {"source": source, "table": table, "sha256": _sha256}
+    environment.globals |= {"source": source, "table": table, "sha256": _sha256, "python": source_of}
     page: dict[str, Any] = {
         "title": str(plan.get("title") or manifest.get("plan") or "A run of the lab"),
         "question": plan.get("question", ""),

@@ -12,7 +12,7 @@ found as (
            8e9 * bytes / nullif(wall_ns, 0) as rate_bits_per_second,
            case direction when 'up' then ceiling.up else ceiling.down end as ceiling_bits_per_second
     from 'cells.parquet', ceiling
-    where not warmup and outcome = 'ok' and method <> 'ceiling'
+    where not warmup and outcome = 'ok' and method not in ('ceiling', 'local-disk')
 )
 select *, rate_bits_per_second / ceiling_bits_per_second as efficiency_share
 from found
