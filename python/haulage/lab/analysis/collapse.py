@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ from haulage.lab.analysis.words import rate_words
 FELL = 0.67
 #: Fewer files on a side of the step have no density.
 FEWEST = 6
+#: So many parts of a job make a level beside a change.
+LEVEL_PARTS = 5
 
 
 def job_changes(parts: pd.DataFrame) -> pd.DataFrame:
@@ -25,7 +28,8 @@ def job_changes(parts: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, part in groups(parts, ["direction", "treatment", "files", "replicate"]):
         ordered = part.sort_values(["cell", "part"])
-        found = st.change_points(ordered["rate_bits_per_second"].to_numpy(dtype=float))
+        reach = math.ceil(float((ordered["most_in_flight_bytes"] / ordered["size_bytes"]).max()))
+        found = st.change_points(sharpened(ordered["rate_bits_per_second"].to_numpy(dtype=float), reach))
         base = key | {
             "says": found.says,
             "n": found.n,
@@ -47,6 +51,29 @@ def job_changes(parts: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
+
+
+def sharpened(rate: st.Floats, reach: int) -> st.Floats:
+    """Return rates without the smear that requests leave which were in flight when the link changed.
+
+    Of a request only its beginning and end are known, so a step looks like a slide over the parts that were
+    in flight. A part between two levels, as they are beyond that reach on either side, is given the nearer
+    one. A slide that is longer has no such levels and stays one.
+    """
+    logs, found = np.log(rate), rate.copy()
+    for place in range(len(rate)):
+        before = logs[max(0, place - reach - LEVEL_PARTS) : max(0, place - reach)]
+        after = logs[place + reach + 1 : place + reach + 1 + LEVEL_PARTS]
+        # Near the ends there is less of a level, but two parts are the least.
+        before = before if len(before) >= 2 else logs[: min(2, place)]
+        after = after if len(after) >= 2 else logs[max(place + 1, len(rate) - 2) :]
+        if not len(before) or not len(after):
+            continue
+        left, right = float(np.median(before)), float(np.median(after))
+        between = min(left, right) < logs[place] < max(left, right)
+        if between and abs(left - right) > -math.log(FELL):
+            found[place] = math.exp(min((left, right), key=lambda level: abs(level - logs[place])))
+    return found
 
 
 def before_after(parts: pd.DataFrame) -> pd.DataFrame:
@@ -268,7 +295,8 @@ TABLES = [
         "rate_in_job",
         "Fault or drift, along a job",
         "Did the rate of a job fall at a moment, slide, or neither?",
-        "As changes, on the rate of each fortieth of a job's bytes.",
+        "As changes, on the rate of each fortieth of a job's bytes, without the smear that requests leave"
+        " which were in flight when the link changed.",
         job_changes,
     ),
     Table(

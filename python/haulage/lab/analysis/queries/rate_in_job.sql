@@ -1,6 +1,6 @@
 -- title: Rate along a job
 -- question: Did the rate change while a job went on, whatever its files shared?
--- method: The bytes of each job in forty equal parts, and how long each part took; the bytes of a request are spread evenly over its time. Files that travel together have no rate of their own, a job has. Jobs of fewer than twenty requests are left out.
+-- method: The bytes of each job in forty equal parts, and how long each part took; the bytes of a request are spread evenly over its time. Files that travel together have no rate of their own, a job has. Jobs of fewer than twenty requests are left out. A change of the link is smeared over at most the bytes that were in flight.
 -- tables: cells, attempts
 with
 data as (
@@ -29,6 +29,18 @@ slopes as (
            sum(change) over (partition by cell order by moment) as slope,
            lead(moment) over (partition by cell order by moment) as next
     from steps
+),
+flights as (
+    select cell, max(flying) as in_flight
+    from (
+        select cell, sum(change) over (partition by cell order by moment, change) as flying
+        from (
+            select cell, began as moment, bytes as change from data
+            union all
+            select cell, ended as moment, -bytes as change from data
+        )
+    )
+    group by cell
 ),
 curve as (
     select cell, moment, slope,
@@ -59,9 +71,11 @@ select
     c.factors->>'path' as path,
     p.part, p.began as began_ns, p.moment - p.began as took_ns, p.total / 40 as size_bytes,
     8e9 * p.total / 40 / (p.moment - p.began) as rate_bits_per_second,
+    f.in_flight as most_in_flight_bytes,
     coalesce(l.lost, 0) as lost_in_cell
 from parts p
 join 'cells.parquet' c using (cell)
+join flights f using (cell)
 left join lost l using (cell)
 where p.part > 0 and p.moment > p.began
 order by c.direction, c.treatment, c.replicate, p.cell, p.part
