@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+import pandas as pd
 import pytest
 from markupsafe import escape
 
@@ -15,7 +17,7 @@ import haulage
 from haulage import lab
 from haulage.errors import UsageError
 from haulage.lab import planfile
-from haulage.lab.analysis import analyse
+from haulage.lab.analysis import analyse, collapse
 from haulage.lab.analysis.calculations import source_of
 from haulage.lab.arms import Item, Moved, Work
 from haulage.lab.arms.methods import method_of
@@ -349,3 +351,33 @@ def test_the_python_of_every_calculation_stands_beside_its_query(tmp_path: Path)
         assert f"def {source_of(name).split('def ')[1].split('(')[0]}(" in text, name
         assert str(escape(source_of(name))) in text, name
     assert all(label in text for label in ("Full size", "Save SVG", "Save PNG"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        ([0.0] * 8 + [-0.4, -1.0, -1.6, -2.1, -2.6] + [-2.9] * 27, "step"),
+        (list(np.linspace(0, -1.6, 40)), "drift"),
+        (list(np.linspace(0, -3, 40)), "drift"),
+    ],
+)
+def test_a_step_is_seen_through_the_requests_in_flight_and_a_slide_stays_one(
+    shape: list[float], says: str
+) -> None:
+    for seed in range(3):
+        noise = np.random.default_rng(seed).normal(0, 0.05, 40)
+        parts = pd.DataFrame(
+            {
+                "rate_bits_per_second": 1e8 * np.exp(np.array(shape) + noise),
+                "size_bytes": 4e6,
+                "most_in_flight_bytes": 3e7,
+                "part": range(40),
+                "cell": 0,
+                "direction": "up",
+                "treatment": "adaptive",
+                "files": "32 NetCDF",
+                "replicate": 0,
+            }
+        )
+        found = collapse.job_changes(parts)
+        assert set(found["says"]) == {says}

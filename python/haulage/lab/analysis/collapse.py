@@ -21,6 +21,8 @@ FELL = 0.67
 FEWEST = 6
 #: So many parts of a job make a level beside a change.
 LEVEL_PARTS = 5
+#: A level varies by at most this share of the change beside it, on the logarithm.
+FLAT = 0.15
 
 
 def job_changes(parts: pd.DataFrame) -> pd.DataFrame:
@@ -58,7 +60,7 @@ def sharpened(rate: st.Floats, reach: int) -> st.Floats:
 
     Of a request only its beginning and end are known, so a step looks like a slide over the parts that were
     in flight. A part between two levels, as they are beyond that reach on either side, is given the nearer
-    one. A slide that is longer has no such levels and stays one.
+    one. A slide that is longer has no such levels, and stays one.
     """
     logs, found = np.log(rate), rate.copy()
     for place in range(len(rate)):
@@ -70,6 +72,9 @@ def sharpened(rate: st.Floats, reach: int) -> st.Floats:
         if not len(before) or not len(after):
             continue
         left, right = float(np.median(before)), float(np.median(after))
+        # A side that slides itself is no level.
+        if max(np.ptp(before), np.ptp(after)) > FLAT * abs(left - right):
+            continue
         between = min(left, right) < logs[place] < max(left, right)
         if between and abs(left - right) > -math.log(FELL):
             found[place] = math.exp(min((left, right), key=lambda level: abs(level - logs[place])))
