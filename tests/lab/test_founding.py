@@ -8,17 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+import pandas as pd
 import pytest
+from markupsafe import escape
 
 import haulage
 from haulage import lab
 from haulage.errors import UsageError
 from haulage.lab import planfile
-from haulage.lab.analysis import analyse
+from haulage.lab.analysis import analyse, collapse
+from haulage.lab.analysis.calculations import source_of
 from haulage.lab.arms import Item, Moved, Work
 from haulage.lab.arms.methods import method_of
 from haulage.lab.generate import generate
 from haulage.lab.plan import Plan
+from haulage.lab.report import write
 from haulage.lab.schedule import same_as, schedule
 from haulage.lab.target import Endpoint, start_emulator
 from lab import made_runs
@@ -93,7 +98,7 @@ def test_the_full_plan_takes_one_file_after_another_in_random_order_over_all_siz
 
 
 def test_x16_x32_and_x64_are_run_once_for_a_file_of_eight_blocks() -> None:
-    arms = [
+    arms: list[dict[str, Any]] = [
         {"method": "blocks", "block_size": "256KiB", "concurrency": [2, 4, 8, 16, 32, 64]},
         {"method": "adaptive"},
     ]
@@ -110,7 +115,10 @@ def test_x16_x32_and_x64_are_run_once_for_a_file_of_eight_blocks() -> None:
 
 
 def test_what_is_not_run_because_it_is_the_same_stands_in_the_manifest(tmp_path: Path) -> None:
-    arms = [{"method": "baseline"}, {"method": "blocks", "block_size": "1MiB", "concurrency": 4}]
+    arms: list[dict[str, Any]] = [
+        {"method": "baseline"},
+        {"method": "blocks", "block_size": "1MiB", "concurrency": 4},
+    ]
     plan = plan_of(arms, [{"size": "10KB"}], replicates=1)
     run = lab.run(plan, directory=tmp_path / "run")
     assert list(run.cells["treatment"]) == ["baseline"]
@@ -118,7 +126,7 @@ def test_what_is_not_run_because_it_is_the_same_stands_in_the_manifest(tmp_path:
 
 
 def test_the_a_a_arm_is_the_one_that_is_kept() -> None:
-    arms = [{"method": "blocks", "block_size": "1MiB", "concurrency": [4, 16]}]
+    arms: list[dict[str, Any]] = [{"method": "blocks", "block_size": "1MiB", "concurrency": [4, 16]}]
     plan = plan_of(arms, [{"size": "4MiB"}], again="blocks 1MiB x16", replicates=1)
     assert sorted(one.treatment for one in schedule(plan)) == ["blocks 1MiB x16", "blocks 1MiB x16-again"]
 
@@ -327,3 +335,49 @@ def test_nodes_and_endpoints_are_made_anew_between_replicates(
     assert sorted(started) == ["rtt=1ms"] * 3 + ["rtt=2ms"] * 3
     assert planfile.load("node-size").fresh_nodes
     assert planfile.load("whole-file").fresh_nodes
+
+
+# E11
+
+
+def test_the_python_of_every_calculation_stands_beside_its_query(tmp_path: Path) -> None:
+
+    folder = sweep(tmp_path / "run")
+    found = analyse(folder)
+    made = [result.name for result in found.results.values() if result.kind == "statistics"]
+    assert made
+    text = write(folder, found).read_text()
+    for name in made:
+        assert f"def {source_of(name).split('def ')[1].split('(')[0]}(" in text, name
+        assert str(escape(source_of(name))) in text, name
+    assert all(label in text for label in ("Full size", "Save SVG", "Save PNG"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        ([0.0] * 8 + [-0.4, -1.0, -1.6, -2.1, -2.6] + [-2.9] * 27, "step"),
+        (list(np.linspace(0, -1.6, 40)), "drift"),
+        (list(np.linspace(0, -3, 40)), "drift"),
+    ],
+)
+def test_a_step_is_seen_through_the_requests_in_flight_and_a_slide_stays_one(
+    shape: list[float], says: str
+) -> None:
+    for seed in range(3):
+        noise = np.random.default_rng(seed).normal(0, 0.05, 40)
+        parts = pd.DataFrame(
+            {
+                "rate_bits_per_second": 1e8 * np.exp(np.array(shape) + noise),
+                "size_bytes": 4e6,
+                "most_in_flight_bytes": 3e7,
+                "part": range(40),
+                "cell": 0,
+                "direction": "up",
+                "treatment": "adaptive",
+                "files": "32 NetCDF",
+                "replicate": 0,
+            }
+        )
+        found = collapse.job_changes(parts)
+        assert set(found["says"]) == {says}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import tomllib
@@ -19,6 +20,7 @@ from haulage.lab.places import seen_from, split
 from haulage.lab.plan import Plan
 from haulage.lab.relay import _copy
 from haulage.lab.target import Endpoints, parse_target, start_emulator, start_relay
+from lab import made_runs
 
 PLAN: dict[str, Any] = {
     "name": "failing-link",
@@ -44,14 +46,32 @@ def plan_of(**changes: Any) -> Plan:
     return planfile.parse(PLAN | changes)
 
 
+def seen_run(folder: Path) -> Path:
+    """A run from three places, two of which share a path whose rate falls to a tenth after ten requests."""
+    cells, attempts = [], {}
+    places = (("here", "one", "first"), ("beside", "one", "second"), ("another", "two", "first"))
+    for number, (name, client, path) in enumerate(places):
+        factors = {"arm": "blocks", "files": "a", "node": name, "client_side": client, "path": path}
+        at, rows = 0.0, []
+        for place in range(40):
+            took = (100 if path == "second" or place < 10 else 1000) * (1 + 0.03 * ((place * 7) % 5))
+            rows.append(made_runs.attempt(object_id=place, slot_ms=at, connected_ms=at, ended_ms=at + took))
+            at += took
+        treatment = f"blocks @{name}"
+        wall = int(at * 1e6)
+        cells.append(made_runs.cell(number, treatment=treatment, factors=json.dumps(factors), wall_ns=wall))
+        attempts[number] = rows
+    transfers = {number: [made_runs.transfer(0, cell=number)] for number in attempts}
+    return made_runs.write(folder, cells, attempts, transfers, plan="failing-link")
+
+
 def test_the_path_is_found_at_fault_from_three_places(tmp_path: Path) -> None:
-    run = lab.run(plan_of(), directory=tmp_path / "run", places="here,beside,another")
-    found = analyse(run.folder)
+    found = analyse(seen_run(tmp_path / "run"))
     places = found.results["places"].frame.set_index("place")
     assert places["replicates_that_fell"].to_dict() == {"here": 1, "beside": 0, "another": 1}
     assert set(places["fault"]) == {"path"}, places.to_dict("records")
     card = next(card for card in found.findings if card.title == "Whose fault")
-    assert "The path is at fault" in card.sentence
+    assert "The path is at fault: all that fell share the path 'first'" in card.sentence
     sides = found.results["before_after"].frame
     assert set(sides["side"]) == {"before", "after"}
     assert {"before_after_density", "lost_files"} <= set(found.results)
@@ -79,7 +99,7 @@ def place(name: str, client: str, path: str, fell: int, of: int = 1, few: bool =
         ([place("a", "1", "x", 1), place("b", "2", "y", 0)], "client or path", "clears the service"),
         ([place("a", "1", "x", 0), place("b", "2", "y", 0)], "none", "no place"),
         ([place("a", "1", "x", 1, of=2), place("b", "2", "y", 0, of=2)], "undetermined", "more replicates"),
-        ([place("a", "1", "x", 0, few=True), place("b", "2", "y", 0)], "undetermined", "too few files"),
+        ([place("a", "1", "x", 0, few=True), place("b", "2", "y", 0)], "undetermined", "too few parts"),
         (
             [place("a", "1", "x", 1), place("b", "2", "y", 1), place("c", "1", "y", 0)],
             "undetermined",

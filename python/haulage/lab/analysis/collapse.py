@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,6 @@ import pandas as pd
 from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.cards import Results, table
 from haulage.lab.analysis.model import Finding
-from haulage.lab.analysis.over_time import changes
 from haulage.lab.analysis.tables import Table, groups
 from haulage.lab.analysis.words import rate_words
 
@@ -19,12 +19,72 @@ from haulage.lab.analysis.words import rate_words
 FELL = 0.67
 #: Fewer files on a side of the step have no density.
 FEWEST = 6
+#: So many parts of a job make a level beside a change.
+LEVEL_PARTS = 5
+#: A level varies by at most this share of the change beside it, on the logarithm.
+FLAT = 0.15
 
 
-def before_after(transfers: pd.DataFrame) -> pd.DataFrame:
-    """Rates before and after the largest fall of each series, with mean and deviation as in 2009."""
+def job_changes(parts: pd.DataFrame) -> pd.DataFrame:
+    """Find steps and drift in the rate along each job."""
     rows = []
-    for key, _, sides in _falls(transfers):
+    for key, part in groups(parts, ["direction", "treatment", "files", "replicate"]):
+        ordered = part.sort_values(["cell", "part"])
+        reach = math.ceil(float((ordered["most_in_flight_bytes"] / ordered["size_bytes"]).max()))
+        found = st.change_points(sharpened(ordered["rate_bits_per_second"].to_numpy(dtype=float), reach))
+        base = key | {
+            "says": found.says,
+            "n": found.n,
+            "drift_share": None if found.drift is None else found.drift.total,
+        }
+        steps: list[st.Step | None] = [*found.steps] or [None]
+        for number, step in enumerate(steps, 1):
+            rows.append(
+                base
+                | {
+                    "step": 0 if step is None else number,
+                    "part": None if step is None else step.index,
+                    "bytes_before": None
+                    if step is None
+                    else float(ordered["size_bytes"].iloc[: step.index].sum()),
+                    "before_bits_per_second": None if step is None else step.before,
+                    "after_bits_per_second": None if step is None else step.after,
+                    "factor": None if step is None else step.factor,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def sharpened(rate: st.Floats, reach: int) -> st.Floats:
+    """Return rates without the smear that requests leave which were in flight when the link changed.
+
+    Of a request only its beginning and end are known, so a step looks like a slide over the parts that were
+    in flight. A part between two levels, as they are beyond that reach on either side, is given the nearer
+    one. A slide that is longer has no such levels, and stays one.
+    """
+    logs, found = np.log(rate), rate.copy()
+    for place in range(len(rate)):
+        before = logs[max(0, place - reach - LEVEL_PARTS) : max(0, place - reach)]
+        after = logs[place + reach + 1 : place + reach + 1 + LEVEL_PARTS]
+        # Near the ends there is less of a level, but two parts are the least.
+        before = before if len(before) >= 2 else logs[: min(2, place)]
+        after = after if len(after) >= 2 else logs[max(place + 1, len(rate) - 2) :]
+        if not len(before) or not len(after):
+            continue
+        left, right = float(np.median(before)), float(np.median(after))
+        # A side that slides itself is no level.
+        if max(np.ptp(before), np.ptp(after)) > FLAT * abs(left - right):
+            continue
+        between = min(left, right) < logs[place] < max(left, right)
+        if between and abs(left - right) > -math.log(FELL):
+            found[place] = math.exp(min((left, right), key=lambda level: abs(level - logs[place])))
+    return found
+
+
+def before_after(parts: pd.DataFrame) -> pd.DataFrame:
+    """Rates before and after the largest fall of each job, with mean and deviation as in 2009."""
+    rows = []
+    for key, sides in _falls(parts):
         for side, part in sides.items():
             rate = part["rate_bits_per_second"].to_numpy(dtype=float)
             rows.append(
@@ -35,16 +95,16 @@ def before_after(transfers: pd.DataFrame) -> pd.DataFrame:
                     "mean_bits_per_second": float(rate.mean()),
                     "sd_bits_per_second": float(rate.std(ddof=1)) if len(rate) > 1 else None,
                     "median_bits_per_second": float(np.median(rate)),
-                    "bytes": int(part["size_bytes"].sum()),
+                    "bytes": float(part["size_bytes"].sum()),
                 }
             )
     return pd.DataFrame(rows)
 
 
-def before_after_density(transfers: pd.DataFrame) -> pd.DataFrame:
+def before_after_density(parts: pd.DataFrame) -> pd.DataFrame:
     """Curves of the rates on each side of the fall, drawn apart so that neither hides the other."""
     rows: list[pd.DataFrame] = []
-    for key, _, sides in _falls(transfers):
+    for key, sides in _falls(parts):
         for side, part in sides.items():
             rate = part["rate_bits_per_second"].to_numpy(dtype=float)
             if len(rate) < FEWEST or len(np.unique(rate)) < FEWEST:
@@ -55,31 +115,25 @@ def before_after_density(transfers: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
-def _falls(
-    transfers: pd.DataFrame,
-) -> Iterator[tuple[dict[str, Any], pd.Series, dict[str, pd.DataFrame]]]:
-    """Yield every series that has a fall, with its step and the transfers on both sides of it."""
-    found = changes(transfers)
-    if found.empty:
-        return
-    for _, series in found[found["step"] > 0].groupby(["direction", "treatment", "replicate"], sort=True):
-        step = series.loc[series["factor"].astype(float).idxmin()]
+def _falls(parts: pd.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, pd.DataFrame]]]:
+    """Yield every job that has a fall, with its parts on both sides of the largest one."""
+    found = job_changes(parts)
+    keys = ["direction", "treatment", "files", "replicate"]
+    jobs = {tuple(key.values()): part for key, part in groups(parts, keys)}
+    for key, steps in groups(found[found["step"] > 0], keys):
+        step = steps.loc[steps["factor"].astype(float).idxmin()]
         if float(step["factor"]) >= FELL:
             continue
-        same = (transfers["direction"] == step["direction"]) & (transfers["treatment"] == step["treatment"])
-        if int(step["replicate"]) >= 0:
-            same &= transfers["replicate"] == step["replicate"]
-        ordered, at = transfers[same].sort_values("place"), int(step["transfer"])
-        key = {name: step[name] for name in ("direction", "treatment", "replicate")}
-        yield key, step, {"before": ordered.iloc[:at], "after": ordered.iloc[at:]}
+        ordered, at = jobs[tuple(key.values())].sort_values(["cell", "part"]), int(step["part"])
+        yield key, {"before": ordered.iloc[:at], "after": ordered.iloc[at:]}
 
 
-def places(transfers: pd.DataFrame) -> pd.DataFrame:
+def places(parts: pd.DataFrame) -> pd.DataFrame:
     """From which places the rate fell, and what they have in common that the others have not."""
-    seen = transfers[transfers["node"].notna() & transfers["path"].notna()]
+    seen = parts[parts["node"].notna() & parts["path"].notna()]
     if seen["node"].nunique() < 2:
         return pd.DataFrame()
-    found = changes(seen)
+    found = job_changes(seen)
     rows = []
     arms = [str(name).rsplit(" @", 1)[0] for name in seen["treatment"]]
     for key, part in groups(seen.assign(arm=arms), ["direction", "arm"]):
@@ -124,7 +178,7 @@ def whose(of_place: list[dict[str, Any]]) -> tuple[str, str]:
         return "undetermined", f"{names} fell in some replicates only; run more replicates"
     few = [row for row in of_place if row["is_too_few"]]
     if few:
-        return "undetermined", f"too few files from {_names(few)} to see a fall; run more files"
+        return "undetermined", f"too few parts from {_names(few)} to see a fall; run a longer job"
     bad = [row for row in of_place if row["replicates_that_fell"]]
     good = [row for row in of_place if not row["replicates_that_fell"]]
     if not bad:
@@ -160,21 +214,21 @@ def _names(rows: list[dict[str, Any]]) -> str:
 
 
 def fell(results: Results) -> Iterator[Finding]:
-    """Say the rates on both sides of a fall, as 2009 gave them."""
+    """Say where a job fell, and the rates on both sides, as 2009 gave them."""
     rows = table(results, "before_after")
-    for _, part in rows.groupby(["direction", "treatment", "replicate"], sort=True) if len(rows) else ():
+    for _, part in groups(rows, ["direction", "treatment", "files", "replicate"]) if len(rows) else ():
         sides = part.set_index("side")
-        if not {"before", "after"} <= set(sides.index):
-            continue
         before, after = sides.loc["before"], sides.loc["after"]
         times = float(before["mean_bits_per_second"]) / float(after["mean_bits_per_second"])
+        share = float(before["bytes"]) / float(part["bytes"].sum())
         words = [
             f"{rate_words(float(side['mean_bits_per_second']))} (sd {_sd(side)}, n = {int(side['n'])})"
             for side in (before, after)
         ]
         yield Finding(
             "Before and after",
-            f"{before['treatment']}: a mean of {words[0]} before, {words[1]} after, {times:.3g} times less.",
+            f"{before['treatment']}: after {share:.0%} of the bytes the rate fell {times:.3g} times, from a"
+            f" mean of {words[0]} to {words[1]}.",
             times,
             "times",
             None,
@@ -242,17 +296,26 @@ def fault_of(results: Results) -> Iterator[Finding]:
 
 TABLES = [
     Table(
+        "job_changes",
+        "rate_in_job",
+        "Fault or drift, along a job",
+        "Did the rate of a job fall at a moment, slide, or neither?",
+        "As changes, on the rate of each fortieth of a job's bytes, without the smear that requests leave"
+        " which were in flight when the link changed.",
+        job_changes,
+    ),
+    Table(
         "before_after",
-        "rate_by_transfer",
+        "rate_in_job",
         "Before and after the fall",
         "How fast was it before the link failed, and how fast after?",
-        "The transfers on either side of the largest fall found by PELT; mean and standard deviation, as 2009"
-        " gave them, beside the median.",
+        "The parts of a job on either side of the largest fall found by PELT; mean and standard deviation, as"
+        " 2009 gave them, beside the median.",
         before_after,
     ),
     Table(
         "before_after_density",
-        "rate_by_transfer",
+        "rate_in_job",
         "Density of the rates before and after the fall",
         "How do the rates lie on either side?",
         "Gaussian kernel density of the logarithm of the rate on each side of the largest fall, from six"
@@ -261,7 +324,7 @@ TABLES = [
     ),
     Table(
         "places",
-        "rate_by_transfer",
+        "rate_in_job",
         "Whose fault, by place",
         "Is it the client's side, the path, or the service?",
         "A place failed where every replicate has a fall below two thirds, or lost files. One that did not"

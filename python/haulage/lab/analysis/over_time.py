@@ -11,11 +11,17 @@ import pandas as pd
 from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.tables import Table, groups, well
 
+#: More files than this at once, on average, share what a single one would show.
+MOST_AT_ONCE = 1.5
+
 
 def changes(transfers: pd.DataFrame) -> pd.DataFrame:
     """Find steps and drift in the rate of transfers, treatment by treatment."""
     rows = []
     for key, part in groups(transfers, ["direction", "treatment"]):
+        # Files that travel together have no rate of their own to fall; job_changes looks at their job.
+        if "files_at_once" in part and part["files_at_once"].median() > MOST_AT_ONCE:
+            continue
         per_cell = part.groupby("cell").size().median()
         # Where a cell has a series of its own, each is a run that may break at another moment.
         series = groups(part, ["replicate"]) if per_cell >= 10 else iter([({"replicate": -1}, part)])

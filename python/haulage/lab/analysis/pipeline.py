@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from haulage.lab.analysis import collapse, evidence, ledger, nodes, over_time, sweeps, tables
+from haulage.lab.analysis import evidence, ledger, tables
+from haulage.lab.analysis.calculations import MODULES
 from haulage.lab.analysis.effects import Effects, effects_of
 from haulage.lab.analysis.findings import findings
 from haulage.lab.analysis.model import Analysis, Result, Verdict
@@ -38,7 +39,7 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
         entries.append(index_entry(result))
     if "ledger" in results:
         ledger.check(results["ledger"].frame)
-    wanted = [table for module in (tables, over_time, collapse, nodes, sweeps) for table in module.TABLES]
+    wanted = [table for module in MODULES for table in module.TABLES]
     for made in tables.make_all(results, wanted, folder):
         results[made.name] = made
         entries.append(index_entry(made))

@@ -75,6 +75,7 @@ class Lanes:
 
     def __init__(self, recorder: Recorder, count_: int, window_ns: int | None = None) -> None:
         self._recorder = recorder
+        self._count = count_
         self._window_s = None if window_ns is None else window_ns / 1e9
         self._futures: list[Future[object]] = []
         self._local = threading.local()
@@ -82,6 +83,26 @@ class Lanes:
         self._connections = count(1)
         self._pool = ThreadPoolExecutor(count_, thread_name_prefix="lab-plain")
         self._open: list[http.client.HTTPConnection] = []
+
+    def open(self, url: str) -> None:
+        """Connect every lane, so that none of the requests has to.
+
+        Raises:
+            ConnectionLostError: A connection could not be made.
+        """
+        together = threading.Barrier(self._count)
+
+        def connect(_: int) -> None:
+            together.wait(_TIMEOUT_S)
+            local = self._local
+            local.lane, local.line, local.number = next(self._lanes), None, 0
+            try:
+                local.line = self._connect(url)
+            except OSError as error:
+                raise ConnectionLostError("connect", url.split("?")[0], str(error)) from error
+            local.number = next(self._connections)
+
+        self.each(connect, range(self._count))
 
     def each(self, work: Callable[[Any], object], items: Sequence[Any]) -> None:
         """Do ``work`` with every item, as many at once as there are lanes; raise the first failure."""

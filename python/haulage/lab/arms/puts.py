@@ -17,8 +17,11 @@ def move(work: Work, watch: Watch) -> Moved:
     """Send each file by itself, ``concurrency`` of them at once: writers that share nothing."""
     # What is put as bytes is held already; a file and a stream are read while the clock runs.
     held = _held(work)
-    offset, recorder = time.time_ns(), Recorder()
+    recorder = Recorder()
     lanes = Lanes(recorder, work.arm.concurrency or 1, work.arm.window_ns)
+    # Writers that are at work have their connections; one write each would time the connecting.
+    lanes.open(work.endpoint.http_url("up"))
+    offset, recorder.began_ns = time.time_ns(), time.monotonic_ns()
     transfers: list[dict[str, object]] = []
     failures: list[HaulageError] = []
 

@@ -20,6 +20,7 @@ import haulage
 from haulage.errors import ExistsError
 from haulage.lab import chain
 from haulage.lab.analysis import analyse
+from haulage.lab.analysis.calculations import source_of
 from haulage.lab.analysis.model import Analysis, Finding
 from haulage.lab.files import sha256 as sha256_of, write_whole
 from haulage.lab.manifest import versions
@@ -116,7 +117,7 @@ def render(directory: Path, analysis: Analysis, results: Path) -> str:
         return Markup("query ") + Markup(link)
 
     environment = _environment()
-    environment.globals |= {"source": source, "table": table, "sha256": _sha256}
+    environment.globals |= {"source": source, "table": table, "sha256": _sha256, "python": source_of}
     page: dict[str, Any] = {
         "title": str(plan.get("title") or manifest.get("plan") or "A run of the lab"),
         "question": plan.get("question", ""),

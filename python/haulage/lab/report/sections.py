@@ -147,13 +147,13 @@ SECTIONS = [
     Section(
         "before-after",
         "Before and after the fall",
-        "The rates of the files on either side of the largest fall of each treatment: two curves that do not "
-        "meet are a fault, one broad curve that both share is a link that varies. Curves need six files "
+        "The rates of the parts of a job on either side of its largest fall: two curves that do not "
+        "meet are a fault, one broad curve that both share is a link that varies. Curves need six parts "
         "a side; means and deviations are in the rows. The line is the mean.",
         lambda results: charts.before_after(results["before_after_density"], results["before_after"]),
         ("before_after_density", "before_after"),
-        ("lost_files", "places"),
-        applies="no treatment has a fall of the rate with six files on a side",
+        ("job_changes", "lost_files", "places"),
+        applies="no job has a fall of the rate with six parts on a side",
     ),
     Section(
         "paired",

@@ -19,7 +19,7 @@ found as (
            case direction when 'up' then ceiling.up_low else ceiling.down_low end as ceiling_low_bits_per_second,
            case direction when 'up' then ceiling.up_high else ceiling.down_high end as ceiling_high_bits_per_second
     from 'cells.parquet', ceiling
-    where not warmup and outcome = 'ok' and method <> 'ceiling'
+    where not warmup and outcome = 'ok' and method not in ('ceiling', 'local-disk')
 )
 select *, rate_bits_per_second / ceiling_bits_per_second as efficiency_share,
        rate_bits_per_second / ceiling_high_bits_per_second as efficiency_low_share,

@@ -7,7 +7,7 @@ ok as (
     select *, coalesce(factors->>'node', '') as node, 8e9 * bytes / wall_ns as rate,
            replace(treatment, '-again', '') as twin
     from 'cells.parquet'
-    where not warmup and outcome = 'ok' and wall_ns > 0 and bytes > 0 and method <> 'ceiling'
+    where not warmup and outcome = 'ok' and wall_ns > 0 and bytes > 0 and method not in ('ceiling', 'local-disk')
 ),
 -- The arm that an A/A arm repeats, else the baseline, else the first by name.
 chosen as (

@@ -7,8 +7,6 @@ select
     c.method,
     c.treatment,
     c.factors->>'node' as node,
-    c.factors->>'client_side' as client_side,
-    c.factors->>'path' as path,
     c.replicate,
     t.cell,
     t.transfer,
@@ -23,11 +21,8 @@ select
     8e9 * t.size_bytes / t.duration_ns as rate_bits_per_second,
     t.attempts,
     t.outcome,
-    coalesce(l.lost, 0) as lost_in_cell
+    sum(t.duration_ns) over (partition by t.cell) / nullif(c.wall_ns, 0) as files_at_once
 from 'transfers.parquet' t
 join 'cells.parquet' c using (cell)
-left join (
-    select cell, count(*) as lost from 'transfers.parquet' where outcome not in ('ok', 'copied') group by cell
-) l using (cell)
 where not c.warmup and t.duration_ns > 0 and t.outcome in ('ok', 'copied')
 order by c.direction, c.treatment, place

@@ -32,7 +32,7 @@ def before_after(density: Result | pd.DataFrame, sides: Result | pd.DataFrame) -
     curves["density"] = curves["density_per_decade"] / peak
     x = alt.X(
         "rate:Q",
-        title=f"rate of a file ({unit})",
+        title=f"rate of a part of the job ({unit})",
         scale=alt.Scale(type="log", nice=False),
         axis=log_ticks(curves["rate"]),
     )
@@ -48,7 +48,7 @@ def before_after(density: Result | pd.DataFrame, sides: Result | pd.DataFrame) -
             alt.Tooltip("side:N"),
             alt.Tooltip("rate:Q", format=".4~g", title=f"mean ({unit})"),
             alt.Tooltip("sd:Q", format=".3~g", title="standard deviation"),
-            alt.Tooltip("n:Q", title="files (n)"),
+            alt.Tooltip("n:Q", title="parts (n)"),
         ]
         area = (
             data(curves[curves["row"] == row][["side", "rate", "density"]])

@@ -97,7 +97,61 @@ function copying() {
   }
 }
 
+// A chart as a file of its own: its colours are the page's variables, which no other program knows.
+function alone(svg) {
+  const style = getComputedStyle(root);
+  const copy = svg.cloneNode(true);
+  const box = svg.viewBox.baseVal;
+  const width = box && box.width ? box.width : svg.getBoundingClientRect().width;
+  const height = box && box.height ? box.height : svg.getBoundingClientRect().height;
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("width", width);
+  copy.setAttribute("height", height);
+  const text = new XMLSerializer().serializeToString(copy);
+  return { width, height, text: text.replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim()) };
+}
+
+function save(name, url) {
+  const link = document.createElement("a");
+  link.download = name;
+  link.href = url;
+  link.click();
+}
+
+function drawnTwice({ width, height, text }, then) {
+  const picture = new Image();
+  picture.onload = () => {
+    const canvas = document.createElement("canvas");
+    canvas.width = 2 * width;
+    canvas.height = 2 * height;
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    then(canvas.toDataURL("image/png"));
+  };
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+}
+
+function saving() {
+  for (const picture of document.querySelectorAll("figure .picture")) {
+    const name = picture.closest("section").id;
+    const bar = document.createElement("p");
+    bar.className = "save";
+    const shown = () => picture.querySelector(".stage svg") ?? picture.querySelector("svg");
+    const add = (label, act) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.addEventListener("click", act);
+      bar.append(button, " ");
+    };
+    add("Full size", () => picture.classList.toggle("whole"));
+    add("Save SVG", () => save(`${name}.svg`, `data:image/svg+xml;charset=utf-8,${encodeURIComponent(alone(shown()).text)}`));
+    add("Save PNG", () => drawnTwice(alone(shown()), (url) => save(`${name}.png`, url)));
+    picture.after(bar);
+  }
+}
+
 for (const section of document.querySelectorAll("section.chart")) tabs(section);
+saving();
 theme();
 charts();
 copying();
