@@ -109,8 +109,8 @@ def table(rows: list[Known]) -> str:
     within = sum(abs(one.error) <= WITHIN for one in rows)
     lines += [
         "",
-        f"{len(rows)} measurements: {within} within {WITHIN:.0%}. In {len(rows) - len(free)} less than a tenth of the"
-        f" processors was idle; of the others {sum(abs(one.error) <= WITHIN for one in free)} of {len(free)} are"
-        " within.",
+        f"{len(rows)} measurements: {within} within {WITHIN:.0%}. In {len(rows) - len(free)} less than"
+        " a tenth of the processors was idle; of the others"
+        f" {sum(abs(one.error) <= WITHIN for one in free)} of {len(free)} are within.",
     ]
     return "\n".join(lines) + "\n"

@@ -2,10 +2,10 @@
 
     python -m haulage.lab.experiments.truth --out truth.md
 
-More than forty cases (single causes, mixed ones, links that change, none at all, other work on the machine), ten
-seeds each: a transfer of a second or two is recorded, the cause named from the record ("seen"), then the
-experiments are made and it is named again. The table says how often each was named rightly; "undetermined"
-counts apart, because to say nothing is better than to say something wrong.
+More than forty cases (single causes, mixed ones, links that change, none at all, other work on the
+machine), ten seeds each: a transfer of a second or two is recorded, the cause named from the record
+("seen"), then the experiments are made and it is named again. The table says how often each was named
+rightly; "undetermined" counts apart, because to say nothing is better than to say something wrong.
 """
 
 from __future__ import annotations
@@ -85,7 +85,11 @@ def judge(one: Case, folder: Path, quick_folder: Path, shim: Path | None) -> Sco
 
 
 def judge_all(
-    causes: Sequence[str], seeds: Sequence[int], build: Path, said: Callable[[str], object]
+    causes: Sequence[str],
+    seeds: Sequence[int],
+    build: Path,
+    said: Callable[[str], object],
+    rows: Path | None = None,
 ) -> list[Scored]:
     """Judge every cause with every seed, one after another: two at once would be a cause of their own."""
     shim = compile_shim(build) if any(name.startswith("disk") for name in causes) else None
@@ -102,6 +106,10 @@ def judge_all(
                 found = judge(case(cause, seed), Path(folder), Path(quick), shim)
             said(f"{cause} {seed}: seen {found.seen}, named {found.named} ({found.seconds:.1f} s)")
             scored.append(found)
+            if rows is not None:
+                # As they come: a matrix takes hours, and what is there should not be lost with the rest.
+                with rows.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(found)) + "\n")
     return scored
 
 
@@ -182,12 +190,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             text, good = calibration.make(chosen.build, chosen.seeds, said)
         else:
             seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
-            scored = judge_all(chosen.causes.split(","), seeds, chosen.build, said)
+            scored = judge_all(chosen.causes.split(","), seeds, chosen.build, said, chosen.rows)
             text = table(scored)
             good = right_share(scored) >= RIGHT and not wrongly_confirmed(scored)
-            if chosen.rows:
-                rows = "".join(json.dumps(asdict(one)) + "\n" for one in scored)
-                chosen.rows.write_text(rows, encoding="utf-8")
     except HaulageError as error:
         said(f"truth: {error}")
         return error.exit_code
