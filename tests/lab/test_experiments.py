@@ -126,9 +126,8 @@ def test_an_experiment_changes_one_thing() -> None:
     tried = changes(LOOKED_INTO)
     base = tried["base"]
     assert (base.connections, base.block_bytes, base.memory) == (8, 256 * KIB, False)
-    sizes = {"file_bytes": base.file_bytes}
-    assert replace(tried["connections"], connections=8, **sizes) == base
-    assert replace(tried["blocks"], block_bytes=256 * KIB, **sizes) == base
+    assert replace(tried["connections"], connections=8, file_bytes=base.file_bytes) == base
+    assert replace(tried["blocks"], block_bytes=256 * KIB, file_bytes=base.file_bytes) == base
     assert replace(tried["memory"], memory=False) == base
     assert replace(tried["processors"], half_the_processors=False) == base
     hashed = changes(replace(LOOKED_INTO, checksum="md5"))
