@@ -5,15 +5,15 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-import made_runs
 import pytest
-from made_runs import cell
 
 from haulage.lab.analysis import analyse
 from haulage.lab.ceiling import LEAST_S, MOST_S, Round, between, estimate, steady_s
 from haulage.lab.experiments import known_links
 from haulage.lab.sockets import Counters, connections, weighted_rate
 from haulage.lab.target import parse_target
+from lab import made_runs
+from lab.made_runs import cell
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.13, 0.31, 0.5, 0.77])
@@ -86,7 +86,7 @@ def test_the_kernel_counts_the_bytes_of_our_own_connections() -> None:
 @pytest.mark.parametrize("link", ["rtt=5ms,conn=20mbit,total=40mbit"])
 def test_a_link_is_measured_as_what_it_is(link: str) -> None:
     """The 64 connections that shared sixteen blocks found 20.3 where 40 was true."""
-    for one in known_links.measure(link, time_ns=800_000_000):
+    for one in known_links.measure(link, time_ns=500_000_000, directions=["up"]):
         # A machine with other work may be slower than the link; the error is then said to be its own.
         assert abs(one.error) < 0.05 or one.bound_by_machine, one
         assert one.low <= one.found <= one.high

@@ -96,7 +96,11 @@ class Estimate:
 
 
 def measure_ceiling(
-    plan: Plan, reach: Callable[[], Endpoint], alive: Callable[[], object], most_s: float = MOST_S
+    plan: Plan,
+    reach: Callable[[], Endpoint],
+    alive: Callable[[], object],
+    most_s: float = MOST_S,
+    directions: Sequence[str] = ("up", "down"),
 ) -> dict[str, Any]:
     """Return the rates up and down, in bits per second, with intervals, and every round.
 
@@ -106,10 +110,11 @@ def measure_ceiling(
         reach: Called before each round: the endpoint, made anew where the link changes with time.
         alive: Called several times a second.
         most_s: Bound on the time that is counted in a round, for a link that changes soon.
+        directions: Which to measure.
     """
     found: dict[str, Any] = {}
     rounds: list[dict[str, Any]] = []
-    for direction in ("up", "down"):
+    for direction in directions:
         with tempfile.TemporaryDirectory() as folder:
             one = _Path(plan, direction, reach, alive, Path(folder), most_s).measure()
         found |= {
@@ -123,7 +128,7 @@ def measure_ceiling(
         rounds += [asdict(row) for row in one.rounds]
     counted = "the kernel's count of bytes" if rounds[0]["counted_by"] == "kernel" else "answered requests"
     return found | {
-        "connections": max(found["up_connections"], found["down_connections"]),
+        "connections": max(row["connections"] for row in rounds),
         "level": LEVEL,
         "rounds": rounds,
         "method": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,6 +13,7 @@ from haulage.lab.link import parse_link
 from haulage.lab.plan import Plan
 from haulage.lab.target import start_emulator
 
+BOTH = ("up", "down")
 #: What the estimate may be off by where this machine can carry the rate.
 WITHIN = 0.03
 #: Connections that are opened at most.
@@ -58,14 +59,16 @@ class Known:
         return self.found / self.true - 1
 
 
-def measure(link: str, seed: int = 1, *, time_ns: int = 2_000_000_000) -> list[Known]:
-    """Measure a link in both directions."""
+def measure(
+    link: str, seed: int = 1, *, time_ns: int = 2_000_000_000, directions: Sequence[str] = BOTH
+) -> list[Known]:
+    """Measure a link, each round for a fifth of a time or as long as it takes."""
     first = parse_link(link).first
     true = min(first.total_bits_per_second, CONNECTIONS * first.connection_bits_per_second)
     plan = cast(Plan, SimpleNamespace(ceiling_connections=CONNECTIONS, ceiling_time_ns=time_ns, seed=seed))
     endpoint = start_emulator(store="null", link=link)
     try:
-        found: dict[str, Any] = measure_ceiling(plan, lambda: endpoint, lambda: None)
+        found: dict[str, Any] = measure_ceiling(plan, lambda: endpoint, lambda: None, directions=directions)
     finally:
         endpoint.close()
     return [
@@ -78,7 +81,7 @@ def measure(link: str, seed: int = 1, *, time_ns: int = 2_000_000_000) -> list[K
             found[f"{direction}_high_bits_per_second"],
             found[f"{direction}_bound_by_machine"],
         )
-        for direction in ("up", "down")
+        for direction in directions
     ]
 
 
