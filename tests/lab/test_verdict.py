@@ -185,6 +185,11 @@ def test_an_interval_that_allows_both_confirms_nothing(change: str) -> None:
     assert "would decide" in found.advice
 
 
+def test_fewer_than_five_replicates_confirm_nothing() -> None:
+    found = decide(evidence(MOVING), replace(gains(connections=2.0), n=4))
+    assert (found.cause, found.status) == ("connection-rate", "seen")
+
+
 def test_a_path_that_is_another_one_by_now_confirms_nothing() -> None:
     effects = gains()
     slower = Effects(of=effects.of, base_bits_per_second=3e7, cpu_idle_share=0.8, cores_used=0.1, n=5)
