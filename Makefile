@@ -114,8 +114,10 @@ campaign: build peers
 	$(BIN)/python tests/campaign.py $(ARGS)
 
 # Eight causes put there on purpose, ten times each, and links of known rate: twenty minutes on an idle machine.
+lab-truth: SEEDS ?= 10
 lab-truth: build
-	$(BIN)/python -m haulage.lab.experiments.truth --out docs/concepts/why-not-faster.md
+	$(BIN)/python -m haulage.lab.experiments.truth --ceiling --seeds 1 --out docs/concepts/how-the-lab-measures.md
+	$(BIN)/python -m haulage.lab.experiments.truth --seeds $(SEEDS) --rows build/truth.jsonl --out docs/concepts/why-not-faster.md
 	$(BIN)/python -m haulage.lab.experiments.truth --calibrate --seeds 20 --out docs/concepts/how-the-lab-measures.md
 
 # Apart from the rest of target/: every crate is built once more, with coverage.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from haulage.lab import run as run_plan
 from haulage.lab.analysis import Analysis, analyse
+from haulage.lab.analysis.findings import fault
 from lab import made_runs
 from lab.made_runs import SECOND, cell, transfer
 
@@ -206,3 +209,19 @@ def test_a_link_that_gets_slower_and_slower_is_a_drift(tmp_path: Path) -> None:
     assert changes["says"].tolist() == ["drift"], changes.to_dict("records")
     assert changes["drift_share"].iloc[0] < -0.4
     assert "without a step" in sentences(found)
+
+
+def test_a_rise_is_no_fault_and_a_range_of_transfers_no_interval() -> None:
+    """A rate that rose was titled "Fault", and where it may have begun was called a 95 % interval."""
+    row = {
+        "says": "step", "treatment": "blocks", "replicate": -1, "step": 1, "transfer": 20, "earliest": 18,
+        "latest": 22, "before_bits_per_second": 1e7, "after_bits_per_second": 4e7,
+        "drift_share": None, "n": 60,
+    }  # fmt: skip
+    fall = row | {"before_bits_per_second": 4e7, "after_bits_per_second": 1e7}
+    results: Any = {"changes": SimpleNamespace(frame=pd.DataFrame([row, fall]))}
+    rise, down = fault(results)
+    assert (rise.title, down.title) == ("Rise", "Fault")
+    assert "fault" not in rise.sentence
+    assert "anywhere from transfer 19 to 23" in rise.sentence
+    assert (rise.low, rise.high) == (None, None)

@@ -24,10 +24,10 @@ from haulage.errors import (
 )
 from haulage.lab import generate, planfile, profile, runner
 from haulage.lab.analysis import ledger, query
-from haulage.lab.experiments import injected, single, trial
-from haulage.lab.experiments.trial import Observation
 from haulage.lab.arms.external import find
 from haulage.lab.cli import generate as generating
+from haulage.lab.experiments import injected, single, trial
+from haulage.lab.experiments.trial import Observation
 from haulage.lab.report import compare, verify
 from haulage.lab.store import RunStore
 from haulage.lab.target import Endpoint, parse_target, remove_below, start_emulator

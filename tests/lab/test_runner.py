@@ -216,6 +216,14 @@ def test_the_interval_of_a_median_needs_six() -> None:
     assert narrow_enough(tiny(), rows) is None
 
 
+def test_the_checksum_of_an_arm_is_written_down(tmp_path: Path) -> None:
+    """An MD5 was booked as disk, for nobody could see that there was one."""
+    arms = [{"method": "blocks", "block_size": "64KiB", "checksum": "md5"}, {"method": "baseline"}]
+    done = lab.run(tiny(arms=arms, replicates=1, warm_up=0), directory=tmp_path / "run")
+    written = {json.loads(factors)["checksum"] for factors in done.cells["factors"]}
+    assert written == {"md5", "crc64"}
+
+
 def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
     """Calibration: a rate that is known must be found."""
     plan = tiny(

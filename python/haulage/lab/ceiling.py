@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +33,8 @@ from haulage.transfer import Job, Options
 
 #: Rounds with many connections, and with one between them.
 ROUNDS, ROUNDS_OF_ONE = 5, 2
+#: As long as they disagree by more than this to each side, as on a busy machine, there are more of them.
+NARROW, MOST_ROUNDS = 1.03, 12
 #: Four times the connections must give so much more for a further step.
 PAYS = 1.15
 #: Seconds that are counted, at least and at most.
@@ -68,7 +70,8 @@ class Round:
         window_ns: That time.
         bits_per_second: Rate in it.
         cpu_idle_share: Of all processors meanwhile.
-        purpose: ``"search"`` for the number of connections, ``"estimate"``, or ``"check"``.
+        purpose: ``"search"`` for the number of connections, ``"estimate"``, ``"check"``, or ``"too short"``
+            to be counted.
     """
 
     direction: str
@@ -96,7 +99,11 @@ class Estimate:
 
 
 def measure_ceiling(
-    plan: Plan, reach: Callable[[], Endpoint], alive: Callable[[], object], most_s: float = MOST_S
+    plan: Plan,
+    reach: Callable[[], Endpoint],
+    alive: Callable[[], object],
+    most_s: float = MOST_S,
+    directions: Sequence[str] = ("up", "down"),
 ) -> dict[str, Any]:
     """Return the rates up and down, in bits per second, with intervals, and every round.
 
@@ -106,10 +113,11 @@ def measure_ceiling(
         reach: Called before each round: the endpoint, made anew where the link changes with time.
         alive: Called several times a second.
         most_s: Bound on the time that is counted in a round, for a link that changes soon.
+        directions: Which to measure.
     """
     found: dict[str, Any] = {}
     rounds: list[dict[str, Any]] = []
-    for direction in ("up", "down"):
+    for direction in directions:
         with tempfile.TemporaryDirectory() as folder:
             one = _Path(plan, direction, reach, alive, Path(folder), most_s).measure()
         found |= {
@@ -123,12 +131,12 @@ def measure_ceiling(
         rounds += [asdict(row) for row in one.rounds]
     counted = "the kernel's count of bytes" if rounds[0]["counted_by"] == "kernel" else "answered requests"
     return found | {
-        "connections": max(found["up_connections"], found["down_connections"]),
+        "connections": max(row["connections"] for row in rounds),
         "level": LEVEL,
         "rounds": rounds,
         "method": (
             "connections that always have work, from memory to a sink that discards;"
-            f" {ROUNDS} rounds with many, {ROUNDS_OF_ONE} with one between them, by {counted}"
+            f" {ROUNDS} rounds or more with many, {ROUNDS_OF_ONE} with one between them, by {counted}"
         ),
     }
 
@@ -168,10 +176,12 @@ class _Path:
             many = self._search()
             ways = [1, many] if many > 1 else [1]
             rates = {ways[0]: self._latest(ways[0]), ways[-1]: self._latest(ways[-1])}
-            for number in range(ROUNDS):
-                self._round(many, rates[many], "estimate")
+            for number in range(MOST_ROUNDS):
+                if number >= ROUNDS and _is_narrow(estimate(self._rounds)):
+                    break
+                self._counted(many, rates[many])
                 if many > 1 and number < ROUNDS_OF_ONE:
-                    self._round(1, rates[1], "estimate")
+                    self._counted(1, rates[1])
             self._check(many, rates[many])
         finally:
             self._empty([_SOURCE])
@@ -203,6 +213,15 @@ class _Path:
                 break
             rate = max(row.bits_per_second, rate / 6) if row.window_ns > 1e7 else 8 * rate
         return row.bits_per_second
+
+    def _counted(self, connections: int, rate: float) -> None:
+        """Make a round for the estimate; one too quick to be counted is made again with more bytes."""
+        for _ in range(_GUESSES):
+            row = self._round(connections, rate, "estimate")
+            if row.window_ns / 1e9 >= 0.4 * self._window_s(connections, rate, "estimate"):
+                return
+            self._rounds[-1] = replace(row, purpose="too short")
+            rate *= 1.6
 
     def _latest(self, connections: int) -> float:
         return [row.bits_per_second for row in self._rounds if row.connections == connections][-1]
@@ -331,6 +350,10 @@ def trip_s(endpoint: Endpoint) -> float:
             opened.sendall(f"HEAD / HTTP/1.0\r\nHost: {parts.hostname}\r\n\r\n".encode())
             opened.recv(1)
     return time.monotonic() - began
+
+
+def _is_narrow(found: Estimate) -> bool:
+    return found.high_bits_per_second / found.low_bits_per_second <= NARROW**2
 
 
 def estimate(rounds: Sequence[Round]) -> Estimate:

@@ -64,7 +64,7 @@ def judge(evidence: Evidence, effects: Effects, scores: Mapping[str, float], see
         or _disk(effects)
         or _commit(evidence, effects, scores)
         or _processors(effects)
-        or _waiting(effects)
+        or _waiting(evidence, effects)
         or _total(evidence, effects)
     )
     if found is not None:
@@ -187,6 +187,13 @@ def _commit(evidence: Evidence, effects: Effects, scores: Mapping[str, float]) -
     return None
 
 
+def _commits_may_be_slow(evidence: Evidence, effects: Effects) -> bool:
+    """Whether it made enough commits to wait for them, and nothing says that they are quick."""
+    if evidence.direction == "down" or evidence.commits_share < COMMITS_LEAST:
+        return False
+    return effects.commit is None or effects.commit.high >= SLOW_COMMIT
+
+
 def _is_busy(effects: Effects) -> bool:
     return effects.cpu_idle_share is not None and effects.cpu_idle_share < BUSY_IDLE
 
@@ -200,7 +207,9 @@ def _starves(effects: Effects) -> bool:
 def _processors(effects: Effects) -> Judgement | None:
     if not _starves(effects) or (effects.cores_used or 0.0) < CORES_MUCH:
         return None
-    if not effects.helps_not("connections", "memory", "checksum") or effects.helps("blocks"):
+    if not {"connections", "memory"} <= effects.of.keys() or effects.helps("blocks"):
+        return None
+    if not effects.helps_not("connections", "memory", "checksum"):
         return None
     return Judgement(
         "cpu",
@@ -210,12 +219,14 @@ def _processors(effects: Effects) -> Judgement | None:
     )
 
 
-def _waiting(effects: Effects) -> Judgement | None:
+def _waiting(evidence: Evidence, effects: Effects) -> Judgement | None:
     """Tell a bound on each connection, round trips and a server apart, or give their shares."""
     more, blocks = effects.of.get("connections"), effects.of.get("blocks")
-    if more is None or blocks is None or not effects.helps_not("memory", "checksum", "cap"):
+    if more is None or blocks is None or "memory" not in effects.of:
         return None
-    if _starves(effects) or not _leaves_room(effects):
+    if not effects.helps_not("memory", "checksum", "cap"):
+        return None
+    if _starves(effects) or not _leaves_room(effects) or _commits_may_be_slow(evidence, effects):
         return None
     share = waiting_share(blocks, effects.block_factor)
     if more.low > DOUBLES:

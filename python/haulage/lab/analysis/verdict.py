@@ -26,6 +26,8 @@ THROTTLED_SHARE = 0.25
 CPU_BUSY = 0.95
 #: Experiments afterwards speak of a phase whose rate is theirs within this factor.
 SAME_PHASE = 1.3
+#: With fewer replicates nothing is confirmed.
+LEAST_REPLICATES = 5
 #: A transfer that takes less of a core than this does not depend on how busy the others are.
 CPU_OWN = 0.2
 #: A request of which more than half is the path's quickest answer waits more than it moves.
@@ -52,6 +54,10 @@ def decide(evidence: Evidence, effects: Effects | None = None) -> Verdict:
         found = judge(evidence, effects, scores, cause)
         cause, status, threshold, shares = found.cause, found.status, found.threshold, found.shares
         said = [*said, *shown(effects), *found.said]
+        if status == "confirmed" and effects.n < LEAST_REPLICATES:
+            status = "seen"
+            said.append(f"Only {effects.n} replicates: too few to confirm it.")
+            found = replace(found, would_decide="What would decide: the same on a machine with less to do.")
         advice = CAUSES[cause][1] if cause in CAUSES else found.would_decide
         if status != "confirmed" and cause in CAUSES:
             advice = f"{advice} {found.would_decide}"

@@ -42,8 +42,9 @@ from haulage.lab.store import write_whole
 SECONDS = 0.4
 #: Of each experiment; what is undetermined then gets as many again.
 REPLICATES = 5
-#: For all of them. Replicates are begun only before that, whole ones, and five in any case.
-BUDGET_S = 20.0
+#: More than five replicates are begun only before the first, and more than three only before the second: with
+#: fewer than five nothing is confirmed.
+BUDGET_S, LONGEST_S = 20.0, 40.0
 #: In flight and of a block, at most, however the transfer was that is looked into.
 MOST_CONNECTIONS, LARGEST_BLOCK = 64, 16 << 20
 #: Bytes of a short transfer, at most.
@@ -103,7 +104,8 @@ def settle(
     for replicate in range(most):
         if replicate == REPLICATES and decide(evidence, effects_of(rows)).status == "confirmed":
             break
-        if replicate >= REPLICATES and time.monotonic() - began > BUDGET_S:
+        spent = time.monotonic() - began
+        if (replicate >= REPLICATES and spent > BUDGET_S) or (replicate >= 3 and spent > LONGEST_S):
             break
         order = list(plan)
         random.Random(f"{seed} {replicate}").shuffle(order)

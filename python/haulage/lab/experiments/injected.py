@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haulage.errors import UnsupportedError
@@ -32,6 +32,18 @@ INJECTED = (
     "cpu",
     "server",
 )
+#: What the matrix is made of: single causes three times, then what one name does not fit, then other work.
+CASES = (
+    *(f"{cause}{number}" for number in ("", " 2", " 3") for cause in INJECTED),
+    *("disk under link", "disk under link 2"),
+    *("mixed", "mixed 2", "mixed 3"),
+    *("changing", "changing 2", "changing 3"),
+    *("none", "none 2", "checksum", "checksum 2"),
+    *(
+        f"{cause} under load"
+        for cause in ("total-rate", "connection-rate", "latency", "server", "disk", "none")
+    ),
+)
 #: A loop that nothing but the scheduler stops, on one core.
 SPIN = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
 
@@ -48,6 +60,8 @@ class Case:
         setting: The transfer that is looked into.
         slow_bytes_per_second: Of the disk; ``None`` for a quick one.
         spinners: Processes that do nothing, on each core.
+        name: Of the case, such as ``"total-rate under load"``; the cause where empty.
+        also: What is right too, where two causes are near each other.
     """
 
     cause: str
@@ -57,12 +71,25 @@ class Case:
     faults: str = "none"
     slow_bytes_per_second: int | None = None
     spinners: int = 0
+    name: str = ""
+    also: tuple[str, ...] = ()
+
+    def is_right(self, named: str) -> bool:
+        """Whether a name is what was injected."""
+        return named == self.cause or named in self.also
 
 
-def case(cause: str, seed: int) -> Case:
-    """Return the case of a cause and a seed. Rates are such that it takes about a second."""
-    draw = random.Random(f"{cause} {seed}")
-    return _MAKERS[cause](seed, draw)
+def case(name: str, seed: int) -> Case:
+    """Return the case of a name and a seed. Rates are such that it takes about a second.
+
+    Args:
+        name: Of :data:`CASES`. A number at the end, as in ``"disk 2"``, draws another one of its kind;
+            ``under load`` adds a process that does nothing on each core.
+        seed: Of everything that varies.
+    """
+    kind = name.removesuffix(" under load").rstrip("0123456789").strip()
+    made = _MAKERS[kind](seed, random.Random(f"{name} {seed}"))
+    return replace(made, name=name, spinners=made.spinners or int(name.endswith(" under load")))
 
 
 def _blocks(size: int, draw: random.Random, block: int, lanes: int | None, seed: int) -> Setting:
@@ -125,7 +152,46 @@ def _server(seed: int, draw: random.Random) -> Case:
     return Case("server", seed, f"rtt={draw.randint(2, 8)}ms", setting, f"serial={turn}ms")
 
 
+def _disk_under_link(seed: int, draw: random.Random) -> Case:
+    disk = draw.randint(80, 120)
+    link = f"rtt=4ms,total={round(disk * draw.uniform(1.25, 1.5))}mbit"
+    setting = Setting(1, 16 * MIB, 8, 512 * KIB, seed=seed)
+    return Case("disk", seed, link, setting, slow_bytes_per_second=disk * 125_000)
+
+
+def _mixed(seed: int, draw: random.Random) -> Case:
+    """Round trips hold 35 to 65 % of the time of a request, the bound on a connection the rest."""
+    block, rate, waits = 128 * KIB, draw.randint(8, 24), draw.uniform(0.35, 0.65)
+    moving_ms = 8e3 * block / (rate * 1e6)
+    rtt, lanes = round(moving_ms * waits / (1 - waits)), draw.randint(3, 6)
+    setting = _blocks(int(rate * 1e6 / 8 * lanes * (1 - waits)), draw, block, lanes, seed)
+    return Case("mixed", seed, f"rtt={rtt}ms,conn={rate}mbit", setting)
+
+
+def _changing(seed: int, draw: random.Random) -> Case:
+    before = draw.randint(80, 160)
+    after = round(before / draw.uniform(2.5, 5))
+    setting = _blocks(int((before * 1.2 + after * 1.5) * 1e6 / 8), draw, 256 * KIB, 8, seed)
+    return Case("changed", seed, f"rtt=4ms,total={before}mbit,at=1.3s:total={after}mbit", setting)
+
+
+def _none(seed: int, draw: random.Random) -> Case:
+    setting = Setting(1, 256 * MIB, draw.randint(4, 8), MIB, direction=draw.choice(["up", "down"]), seed=seed)
+    return Case("cpu", seed, "none", setting)
+
+
+def _checksum(seed: int, draw: random.Random) -> Case:
+    link = f"rtt=1ms,total={draw.randint(6, 8)}gbit"
+    setting = Setting(1, 256 * MIB, draw.randint(1, 2), 4 * MIB, checksum="md5", seed=seed)
+    return Case("checksum", seed, link, setting, also=("cpu",))
+
+
 _MAKERS = {
+    "disk under link": _disk_under_link,
+    "mixed": _mixed,
+    "changing": _changing,
+    "none": _none,
+    "checksum": _checksum,
     "total-rate": _total_rate,
     "connection-rate": _connection_rate,
     "latency": _latency,
