@@ -156,12 +156,11 @@ impl<T> Owned<T> {
     fn is_foreign(&self) -> bool {
         self.process != std::process::id()
     }
-}
 
-impl<T> Owned<T> {
-    #[allow(clippy::expect_used)]
+    /// # Panics
+    /// Never: only what consumes it takes the value out.
     fn value(&self) -> &T {
-        self.value.as_ref().expect("it is taken only by value")
+        self.value.as_ref().expect("the value is there until it is consumed")
     }
 
     /// The value; `None` in another process.

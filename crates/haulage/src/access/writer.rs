@@ -1,6 +1,12 @@
 //! An object that is written from its beginning to its end, staged while it comes, and there only when it is closed.
 
-use tokio::io::{AsyncWriteExt as _, DuplexStream};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWriteExt as _, DuplexStream, ReadBuf};
 use tokio::task::JoinSet;
 
 use super::{Written, object};
@@ -19,6 +25,9 @@ const PIPE: usize = 1 << 20;
 pub struct Writer {
     name: String,
     opener: StoreOpener,
+    /// The object lies on this machine, where a write that has begun cannot be called back.
+    local: bool,
+    whole: Arc<AtomicBool>,
     pipe: DuplexStream,
     /// The upload; it ends with the set.
     upload: JoinSet<Result<ObjectRecord>>,
@@ -37,11 +46,12 @@ impl Writer {
         let limits = stream::limits(options)?;
         let (pipe, input) = tokio::io::duplex(PIPE);
         let (name, options) = (location.store.name(&location.key), options.clone());
-        let input = Input::new(input, &name);
+        let (local, whole) = (location.store.capabilities().local, Arc::<AtomicBool>::default());
+        let input = Input::new(Announced { input, whole: whole.clone() }, &name);
         let mut upload = JoinSet::new();
         upload
             .spawn(async move { stream::upload(input, &location, &options, &limits, Clock::start()).await });
-        Ok(Self { name, opener: opener.clone(), pipe, upload })
+        Ok(Self { name, opener: opener.clone(), local, whole, pipe, upload })
     }
 
     /// Takes the bytes; waits while as much is in flight as may be.
@@ -61,6 +71,7 @@ impl Writer {
     /// # Errors
     /// What kept it from that; then nothing new is under the name.
     pub async fn commit(mut self) -> Result<Written> {
+        self.whole.store(true, Ordering::Release);
         // A pipe that nobody reads any more says no more than the upload does.
         let _ = self.pipe.shutdown().await;
         let record = self.outcome().await?;
@@ -70,7 +81,14 @@ impl Writer {
 
     /// Gives up, and waits until what was staged on this machine is gone.
     pub async fn discard(mut self) {
-        self.upload.shutdown().await;
+        if !self.local {
+            return self.upload.shutdown().await;
+        }
+        // It ends by itself, at an input that ends without a word, when all that it writes is written.
+        drop(self.pipe);
+        let _ = self.upload.join_next().await;
+        // The folder is no longer one that is being written to; whether what others wrote is on the disk, they ask.
+        let _ = self.opener.flush(false).await;
     }
 
     async fn outcome(&mut self) -> Result<ObjectRecord> {
@@ -83,5 +101,27 @@ impl Writer {
     fn stopped(&self) -> Error {
         Error::new(ErrorKind::Cancelled, "write", &*self.name, "it failed or was stopped before")
             .hint("open it again and write it from its beginning")
+    }
+}
+
+/// An input whose end counts only if it was announced: one that just stops is not all there was to be.
+struct Announced<R> {
+    input: R,
+    whole: Arc<AtomicBool>,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Announced<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let filled = buffer.filled().len();
+        ready!(Pin::new(&mut self.input).poll_read(context, buffer))?;
+        let ended = buffer.filled().len() == filled && buffer.remaining() > 0;
+        if ended && !self.whole.load(Ordering::Acquire) {
+            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+        }
+        Poll::Ready(Ok(()))
     }
 }

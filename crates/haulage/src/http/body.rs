@@ -152,7 +152,7 @@ impl ResponseBody {
                 Poll::Ready(None)
             }
             Err(failure) => Poll::Ready(self.arriving.take().map(|arriving| {
-                arriving.connection.mark_history(&arriving.trace);
+                arriving.connection.mark_failed(&arriving.trace);
                 Err(arriving.error(failure))
             })),
         }

@@ -23,7 +23,7 @@ use super::io::{MeteredIo, Traffic};
 use super::origin::Origin;
 use super::stall::{HEAD_BYTES_MAX, Slow, StallWatch};
 use crate::error::{Error, Result};
-use crate::trace::{Phase, Route, Trace};
+use crate::trace::{Phase, Route, TcpHistory, Trace};
 
 /// Largest read. Measured on GETs of 8 MiB: 128 to 512 KiB cost the same CPU within noise (0.12 to 0.17 s for each GiB),
 /// 1 MiB a third more, as every piece is then fresh memory from the system.
@@ -42,7 +42,13 @@ pub(super) struct Connection {
     watch: StallWatch,
     /// Where it leads, and what it took to make it, which only the first request on it tells.
     route: Route,
+    /// What the kernel has said of it, and when it was asked.
+    history: (u64, Option<TcpHistory>),
 }
+
+/// The kernel is not asked again this soon: a system call for each of thousands of small objects a second costs
+/// more than it tells.
+const ASKED_AGAIN_NS: u64 = 5_000_000;
 
 impl Connection {
     /// Speaks HTTP/1.1 over `io`. Sends nothing.
@@ -60,7 +66,7 @@ impl Connection {
             .await
             .map_err(|error| failure::exchange(call, error))?;
         let watch = StallWatch::new(stall_timeout, meter);
-        Ok(Self { origin, number, sender, driver, closed: false, traffic, watch, route })
+        Ok(Self { origin, number, sender, driver, closed: false, traffic, watch, route, history: (0, None) })
     }
 
     pub(super) fn origin(&self) -> &Origin {
@@ -151,13 +157,19 @@ impl Connection {
     }
 
     /// Marks when the answer ended.
-    pub(super) fn mark_end(&self, trace: &Trace) {
-        self.mark(trace, Phase::LastByte, self.traffic.last_read_ns());
-        self.mark_history(trace);
+    pub(super) fn mark_end(&mut self, trace: &Trace) {
+        let now_ns = self.traffic.last_read_ns();
+        self.mark(trace, Phase::LastByte, now_ns);
+        if trace.asks_kernel() {
+            if self.history.1.is_none() || now_ns.saturating_sub(self.history.0) > ASKED_AGAIN_NS {
+                self.history = (now_ns, super::kernel::history(self.traffic.socket));
+            }
+            trace.tcp(self.history.1);
+        }
     }
 
-    /// Notes what the connection has gone through, where somebody asks.
-    pub(super) fn mark_history(&self, trace: &Trace) {
+    /// Notes what the connection has gone through when an attempt fails on it.
+    pub(super) fn mark_failed(&self, trace: &Trace) {
         if trace.asks_kernel() {
             trace.tcp(super::kernel::history(self.traffic.socket));
         }

@@ -148,7 +148,7 @@ impl HttpClient {
                 // its answer reached us. All our requests may be sent twice.
                 Err(error) if !connection.traffic.answered() && error.kind() == ErrorKind::Connection => {}
                 Err(error) => {
-                    connection.mark_history(trace);
+                    connection.mark_failed(trace);
                     return Err(error);
                 }
             }
@@ -156,7 +156,7 @@ impl HttpClient {
         let mut connection = self.connect(origin, call).await?;
         connection.mark_taken(trace, false);
         let exchanged = connection.exchange(request.map(Full::new), call).await;
-        match exchanged.inspect_err(|_| connection.mark_history(trace)) {
+        match exchanged.inspect_err(|_| connection.mark_failed(trace)) {
             Ok(answer) => Ok(self.answer(answer, connection, call, trace)),
             // Where nobody has ever answered, nobody is likely to.
             Err(error) if error.kind() == ErrorKind::Stalled && !self.0.answered.load(Ordering::Relaxed) => {

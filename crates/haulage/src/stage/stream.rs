@@ -20,8 +20,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Method, ObjectRecord, Outcome, Proof};
 use crate::job::{CopyOptions, Overwrite, Work};
 use crate::store::{
-    Address, Attributes, BlockId, BlockRange, Location, ObjectMeta, Payload, Precondition, PutOptions,
-    StoreOpener, Stored, StreamEnd,
+    Address, Attributes, BlockId, BlockRange, BlockWriter, Capabilities, Location, ObjectMeta, Payload,
+    Precondition, PutOptions, StoreOpener, Stored, StreamEnd,
 };
 use crate::units::ByteSize;
 
@@ -219,17 +219,41 @@ impl Sent {
         options: &PutOptions,
         limits: &Limits,
     ) -> Result<String> {
-        let capabilities = to.store.capabilities();
         let writer = to.store.begin(&to.key, None, options).await?;
         // Tasks of their own, so that they move while the input makes us wait.
         let mut in_flight = JoinSet::new();
+        let capabilities = to.store.capabilities();
+        let staged = self.stage(first, &mut input, &writer, &mut in_flight, limits, capabilities).await;
+        if staged.is_err() && capabilities.local {
+            // A write on this machine cannot be called back, and holds the partial file.
+            while in_flight.join_next().await.is_some() {}
+        }
+        let mut ids = staged?;
+        ids.sort_unstable_by_key(|id: &BlockId| id.range.offset);
+        combine(&to.store.name(&to.key), &ids, self.len)?;
+        let attributes = self.attributes();
+        let put = with_retries!(trace => writer.commit(&ids, &attributes, trace).await)?;
+        self.confirmed &= put.confirmed;
+        Ok(put.etag)
+    }
+
+    /// Stages blocks as they fill.
+    async fn stage(
+        &mut self,
+        first: Bytes,
+        input: &mut Input<impl AsyncRead + Unpin>,
+        writer: &Arc<dyn BlockWriter>,
+        in_flight: &mut JoinSet<Result<Stored>>,
+        limits: &Limits,
+        capabilities: Capabilities,
+    ) -> Result<Vec<BlockId>> {
         let mut ids = Vec::new();
         let mut block = first;
         let mut size = limits.block_size.bytes();
         while !block.is_empty() {
             let range = BlockRange { offset: self.len, len: block.len() as u64 };
             self.take(&block);
-            let writer = Arc::clone(&writer);
+            let writer = Arc::clone(writer);
             in_flight.spawn(async move {
                 with_retries!(trace => writer.put_block(range, Payload::Bytes(block.clone()), trace).await)
             });
@@ -249,12 +273,7 @@ impl Sent {
         while let Some(stored) = in_flight.join_next().await {
             ids.push(self.stored(stored)?);
         }
-        ids.sort_unstable_by_key(|id: &BlockId| id.range.offset);
-        combine(&to.store.name(&to.key), &ids, self.len)?;
-        let attributes = self.attributes();
-        let put = with_retries!(trace => writer.commit(&ids, &attributes, trace).await)?;
-        self.confirmed &= put.confirmed;
-        Ok(put.etag)
+        Ok(ids)
     }
 
     fn stored(&mut self, ended: Result<Result<Stored>, JoinError>) -> Result<BlockId> {

@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -19,11 +19,12 @@ use crate::event::AttemptRecord;
 use crate::output::{CREATED_BY, Kind, OutputFile};
 use crate::stage::transfer::LOOK;
 
-/// Rows in a batch: with few, making the columns costs more than filling them, and each wakes the thread.
-const BATCH: usize = 4096;
+/// Rows in a batch: with few, making the columns costs more than filling them, and each wakes the thread. With
+/// many, the memory of a batch is fresh from the system each time, which takes longer than to fill it.
+const BATCH: usize = 1024;
 
 /// Batches that may wait for the writer before the job waits for it: some megabytes.
-const QUEUE: usize = 4;
+const QUEUE: usize = 16;
 
 /// Gathers rows for the thread that writes them.
 pub(super) struct RowWriter {
@@ -41,10 +42,13 @@ impl RowWriter {
         let (output, file) = OutputFile::create(path, Kind::Record)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            // Nobody looks for a page by what is in it.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_created_by(CREATED_BY.to_owned());
-        // No two rows have these in common, so that a dictionary of them would be built in vain.
+        // No two rows have these in common, or none of many small files, so that a dictionary of them would be built in
+        // vain. What repeats, such as the name of a large file, compresses as well.
         let times = NS_COLUMNS.iter().map(|(name, _)| *name);
-        let properties = ["offset_bytes", "request_id"]
+        let properties = ["object", "object_id", "offset_bytes", "request_id"]
             .into_iter()
             .chain(times)
             .fold(properties, |properties, name| properties.set_column_dictionary_enabled(name.into(), false))
