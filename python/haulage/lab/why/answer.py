@@ -17,7 +17,7 @@ def as_dict(found: Explanation) -> dict[str, Any]:
     facts = found.facts
     return {
         "record": shown(found.name, 4096),
-        "title": title(found.whole),
+        "title": title(found.whole, found.phases),
         "text": paragraph(found),
         **_part(found.whole),
         "direction": facts.direction,

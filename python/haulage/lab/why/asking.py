@@ -1,7 +1,7 @@
 """Asks a record the lab's own questions: the same SQL files, run over views in place of a run's files.
 
-To those queries the job is cell 0; where its rate changed midway, each phase is a further cell, whose attempts are
-cut at its borders, so that the ledger of each is as exact as that of the whole.
+To those queries the job is cell 0; where its rate changed midway, each phase is a further cell, whose
+attempts are cut at its borders, so that the ledger of each is as exact as that of the whole.
 """
 
 from __future__ import annotations
@@ -168,18 +168,25 @@ class Asked:
         direction = "down" if facts.direction == "down" else "up"
         kinds = ", ".join(f'"{name}" {kind}' for name, kind in CELL_COLUMNS.items())
         self._database.execute(f'create or replace table "cells.parquet" ({kinds})')
-        stamps = ", ".join(f"least(greatest({name}, b), e) - b as {name}" for name in _STAMPS)
+        # Null stays null: least and greatest would leave it out.
+        stamps = ", ".join(
+            f"case when {name} is not null then least(greatest({name}, b), e) - b end as {name}"
+            for name in _STAMPS
+        )
+        spans = ", ".join(f"({n}, {w.began_ns}, {w.ended_ns})" for n, w in enumerate(windows))
         # What a request moved within a window is as much of it as of its time with a connection.
         self._database.execute(f"""
             create or replace view "attempts.parquet" as
-            with windows (cell, b, e) as (values {", ".join(f"({n}, {w.began_ns}, {w.ended_ns})" for n, w in enumerate(windows))}),
+            with windows (cell, b, e) as (values {spans}),
             pieces as (
-                select *, coalesce(connected_ns, slot_ns) as f, greatest(coalesce(last_byte_ns, ended_ns), f + 1) as l
+                select *, coalesce(connected_ns, slot_ns) as f,
+                    greatest(coalesce(last_byte_ns, ended_ns), f + 1) as l
                 from record join windows on slot_ns < e and ended_ns > b or cell = 0
             )
             select * exclude (b, e, f, l, size_bytes, slot_ns, {", ".join(_STAMPS)}),
                 case when cell = 0 then size_bytes
-                    else (size_bytes * greatest(least(l, e) - greatest(f, b), 0) / (l - f))::bigint end as size_bytes,
+                    else (size_bytes * greatest(least(l, e) - greatest(f, b), 0) / (l - f))::bigint
+                    end as size_bytes,
                 least(greatest(slot_ns, b), e) - b as slot_ns, {stamps}
             from pieces""")
         for number, window in enumerate(windows):

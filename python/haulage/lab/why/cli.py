@@ -63,7 +63,7 @@ def why(record: str, html: str | None, as_json: bool, quiet: bool) -> None:
         click.echo(json.dumps(as_dict(found), ensure_ascii=True))
     elif quiet:
         settle = experiment(found)
-        click.echo(" ".join([f"{title(found.whole)}.", *paragraph(found)]))
+        click.echo(" ".join([f"{title(found.whole, found.phases)}.", *paragraph(found)]))
         if settle is not None:
             click.echo(f"To settle it: {settle.command}: {settle.outcome}")
     elif html is None:

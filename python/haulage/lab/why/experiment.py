@@ -54,32 +54,37 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
     if name == "shared":
         return Experiment(
             "haul lab run ceiling --to URL",
-            f"about {now} there too: it is the path or the service; clearly more: it is this machine, its disk, or how"
+            f"about {now} there too: it is the path or the service; clearly more: it is this machine, its"
+            " disk, or how"
             " the job was set",
         )
     if name in ("answers", "latency"):
         return Experiment(
             more,
-            f"about twice {now}: it was the wait for answers; as fast as now: the service queues its requests, or"
+            f"about twice {now}: it was the wait for answers; as fast as now: the service queues its"
+            " requests, or"
             " something else is full",
         )
     if name in ("service", "own-time", "unknown"):
         return Experiment(
             f"haul cp ONE-LARGE-FILE DST --concurrency {max(1, evidence.lanes)} {_RECORD}",
-            f"clearly faster than {now}: each request costs time whatever it carries, and fewer, larger ones help; as"
+            f"clearly faster than {now}: each request costs time whatever it carries, and fewer, larger"
+            " ones help; as"
             " fast as now: it is the rate at which bytes travel",
         )
     if name == "throttled":
         half = max(1, round(evidence.rate / 2e6))
         return Experiment(
             f"haul cp SRC DST --cap {half}mbit {_RECORD}",
-            "no refusals: they came from the rate, and a cap between the two is best; as many as now: they come"
+            "no refusals: they came from the rate, and a cap between the two is best; as many as now: they"
+            " come"
             " whatever is sent, ask the provider",
         )
     if name == "commit":
         return Experiment(
             f"haul cp SRC DST --single-put-max 64MiB {_RECORD}",
-            f"clearly faster than {now}: it was the commits that blocks need; as fast as now: it is something else",
+            f"clearly faster than {now}: it was the commits that blocks need; as fast as now: it is"
+            " something else",
         )
     if name == "disk":
         if evidence.direction == "down":
@@ -99,13 +104,15 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
     if name in ("connect", "failures"):
         return Experiment(
             f"haul cp SRC DST --concurrency {max(1, evidence.lanes // 2)} {_RECORD}",
-            "fewer of them: the path, or something on it, does not take so many connections; as many: it fails"
+            "fewer of them: the path, or something on it, does not take so many connections; as many: it"
+            " fails"
             " whatever is asked of it",
         )
     if name == "before":
         return Experiment(
             "haul plan SRC DST",
-            f"about {time_words(evidence.before_ns)} too: it was finding out what to copy; clearly less: what came"
+            f"about {time_words(evidence.before_ns)} too: it was finding out what to copy; clearly less:"
+            " what came"
             " before the first request is something else",
         )
     if name == "after":
@@ -131,7 +138,8 @@ def unknown(found: Explanation) -> list[str]:
         said.append(f"{found.unread:,} lines were no JSON, and were left out.")
     if found.summary is None:
         said.append(
-            "When the job ended, whether it was interrupted, and what it chose: a record ends with its last attempt."
+            "When the job ended, whether it was interrupted, and what it chose: a record ends with its last"
+            " attempt."
             " haul cp --json tells."
         )
     elif found.summary.get("exit_code"):
@@ -141,7 +149,8 @@ def unknown(found: Explanation) -> list[str]:
     if not facts.attempts:
         return said
     said.append(
-        "How busy the processors and the disk were, and what else used the link. haul lab run samples the machine."
+        "How busy the processors and the disk were, and what else used the link. haul lab run samples the"
+        " machine."
     )
     said.append(
         "Which options the job had, such as --cap or --concurrency: keep the command beside the record."
@@ -166,6 +175,7 @@ def unknown(found: Explanation) -> list[str]:
     ]
     if missing:
         said.append(
-            f"This record has no columns for {', '.join(missing)}: the haul that wrote it did not record them."
+            f"This record has no columns for {', '.join(missing)}: the haul that wrote it did not record"
+            " them."
         )
     return said

@@ -33,6 +33,11 @@ class Part:
     cause: Cause
     ledger: dict[str, int]
 
+    @property
+    def held_ns(self) -> int:
+        """Time in flight: lanes times wall time without empty slots."""
+        return sum(ns for name, ns in self.ledger.items() if name not in ("no work", "idle"))
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -97,13 +102,13 @@ def _explain(record: Record) -> Explanation:
     told = asked("requests")
     usual = float(told["took_ns"].iloc[0]) if len(told) else 0.0
     windows = phases(rates, facts.wall_ns, usual)
-    tables = [asked(name) for name in ("objects", "slowest", "lost")]
+    objects, slowest, lost = (asked(name) for name in ("objects", "slowest", "lost"))
     if windows:
         asked = Asked(record, facts, windows)
     whole = _part(asked, 0, Window(0, facts.wall_ns), facts)
     parts = tuple(_part(asked, number, window, facts) for number, window in enumerate(windows, 1))
-    whole = replace(whole, cause=of_phases(whole.cause, [part.cause for part in parts]))
-    return _explanation(record, facts, whole, parts, *tables, rates)
+    whole = replace(whole, cause=of_phases(whole.cause, [(part.cause, part.held_ns) for part in parts]))
+    return _explanation(record, facts, whole, parts, objects, slowest, lost, rates)
 
 
 def _explanation(

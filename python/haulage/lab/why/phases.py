@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,8 @@ LEAST_PARTS, LEAST_NS = 10, 10**9
 LIVES = 3
 #: The rate must change at least by this factor.
 FACTOR = 1.6
-#: A step counts when it is worth this many times the noise of a bin by chance, times the logarithm of their number.
+#: A step counts when it is worth this many times the noise of a bin by chance, times the logarithm of their
+#: number.
 PENALTY = 4.0
 #: Where fewer than this share of the usual number are in flight, the rate follows the work, not the path.
 BUSY = 0.5
@@ -25,12 +27,12 @@ BUSY = 0.5
 def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, ...]:
     """Return the phases of a job, or nothing where its rate did not change midway.
 
-    The start, where the number in flight still rises, and the end, where it falls, are no phases of their own.
+    The start, where the number in flight still rises, and the end, where it falls, are no phases.
 
     Args:
         rates: Rows of ``rate_over_time.sql`` for the whole job, a hundred parts.
         wall_ns: Of the job.
-        took_ns: Of a usual request: its bytes are spread over its life, so that shorter phases cannot be seen.
+        took_ns: Of a usual request: its bytes are spread over its life, so shorter phases cannot be seen.
     """
     import ruptures
 
@@ -56,10 +58,7 @@ def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, .
     if len(edges) <= 2:
         return ()
     places = [0, *(first + edge for edge in edges[1:-1]), 100]
-    return tuple(
-        Window(wall_ns * began // 100, wall_ns * ended // 100)
-        for began, ended in zip(places[:-1], places[1:], strict=True)
-    )
+    return tuple(Window(wall_ns * began // 100, wall_ns * ended // 100) for began, ended in pairwise(places))
 
 
 def _noise(series: NDArray[np.float64]) -> float:
@@ -68,14 +67,14 @@ def _noise(series: NDArray[np.float64]) -> float:
     alone = 1.4826 * float(np.median(steps)) / np.sqrt(2)
     away = series - pd.Series(series).rolling(15, center=True, min_periods=1).median().to_numpy()
     around = 1.4826 * float(np.median(np.abs(away)))
-    return max(alone, around, 0.05) * 2.0
+    return 2.0 * float(max(alone, around, 0.05))
 
 
 def _worth(edges: list[int], series: NDArray[np.float64]) -> list[int]:
     """Leave out edges across which the rate hardly changes, the least first."""
     edges = list(edges)
     while len(edges) > 2:
-        levels = [float(np.median(series[a:b])) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        levels = [float(np.median(series[a:b])) for a, b in pairwise(edges)]
         steps = np.abs(np.diff(levels))
         least = int(np.argmin(steps))
         if steps[least] >= np.log(FACTOR):

@@ -38,7 +38,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 def show(found: Explanation, console: Console) -> None:
     """Print it."""
-    console.print(Text(title(found.whole), style="bold"))
+    console.print(Text(title(found.whole, found.phases), style="bold"))
     console.print()
     for sentence in paragraph(found):
         console.print(Text(sentence))
@@ -91,7 +91,7 @@ def _ledger(console: Console, part: Part, name: str) -> None:
         {"no_wrap": True},
         {"style": "bright_black"},
     ):
-        table.add_column(**column)  # type: ignore[arg-type]  # rich types each keyword of its own
+        table.add_column(**column)
     for category, ns in sorted(part.ledger.items(), key=lambda item: -item[1]):
         if ns:
             style = _STYLES.get(category, "cyan")
