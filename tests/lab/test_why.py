@@ -14,7 +14,9 @@ import haulage
 from command import Haul
 from endpoints import Endpoint
 from haulage.lab.analysis import ledger
-from haulage.lab.why import Explanation, cli, explain, page
+from haulage.lab.why import cli
+from haulage.lab.why.drawing import page
+from haulage.lab.why.explaining import Explanation, explain
 from haulage.lab.why.words import paragraph, shown
 from lab import made_records as made
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from haulage.lab.why.experiment import experiment, unknown
-from haulage.lab.why.explain import Explanation, Part
+from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.words import paragraph, shown, title
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from haulage.lab.analysis.words import rate_words, size_words, time_words
 from haulage.lab.why.cause import Cause, Evidence
-from haulage.lab.why.explain import Explanation
+from haulage.lab.why.explaining import Explanation
 from haulage.lab.why.words import Experiment
 
 _RECORD = "--record again.parquet"
@@ -29,56 +29,53 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
     more = f"haul cp SRC DST --concurrency {doubled} {_RECORD}"
     if name in ("few", "empty"):
         return None
-    if name == "mixed":
-        # What may be changed alone comes first: the disk, then the number in flight.
-        order = (
-            "disk",
-            "hash",
-            "failures",
-            "commit",
-            "connect",
-            "answers",
-            "latency",
-            "service",
-            "own-time",
-            "unknown",
+    if name == "one-at-a-time":
+        return Experiment(
+            f"haul cp SRC DST --concurrency 8 {_RECORD}",
+            f"several times {now}: it was that one request waited for the other; as fast as now: one"
+            " connection is all that the path or the disk takes",
         )
-        first = next((one for one in order if one in cause.rivals), "bytes")
-        return _of(first, cause, evidence)
-    if name in ("connection-rate", "bytes", "one-at-a-time"):
+    if name == "mixed":
+        # What can be changed alone comes first; then the number in flight.
+        alone = ("disk", "hash", "failures", "commit", "connect", "service", "own-time", "unknown")
+        first = next((one for one in alone if one in cause.rivals), None)
+        if first is not None:
+            return _of(first, cause, evidence)
         return Experiment(
             more,
-            f"clearly faster than {now}: it was each connection, and more of them help; as fast as now: it is"
-            " something that all share",
+            f"clearly faster than {now}: each request waited, or each connection had its limit, and more"
+            " of them help; as fast as now: it is something that all share",
+        )
+    if name in ("connection-rate", "bytes"):
+        return Experiment(
+            more,
+            f"clearly faster than {now}: it was each connection, and more of them help; as fast as now: it"
+            " is something that all share",
         )
     if name == "shared":
         return Experiment(
             "haul lab run ceiling --to URL",
             f"about {now} there too: it is the path or the service; clearly more: it is this machine, its"
-            " disk, or how"
-            " the job was set",
+            " disk, or how the job was set",
         )
     if name in ("answers", "latency"):
         return Experiment(
             more,
             f"about twice {now}: it was the wait for answers; as fast as now: the service queues its"
-            " requests, or"
-            " something else is full",
+            " requests, or something else is full",
         )
     if name in ("service", "own-time", "unknown"):
         return Experiment(
             f"haul cp ONE-LARGE-FILE DST --concurrency {max(1, evidence.lanes)} {_RECORD}",
             f"clearly faster than {now}: each request costs time whatever it carries, and fewer, larger"
-            " ones help; as"
-            " fast as now: it is the rate at which bytes travel",
+            " ones help; as fast as now: it is the rate at which bytes travel",
         )
     if name == "throttled":
         half = max(1, round(evidence.rate / 2e6))
         return Experiment(
             f"haul cp SRC DST --cap {half}mbit {_RECORD}",
-            "no refusals: they came from the rate, and a cap between the two is best; as many as now: they"
-            " come"
-            " whatever is sent, ask the provider",
+            "no refusals: they came from the rate, and a cap between the two is best; as many as now:"
+            " they come whatever is sent, ask the provider",
         )
     if name == "commit":
         return Experiment(
@@ -105,15 +102,13 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
         return Experiment(
             f"haul cp SRC DST --concurrency {max(1, evidence.lanes // 2)} {_RECORD}",
             "fewer of them: the path, or something on it, does not take so many connections; as many: it"
-            " fails"
-            " whatever is asked of it",
+            " fails whatever is asked of it",
         )
     if name == "before":
         return Experiment(
             "haul plan SRC DST",
             f"about {time_words(evidence.before_ns)} too: it was finding out what to copy; clearly less:"
-            " what came"
-            " before the first request is something else",
+            " what came before the first request is something else",
         )
     if name == "after":
         return Experiment(
@@ -138,9 +133,8 @@ def unknown(found: Explanation) -> list[str]:
         said.append(f"{found.unread:,} lines were no JSON, and were left out.")
     if found.summary is None:
         said.append(
-            "When the job ended, whether it was interrupted, and what it chose: a record ends with its last"
-            " attempt."
-            " haul cp --json tells."
+            "When the job ended, whether it was interrupted, and what it chose: a record ends with its"
+            " last attempt. haul cp --json tells."
         )
     elif found.summary.get("exit_code"):
         said.append(
@@ -168,8 +162,6 @@ def unknown(found: Explanation) -> list[str]:
             ("connection", "connections"),
             ("queued_ns", "waits for a slot"),
             ("backoff_ns", "pauses after refusals"),
-            ("retry_after_ns", "what the service asked to wait"),
-            ("remote_address", "addresses of the service"),
         )
         if column not in found.columns
     ]

@@ -11,9 +11,9 @@ import haulage
 from haulage.lab.analysis.words import rate_words, time_words
 from haulage.lab.why.asking import query_of
 from haulage.lab.why.experiment import experiment, unknown
-from haulage.lab.why.explain import Explanation, Part
+from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.text import MEANS, tables
-from haulage.lab.why.words import paragraph, percent, shown, title
+from haulage.lab.why.words import paragraph, percent, shown, title, when
 
 #: What each category of the ledger is drawn in.
 _COLOUR = {
@@ -46,7 +46,7 @@ def page(found: Explanation) -> str:
     )
     parts = [("Where the time went", found.whole)]
     for number, part in enumerate(found.phases, 1):
-        began, ended = time_words(part.window.began_ns), time_words(part.window.ended_ns)
+        began, ended = when(part.window.began_ns), when(part.window.ended_ns)
         parts.append((f"Phase {number}, {began} to {ended}, {rate_words(part.evidence.rate)}", part))
     return template.render(
         name=shown(found.name, 200),
