@@ -12,6 +12,7 @@ from importlib import resources
 
 import pandas as pd
 
+from haulage.errors import IntegrityError
 from haulage.lab.analysis import ledger as books
 from haulage.lab.analysis.query import Query, parse, queries
 from haulage.lab.store import CELL_COLUMNS
@@ -141,6 +142,7 @@ class Asked:
 
     def __init__(self, record: Record, facts: Facts, windows: tuple[Window, ...] = ()) -> None:
         self._database = record.database
+        self._name = record.name
         self._frames: dict[str, pd.DataFrame] = {}
         for name in _all():
             self._database.execute(f'drop table if exists "{name}"')
@@ -160,8 +162,17 @@ class Asked:
             self._database.execute(f'create or replace table "{name}" as {query.sql}')
             self._frames[name] = self._database.execute(f'from "{name}"').df()
             if name == "ledger":
-                books.check(self._frames[name])
+                self._check(self._frames[name])
         return self._frames[name]
+
+    def _check(self, ledger: pd.DataFrame) -> None:
+        try:
+            books.check(ledger)
+        except IntegrityError as error:
+            hint = "name the record of one job, as haul wrote it"
+            raise IntegrityError(
+                "read record", self._name, f"attempts overlap: {error.cause}", hint
+            ) from None
 
     def _set_up(self, windows: list[Window], facts: Facts) -> None:
         """Make the two views that stand where the files of a run stand."""

@@ -8,12 +8,12 @@ import jinja2
 import pandas as pd
 
 import haulage
-from haulage.lab.analysis.words import rate_words, time_words
+from haulage.lab.analysis.words import rate_words
 from haulage.lab.why.asking import query_of
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.text import MEANS, tables
-from haulage.lab.why.words import paragraph, percent, shown, title, when
+from haulage.lab.why.words import paragraph, percent, shown, time_words, title, when
 
 #: What each category of the ledger is drawn in.
 _COLOUR = {

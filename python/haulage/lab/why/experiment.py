@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from haulage.lab.analysis.words import rate_words, size_words, time_words
+from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.cause import Cause, Evidence
 from haulage.lab.why.explaining import Explanation
-from haulage.lab.why.words import Experiment
+from haulage.lab.why.words import Experiment, time_words
 
 _RECORD = "--record again.parquet"
 

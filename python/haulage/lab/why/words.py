@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from haulage.lab.analysis.words import rate_words, size_words, time_words
+from haulage.lab.analysis.words import rate_words, size_words, time_words as short_time
+from haulage.lab.units import format_duration
 from haulage.lab.why.cause import NAMES, NEAR_NS, Cause, Evidence
 from haulage.lab.why.explaining import Explanation, Part
 
@@ -40,6 +41,15 @@ def shown(name: str, longest: int = _LONGEST) -> str:
         half = (longest - 3) // 2
         plain = f"{plain[:half]}...{plain[-half:]}"
     return plain
+
+
+def time_words(ns: float) -> str:
+    """Return a duration; from a hundred seconds on in minutes and hours.
+
+    >>> time_words(2.5e9), time_words(6250e9)
+    ('2.5 s', '1 h 44 min')
+    """
+    return format_duration(ns) if ns >= 100e9 else short_time(ns)
 
 
 def percent(share: float) -> str:
