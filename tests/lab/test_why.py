@@ -20,6 +20,7 @@ from haulage.lab.why.explaining import Explanation, explain
 from haulage.lab.why.words import paragraph, shown
 from lab import made_records as made
 
+DAMAGED = "the file is damaged or cut short; copy it again from where it was written, or record another job"
 MIB = 1 << 20
 MS = 10**6
 
@@ -99,6 +100,24 @@ def test_a_steady_job_has_no_phases(tmp_path: Path) -> None:
     assert of(made.job(made.per_connection(20e6), BLOCKS, ramp), tmp_path).phases == ()
 
 
+def test_smaller_files_are_no_other_regime(tmp_path: Path) -> None:
+    # The rate falls with the sizes; what a request waits for does not.
+    sizes = [60_000 - 50 * number for number in range(1000)]
+    found = of(made.job(made.by_answer(0), sizes, lambda _: 8), tmp_path)
+    assert found.whole.cause.cause == "latency"
+    assert found.phases == ()
+
+
+def test_a_request_cut_at_the_border_of_a_phase_is_no_quick_answer(tmp_path: Path) -> None:
+    time = made.then(made.per_connection(40e6), 8 * 10**9, made.per_connection(8e6))
+    found = of(made.job(time, [MIB // 2] * 500, lambda n: 4 + n // 10 % 4), tmp_path)
+    assert found.phases
+    assert {part.evidence.answer_ns for part in (found.whole, *found.phases)} == {
+        found.whole.evidence.answer_ns
+    }
+    assert (found.whole.evidence.answer_ns or 0) >= 19 * MS
+
+
 def test_columns_of_other_versions_do_no_harm(tmp_path: Path) -> None:
     rows = made.job(made.per_connection(20e6), BLOCKS, ramp)
     usual = of(rows, tmp_path).whole
@@ -152,7 +171,7 @@ def test_names_are_shown_without_secrets_or_control_characters(tmp_path: Path) -
         (
             b"PAR1 and nothing else",
             haulage.IntegrityError,
-            "the file is damaged or cut short; copy it again from where it was written, or",
+            DAMAGED,
         ),
     ],
 )

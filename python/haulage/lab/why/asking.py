@@ -147,7 +147,8 @@ class Asked:
         for name in _all():
             self._database.execute(f'drop table if exists "{name}"')
         whole = Window(0, max(facts.wall_ns, 1))
-        self._set_up([whole, *windows], facts)
+        self._windows = [whole, *windows]
+        self._set_up(self._windows, facts)
 
     def __call__(self, name: str) -> pd.DataFrame:
         """Return the rows of a query.
@@ -159,6 +160,8 @@ class Asked:
             query = _all()[name]
             for before in query.after:
                 self(before)
+            # A request that was cut at the border of a phase has no answer of its own.
+            self._attempts(only_whole=name == "answers")
             self._database.execute(f'create or replace table "{name}" as {query.sql}')
             self._frames[name] = self._database.execute(f'from "{name}"').df()
             if name == "ledger":
@@ -174,17 +177,15 @@ class Asked:
                 "read record", self._name, f"attempts overlap: {error.cause}", hint
             ) from None
 
-    def _set_up(self, windows: list[Window], facts: Facts) -> None:
-        """Make the two views that stand where the files of a run stand."""
-        direction = "down" if facts.direction == "down" else "up"
-        kinds = ", ".join(f'"{name}" {kind}' for name, kind in CELL_COLUMNS.items())
-        self._database.execute(f'create or replace table "cells.parquet" ({kinds})')
+    def _attempts(self, *, only_whole: bool) -> None:
+        """Make the view of attempts: in phases cut at the borders, or without those that would be cut."""
         # Null stays null: least and greatest would leave it out.
         stamps = ", ".join(
             f"case when {name} is not null then least(greatest({name}, b), e) - b end as {name}"
             for name in _STAMPS
         )
-        spans = ", ".join(f"({n}, {w.began_ns}, {w.ended_ns})" for n, w in enumerate(windows))
+        within = "slot_ns >= b and ended_ns <= e" if only_whole else "slot_ns < e and ended_ns > b"
+        spans = ", ".join(f"({n}, {w.began_ns}, {w.ended_ns})" for n, w in enumerate(self._windows))
         # What a request moved within a window is as much of it as of its time with a connection.
         self._database.execute(f"""
             create or replace view "attempts.parquet" as
@@ -192,7 +193,7 @@ class Asked:
             pieces as (
                 select *, coalesce(connected_ns, slot_ns) as f,
                     greatest(coalesce(last_byte_ns, ended_ns), f + 1) as l
-                from record join windows on slot_ns < e and ended_ns > b or cell = 0
+                from record join windows on cell = 0 or {within}
             )
             select * exclude (b, e, f, l, size_bytes, slot_ns, {", ".join(_STAMPS)}),
                 case when cell = 0 then size_bytes
@@ -200,6 +201,12 @@ class Asked:
                     end as size_bytes,
                 least(greatest(slot_ns, b), e) - b as slot_ns, {stamps}
             from pieces""")
+
+    def _set_up(self, windows: list[Window], facts: Facts) -> None:
+        """Make the table that stands where the cells of a run stand."""
+        direction = "down" if facts.direction == "down" else "up"
+        kinds = ", ".join(f'"{name}" {kind}' for name, kind in CELL_COLUMNS.items())
+        self._database.execute(f'create or replace table "cells.parquet" ({kinds})')
         for number, window in enumerate(windows):
             (empty,) = self._database.execute(
                 f"select count(*) from record where api in {_EMPTY} and fate = 'ok' and connection_reused"

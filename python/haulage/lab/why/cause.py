@@ -144,6 +144,11 @@ class Cause:
     parts: dict[str, float]
 
 
+#: Causes that bound bytes, so that a phase of another rate is another regime. Under all others a job whose
+#: files grow smaller has a lower rate, and the same cause.
+OF_BYTES = ("connection-rate", "shared", "bytes")
+
+
 def decide(evidence: Evidence) -> Cause:
     """Name what limited it."""
     parts = _parts(evidence)

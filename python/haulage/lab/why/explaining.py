@@ -11,7 +11,7 @@ import pandas as pd
 
 from haulage.lab.analysis import ledger as books
 from haulage.lab.why.asking import Asked, Facts, Window, count
-from haulage.lab.why.cause import Cause, Evidence, decide, of_phases
+from haulage.lab.why.cause import OF_BYTES, Cause, Evidence, decide, of_phases
 from haulage.lab.why.fit import fit
 from haulage.lab.why.phases import phases
 from haulage.lab.why.record import Record, damaged, open_record
@@ -107,6 +107,8 @@ def _explain(record: Record) -> Explanation:
         asked = Asked(record, facts, windows)
     whole = _part(asked, 0, Window(0, facts.wall_ns), facts)
     parts = tuple(_part(asked, number, window, facts) for number, window in enumerate(windows, 1))
+    if len({part.cause.cause for part in parts}) == 1 and parts[0].cause.cause not in OF_BYTES:
+        parts = ()
     whole = replace(whole, cause=of_phases(whole.cause, [(part.cause, part.held_ns) for part in parts]))
     return _explanation(record, facts, whole, parts, objects, slowest, lost, rates)
 
