@@ -108,6 +108,13 @@ def test_smaller_files_are_no_other_regime(tmp_path: Path) -> None:
     assert found.phases == ()
 
 
+def test_more_in_flight_is_no_other_regime(tmp_path: Path) -> None:
+    # Each connection gives the same throughout; twice as many of them give twice the rate.
+    found = of(made.job(made.per_connection(20e6), [MIB] * 240, lambda n: 4 if n < 80 else 16), tmp_path)
+    assert found.whole.cause.cause == "connection-rate"
+    assert found.phases == ()
+
+
 def test_a_request_cut_at_the_border_of_a_phase_is_no_quick_answer(tmp_path: Path) -> None:
     time = made.then(made.per_connection(40e6), 8 * 10**9, made.per_connection(8e6))
     found = of(made.job(time, [MIB // 2] * 500, lambda n: 4 + n // 10 % 4), tmp_path)

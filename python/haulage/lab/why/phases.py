@@ -17,6 +17,8 @@ LEAST_PARTS, LEAST_NS = 10, 10**9
 LIVES = 3
 #: The rate must change at least by this factor.
 FACTOR = 1.6
+#: And that of a single request by this one: where more are in flight, a higher rate is no other regime.
+OF_ONE = 1.3
 #: A step counts when it is worth this many times the noise of a bin by chance, times the logarithm of their
 #: number.
 PENALTY = 4.0
@@ -54,7 +56,7 @@ def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, .
         warnings.simplefilter("ignore")
         found = ruptures.Pelt(model="l2", min_size=least, jump=1).fit(series[:, None])
         cuts = found.predict(pen=PENALTY * noise**2 * np.log(len(series)))
-    edges = _worth([0, *cuts], series)
+    edges = _worth([0, *cuts], series, np.log(np.maximum(flight[first:last], 0.1)))
     if len(edges) <= 2:
         return ()
     places = [0, *(first + edge for edge in edges[1:-1]), 100]
@@ -70,14 +72,16 @@ def _noise(series: NDArray[np.float64]) -> float:
     return 2.0 * float(max(alone, around, 0.05))
 
 
-def _worth(edges: list[int], series: NDArray[np.float64]) -> list[int]:
-    """Leave out edges across which the rate hardly changes, the least first."""
+def _worth(edges: list[int], series: NDArray[np.float64], flight: NDArray[np.float64]) -> list[int]:
+    """Leave out edges across which the rate hardly changes, or only as the number in flight does."""
     edges = list(edges)
     while len(edges) > 2:
         levels = [float(np.median(series[a:b])) for a, b in pairwise(edges)]
-        steps = np.abs(np.diff(levels))
+        of_one = [float(np.median(series[a:b] - flight[a:b])) for a, b in pairwise(edges)]
+        # Each as a multiple of what it must be.
+        steps = np.minimum(np.abs(np.diff(levels)) / np.log(FACTOR), np.abs(np.diff(of_one)) / np.log(OF_ONE))
         least = int(np.argmin(steps))
-        if steps[least] >= np.log(FACTOR):
+        if steps[least] >= 1:
             break
         del edges[least + 1]
     return edges
