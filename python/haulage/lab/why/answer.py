@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from haulage.lab.why.experiment import experiment, unknown
-from haulage.lab.why.explain import Explanation, Part
+from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.words import paragraph, shown, title
 
 
@@ -17,7 +17,7 @@ def as_dict(found: Explanation) -> dict[str, Any]:
     facts = found.facts
     return {
         "record": shown(found.name, 4096),
-        "title": title(found.whole),
+        "title": title(found.whole, found.phases),
         "text": paragraph(found),
         **_part(found.whole),
         "direction": facts.direction,

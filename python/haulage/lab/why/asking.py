@@ -1,7 +1,7 @@
 """Asks a record the lab's own questions: the same SQL files, run over views in place of a run's files.
 
-To those queries the job is cell 0; where its rate changed midway, each phase is a further cell, whose attempts are
-cut at its borders, so that the ledger of each is as exact as that of the whole.
+To those queries the job is cell 0; where its rate changed midway, each phase is a further cell, whose
+attempts are cut at its borders, so that the ledger of each is as exact as that of the whole.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from importlib import resources
 
 import pandas as pd
 
+from haulage.errors import IntegrityError
 from haulage.lab.analysis import ledger as books
 from haulage.lab.analysis.query import Query, parse, queries
 from haulage.lab.store import CELL_COLUMNS
@@ -141,11 +142,13 @@ class Asked:
 
     def __init__(self, record: Record, facts: Facts, windows: tuple[Window, ...] = ()) -> None:
         self._database = record.database
+        self._name = record.name
         self._frames: dict[str, pd.DataFrame] = {}
         for name in _all():
             self._database.execute(f'drop table if exists "{name}"')
         whole = Window(0, max(facts.wall_ns, 1))
-        self._set_up([whole, *windows], facts)
+        self._windows = [whole, *windows]
+        self._set_up(self._windows, facts)
 
     def __call__(self, name: str) -> pd.DataFrame:
         """Return the rows of a query.
@@ -157,31 +160,53 @@ class Asked:
             query = _all()[name]
             for before in query.after:
                 self(before)
+            # A request that was cut at the border of a phase has no answer of its own.
+            self._attempts(only_whole=name == "answers")
             self._database.execute(f'create or replace table "{name}" as {query.sql}')
             self._frames[name] = self._database.execute(f'from "{name}"').df()
             if name == "ledger":
-                books.check(self._frames[name])
+                self._check(self._frames[name])
         return self._frames[name]
 
-    def _set_up(self, windows: list[Window], facts: Facts) -> None:
-        """Make the two views that stand where the files of a run stand."""
-        direction = "down" if facts.direction == "down" else "up"
-        kinds = ", ".join(f'"{name}" {kind}' for name, kind in CELL_COLUMNS.items())
-        self._database.execute(f'create or replace table "cells.parquet" ({kinds})')
-        stamps = ", ".join(f"least(greatest({name}, b), e) - b as {name}" for name in _STAMPS)
+    def _check(self, ledger: pd.DataFrame) -> None:
+        try:
+            books.check(ledger)
+        except IntegrityError as error:
+            hint = "name the record of one job, as haul wrote it"
+            raise IntegrityError(
+                "read record", self._name, f"attempts overlap: {error.cause}", hint
+            ) from None
+
+    def _attempts(self, *, only_whole: bool) -> None:
+        """Make the view of attempts: in phases cut at the borders, or without those that would be cut."""
+        # Null stays null: least and greatest would leave it out.
+        stamps = ", ".join(
+            f"case when {name} is not null then least(greatest({name}, b), e) - b end as {name}"
+            for name in _STAMPS
+        )
+        within = "slot_ns >= b and ended_ns <= e" if only_whole else "slot_ns < e and ended_ns > b"
+        spans = ", ".join(f"({n}, {w.began_ns}, {w.ended_ns})" for n, w in enumerate(self._windows))
         # What a request moved within a window is as much of it as of its time with a connection.
         self._database.execute(f"""
             create or replace view "attempts.parquet" as
-            with windows (cell, b, e) as (values {", ".join(f"({n}, {w.began_ns}, {w.ended_ns})" for n, w in enumerate(windows))}),
+            with windows (cell, b, e) as (values {spans}),
             pieces as (
-                select *, coalesce(connected_ns, slot_ns) as f, greatest(coalesce(last_byte_ns, ended_ns), f + 1) as l
-                from record join windows on slot_ns < e and ended_ns > b or cell = 0
+                select *, coalesce(connected_ns, slot_ns) as f,
+                    greatest(coalesce(last_byte_ns, ended_ns), f + 1) as l
+                from record join windows on cell = 0 or {within}
             )
             select * exclude (b, e, f, l, size_bytes, slot_ns, {", ".join(_STAMPS)}),
                 case when cell = 0 then size_bytes
-                    else (size_bytes * greatest(least(l, e) - greatest(f, b), 0) / (l - f))::bigint end as size_bytes,
+                    else (size_bytes * greatest(least(l, e) - greatest(f, b), 0) / (l - f))::bigint
+                    end as size_bytes,
                 least(greatest(slot_ns, b), e) - b as slot_ns, {stamps}
             from pieces""")
+
+    def _set_up(self, windows: list[Window], facts: Facts) -> None:
+        """Make the table that stands where the cells of a run stand."""
+        direction = "down" if facts.direction == "down" else "up"
+        kinds = ", ".join(f'"{name}" {kind}' for name, kind in CELL_COLUMNS.items())
+        self._database.execute(f'create or replace table "cells.parquet" ({kinds})')
         for number, window in enumerate(windows):
             (empty,) = self._database.execute(
                 f"select count(*) from record where api in {_EMPTY} and fate = 'ok' and connection_reused"

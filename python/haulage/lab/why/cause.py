@@ -1,7 +1,7 @@
 """Names what limited a job, or a phase of it, from its record alone; pure.
 
-One run in which nothing was changed on purpose can show a cause ("seen"); it can never confirm one. Where two causes
-explain the record alike, both are named and the status is "undetermined".
+One run in which nothing was changed on purpose can show a cause ("seen"); it can never confirm one. Where two
+causes explain the record alike, both are named and the status is "undetermined".
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ REFUSED = 0.25
 AROUND = 0.5
 #: A request whose answer takes this many of the quickest waits for the service, not for the path.
 SLOW_SERVICE = 2.5
-#: A job is too short below this, or with fewer requests than a fit needs; one of a few requests has nothing to explain.
+#: A job is too short below this, or with fewer requests than a fit needs; one of a few requests has nothing
+#: to explain.
 SHORT_NS, FEW_REQUESTS, FEW_NS = 10**9, 6, 5 * 10**9
 #: Answers quicker than this come from this machine, or from one beside it.
 NEAR_NS = 10**6
@@ -131,7 +132,8 @@ class Cause:
 
     Attributes:
         cause: A key of :data:`NAMES`.
-        status: ``"seen"`` in the record; ``"undetermined"`` where it does not decide; or there is nothing to explain.
+        status: ``"seen"`` in the record, ``"undetermined"`` where it does not decide, or there is nothing
+            to explain.
         rivals: Causes that would leave the same record.
         parts: Share of the time in flight by cause, the largest first, those below a hundredth left out.
     """
@@ -140,6 +142,11 @@ class Cause:
     status: Status
     rivals: tuple[str, ...]
     parts: dict[str, float]
+
+
+#: Causes that bound bytes, so that a phase of another rate is another regime. Under all others a job whose
+#: files grow smaller has a lower rate, and the same cause.
+OF_BYTES = ("connection-rate", "shared", "bytes")
 
 
 def decide(evidence: Evidence) -> Cause:
@@ -174,13 +181,25 @@ def decide(evidence: Evidence) -> Cause:
     return said("mixed", "undetermined", *[first, *others])
 
 
-def of_phases(whole: Cause, phases: Sequence[Cause]) -> Cause:
-    """Judge a job by its phases, where it has some: what holds of both regimes together holds of neither."""
+def of_phases(whole: Cause, phases: Sequence[tuple[Cause, int]]) -> Cause:
+    """Judge a job by its phases, where it has some: what holds of both regimes together holds of neither.
+
+    Args:
+        whole: As the job looks without phases.
+        phases: What limited each, and its time in flight.
+    """
     if not phases or whole.status == "nothing to explain" or whole.cause == "throttled":
         return whole
-    if len({phase.cause for phase in phases}) == 1 and len({phase.status for phase in phases}) == 1:
-        return Cause(phases[0].cause, phases[0].status, phases[0].rivals, whole.parts)
-    return Cause("changed", "seen", tuple(dict.fromkeys(phase.cause for phase in phases)), whole.parts)
+    held = sum(ns for _, ns in phases) or 1
+    names = dict.fromkeys(name for cause, _ in phases for name in cause.parts)
+    shares = {name: sum(cause.parts.get(name, 0.0) * ns for cause, ns in phases) / held for name in names}
+    parts = dict(sorted(shares.items(), key=lambda item: -item[1]))
+    first = phases[0][0]
+    if all((cause.cause, cause.status) == (first.cause, first.status) for cause, _ in phases):
+        return Cause(first.cause, first.status, first.rivals, parts)
+    seen = all(cause.status == "seen" for cause, _ in phases)
+    rivals = tuple(dict.fromkeys(cause.cause for cause, _ in phases))
+    return Cause("changed", "seen" if seen else "undetermined", rivals, parts)
 
 
 def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
@@ -214,7 +233,8 @@ def _parts(evidence: Evidence) -> dict[str, float]:
         waits = min(moving, held.get("server wait", 0.0))
         parts[_of_answers(evidence, waits)] = waits
     elif evidence.answer_is_empty:
-        # The ledger takes the path's own answer from each request; what a fit finds beyond that is the service's.
+        # The ledger takes the path's own answer from each request; what a fit finds beyond that is the
+        # service's.
         known = min(
             moving, held.get("server wait", 0.0) + max(held.get("commit", 0.0) - evidence.commits_share, 0.0)
         )

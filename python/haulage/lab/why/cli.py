@@ -45,8 +45,10 @@ def why(record: str, html: str | None, as_json: bool, quiet: bool) -> None:
 
     RECORD is a file of haul cp --record, or the lines of haul cp --json.
     """
-    from haulage.lab.why import as_dict, explain, page
+    from haulage.lab.why.answer import as_dict
+    from haulage.lab.why.drawing import page
     from haulage.lab.why.experiment import experiment
+    from haulage.lab.why.explaining import explain
     from haulage.lab.why.text import show
     from haulage.lab.why.words import paragraph, title
 
@@ -63,7 +65,7 @@ def why(record: str, html: str | None, as_json: bool, quiet: bool) -> None:
         click.echo(json.dumps(as_dict(found), ensure_ascii=True))
     elif quiet:
         settle = experiment(found)
-        click.echo(" ".join([f"{title(found.whole)}.", *paragraph(found)]))
+        click.echo(" ".join([f"{title(found.whole, found.phases)}.", *paragraph(found)]))
         if settle is not None:
             click.echo(f"To settle it: {settle.command}: {settle.outcome}")
     elif html is None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from haulage.lab.analysis.words import rate_words, size_words, time_words
+from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.cause import Cause, Evidence
-from haulage.lab.why.explain import Explanation
-from haulage.lab.why.words import Experiment
+from haulage.lab.why.explaining import Explanation
+from haulage.lab.why.words import Experiment, time_words
 
 _RECORD = "--record again.parquet"
 
@@ -29,57 +29,59 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
     more = f"haul cp SRC DST --concurrency {doubled} {_RECORD}"
     if name in ("few", "empty"):
         return None
-    if name == "mixed":
-        # What may be changed alone comes first: the disk, then the number in flight.
-        order = (
-            "disk",
-            "hash",
-            "failures",
-            "commit",
-            "connect",
-            "answers",
-            "latency",
-            "service",
-            "own-time",
-            "unknown",
+    if name == "one-at-a-time":
+        return Experiment(
+            f"haul cp SRC DST --concurrency 8 {_RECORD}",
+            f"several times {now}: it was that one request waited for the other; as fast as now: one"
+            " connection is all that the path or the disk takes",
         )
-        first = next((one for one in order if one in cause.rivals), "bytes")
-        return _of(first, cause, evidence)
-    if name in ("connection-rate", "bytes", "one-at-a-time"):
+    if name == "mixed":
+        # What can be changed alone comes first; then the number in flight.
+        alone = ("disk", "hash", "failures", "commit", "connect", "service", "own-time", "unknown")
+        first = next((one for one in alone if one in cause.rivals), None)
+        if first is not None:
+            return _of(first, cause, evidence)
         return Experiment(
             more,
-            f"clearly faster than {now}: it was each connection, and more of them help; as fast as now: it is"
-            " something that all share",
+            f"clearly faster than {now}: each request waited, or each connection had its limit, and more"
+            " of them help; as fast as now: it is something that all share",
+        )
+    if name in ("connection-rate", "bytes"):
+        return Experiment(
+            more,
+            f"clearly faster than {now}: it was each connection, and more of them help; as fast as now: it"
+            " is something that all share",
         )
     if name == "shared":
         return Experiment(
             "haul lab run ceiling --to URL",
-            f"about {now} there too: it is the path or the service; clearly more: it is this machine, its disk, or how"
-            " the job was set",
+            f"about {now} there too: it is the path or the service; clearly more: it is this machine, its"
+            " disk, or how the job was set",
         )
     if name in ("answers", "latency"):
         return Experiment(
             more,
-            f"about twice {now}: it was the wait for answers; as fast as now: the service queues its requests, or"
-            " something else is full",
+            f"about twice {now}: it was the wait for answers; as fast as now: the service queues its"
+            " requests, or something else is full",
         )
     if name in ("service", "own-time", "unknown"):
         return Experiment(
             f"haul cp ONE-LARGE-FILE DST --concurrency {max(1, evidence.lanes)} {_RECORD}",
-            f"clearly faster than {now}: each request costs time whatever it carries, and fewer, larger ones help; as"
-            " fast as now: it is the rate at which bytes travel",
+            f"clearly faster than {now}: each request costs time whatever it carries, and fewer, larger"
+            " ones help; as fast as now: it is the rate at which bytes travel",
         )
     if name == "throttled":
         half = max(1, round(evidence.rate / 2e6))
         return Experiment(
             f"haul cp SRC DST --cap {half}mbit {_RECORD}",
-            "no refusals: they came from the rate, and a cap between the two is best; as many as now: they come"
-            " whatever is sent, ask the provider",
+            "no refusals: they came from the rate, and a cap between the two is best; as many as now:"
+            " they come whatever is sent, ask the provider",
         )
     if name == "commit":
         return Experiment(
             f"haul cp SRC DST --single-put-max 64MiB {_RECORD}",
-            f"clearly faster than {now}: it was the commits that blocks need; as fast as now: it is something else",
+            f"clearly faster than {now}: it was the commits that blocks need; as fast as now: it is"
+            " something else",
         )
     if name == "disk":
         if evidence.direction == "down":
@@ -99,14 +101,14 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
     if name in ("connect", "failures"):
         return Experiment(
             f"haul cp SRC DST --concurrency {max(1, evidence.lanes // 2)} {_RECORD}",
-            "fewer of them: the path, or something on it, does not take so many connections; as many: it fails"
-            " whatever is asked of it",
+            "fewer of them: the path, or something on it, does not take so many connections; as many: it"
+            " fails whatever is asked of it",
         )
     if name == "before":
         return Experiment(
             "haul plan SRC DST",
-            f"about {time_words(evidence.before_ns)} too: it was finding out what to copy; clearly less: what came"
-            " before the first request is something else",
+            f"about {time_words(evidence.before_ns)} too: it was finding out what to copy; clearly less:"
+            " what came before the first request is something else",
         )
     if name == "after":
         return Experiment(
@@ -131,8 +133,8 @@ def unknown(found: Explanation) -> list[str]:
         said.append(f"{found.unread:,} lines were no JSON, and were left out.")
     if found.summary is None:
         said.append(
-            "When the job ended, whether it was interrupted, and what it chose: a record ends with its last attempt."
-            " haul cp --json tells."
+            "When the job ended, whether it was interrupted, and what it chose: a record ends with its"
+            " last attempt. haul cp --json tells."
         )
     elif found.summary.get("exit_code"):
         said.append(
@@ -141,7 +143,8 @@ def unknown(found: Explanation) -> list[str]:
     if not facts.attempts:
         return said
     said.append(
-        "How busy the processors and the disk were, and what else used the link. haul lab run samples the machine."
+        "How busy the processors and the disk were, and what else used the link. haul lab run samples the"
+        " machine."
     )
     said.append(
         "Which options the job had, such as --cap or --concurrency: keep the command beside the record."
@@ -159,13 +162,12 @@ def unknown(found: Explanation) -> list[str]:
             ("connection", "connections"),
             ("queued_ns", "waits for a slot"),
             ("backoff_ns", "pauses after refusals"),
-            ("retry_after_ns", "what the service asked to wait"),
-            ("remote_address", "addresses of the service"),
         )
         if column not in found.columns
     ]
     if missing:
         said.append(
-            f"This record has no columns for {', '.join(missing)}: the haul that wrote it did not record them."
+            f"This record has no columns for {', '.join(missing)}: the haul that wrote it did not record"
+            " them."
         )
     return said

@@ -1,9 +1,10 @@
-"""What the time of requests consists of: a part of its own, one for those beside it, and both again for each byte.
+"""Splits the time of requests: a part of their own, one for those beside them, and both again for each byte.
 
-The time of a request is taken as ``a + q n + c b + s b n`` with ``b`` its bytes and ``n`` the number in flight beside
-it, none of the four below zero: a wait for the answer, a queue at the service, a rate of its connection, and a rate
-that all share. Which of them is at work shows only where sizes or numbers varied. So each is left out in turn: what
-can be left out without a worse fit is not shown by this record, and what takes its place is its rival.
+The time of a request is taken as ``a + q n + c b + s b n`` with ``b`` its bytes and ``n`` the number in
+flight beside it, none of the four below zero: a wait for the answer, a queue at the service, a rate of its
+connection, and a rate that all share. Which of them is at work shows only where sizes or numbers varied. So
+each is left out in turn: what can be left out without a worse fit is not shown by this record, and what takes
+its place is its rival.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ OF_NONE = ("answer", "queue")
 NEEDS = 16
 #: Left out, a part that is shown makes the squared error this much larger ...
 WORSE = 1.3
-#: ... or this much, where fewer than FEW requests had clearly (a fifth) fewer or more beside them than usual: what
+#: ... or this much, where fewer than FEW requests had clearly (a fifth) fewer or more beside them than usual:
+#: what
 #: three requests at the end say must be said loudly.
 MUCH_WORSE, FEW, CLEARLY = 2.5, 4, 0.8
-#: Squares of the relative error: below the first there is only rounding; above the second the formula does not hold.
+#: Squares of the relative error: below the first there is only rounding; above the second the formula does
+#: not hold.
 ROUNDING, HOLDS = 1e-4, 0.2
 #: Relative errors count by their square up to here, beyond by their size.
 BEND = 0.25
@@ -125,7 +128,7 @@ def fit(sample: pd.DataFrame) -> Fit | None:
 
 
 def _solve(scaled: Floats) -> tuple[Floats, float]:
-    """Fit, and return Huber's loss: a request that took twice as long as foreseen does not outvote ten others."""
+    """Fit, and return Huber's loss: a request that took far longer than foreseen does not outvote ten."""
     rooted = np.ones(len(scaled))
     for _ in range(6):
         weights, _ = nnls(scaled * rooted[:, None], rooted)

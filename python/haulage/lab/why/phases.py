@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,10 @@ LEAST_PARTS, LEAST_NS = 10, 10**9
 LIVES = 3
 #: The rate must change at least by this factor.
 FACTOR = 1.6
-#: A step counts when it is worth this many times the noise of a bin by chance, times the logarithm of their number.
+#: And that of a single request by this one: where more are in flight, a higher rate is no other regime.
+OF_ONE = 1.3
+#: A step counts when it is worth this many times the noise of a bin by chance, times the logarithm of their
+#: number.
 PENALTY = 4.0
 #: Where fewer than this share of the usual number are in flight, the rate follows the work, not the path.
 BUSY = 0.5
@@ -25,12 +29,12 @@ BUSY = 0.5
 def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, ...]:
     """Return the phases of a job, or nothing where its rate did not change midway.
 
-    The start, where the number in flight still rises, and the end, where it falls, are no phases of their own.
+    The start, where the number in flight still rises, and the end, where it falls, are no phases.
 
     Args:
         rates: Rows of ``rate_over_time.sql`` for the whole job, a hundred parts.
         wall_ns: Of the job.
-        took_ns: Of a usual request: its bytes are spread over its life, so that shorter phases cannot be seen.
+        took_ns: Of a usual request: its bytes are spread over its life, so shorter phases cannot be seen.
     """
     import ruptures
 
@@ -52,14 +56,11 @@ def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, .
         warnings.simplefilter("ignore")
         found = ruptures.Pelt(model="l2", min_size=least, jump=1).fit(series[:, None])
         cuts = found.predict(pen=PENALTY * noise**2 * np.log(len(series)))
-    edges = _worth([0, *cuts], series)
+    edges = _worth([0, *cuts], series, np.log(np.maximum(flight[first:last], 0.1)))
     if len(edges) <= 2:
         return ()
     places = [0, *(first + edge for edge in edges[1:-1]), 100]
-    return tuple(
-        Window(wall_ns * began // 100, wall_ns * ended // 100)
-        for began, ended in zip(places[:-1], places[1:], strict=True)
-    )
+    return tuple(Window(wall_ns * began // 100, wall_ns * ended // 100) for began, ended in pairwise(places))
 
 
 def _noise(series: NDArray[np.float64]) -> float:
@@ -68,17 +69,19 @@ def _noise(series: NDArray[np.float64]) -> float:
     alone = 1.4826 * float(np.median(steps)) / np.sqrt(2)
     away = series - pd.Series(series).rolling(15, center=True, min_periods=1).median().to_numpy()
     around = 1.4826 * float(np.median(np.abs(away)))
-    return max(alone, around, 0.05) * 2.0
+    return 2.0 * float(max(alone, around, 0.05))
 
 
-def _worth(edges: list[int], series: NDArray[np.float64]) -> list[int]:
-    """Leave out edges across which the rate hardly changes, the least first."""
+def _worth(edges: list[int], series: NDArray[np.float64], flight: NDArray[np.float64]) -> list[int]:
+    """Leave out edges across which the rate hardly changes, or only as the number in flight does."""
     edges = list(edges)
     while len(edges) > 2:
-        levels = [float(np.median(series[a:b])) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-        steps = np.abs(np.diff(levels))
+        levels = [float(np.median(series[a:b])) for a, b in pairwise(edges)]
+        of_one = [float(np.median(series[a:b] - flight[a:b])) for a, b in pairwise(edges)]
+        # Each as a multiple of what it must be.
+        steps = np.minimum(np.abs(np.diff(levels)) / np.log(FACTOR), np.abs(np.diff(of_one)) / np.log(OF_ONE))
         least = int(np.argmin(steps))
-        if steps[least] >= np.log(FACTOR):
+        if steps[least] >= 1:
             break
         del edges[least + 1]
     return edges

@@ -1,9 +1,9 @@
 """Opens the record of a job: the Parquet file of ``haul cp --record``, or the lines of ``haul cp --json``.
 
-Nothing is copied from a Parquet file: it is read through a view with the columns that this version knows, so a
-column that a later version has added does no harm, and one that an earlier version had not is null. Lines are
-parsed once, into a Parquet file that is gone with the record. DuckDB holds at most :data:`MEMORY` and writes the
-rest beside that file.
+Nothing is copied from a Parquet file: it is read through a view with the columns that this version knows, so
+a column that a later version has added does no harm, and one that an earlier version had not is null. Lines
+are parsed once, into a Parquet file that is gone with the record. DuckDB holds at most :data:`MEMORY` and
+writes the rest beside that file.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path) -> 
     kinds = {"event": "VARCHAR", **{name: kind for name, (kind, _) in KNOWN.items()}, **SUMMARY}
     shape = ", ".join(f"{name}: '{kind}'" for name, kind in kinds.items())
     database.execute(
-        f"create view lines as from read_json('{_quoted(path)}', format='newline_delimited', ignore_errors=true,"
+        f"create view lines as from read_json('{_quoted(path)}', format='newline_delimited',"
+        " ignore_errors=true,"
         f" columns={{{shape}}}, maximum_object_size={_LONGEST_LINE})"
     )
     counted = dict(database.execute("select event, count(*) from lines group by all").fetchall())

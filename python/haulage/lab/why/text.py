@@ -11,10 +11,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from haulage.lab.analysis.words import rate_words, size_words, time_words
+from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.experiment import experiment, unknown
-from haulage.lab.why.explain import Explanation, Part
-from haulage.lab.why.words import paragraph, percent, shown, title
+from haulage.lab.why.explaining import Explanation, Part
+from haulage.lab.why.words import paragraph, percent, shown, time_words, title, when
 
 #: What the categories of the ledger are, for who has not read of it.
 MEANS = {
@@ -29,7 +29,7 @@ MEANS = {
     "throttled": "refused requests, and the pauses after them",
     "ordering": "putting pieces in order",
     "no work": "slots before the first request and after the last was begun",
-    "idle": "slots without a request in between",
+    "idle": "slots without a request: fewer were allowed than at most, or none was ready",
 }
 _STYLES = {"no work": "bright_black", "idle": "bright_black", "throttled": "red"}
 _BAR = 28
@@ -38,7 +38,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 def show(found: Explanation, console: Console) -> None:
     """Print it."""
-    console.print(Text(title(found.whole), style="bold"))
+    console.print(Text(title(found.whole, found.phases), style="bold"))
     console.print()
     for sentence in paragraph(found):
         console.print(Text(sentence))
@@ -70,7 +70,7 @@ def show(found: Explanation, console: Console) -> None:
 
 def _phases(found: Explanation) -> Iterator[tuple[Part, str]]:
     for number, part in enumerate(found.phases, 1):
-        began, ended = time_words(part.window.began_ns), time_words(part.window.ended_ns)
+        began, ended = when(part.window.began_ns), when(part.window.ended_ns)
         yield part, f"Phase {number}, {began} to {ended}, {rate_words(part.evidence.rate)}"
 
 
@@ -91,7 +91,7 @@ def _ledger(console: Console, part: Part, name: str) -> None:
         {"no_wrap": True},
         {"style": "bright_black"},
     ):
-        table.add_column(**column)  # type: ignore[arg-type]  # rich types each keyword of its own
+        table.add_column(**column)
     for category, ns in sorted(part.ledger.items(), key=lambda item: -item[1]):
         if ns:
             style = _STYLES.get(category, "cyan")
@@ -124,7 +124,16 @@ def tables(found: Explanation) -> Iterator[tuple[str, list[str], list[list[str]]
     if len(found.lost):
         yield (
             "Refused, failed and cancelled requests",
-            ["ended", "status", "cause", "requests", "payload", "time in slots", "pauses after"],
+            [
+                "ended",
+                "status",
+                "cause",
+                "requests",
+                "payload",
+                "time in slots",
+                "pauses after",
+                "told to wait",
+            ],
             [_lost(row) for row in _rows(found.lost)],
         )
     if len(found.objects) > 1:
@@ -175,6 +184,7 @@ def _lost(row: dict[str, Any]) -> list[str]:
         _size(row["bytes"]),
         time_words(row["lost_ns"]),
         time_words(row["waited_ns"]),
+        "" if pd.isna(row["longest_retry_after_ns"]) else time_words(row["longest_retry_after_ns"]),
     ]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from haulage.lab.analysis.words import rate_words, size_words, time_words
+from haulage.lab.analysis.words import rate_words, size_words, time_words as short_time
+from haulage.lab.units import format_duration
 from haulage.lab.why.cause import NAMES, NEAR_NS, Cause, Evidence
-from haulage.lab.why.explain import Explanation, Part
+from haulage.lab.why.explaining import Explanation, Part
 
 #: What follows a name with one of these is a secret, wherever it stands.
 _SECRET = re.compile(
@@ -29,10 +30,10 @@ class Experiment:
 
 
 def shown(name: str, longest: int = _LONGEST) -> str:
-    """Return a name for people: without secrets, control characters escaped, not too long.
+    r"""Return a name for people: without secrets, control characters escaped, not too long.
 
-    >>> shown("a\\x1b[31mb?sv=1&sig=abc%3D")
-    'a\\\\x1b[31mb?sv=1&sig=...'
+    >>> shown("a\x1b[31mb?sv=1&sig=abc%3D")
+    'a\\x1b[31mb?sv=1&sig=...'
     """
     clean = _USER.sub("", _SECRET.sub(lambda match: f"{match[1]}=...", name))
     plain = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in clean)
@@ -40,6 +41,15 @@ def shown(name: str, longest: int = _LONGEST) -> str:
         half = (longest - 3) // 2
         plain = f"{plain[:half]}...{plain[-half:]}"
     return plain
+
+
+def time_words(ns: float) -> str:
+    """Return a duration; from a hundred seconds on in minutes and hours.
+
+    >>> time_words(2.5e9), time_words(6250e9)
+    ('2.5 s', '1 h 44 min')
+    """
+    return format_duration(ns) if ns >= 100e9 else short_time(ns)
 
 
 def percent(share: float) -> str:
@@ -51,7 +61,7 @@ def percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
-def title(part: Part) -> str:
+def title(part: Part, phases: Sequence[Part] = ()) -> str:
     """Return the finding in a line: the cause, and how sure that is."""
     cause = part.cause
     if cause.status == "nothing to explain":
@@ -59,9 +69,12 @@ def title(part: Part) -> str:
     if cause.cause == "short":
         return "Too short to tell"
     sure = "seen, not confirmed" if cause.status == "seen" else "undetermined"
+    if cause.cause == "changed":
+        names = ", then ".join(NAMES[part.cause.cause] for part in phases)
+        return f"What limited it changed midway: {names} ({sure})"
     if cause.cause == "mixed":
         names = " and ".join(NAMES[name] for name in cause.rivals) or "no single cause"
-        return f"More than one thing limited it: {names} ({sure})"
+        return f"No single cause: {names} share the time ({sure})"
     if cause.status == "undetermined" and cause.rivals:
         return f"What limited it: {_either(cause)} ({sure})"
     return f"What limited it: {NAMES[cause.cause]} ({sure})"
@@ -94,11 +107,12 @@ def sure(found: Explanation) -> str:
     if cause.status == "nothing to explain":
         return ""
     if cause.status == "seen":
-        return f"Seen in one run of {_count(evidence.requests, 'request')}, not confirmed: nothing was changed on purpose."
+        n = _count(evidence.requests, "request")
+        return f"Seen in one run of {n}, not confirmed: nothing was changed on purpose."
     if cause.cause == "short":
         return "Take a job of ten seconds or more."
-    if cause.cause == "mixed":
-        return "Undetermined: no single cause holds enough of the time."
+    if cause.cause in ("mixed", "changed"):
+        return "Undetermined: no single cause is shown for enough of the time."
     return f"Undetermined: with {_either(cause)} this record would look the same."
 
 
@@ -109,14 +123,24 @@ def _job(found: Explanation) -> str:
         return f"{_count(facts.attempts, 'attempt')} in {time_words(facts.wall_ns)}, and no payload arrived."
     both = " (bytes went both ways; this is the larger)" if facts.both_ways else ""
     return (
-        f"{size_words(facts.bytes)} {way}{both} in {time_words(facts.wall_ns)}, {rate_words(evidence.rate)}: "
-        f"{_count(facts.objects, 'object')}, {_count(evidence.requests, 'request')},"
-        f" {evidence.in_flight:.3g} in flight on average, {facts.lanes} at most."
+        f"{size_words(facts.bytes)} {way}{both} in {time_words(facts.wall_ns)},"
+        f" {rate_words(evidence.rate)}: {_count(facts.objects, 'object')},"
+        f" {_count(evidence.requests, 'request')}, {evidence.in_flight:.3g} in flight on average,"
+        f" {facts.lanes} at most.{_hosts(facts.hosts)}"
     )
+
+
+def _hosts(hosts: Sequence[str]) -> str:
+    return f" It spoke to {', '.join(shown(host, 60) for host in hosts)}." if hosts else ""
 
 
 def _why(cause: Cause, evidence: Evidence) -> str:
     return _SAID[cause.cause](cause, evidence)
+
+
+def when(ns: int) -> str:
+    """Return a moment of the job."""
+    return time_words(ns) if ns else "the start"
 
 
 def _parts(cause: Cause) -> str:
@@ -132,21 +156,23 @@ def _of(cause: Cause, *names: str) -> str:
 def _connection(cause: Cause, evidence: Evidence) -> str:
     slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
     return (
-        f"Each connection had a limit of its own: {_count(evidence.connections, 'connection')} of {rate_words(usual)}"
-        f" each (eight in ten requests between {rate_words(slow)} and {rate_words(fast)}) carried bytes for"
-        f" {_of(cause, 'connection-rate')} of the time in flight. A request was as quick beside many as beside few,"
-        " so the path could carry more connections."
+        f"Each connection had a limit of its own: {_count(evidence.connections, 'connection')} of"
+        f" {rate_words(usual)} each (eight in ten requests between {rate_words(slow)} and"
+        f" {rate_words(fast)}) carried bytes for {_of(cause, 'connection-rate')} of the time in flight. A"
+        " request was as quick beside many as beside few, so the path could carry more connections."
     )
 
 
 def _shared(cause: Cause, evidence: Evidence) -> str:
     near = evidence.answer_ns is not None and evidence.answer_ns < NEAR_NS
-    what = "the processors of this machine or of the server" if near else "the link in all"
-    others = "the link in all, a --cap" if near else "a --cap, the service, or the processors of this machine"
+    may_be = "the link in all, a --cap, the service, or the processors of this machine"
+    if near:
+        # So quick an answer comes from this machine, or from one beside it.
+        may_be = "the processors of this machine, the service, a --cap, or the link"
     return (
-        f"All requests together reached {rate_words(evidence.rate)}, and each became slower as others joined: they"
-        f" shared one limit for {_of(cause, 'shared')} of the time in flight. That is {what}, or {others}: a record"
-        " does not tell these apart."
+        f"All requests together reached {rate_words(evidence.rate)}, and each became slower as others"
+        f" joined: they shared one limit for {_of(cause, 'shared')} of the time in flight. It may be"
+        f" {may_be}: a record does not tell these apart."
     )
 
 
@@ -168,23 +194,25 @@ def _answers(cause: Cause, evidence: Evidence) -> str:
     least = f"; the quickest took {time_words(evidence.answer_ns)}" if evidence.answer_ns else ""
     size = size_words(evidence.usual_bytes or 0)
     return (
-        f"Requests waited for their answers for {_of(cause, 'answers', 'latency', 'service')} of the time in flight:"
-        f" one of {size} took {time_words(evidence.took_ns or 0)}{least}. The wait is the round trip of the path, or the"
-        f" service's time; the bytes took the rest. {_per_second(evidence)}"
+        f"Requests waited for their answers for {_of(cause, 'answers', 'latency', 'service')} of the time"
+        f" in flight: one of {size} took {time_words(evidence.took_ns or 0)}{least}. The wait is the round"
+        f" trip of the path, or the service's time; the bytes took the rest. {_per_second(evidence)}"
     )
 
 
 def _latency(cause: Cause, evidence: Evidence) -> str:
     return (
-        f"Round trips: requests waited for the path's answer, at least {time_words(evidence.answer_ns or 0)} each, for"
-        f" {_of(cause, 'latency')} of the time in flight. {_per_second(evidence)}"
+        "Round trips: requests waited for the path's answer, at least"
+        f" {time_words(evidence.answer_ns or 0)} each, for {_of(cause, 'latency')} of the time in flight."
+        f" {_per_second(evidence)}"
     )
 
 
 def _service(cause: Cause, evidence: Evidence) -> str:
     return (
-        f"The service took its time: requests waited for it for {_of(cause, 'service')} of the time in flight, where"
-        f" the quickest answer of the path took {time_words(evidence.answer_ns or 0)}. {_per_second(evidence)}"
+        f"The service took its time: requests waited for it for {_of(cause, 'service')} of the time in"
+        f" flight, where the quickest answer of the path took {time_words(evidence.answer_ns or 0)}."
+        f" {_per_second(evidence)}"
     )
 
 
@@ -197,9 +225,10 @@ def _own(cause: Cause, evidence: Evidence) -> str:
     rate = 8e9 * (evidence.usual_bytes or 0) / evidence.took_ns if evidence.took_ns else 0.0
     beside = ", beside many as beside few" if cause.cause == "own-time" else ""
     return (
-        f"Each request of {size_words(evidence.usual_bytes or 0)} took {time_words(evidence.took_ns or 0)}{beside}: it"
-        f" waited for its answer that long, or its bytes went at {rate_words(rate)}. All were alike, so that the record"
-        f" cannot tell. {_small(evidence)}{_per_second(evidence)}"
+        f"Each request of {size_words(evidence.usual_bytes or 0)} took"
+        f" {time_words(evidence.took_ns or 0)}{beside}: it waited for its answer that long, or its bytes"
+        f" went at {rate_words(rate)}. All were alike, so that the record cannot tell."
+        f" {_small(evidence)}{_per_second(evidence)}"
     )
 
 
@@ -212,24 +241,25 @@ def _small(evidence: Evidence) -> str:
 def _bytes(cause: Cause, evidence: Evidence) -> str:
     slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
     return (
-        f"Bytes were on their way for {_of(cause, 'bytes')} of the time in flight, {rate_words(evidence.rate)} in all and"
-        f" {rate_words(usual)} a request ({rate_words(slow)} to {rate_words(fast)}). What bounds them, each connection"
-        " or all together, shows only where the number in flight varies, and here it said too little."
+        f"Bytes were on their way for {_of(cause, 'bytes')} of the time in flight,"
+        f" {rate_words(evidence.rate)} in all and {rate_words(usual)} a request ({rate_words(slow)} to"
+        f" {rate_words(fast)}). What bounds them, each connection or all together, shows only where the"
+        " number in flight varies, and here it said too little."
     )
 
 
 def _throttled(cause: Cause, evidence: Evidence) -> str:
     return (
-        f"The service refused {_count(evidence.refused, 'request')} of {evidence.requests:,}: with the pauses that"
-        f" followed, this took {_of(cause, 'throttled')} of the time in flight."
+        f"The service refused {_count(evidence.refused, 'request')} of {evidence.requests:,}: with the"
+        f" pauses that followed, this took {_of(cause, 'throttled')} of the time in flight."
     )
 
 
 def _commit(cause: Cause, evidence: Evidence) -> str:
     least = f", {time_words(evidence.answer_ns)} the quickest answer" if evidence.answer_ns else ""
     return (
-        f"Commits held {_of(cause, 'commit')} of the time in flight: one took {time_words(evidence.commit_ns or 0)}"
-        f"{least}. An object sent in blocks needs one at its end."
+        f"Commits held {_of(cause, 'commit')} of the time in flight: one took"
+        f" {time_words(evidence.commit_ns or 0)}{least}. An object sent in blocks needs one at its end."
     )
 
 
@@ -247,15 +277,15 @@ def _here(cause: Cause, evidence: Evidence) -> str:
 
 def _before(_: Cause, evidence: Evidence) -> str:
     return (
-        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first request: finding"
-        " out what to copy. The link did not limit this job."
+        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first"
+        " request: finding out what to copy. The link did not limit this job."
     )
 
 
 def _after(_: Cause, evidence: Evidence) -> str:
     return (
-        f"{time_words(evidence.after_ns)} of {time_words(evidence.wall_ns)} passed after the last request: waiting for"
-        " the disk to have it all. The link did not limit this job."
+        f"{time_words(evidence.after_ns)} of {time_words(evidence.wall_ns)} passed after the last request:"
+        " waiting for the disk to have it all. The link did not limit this job."
     )
 
 
@@ -265,8 +295,8 @@ def _mixed(cause: Cause, _: Evidence) -> str:
 
 def _few(_: Cause, evidence: Evidence) -> str:
     return (
-        f"It finished in {_count(evidence.requests, 'request')} within {time_words(evidence.wall_ns)}: there is nothing"
-        " to explain, and too little to judge the path by."
+        f"It finished in {_count(evidence.requests, 'request')} within {time_words(evidence.wall_ns)}:"
+        " there is nothing to explain, and too little to judge the path by."
     )
 
 
@@ -276,8 +306,8 @@ def _short(cause: Cause, evidence: Evidence) -> str:
 
 def _empty(_: Cause, __: Evidence) -> str:
     return (
-        "The record holds no requests: all was there already, nothing was found to copy, or the job ended before its"
-        " first request."
+        "The record holds no requests: all was there already, nothing was found to copy, or the job ended"
+        " before its first request."
     )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from haulage.lab.analysis import ledger as books
 from haulage.lab.why.asking import Asked, Facts, Window, count
-from haulage.lab.why.cause import Cause, Evidence, decide, of_phases
+from haulage.lab.why.cause import OF_BYTES, Cause, Evidence, decide, of_phases
 from haulage.lab.why.fit import fit
 from haulage.lab.why.phases import phases
 from haulage.lab.why.record import Record, damaged, open_record
@@ -32,6 +32,11 @@ class Part:
     evidence: Evidence
     cause: Cause
     ledger: dict[str, int]
+
+    @property
+    def held_ns(self) -> int:
+        """Time in flight: lanes times wall time without empty slots."""
+        return sum(ns for name, ns in self.ledger.items() if name not in ("no work", "idle"))
 
 
 @dataclass(frozen=True)
@@ -97,13 +102,15 @@ def _explain(record: Record) -> Explanation:
     told = asked("requests")
     usual = float(told["took_ns"].iloc[0]) if len(told) else 0.0
     windows = phases(rates, facts.wall_ns, usual)
-    tables = [asked(name) for name in ("objects", "slowest", "lost")]
+    objects, slowest, lost = (asked(name) for name in ("objects", "slowest", "lost"))
     if windows:
         asked = Asked(record, facts, windows)
     whole = _part(asked, 0, Window(0, facts.wall_ns), facts)
     parts = tuple(_part(asked, number, window, facts) for number, window in enumerate(windows, 1))
-    whole = replace(whole, cause=of_phases(whole.cause, [part.cause for part in parts]))
-    return _explanation(record, facts, whole, parts, *tables, rates)
+    if len({part.cause.cause for part in parts}) == 1 and parts[0].cause.cause not in OF_BYTES:
+        parts = ()
+    whole = replace(whole, cause=of_phases(whole.cause, [(part.cause, part.held_ns) for part in parts]))
+    return _explanation(record, facts, whole, parts, objects, slowest, lost, rates)
 
 
 def _explanation(

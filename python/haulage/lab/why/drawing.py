@@ -8,13 +8,12 @@ import jinja2
 import pandas as pd
 
 import haulage
-from haulage.lab.analysis.words import rate_words, time_words
-from haulage.lab.report.palette import COLOURS
+from haulage.lab.analysis.words import rate_words
 from haulage.lab.why.asking import query_of
 from haulage.lab.why.experiment import experiment, unknown
-from haulage.lab.why.explain import Explanation, Part
+from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.text import MEANS, tables
-from haulage.lab.why.words import paragraph, percent, shown, title
+from haulage.lab.why.words import paragraph, percent, shown, time_words, title, when
 
 #: What each category of the ledger is drawn in.
 _COLOUR = {
@@ -38,17 +37,20 @@ _WIDTH, _HEIGHT = 960, 160
 
 def page(found: Explanation) -> str:
     """Return the page."""
+    # The report brings all that draws charts; only the page needs its colours.
+    from haulage.lab.report.palette import COLOURS
+
     folder = resources.files("haulage.lab.why")
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (folder / "page.html").read_text(encoding="utf-8")
     )
     parts = [("Where the time went", found.whole)]
     for number, part in enumerate(found.phases, 1):
-        began, ended = time_words(part.window.began_ns), time_words(part.window.ended_ns)
+        began, ended = when(part.window.began_ns), when(part.window.ended_ns)
         parts.append((f"Phase {number}, {began} to {ended}, {rate_words(part.evidence.rate)}", part))
     return template.render(
         name=shown(found.name, 200),
-        title=title(found.whole),
+        title=title(found.whole, found.phases),
         status=found.whole.cause.status,
         paragraph=paragraph(found),
         experiment=experiment(found),
@@ -68,7 +70,7 @@ def _ledger(name: str, part: Part) -> dict[str, object]:
     spent = sorted(((category, ns) for category, ns in part.ledger.items() if ns), key=lambda item: -item[1])
     return {
         "name": name,
-        "whole": f"{part.evidence.lanes} slots × {time_words(part.window.wall_ns)}, split exactly",
+        "whole": f"{part.evidence.lanes} slots x {time_words(part.window.wall_ns)}, split exactly",
         "rows": [
             {
                 "category": category,

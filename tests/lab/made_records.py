@@ -1,0 +1,104 @@
+"""Records of jobs whose limit is known, made by a few lines instead of by minutes of copying."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+MS = 10**6
+#: Time of a request for its bytes, the number in flight, and the moment it begins.
+Time = Callable[[int, int, int], float]
+
+
+def per_connection(bits_per_second: float) -> Time:
+    return lambda size, _, __: 8e9 * size / bits_per_second
+
+
+def in_all(bits_per_second: float) -> Time:
+    return lambda size, beside, __: 8e9 * size * beside / bits_per_second
+
+
+def by_answer(answer_ns: float) -> Time:
+    return lambda _, __, ___: answer_ns
+
+
+def then(first: Time, at_ns: int, second: Time) -> Time:
+    return lambda size, beside, now: (first if now < at_ns else second)(size, beside, now)
+
+
+def job(
+    time: Time, sizes: list[int], lanes: Callable[[int], int], answer_ns: int = 20 * MS, api: str = "PutBlock"
+) -> list[dict[str, Any]]:
+    """Send requests of these sizes one after another, as many at once as ``lanes`` of their number says."""
+    rows = [_row("Begin", 0, 0, 0, answer_ns, answer_ns)]
+    busy: list[tuple[int, int]] = []
+    free: list[int] = []
+    now, highest = answer_ns, 0
+    for number, size in enumerate(sizes):
+        while len(busy) >= lanes(number):
+            now, lane = heapq.heappop(busy)
+            heapq.heappush(free, lane)
+        if not free:
+            heapq.heappush(free, highest)
+            highest += 1
+        lane = heapq.heappop(free)
+        # A few percent of noise, the same each time.
+        noise = 1 + 0.02 * ((number * 7919) % 11 - 5) / 5
+        took = round(time(size, len(busy) + 1, now) * noise) + answer_ns
+        rows.append(_row(api, size, lane, now, now + took, answer_ns))
+        heapq.heappush(busy, (now + took, lane))
+    last = max(row["ended_ns"] for row in rows)
+    return [*rows, _row("PutBlockList", 0, 0, last, last + answer_ns, answer_ns)]
+
+
+def _row(api: str, size: int, lane: int, began: int, ended: int, answer_ns: int) -> dict[str, Any]:
+    first = began + answer_ns if api == "GetBlob" else ended - 1000
+    return {
+        "object_id": 1,
+        "object": "data/large.nc",
+        "api": api,
+        "offset_bytes": 0,
+        "size_bytes": size,
+        "attempt": 1,
+        "lane": lane,
+        "connection": lane + 1,
+        "connection_reused": True,
+        "fate": "ok",
+        "status": 201,
+        "cause": None,
+        "request_id": None,
+        "queued_ns": began,
+        "slot_ns": began,
+        "ready_ns": began,
+        "connected_ns": began,
+        "sent_ns": began + 1000,
+        "first_byte_ns": first,
+        "last_byte_ns": ended - 500,
+        "committed_ns": ended - 500,
+        "ended_ns": ended,
+        "backoff_ns": None,
+    }
+
+
+def write(rows: list[dict[str, Any]], path: Path) -> Path:
+    """Write rows as the engine would, as Parquet."""
+    lines = path.with_suffix(".rows")
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with duckdb.connect() as database:
+        database.execute(f"copy (from read_json('{lines}', format='newline_delimited')) to '{path}'")
+    return path
+
+
+def as_events(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield rows as lines of ``haul cp --json``."""
+    yield json.dumps({"event": "job_started", "job": "x", "operation": "copy"})
+    for row in rows:
+        yield json.dumps({"event": "attempt", **row})
+    yield json.dumps({"event": "progress", "elapsed_ns": 1})
+    wall = max(row["ended_ns"] for row in rows)
+    yield json.dumps({"event": "summary", "elapsed_ns": wall, "exit_code": 0, "failures": [{"kind": "x"}]})

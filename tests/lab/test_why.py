@@ -1,0 +1,295 @@
+"""`haul why`: what it says of jobs whose limit is known, and of files that are no records."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+import haulage
+from command import Haul
+from endpoints import Endpoint
+from haulage.lab.analysis import ledger
+from haulage.lab.why import cli
+from haulage.lab.why.drawing import page
+from haulage.lab.why.explaining import Explanation, explain
+from haulage.lab.why.words import paragraph, shown
+from lab import made_records as made
+
+DAMAGED = "the file is damaged or cut short; copy it again from where it was written, or record another job"
+MIB = 1 << 20
+MS = 10**6
+
+
+class StartEmulator(Protocol):
+    def __call__(self, *, store: str = ..., link: str = ..., faults: str = ...) -> Endpoint: ...
+
+
+def ramp(number: int) -> int:
+    """Four in flight, then sixteen, as a mover does that looks for the best number."""
+    return 4 if number < 40 else 16
+
+
+def of(rows: list[dict[str, Any]], folder: Path) -> Explanation:
+    return explain(made.write(rows, folder / "run.parquet"))
+
+
+def closes(found: Explanation) -> None:
+    for part in (found.whole, *found.phases):
+        assert set(part.ledger) == set(ledger.CATEGORIES)
+        assert sum(part.ledger.values()) == part.evidence.lanes * part.window.wall_ns
+        assert min(part.ledger.values()) >= 0
+
+
+BLOCKS = [MIB, MIB // 2, MIB, MIB // 4] * 60
+
+
+@pytest.mark.parametrize(
+    ("time", "sizes", "lanes", "cause", "status"),
+    [
+        (made.per_connection(20e6), BLOCKS, ramp, "connection-rate", "seen"),
+        (made.in_all(100e6), BLOCKS, ramp, "shared", "seen"),
+        # With eight in flight from the beginning to the end, nothing varied that would tell.
+        (made.in_all(100e6), [MIB] * 240, lambda _: 8, "bytes", "undetermined"),
+        (made.by_answer(0), [4096] * 1200, ramp, "latency", "seen"),
+        (made.per_connection(20e6), [MIB] * 40, lambda _: 1, "one-at-a-time", "seen"),
+    ],
+)
+def test_the_limit_is_named_as_far_as_the_record_shows_it(
+    time: made.Time, sizes: list[int], lanes: Any, cause: str, status: str, tmp_path: Path
+) -> None:
+    found = of(made.job(time, sizes, lanes), tmp_path)
+    assert (found.whole.cause.cause, found.whole.cause.status) == (cause, status)
+    closes(found)
+    text = " ".join(paragraph(found))
+    assert "confirmed" not in text.replace("not confirmed", "")
+
+
+def test_a_slow_service_is_not_a_long_path(tmp_path: Path) -> None:
+    # The path answers in 20 ms, the service needs 300 ms for each write, whatever its size.
+    found = of(made.job(made.by_answer(300 * MS), [4096, 200_000] * 100, ramp), tmp_path)
+    assert (found.whole.cause.cause, found.whole.cause.status) == ("service", "seen")
+
+
+def test_whole_files_of_one_size_do_not_tell_a_far_path_from_a_slow_service(tmp_path: Path) -> None:
+    rows = made.job(made.by_answer(200 * MS), [20_000] * 300, lambda _: 8, answer_ns=MS, api="PutBlob")
+    found = of([row for row in rows if row["api"] == "PutBlob"], tmp_path)
+    assert found.whole.cause.status == "undetermined"
+    assert "answers" in found.whole.cause.rivals
+
+
+def test_two_regimes_are_not_averaged(tmp_path: Path) -> None:
+    time = made.then(made.per_connection(40e6), 8 * 10**9, made.per_connection(8e6))
+    found = of(made.job(time, [MIB // 2] * 500, lambda n: 4 + n // 10 % 4), tmp_path)
+    assert len(found.phases) == 2
+    first, second = found.phases
+    assert 7 * 10**9 < second.window.began_ns < 9 * 10**9
+    assert first.evidence.rate > 3 * second.evidence.rate
+    assert "Its rate changed at" in " ".join(paragraph(found))
+    closes(found)
+    # Together the phases hold all of the payload, and no byte twice.
+    moved = first.evidence.bytes + second.evidence.bytes
+    assert abs(moved - found.facts.bytes) < 1e-4 * found.facts.bytes
+
+
+def test_a_steady_job_has_no_phases(tmp_path: Path) -> None:
+    assert of(made.job(made.per_connection(20e6), BLOCKS, ramp), tmp_path).phases == ()
+
+
+def test_smaller_files_are_no_other_regime(tmp_path: Path) -> None:
+    # The rate falls with the sizes; what a request waits for does not.
+    sizes = [60_000 - 50 * number for number in range(1000)]
+    found = of(made.job(made.by_answer(0), sizes, lambda _: 8), tmp_path)
+    assert found.whole.cause.cause == "latency"
+    assert found.phases == ()
+
+
+def test_more_in_flight_is_no_other_regime(tmp_path: Path) -> None:
+    # Each connection gives the same throughout; twice as many of them give twice the rate.
+    found = of(made.job(made.per_connection(20e6), [MIB] * 240, lambda n: 4 if n < 80 else 16), tmp_path)
+    assert found.whole.cause.cause == "connection-rate"
+    assert found.phases == ()
+
+
+def test_a_request_cut_at_the_border_of_a_phase_is_no_quick_answer(tmp_path: Path) -> None:
+    time = made.then(made.per_connection(40e6), 8 * 10**9, made.per_connection(8e6))
+    found = of(made.job(time, [MIB // 2] * 500, lambda n: 4 + n // 10 % 4), tmp_path)
+    assert found.phases
+    assert {part.evidence.answer_ns for part in (found.whole, *found.phases)} == {
+        found.whole.evidence.answer_ns
+    }
+    assert (found.whole.evidence.answer_ns or 0) >= 19 * MS
+
+
+def test_columns_of_other_versions_do_no_harm(tmp_path: Path) -> None:
+    rows = made.job(made.per_connection(20e6), BLOCKS, ramp)
+    usual = of(rows, tmp_path).whole
+    newer = [row | {"tcp_of_tomorrow": [1, 2], "size_bytes": str(row["size_bytes"])} for row in rows]
+    assert of(newer, tmp_path).whole.ledger == usual.ledger
+    gone = {"connection", "connection_reused", "queued_ns", "backoff_ns", "request_id", "object_id"}
+    older = [{name: value for name, value in row.items() if name not in gone} for row in rows]
+    found = of(older, tmp_path)
+    assert found.whole.ledger == usual.ledger
+    assert found.facts.connections is None
+
+
+def test_lines_of_events_say_the_same_as_the_record(tmp_path: Path) -> None:
+    rows = made.job(made.in_all(100e6), BLOCKS, ramp)
+    lines = tmp_path / "run.jsonl"
+    lines.write_text("\n".join(made.as_events(rows)) + "\n")
+    by_lines, by_rows = explain(lines), of(rows, tmp_path)
+    assert by_lines.whole.ledger == by_rows.whole.ledger
+    assert by_lines.whole.cause == by_rows.whole.cause
+    # Killed in the midst of a line: what is whole is read, and the rest said.
+    lines.write_text(lines.read_text()[:-400])
+    cut = explain(lines)
+    assert cut.unread == 1
+    assert cut.summary is None
+
+
+def test_names_are_shown_without_secrets_or_control_characters(tmp_path: Path) -> None:
+    evil = "https://me:pw@host/c/<script>alert(1)</script>\x1b[31m?sv=1&sig=SECRET%3D"
+    rows = [
+        row | {"object": evil, "object_id": n}
+        for n, row in enumerate(made.job(made.in_all(1e8), BLOCKS, ramp))
+    ]
+    path = made.write(rows, tmp_path / "run.parquet")
+    found = explain(path)
+    drawn = page(found)
+    assert "<script>" not in drawn
+    assert re.search(r"https?://(?!host)", drawn) is None
+    for text in (drawn, shown(evil)):
+        assert "SECRET" not in text
+        assert "pw@" not in text
+        assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "hint"),
+    [
+        (None, haulage.NotFoundError, "check the path of the record"),
+        (b"", haulage.UsageError, "name a file of haul cp --record, or of haul cp --json"),
+        (b"no record\n", haulage.UsageError, "name a file of haul cp --record, or of haul cp --json"),
+        (b'{"a": 1}\n', haulage.UsageError, "name a file of haul cp --record"),
+        (
+            b"PAR1 and nothing else",
+            haulage.IntegrityError,
+            DAMAGED,
+        ),
+    ],
+)
+def test_what_is_no_record_is_refused(
+    content: bytes | None, kind: type[haulage.HaulageError], hint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(kind) as caught:
+        explain(path)
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith(hint)
+
+
+def test_two_jobs_in_one_record_are_refused(tmp_path: Path) -> None:
+    rows = made.job(made.per_connection(20e6), BLOCKS, ramp)
+    with pytest.raises(haulage.IntegrityError) as caught:
+        of([*rows, *rows], tmp_path)
+    assert caught.value.hint == "name the record of one job, as haul wrote it"
+
+
+def test_impossible_rows_are_left_out_and_counted(tmp_path: Path) -> None:
+    rows = made.job(made.per_connection(20e6), BLOCKS, ramp)
+    wrong = [rows[5] | {"ended_ns": None}, rows[6] | {"slot_ns": -1}, rows[7] | {"ended_ns": 2**62}]
+    found = of([*rows, *wrong], tmp_path)
+    assert found.left_out == 3
+    assert found.whole.ledger == of(rows, tmp_path).whole.ledger
+
+
+def test_a_real_job_over_a_link_of_each_connection(
+    haul_at: Callable[[Endpoint], Haul], start_emulator: StartEmulator, tmp_path: Path
+) -> None:
+    endpoint = start_emulator(store="null", link="rtt=5ms,conn=20mbit")
+    (tmp_path / "large").write_bytes(bytes(24_000_000))
+    haul = haul_at(endpoint)
+    haul("cp", "large", endpoint.container().az("large"), "--concurrency", "8", "--record", "run.parquet")
+    said = haul("why", "run.parquet", "--json", "--html", "why.html")
+    answer = json.loads(said.text)
+    # On a busy machine the last blocks may say too little to tell the connections from the whole.
+    assert (answer["cause"], answer["status"]) in [("connection-rate", "seen"), ("bytes", "undetermined")]
+    assert answer["experiment"]["command"].startswith("haul cp SRC DST --concurrency 16")
+    assert sum(answer["ledger_ns"].values()) == answer["lanes"] * answer["wall_ns"]
+    assert "page written: why.html" in said.stderr
+    assert (tmp_path / "why.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_job_that_failed_leaves_a_record_too(emulator: Endpoint, tmp_path: Path) -> None:
+    with pytest.raises(haulage.NotFoundError):
+        haulage.copy(
+            emulator.container().url("none", emulator.sas()), tmp_path / "x", record=tmp_path / "none.parquet"
+        )
+    assert explain(tmp_path / "none.parquet").whole.cause.status == "nothing to explain"
+
+
+def run(arguments: Sequence[str | Path], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = cli.main([str(one) for one in arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_the_command_says_it_in_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = made.write(made.job(made.per_connection(20e6), BLOCKS, ramp), tmp_path / "run.parquet")
+    code, out, _ = run([path], capsys)
+    assert code == 0
+    for said in (
+        "What limited it: a limit on each connection (seen, not confirmed)",
+        "To settle it: haul cp SRC DST --concurrency 32",
+        "split exactly",
+        "Slowest requests",
+        "What this record cannot tell",
+    ):
+        assert said in out
+    code, out, _ = run([path, "-q"], capsys)
+    assert code == 0
+    assert len(out.splitlines()) == 2
+
+
+def test_the_help_has_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(["--help"], capsys)
+    assert code == 0
+    assert "Examples:" in out
+    assert "Exit codes:" in out
+    reference = (Path(__file__).parents[2] / "docs/reference/command.md").read_text()
+    told = reference.split("\n## haul why\n")[1].split("\n## ")[0]
+    for option in re.findall(r"--[a-z]+", out.split("Options:")[1].split("Examples:")[0]):
+        assert f"`{option}" in told or f", `{option}" in told, option
+
+
+def test_what_is_typed_wrong_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = made.write(made.job(made.in_all(1e8), [MIB] * 3, ramp), tmp_path / "run.parquet")
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(path.read_bytes()[:-100])
+    nowhere = tmp_path / "no/such/folder"
+    tries: list[tuple[list[str | Path], int, str]] = [
+        ([], 2, "haul why --help tells more"),
+        ([nowhere], 4, "check the path of the record"),
+        ([cut], 5, "the file is damaged or cut short"),
+        ([path, "--html", nowhere], 1, "name another file for the page"),
+    ]
+    for arguments, code, hint in tries:
+        ended, _, said = run(arguments, capsys)
+        assert (ended, hint in said) == (code, True), said
+
+
+def test_a_record_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "run.parquet").write_bytes(b"PAR1")
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(haulage.HaulageError) as caught:
+        explain(tmp_path / "run.parquet")
+    assert caught.value.hint == "make it readable: chmod u+r FILE"
