@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def test_few_replicates_tell_nothing(tmp_path: Path) -> None:
 def made(folder: Path, seed: int, slow: str = "", spread: float = 0.05) -> Path:
     """Ten arms in six replicates, one of them perhaps 30 % slower."""
     random = np.random.default_rng(seed)
-    cells = []
+    cells: list[dict[str, Any]] = []
     for replicate in range(6):
         for arm in range(10):
             name = f"blocks x{arm}"

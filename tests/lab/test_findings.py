@@ -242,3 +242,11 @@ def test_levels_that_ran_the_same_lanes_are_one_level_of_the_knee(tmp_path: Path
     found = analyse(made_runs.write(tmp_path / "run", cells, plan="concurrency"))
     assert found.results["knees"].frame["most"].tolist() == [8]
     assert "the rate still rises at 8 in flight" in sentences(found)
+
+
+def test_the_plan_states_what_is_equivalent(tmp_path: Path) -> None:
+    rates = {("baseline", "baseline"): {1_000_000: 20e6}, ("blocks 256 KiB", "blocks"): {1_000_000: 20.4e6}}
+    folder = made_runs.write(tmp_path / "run", sweep(rates))
+    assert analyse(folder).results["comparisons"].frame["says"].tolist() == ["equivalent"]
+    (folder / "plan.toml").write_text("margin = 0.01\n", encoding="utf-8")
+    assert analyse(folder).results["comparisons"].frame["says"].tolist() != ["equivalent"]

@@ -235,7 +235,7 @@ def test_two_crossings_stay_two() -> None:
 
 def test_identical_methods_do_not_cross() -> None:
     random = np.random.default_rng(16)
-    alike = [st.crossover(SIZES, random.normal(0, 0.1, (5, 6))) for _ in range(200)]
+    alike = [st.crossover(SIZES, list(random.normal(0, 0.1, (5, 6)))) for _ in range(200)]
     assert sum(len(found.crossings) > 0 for found in alike) <= 4
 
 

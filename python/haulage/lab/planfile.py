@@ -107,6 +107,7 @@ def parse(values: Mapping[str, Any]) -> Plan:
         files=tuple(_file_set(item) for item in table.tables("files")),
         nodes=tuple(_node(item) for item in table.tables("nodes")),
         again=table.text("again", "baseline"),
+        margin=table.share("margin", 0.05),
         prices=Prices(
             prices.text("currency", "USD"),
             prices.share("writes_per_10k", Prices.writes_per_10k),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def outlier_cells(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def comparisons(paired: pd.DataFrame) -> pd.DataFrame:
+def comparisons(paired: pd.DataFrame, margin: float = st.MARGIN) -> pd.DataFrame:
     """Each treatment against the baseline, corrected for their number, with what would have been missed."""
     rows = []
     shifts: list[st.Interval] = []
@@ -157,7 +158,7 @@ def comparisons(paired: pd.DataFrame) -> pd.DataFrame:
     own = _own_difference(frame)
     keys = frame[["direction", "node"]].astype(object).apply(tuple, axis=1)
     frame["says"] = [
-        st.verdict(shift, q, own=0.0 if is_again else own.get(key, 0.0))
+        st.verdict(shift, q, margin=margin, own=0.0 if is_again else own.get(key, 0.0))
         for shift, q, is_again, key in zip(shifts, frame["q"], frame["is_again"], keys, strict=True)
     ]
     frame["band_log_ratio"] = _bands(frame)
@@ -285,6 +286,12 @@ def _of_both(found: st.Density, logs: st.Floats, by_cell: st.Floats, part: pd.Da
     return replace(found, p_one_mode=min(1.0, len(known) * min(known)) if known else None)
 
 
+def with_margin(margin: float) -> list[Table]:
+    """Return the tables, with the share by which what is equivalent may differ."""
+    made = partial(comparisons, margin=margin)
+    return [replace(table, make=made) if table.name == "comparisons" else table for table in TABLES]
+
+
 TABLES = [
     Table(
         "rate_intervals",
@@ -311,7 +318,8 @@ TABLES = [
         "Hodges-Lehmann shift of the paired log ratios, signed-rank interval; exact permutation test within"
         " replicates, in which the baseline's second time takes part; q by Benjamini and Hochberg. Different:"
         " the interval leaves out 1, q is below 0.05, and it is more than 1 % and more than the baseline was"
-        " shown to differ from itself. Equivalent: the interval lies within 5 % (two one-sided tests)."
+        " shown to differ from itself. Equivalent: the interval lies within the plan's margin (two one-sided tests; 5 % if it"
+        " states none)."
         " missed_share is the difference that would be missed half of the time, were it the only one."
         " The band is the interval of the baseline against itself (A/A).",
         comparisons,

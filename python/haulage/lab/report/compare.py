@@ -15,6 +15,7 @@ import pandas as pd
 
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.analysis import statistics as st
+from haulage.lab.analysis.pipeline import margin_of
 from haulage.lab.analysis.statistics import Floats
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import TIMES
@@ -142,7 +143,7 @@ def compare(a: Path, b: Path) -> Comparison:
     Replicates of two runs are no pairs, whatever their number: nothing was alike between them. So it is the
     test of Mann and Whitney and the shift of Hodges and Lehmann, of the replicates of each run. A treatment
     is faster or slower if its interval leaves out 1, the corrected p is below 0.05 and the ratio is beyond
-    1 %; equal if the interval lies within 5 % of 1; else undetermined.
+    1 %; equal if the interval lies within the plan's margin of 1 (5 %); else undetermined.
 
     Args:
         a: Folder of the first run.
@@ -153,7 +154,7 @@ def compare(a: Path, b: Path) -> Comparison:
         UsageError: They have no treatment and size in common.
     """
     first, second = _cells(a), _cells(b)
-    both = [(key, *rates) for key, *rates in _common(first, second)]
+    both = list(_common(first, second))
     if not both:
         raise UsageError(
             "compare",
@@ -161,10 +162,12 @@ def compare(a: Path, b: Path) -> Comparison:
             "they have no treatment and size in common",
             "compare two runs of one plan",
         )
+    # The stricter of two plans that differ.
+    margin = min(margin_of(a), margin_of(b))
     compared = [(key, left, right, st.compare_unpaired(left, right)) for key, left, right in both]
     corrected = st.benjamini_hochberg([found.p for *_, found in compared])
     pairs = [
-        _pair(key, left, right, found, q, len(compared))
+        _pair(key, left, right, found, q, len(compared), margin)
         for (key, left, right, found), q in zip(compared, corrected, strict=True)
     ]
     return Comparison(a, b, pairs, _only(first, second), _only(second, first), _differences(a, b))
@@ -196,7 +199,13 @@ def _common(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[tuple[dict[st
 
 
 def _pair(
-    key: dict[str, Any], left: Floats, right: Floats, found: st.Comparison, q: float, asked: int
+    key: dict[str, Any],
+    left: Floats,
+    right: Floats,
+    found: st.Comparison,
+    q: float,
+    asked: int,
+    margin: float,
 ) -> Pair:
     ratio, n = found.ratio, min(len(left), len(right))
     return Pair(
@@ -214,7 +223,7 @@ def _pair(
         level=ratio.level,
         q=q,
         missed=_missed(left, right, asked),
-        says=_says(found.shift, q),
+        says=_says(found.shift, q, margin),
         note=ratio.note,
     )
 
@@ -230,8 +239,8 @@ def _missed(left: Floats, right: Floats, asked: int) -> float | None:
     return share if math.isfinite(share) else None
 
 
-def _says(shift: st.Interval, q: float) -> Says:
-    says = st.verdict(shift, q)
+def _says(shift: st.Interval, q: float, margin: float) -> Says:
+    says = st.verdict(shift, q, margin=margin)
     if says == "different" and shift.value is not None:
         return "faster" if shift.value > 0 else "slower"
     return "equal" if says == "equivalent" else "undetermined"

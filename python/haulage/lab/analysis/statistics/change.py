@@ -21,16 +21,24 @@ import numpy as np
 import pymannkendall
 import ruptures
 from numpy.typing import ArrayLike
-from scipy import ndimage, signal, stats
+from scipy import ndimage, stats
 
 from haulage.lab.analysis.statistics.interval import Floats
+from haulage.lab.analysis.statistics.shuffled import (
+    SHORTEST,
+    alike_of,
+    alike_of_differences,
+    beyond,
+    chance,
+    shuffled,
+    split,
+    without_steps,
+)
 
 #: Longer series are taken as medians of so many groups, and each step then dated within its group.
 LONGEST = 1000
 #: For slopes, whose work grows with the square.
 LONGEST_SLOPE = 300
-#: Fewer transfers after a step may be chance.
-SHORTEST = 3
 #: Values on each side of a step that must show it.
 NEAR = 8
 #: A fall or rise of the rate below this is no finding.
@@ -41,8 +49,6 @@ FALSE_ALARMS = 0.05
 STEP_P = 0.01
 #: A slope beside a step is believed at this p: it is the last thing sought, of many.
 BESIDE_P = 0.001
-#: Series that are shuffled to see how far chance goes.
-SHUFFLED = 399
 #: By this much in log likelihood the date of a step may be worse than the best, at 95 %.
 DATE = 3.67
 #: A slide within so many transfers is a step.
@@ -148,8 +154,8 @@ def change_points(rates: ArrayLike, *, seed: int = 0) -> Change:
     random = np.random.default_rng(seed)
     tame = _without_spikes(data)
     cuts, slope, fitted = _explain(tame, _noise(tame))
-    alike = _alike(data, tame - fitted, 2 * len(cuts) + 2)
-    if _chance(data, alike, random) > FALSE_ALARMS:
+    alike = alike_of(data, tame - fitted, 2 * len(cuts) + 2)
+    if chance(data, alike, random) > FALSE_ALARMS:
         cuts, slope = [], 0.0
     cuts, slope = _believed(tame, cuts, slope, alike, random)
     if cuts and not _slides(tame, cuts, alike):
@@ -190,83 +196,9 @@ def _noise(data: Floats) -> float:
     No step and no drift enlarges those. It is larger where neighbours are alike: successive differences tell
     how much; their correlation is -1/2 if they are not alike at all.
     """
-    apart = _without_steps(data)
-    alike = _alike_of_differences(apart)
+    apart = without_steps(data)
+    alike = alike_of_differences(apart)
     return max(float(apart.std()) * 1.1 / math.sqrt(2) * math.sqrt(1 + alike) / (1 - alike), 1e-4)
-
-
-def _without_steps(data: Floats) -> Floats:
-    """Return successive differences; of the tenth that is largest, which holds the steps, only the sign."""
-    apart = np.diff(data)
-    most = np.quantile(np.abs(apart), 0.9)
-    clipped: Floats = np.clip(apart, -most, most)
-    return clipped
-
-
-def _alike_of_differences(apart: Floats) -> float:
-    if len(apart) < 4 or np.ptp(apart) == 0:
-        return 0.0
-    # Twice the correlation has twice its error.
-    return _shrunk(1 + 2 * float(np.corrcoef(apart[:-1], apart[1:])[0, 1]), len(apart) / 4)
-
-
-def _alike(data: Floats, rest: Floats, fitted: int) -> float:
-    """Return the AR(1) coefficient of what no explanation explains, shrunk."""
-    n = len(rest)
-    if n < 4 or np.ptp(rest) == 0:
-        return 0.0
-    reach = 4 * max(float(stats.median_abs_deviation(rest, scale="normal")), 1e-9)
-    tame = np.clip(rest - np.median(rest), -reach, reach)
-    seen = float(tame[:-1] @ tame[1:] / (tame @ tame)) if tame.any() else 0.0
-    # A fit takes a part of it away, the more the more numbers it has (Kendall's bias).
-    seen += (fitted / 2 + (1 + fitted) * max(seen, 0)) / n
-    return max(_shrunk(seen, n), _alike_of_differences(_without_steps(data)))
-
-
-def _shrunk(alike: float, n: float) -> float:
-    """Draw a coefficient towards zero by what chance alone makes of it (James and Stein)."""
-    return float(np.clip(alike * max(0.0, 1 - 1 / (n * alike**2)), 0, 0.9)) if alike > 0 else 0.0
-
-
-def _shuffled(data: Floats, alike: float, random: np.random.Generator) -> Floats:
-    """Return the series, then shuffled ones whose neighbours are as alike: a row each."""
-    fresh = data - data.mean()
-    if alike > 0:
-        fresh = np.concatenate([fresh[:1] * math.sqrt(1 - alike**2), fresh[1:] - alike * fresh[:-1]])
-    rows = random.permuted(np.tile(fresh, (SHUFFLED, 1)), axis=1)
-    if alike > 0:
-        rows[:, 0] /= math.sqrt(1 - alike**2)
-        rows = signal.lfilter([1.0], [1.0, -alike], rows, axis=1)
-    return np.vstack([data, rows])
-
-
-def _split(rows: Floats) -> Floats:
-    """Return by how many standard errors the two sides of the best cut of each row differ."""
-    n = rows.shape[1]
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    at = np.arange(SHORTEST, n - SHORTEST + 1)
-    sums = np.cumsum(centred, axis=1)[:, at - 1]
-    square = np.maximum((centred**2).sum(axis=1), 1e-300)
-    return np.asarray((sums**2 / (at * (n - at) / n)).max(axis=1) / square, dtype=np.float64)
-
-
-def _beyond(values: Floats) -> Floats:
-    """Return for each value the share of all that are as large."""
-    return np.asarray(stats.rankdata(-values, method="max") / len(values), dtype=np.float64)
-
-
-def _chance(data: Floats, alike: float, random: np.random.Generator) -> float:
-    """Return how often a steady series looks as much as if it had stepped or slid."""
-    reach = 5 * float(stats.median_abs_deviation(data, scale="normal"))
-    middle = np.median(data)
-    tame = np.clip(data, middle - reach, middle + reach) if reach > 0 else data
-    if np.ptp(tame) == 0:
-        return 1.0
-    rows = _shuffled(tame, alike, random)
-    place = np.arange(len(tame)) - (len(tame) - 1) / 2
-    slid = np.abs((rows - rows.mean(axis=1, keepdims=True)) @ place) / np.maximum(rows.std(axis=1), 1e-300)
-    p = np.minimum(_beyond(_split(rows)), _beyond(slid))
-    return float(np.mean(p <= p[0]))
 
 
 def _explain(data: Floats, noise: float) -> tuple[list[int], float, Floats]:
@@ -405,7 +337,7 @@ def _doubt(data: Floats, cut: int, alike: float, random: np.random.Generator) ->
     """Return how often chance would make such a step; 1 for one that is too small to matter."""
     if abs(float(data[cut:].mean() - data[:cut].mean())) <= SMALLEST or len(data) < 2 * SHORTEST:
         return 1.0
-    return float(_beyond(_split(_shuffled(data, alike, random)))[0])
+    return float(beyond(split(shuffled(data, alike, random)))[0])
 
 
 def _dated(logs: Floats, cuts: list[int], which: int, group: int, alike: float) -> Step:

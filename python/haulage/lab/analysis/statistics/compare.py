@@ -66,6 +66,8 @@ def verdict(shift: Interval, p: float, *, margin: float = MARGIN, own: float = 0
     """
     if shift.value is None or shift.low is None or shift.high is None:
         return "undecided"
+    # A margin of the whole rate or more would make everything equivalent; just below it, nearly so.
+    margin = min(margin, 0.99)
     if math.log1p(-margin) < shift.low and shift.high < -math.log1p(-margin):
         return "equivalent"
     apart = shift.low > 0 or shift.high < 0

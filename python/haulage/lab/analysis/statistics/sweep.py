@@ -110,8 +110,8 @@ def _zero(place: Floats, table: Floats, rises: bool, level: float) -> Interval:
     at: list[float] = []
     shifts: list[Interval] = []
     for left in range(len(place) - 1):
-        last = left == len(place) - 2
-        for share in np.linspace(0, 1, BETWEEN, endpoint=last):
+        whole = left == len(place) - 2
+        for share in np.linspace(0, 1, BETWEEN, endpoint=whole):
             at.append(float(place[left] + share * (place[left + 1] - place[left])))
             shifts.append(hodges_lehmann(table[left] + share * (table[left + 1] - table[left]), level))
     sign = 1.0 if rises else -1.0
