@@ -318,8 +318,8 @@ TABLES = [
         "Hodges-Lehmann shift of the paired log ratios, signed-rank interval; exact permutation test within"
         " replicates, in which the baseline's second time takes part; q by Benjamini and Hochberg. Different:"
         " the interval leaves out 1, q is below 0.05, and it is more than 1 % and more than the baseline was"
-        " shown to differ from itself. Equivalent: the interval lies within the plan's margin (two one-sided tests; 5 % if it"
-        " states none)."
+        " shown to differ from itself. Equivalent: the interval lies within the plan's margin (5 % if it"
+        " states none), as two one-sided tests ask."
         " missed_share is the difference that would be missed half of the time, were it the only one."
         " The band is the interval of the baseline against itself (A/A).",
         comparisons,
