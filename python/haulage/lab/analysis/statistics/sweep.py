@@ -15,7 +15,7 @@ from haulage.lab.analysis.statistics.compare import MARGIN, SMALLEST_DIFFERENCE,
 from haulage.lab.analysis.statistics.interval import LEVEL, Floats, Interval, numbers
 
 #: Places between two sizes at which the curves are compared.
-BETWEEN = 24
+BETWEEN = 40
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,7 @@ def _zero(place: Floats, table: Floats, rises: bool, level: float) -> Interval:
     low = high = zero
     if open_to_both:
         # Places are a grid: the bound lies within a step of the last that is undecided.
-        first, last = open_to_both[0], open_to_both[-1]
-        low, high = (at[max(first - 1, 0)] + at[first]) / 2, (at[last] + at[min(last + 1, len(at) - 1)]) / 2
+        low, high = at[max(open_to_both[0] - 1, 0)], at[min(open_to_both[-1] + 1, len(at) - 1)]
     n = int(np.isfinite(table).all(axis=0).sum())
     low, high = min(low, zero), max(high, zero)
     return Interval(math.exp(zero), math.exp(low), math.exp(high), n, level, method)
