@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python test-hostile check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth help
+.PHONY: build demo test test-rust test-python test-hostile check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -119,6 +119,10 @@ lab-truth: build
 	$(BIN)/python -m haulage.lab.experiments.truth --ceiling --seeds 1 --out docs/concepts/how-the-lab-measures.md
 	$(BIN)/python -m haulage.lab.experiments.truth --seeds $(SEEDS) --rows build/truth.jsonl --out docs/concepts/why-not-faster.md
 	$(BIN)/python -m haulage.lab.experiments.truth --calibrate --seeds 20 --out docs/concepts/how-the-lab-measures.md
+
+# Coverage, false alarms and power of every number that is printed, on made data: some minutes; no network, no transfer.
+lab-statistics: build
+	$(BIN)/python -m haulage.lab.analysis.statistics.simulated --out docs/concepts/how-the-lab-measures.md
 
 # Apart from the rest of target/: every crate is built once more, with coverage.
 fuzz:

@@ -68,7 +68,10 @@ def test_block_upload_says_which_block_for_which_file(tmp_path: Path) -> None:
     says = sentences(found)
     assert "Files of 100 MB: take blocks of 512 KiB (as good: up to 1 MiB)" in says
     assert "Files of 500 kB gain nothing" in says
-    assert "The baseline does not differ from itself" in says
+    assert "The baseline equals itself within" in says
+    assert "With 6 replicates a difference below" in says
+    # Its region of good levels is no interval of the best one.
+    assert {card.low for card in found.findings if card.title.startswith("Blocks for")} == {None}
     improvement = found.results["improvement"].frame
     assert len(improvement) == 8
     card = next(card for card in found.findings if card.title == "Speed-up, most")
@@ -93,7 +96,8 @@ def test_differences_are_called_only_where_they_are(tmp_path: Path) -> None:
     rows = analyse(made_runs.write(tmp_path / "run", cells)).results["comparisons"].frame
     different = rows[rows["says"] == "different"]
     assert different[["treatment", "size_bytes"]].to_numpy().tolist() == [["blocks 1024 KiB", 3_000_000]]
-    assert (rows["q"] >= rows["p_t"] - 1e-12).all()
+    assert (rows["q"] >= rows["p"] - 1e-12).all()
+    assert rows["missed_share"].between(0.005, 0.06).all()
 
 
 def test_small_blob_says_up_to_which_size_one_request_is_quicker(tmp_path: Path) -> None:
@@ -225,3 +229,35 @@ def test_a_rise_is_no_fault_and_a_range_of_transfers_no_interval() -> None:
     assert "fault" not in rise.sentence
     assert "anywhere from transfer 19 to 23" in rise.sentence
     assert (rise.low, rise.high) == (None, None)
+
+
+def test_two_replicates_do_not_tell_whether_the_baseline_differs_from_itself(tmp_path: Path) -> None:
+    rates = {("baseline", "baseline"): {1_000_000: 20e6}, ("baseline-again", "baseline"): {1_000_000: 20e6},
+             ("blocks 256 KiB", "blocks"): {1_000_000: 50e6}}  # fmt: skip
+    cells = [row for row in sweep(rates) if row["replicate"] < 2]
+    says = sentences(analyse(made_runs.write(tmp_path / "run", cells)))
+    assert "cannot be told from 2 replicates" in says
+    assert "cannot be shown" in says
+
+
+def test_levels_that_ran_the_same_lanes_are_one_level_of_the_knee(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    cells: list[dict[str, Any]] = []
+    for replicate in range(6):
+        for n in (1, 2, 4, 8, 16, 32, 64):
+            wall = int(SECOND / min(n, 8) * np.exp(0.01 * random.standard_normal()))
+            cells.append(
+                cell(len(cells), replicate=replicate, treatment=f"blocks x{n}", concurrency=n,
+                     lanes=min(n, 8), wall_ns=wall)
+            )  # fmt: skip
+    found = analyse(made_runs.write(tmp_path / "run", cells, plan="concurrency"))
+    assert found.results["knees"].frame["most"].tolist() == [8]
+    assert "the rate still rises at 8 in flight" in sentences(found)
+
+
+def test_the_plan_states_what_is_equivalent(tmp_path: Path) -> None:
+    rates = {("baseline", "baseline"): {1_000_000: 20e6}, ("blocks 256 KiB", "blocks"): {1_000_000: 20.4e6}}
+    folder = made_runs.write(tmp_path / "run", sweep(rates))
+    assert analyse(folder).results["comparisons"].frame["says"].tolist() == ["equivalent"]
+    (folder / "plan.toml").write_text("margin = 0.01\n", encoding="utf-8")
+    assert analyse(folder).results["comparisons"].frame["says"].tolist() != ["equivalent"]

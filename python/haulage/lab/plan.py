@@ -139,6 +139,7 @@ class Plan:
     places: tuple[Node, ...] = ()  #: from which ``--from`` chooses
     fresh_nodes: bool = False  #: each replicate makes nodes and endpoints anew
     again: str = "baseline"  #: the arm that is run twice a replicate; empty for none
+    margin: float = 0.05  #: rates that differ by a smaller share are equivalent
     prices: Prices = field(default_factory=Prices)
 
     def to_toml(self) -> str:
@@ -170,6 +171,7 @@ def _plan_values(plan: Plan) -> dict[str, Any]:
         "time_bound": words_duration(plan.time_bound_ns),
         "directions": plan.directions,
         "again": plan.again,
+        "margin": plan.margin,
         "stop": {"relative_width": plan.stop_width, "at_least": plan.stop_at_least},
         "ceiling": {
             "measure": plan.ceiling,

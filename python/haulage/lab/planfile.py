@@ -109,6 +109,7 @@ def parse(values: Mapping[str, Any]) -> Plan:
         nodes=tuple(_node(item) for item in table.tables("nodes")),
         places=tuple(_node(item) for item in table.tables("places")),
         again=table.text("again", "baseline"),
+        margin=table.share("margin", 0.05),
         prices=Prices(
             prices.text("currency", "USD"),
             prices.share("writes_per_10k", Prices.writes_per_10k),

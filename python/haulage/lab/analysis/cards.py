@@ -105,25 +105,59 @@ def a_a(results: Results) -> Iterator[Finding]:
     if again.empty:
         return
     wrong = int((again["says"] == "different").sum())
-    band = again["band_log_ratio"].max()
-    reach = "" if pd.isna(band) else f" At worst it lies {math.expm1(float(band)):.1%} from itself."
+    n, known = int(again["n"].min()), again[again["low"].notna()]
+    band = known["band_log_ratio"].max()
+    reach = None if known.empty or pd.isna(band) else math.expm1(float(band))
     if wrong:
         sentence = (
             f"The baseline differs from itself at {wrong} of {len(again)} sizes: distrust small differences."
         )
+    elif reach is None:
+        sentence = (
+            f"Whether the baseline differs from itself cannot be told from {n} replicates (A/A);"
+            " 6 are needed."
+        )
+    elif (again["says"] == "equivalent").all():
+        sentence = (
+            f"The baseline equals itself within {max(reach, 0.001):.1%} (A/A, {len(again)} sizes, n = {n})."
+        )
     else:
-        sentence = f"The baseline does not differ from itself (A/A, {len(again)} sizes).{reach}"
+        sentence = (
+            f"No difference of the baseline from itself was shown (A/A, {len(again)} sizes, n = {n});"
+            f" there may be one of up to {reach:.1%}."
+        )
     yield Finding(
         "A/A",
         sentence,
-        None if pd.isna(band) else float(band),
+        None if reach is None else float(band),
         "log ratio",
         None,
         None,
-        int(again["n"].sum()),
+        n,
         st.LEVEL,
         "comparisons",
     )
+
+
+def power(results: Results) -> Iterator[Finding]:
+    """Which difference this run would have missed."""
+    rows = table(results, "comparisons")
+    rows = rows[~rows["is_again"]] if len(rows) else rows
+    if rows.empty:
+        return
+    n, asked = int(rows["n"].min()), len(rows)
+    shares = rows["missed_share"].dropna().astype(float)
+    if shares.empty:
+        sentence = (
+            f"With {n} replicates a difference of one treatment among {asked} cannot be shown, however large."
+        )
+        value = None
+    else:
+        value = float(shares.max())
+        each = "" if asked == 1 else f", were it the only one among {asked},"
+        below = f"{value:.2g} times" if value > 1 else f"{value:.1%}"
+        sentence = f"With {n} replicates a difference below {below}{each} would be missed half of the time."
+    yield Finding("Power", sentence, value, "share", None, None, n, st.LEVEL, "comparisons")
 
 
 def steady(results: Results) -> Iterator[Finding]:
@@ -134,7 +168,7 @@ def steady(results: Results) -> Iterator[Finding]:
     says, n = str(rows["says"].iloc[0]), len(rows)
     steps = rows[rows["is_step"]]
     if says == "steady":
-        sentence = f"The path stayed the same: no step and no drift over {n} cells."
+        sentence = f"No step and no drift of the path was found over {n} cells."
     else:
         words = [
             f"at cell {int(row['cell'])} by a factor of {row['factor']:.3g}" for _, row in steps.iterrows()
@@ -163,4 +197,4 @@ def odd_cells(results: Results) -> Iterator[Finding]:
 
 
 #: What every run says, as far as it can.
-ALWAYS: tuple[Maker, ...] = (ceiling, a_a, steady, odd_cells)
+ALWAYS: tuple[Maker, ...] = (ceiling, a_a, power, steady, odd_cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pandas as pd
@@ -50,17 +51,39 @@ def speed_up(results: Results) -> Iterator[Finding]:
     shown = rows[rows["says"] == "different"]
     chosen = [("Speed-up, largest file", largest)]
     if len(shown):
-        chosen.append(("Speed-up, most", shown.loc[shown["times_as_fast"].astype(float).idxmax()]))
+        most = shown.loc[shown["times_as_fast"].astype(float).idxmax()].copy()
+        # The largest of many is partly luck: its interval has to hold for whichever it would have been.
+        most[["low", "high", "level"]] = _of_the_most(results, most, len(rows))
+        chosen.append(("Speed-up, most", most))
     for title, row in chosen:
         size, times = number(row["size_bytes"]), float(row["times_as_fast"])
         bounds = bounded(row["low"], row["high"], as_times)
         of = "the files" if size is None else f"{size_words(size)}"
         sentence = f"{row['treatment']} moves {of} {times:.3g} times{bounds} as fast as {row['baseline']}."
         if row["says"] == "equivalent":
-            sentence += " That is no difference."
+            sentence += " That is no difference that matters."
         elif row["says"] != "different":
-            sentence += f" Not shown: n = {int(row['n'])}."
+            sentence += f" Not shown: n = {int(row['n'])}{_missed(row)}."
         yield card_of(row, title, sentence, "times", "comparisons", ("times_as_fast", "low", "high"))
+
+
+def _of_the_most(results: Results, row: pd.Series, asked: int) -> list[float | None]:
+    """Return bounds of the largest of several ratios, and their level."""
+    pairs = table(results, "paired")
+    same = pd.Series(True, index=pairs.index)
+    for name in ("direction", "node", "size_bytes", "files", "treatment"):
+        missing = pd.isna(row[name])
+        same &= pairs[name].isna() if missing else pairs[name] == row[name]
+    found = st.largest_of(pairs.loc[same, "log_ratio"].to_numpy(dtype=float), asked) if len(pairs) else None
+    if found is None or found.low is None or found.high is None:
+        return [None, None, st.LEVEL]
+    return [math.exp(found.low), math.exp(found.high), found.level]
+
+
+def _missed(row: pd.Series) -> str:
+    """Say which difference such a design would not have found either."""
+    share = number(row.get("missed_share"))
+    return "" if share is None else f", and less than {share:.0%} would be missed half of the time"
 
 
 def block_size(results: Results) -> Iterator[Finding]:
@@ -89,16 +112,16 @@ def block_size(results: Results) -> Iterator[Finding]:
             )
             sentence = f"Files of {size_words(size)}: take blocks of {size_words(best)}{region}{gain}."
             value = best
-        level = number(row["level"]) or st.LEVEL
+        # The flat region is no interval: it says which levels were as good, not where the best one lies.
         yield Finding(
             f"Blocks for {size_words(size)}",
             sentence,
             value,
             "bytes",
-            None,  # What is as good is no interval of what is best.
+            None,
             None,
             int(row["n"]),
-            level,
+            st.LEVEL,
             "block_sizes",
         )
 
@@ -118,7 +141,7 @@ def fault(results: Results) -> Iterator[Finding]:
             kind = "a fault and no slow decline" if factor_down else "no slow rise"
             drift = number(row["drift_share"]) if row["says"] == "step and drift" else None
             besides = (
-                f" The rate did not drift besides, so this is {kind}."
+                f" No drift was found besides, so this is {kind}."
                 if drift is None
                 else f" Besides, it drifted by {drift:+.0%} over the run."
             )
@@ -239,45 +262,72 @@ def crossing(results: Results) -> Iterator[Finding]:
                 continue
             # The plainest of each kind, by its name; the others stand in the table.
             row = others.loc[(others["smaller_favours"] + others["larger_favours"]).str.len().idxmin()]
-            value = number(row["crossover_bytes"])
-            first, second = row["smaller_favours"], row["larger_favours"]
-            if value is None:
-                ahead, behind = (second, first) if row["ratio_at_smallest"] > 1 else (first, second)
-                sentence = (
-                    f"{ahead} is quicker than {behind} at every size ({direction}), from"
-                    f" {size_words(row['smallest_bytes'])} to {size_words(row['largest_bytes'])}."
+            same = others[
+                others["smaller_favours"].isin((row["smaller_favours"], row["larger_favours"]))
+                & others["larger_favours"].isin((row["smaller_favours"], row["larger_favours"]))
+            ]
+            for _, one in same.iterrows():
+                yield card_of(
+                    one,
+                    "Crossover",
+                    _crossing_words(one, str(direction)),
+                    "bytes",
+                    "crossovers",
+                    ("crossover_bytes", "low_bytes", "high_bytes"),
                 )
-            else:
-                bounds = bounded(row["low_bytes"], row["high_bytes"], size_words)
-                sentence = (
-                    f"{first} is quicker up to {size_words(value)}{bounds}, {second} above ({direction})."
-                )
-            yield card_of(
-                row,
-                "Crossover",
-                sentence,
-                "bytes",
-                "crossovers",
-                ("crossover_bytes", "low_bytes", "high_bytes"),
-            )
+
+
+def _crossing_words(row: pd.Series, direction: str) -> str:
+    value, first, second = number(row["crossover_bytes"]), row["smaller_favours"], row["larger_favours"]
+    if value is not None:
+        bounds = bounded(row["low_bytes"], row["high_bytes"], size_words)
+        return f"{first} is quicker up to {size_words(value)}{bounds}, {second} above ({direction})."
+    clear, sizes = int(row["clear_sizes"]), int(row["sizes"])
+    if not clear:
+        return f"No difference between {first} and {second} was shown at any of {sizes} sizes ({direction})."
+    start = f"{second} is quicker than {first}"
+    if clear == sizes:
+        ends = size_words(row["smallest_bytes"]), size_words(row["largest_bytes"])
+        return f"{start} at every size ({direction}), from {ends[0]} to {ends[1]}."
+    ends = size_words(row["first_clear_bytes"]), size_words(row["last_clear_bytes"])
+    where = f"at {ends[0]}" if ends[0] == ends[1] else f"from {ends[0]} to {ends[1]}"
+    beyond = [
+        f"{word} {end}"
+        for word, end, open_end in (
+            ("below", ends[0], row["first_clear_bytes"] > row["smallest_bytes"]),
+            ("above", ends[1], row["last_clear_bytes"] < row["largest_bytes"]),
+        )
+        if open_end
+    ]
+    more = f"; {' and '.join(beyond)} no winner was shown, so they may change places there" if beyond else ""
+    return f"{start} {where} ({direction}){more}."
 
 
 def knee(results: Results) -> Iterator[Finding]:
     """From how many requests in flight more give nothing."""
     for _, row in table(results, "knees").iterrows():
-        at, rate = int(row["knee"]), number(row["rate_bits_per_second"])
+        at, rate = number(row["knee"]), number(row["rate_bits_per_second"])
+        low, high = number(row["knee_low"]), number(row["knee_high"])
         what = f"{row['method']}" + (
             "" if pd.isna(row["size_bytes"]) else f", {size_words(row['size_bytes'])}"
         )
-        best = "" if rate is None else f" The best is {rate_words(rate)} at {int(row['best'])}."
-        if bool(row["is_bounded"]):
-            sentence = f"{what} {row['direction']}: {at} in flight are enough; more give less than 5 %.{best}"
+        best = "" if rate is None else f" The fastest was {rate_words(rate)} at {int(row['best'])}."
+        if at is not None:
+            bounds = "" if low == high else f" (knee between {low:.0f} and {high:.0f})"
+            sentence = (
+                f"{what} {row['direction']}: {at:.0f} in flight are enough{bounds}; more give less than 5 %."
+            )
+        elif low is None:
+            sentence = f"{what} {row['direction']}: the knee is not determined from n = {int(row['n'])}."
+        elif low >= row["most"]:
+            sentence = f"{what} {row['direction']}: the rate still rises at {int(row['most'])} in flight."
         else:
             sentence = (
-                f"{what} {row['direction']}: the rate still rises at {int(row['most'])} in flight.{best}"
+                f"{what} {row['direction']}: the knee is not determined; at least {low:.0f} in flight are"
+                f" needed, and up to {int(row['most'])} none is shown to be enough."
             )
-        yield Finding(
-            "Knee", sentence, float(at), "requests in flight", None, None, int(row["n"]), st.LEVEL, "knees"
+        yield card_of(
+            row, "Knee", sentence + best, "requests in flight", "knees", ("knee", "knee_low", "knee_high")
         )
 
 

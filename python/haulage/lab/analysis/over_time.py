@@ -114,7 +114,8 @@ TABLES = [
         "The run in its order",
         "Did the path change while the run went on?",
         "Rate of each cell over the median of its kind, in the order of running; PELT on its logarithm"
-        " for steps, Theil-Sen and Mann-Kendall on what remains.",
+        " for steps, Theil-Sen and Hamed and Rao's Mann-Kendall on what remains; shuffled series show how far"
+        " chance goes.",
         run_order,
     ),
     Table(
@@ -122,8 +123,10 @@ TABLES = [
         "rate_by_transfer",
         "Fault or drift",
         "Did the rate fall at a moment, slide, or neither?",
-        "PELT on the logarithm of the rate for steps, Theil-Sen and Mann-Kendall on what remains; level,"
-        " slope, steps and both compete by BIC. Where sizes differ, what a size class differs from its"
+        "PELT on the logarithm of the rate for steps, Theil-Sen and Hamed and Rao's Mann-Kendall on what"
+        " remains; level, slope, ramp, bend, steps and both compete by BIC, and what wins has to be more than"
+        " shuffled series show in 19 of 20 cases. Earliest to latest holds the date at 95 %. Where sizes"
+        " differ, what a size class differs from its"
         " neighbours is taken out.",
         changes,
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 from haulage.lab.analysis import evidence, ledger, tables
@@ -11,6 +12,7 @@ from haulage.lab.analysis.effects import Effects, effects_of
 from haulage.lab.analysis.findings import findings
 from haulage.lab.analysis.model import Analysis, Result, Verdict
 from haulage.lab.analysis.query import index_entry, open_run, run
+from haulage.lab.analysis.statistics import MARGIN
 from haulage.lab.analysis.verdict import decide
 from haulage.lab.store import write_whole
 
@@ -39,7 +41,8 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
         entries.append(index_entry(result))
     if "ledger" in results:
         ledger.check(results["ledger"].frame)
-    wanted = [table for module in MODULES for table in module.TABLES]
+    margin = margin_of(directory)
+    wanted = [table for module in MODULES for table in tables.with_margin(module.TABLES, margin)]
     for made in tables.make_all(results, wanted, folder):
         results[made.name] = made
         entries.append(index_entry(made))
@@ -50,6 +53,13 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
     main = evidence.main_subject(subjects)
     verdict = _nothing() if main is None else decide(main.evidence, effects)
     return Analysis(directory, results, verdict, findings(files.plan, results), verdicts)
+
+
+def margin_of(directory: Path) -> float:
+    """Return the share by which rates of equivalent things may differ, as the plan of a run states it."""
+    path = directory / "plan.toml"
+    plan = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return float(plan.get("margin", MARGIN))
 
 
 def _effects(directory: Path) -> Effects | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -46,35 +47,40 @@ def block_sizes(paired: pd.DataFrame) -> pd.DataFrame:
 def knees(cells: pd.DataFrame) -> pd.DataFrame:
     """From how many requests in flight the rate no longer rises."""
     rows = []
+    # Where a file has fewer blocks than requests are allowed, all those levels are one and the same.
+    used = cells["lanes"].where(cells["lanes"] > 0, cells["concurrency"])
+    cells = cells.assign(in_flight=np.minimum(used, cells["concurrency"]).astype(float))
     for key, part in groups(cells, ["direction", "method", "size_bytes", "files", "block_size_bytes"]):
-        table = _by_replicate(part, "concurrency")
+        # What a level allowed at most in any replicate: single cells may end before all have begun.
+        level = part.groupby("concurrency")["in_flight"].transform("max")
+        table = _by_replicate(part.assign(in_flight=level), "in_flight")
         if len(table.columns) < 3:
             continue
-        found = st.flat_region({float(level): table[level].to_numpy() for level in table.columns})
-        top = st.median_interval(table[found.best].to_numpy(dtype=float))
-        first = st.median_interval(table[table.columns[0]].to_numpy(dtype=float))
+        rates = {float(one): table[one].to_numpy(dtype=float) for one in table.columns}
+        found, region = st.knee(rates), st.flat_region(rates)
+        top, first = (st.median_interval(rates[one]) for one in (region.best, min(rates)))
         rows.append(
             key
             | {
-                "n": top.n,
-                "knee": int(found.low),
-                "best": int(found.best),
-                "most": int(max(table.columns)),
-                "is_bounded": found.best < max(table.columns) or found.low < found.best,
+                "n": found.n,
+                "knee": found.value,
+                "knee_low": found.low,
+                "knee_high": found.high,
+                "level": found.level,
+                "note": found.note,
+                "best": int(region.best),
+                "most": int(max(rates)),
                 "rate_bits_per_second": top.value,
-                "low_bits_per_second": top.low,
-                "high_bits_per_second": top.high,
-                "first": int(table.columns[0]),
+                "first": int(min(rates)),
                 "first_bits_per_second": first.value,
-                "level": top.level,
-                "note": top.note,
             }
         )
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    return frame.astype(dict.fromkeys(("knee", "knee_low", "knee_high"), "float64")) if rows else frame
 
 
 def crossovers(latency: pd.DataFrame) -> pd.DataFrame:
-    """From which size on each treatment beats each other one."""
+    """At which sizes each two treatments change places; a row without a size where they are not shown to."""
     rows = []
     usable = latency[~latency["treatment"].str.contains("-again")]
     methods = dict(zip(usable["treatment"], usable["method"], strict=True))
@@ -82,42 +88,63 @@ def crossovers(latency: pd.DataFrame) -> pd.DataFrame:
         wide = part.pivot_table(
             index=["size_bytes", "replicate"], columns="treatment", values="duration_ns", aggfunc="median"
         )
-        names = list(wide.columns)
-        for first, second in itertools.combinations(names, 2):
-            # Whichever of the two is ahead of the other at the largest size is the second.
-            found = _crossing(wide, first, second) or {}
-            if found.get("ratio_at_largest", 1.0) < 1:
-                found = _crossing(wide, second, first) or {}
-            if found:
+        for first, second in itertools.combinations(list(wide.columns), 2):
+            for found in _crossings(wide, first, second):
                 smaller, larger = methods[found["smaller_favours"]], methods[found["larger_favours"]]
                 rows.append(key | found | {"smaller_method": smaller, "larger_method": larger})
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    places = ["crossover_bytes", "low_bytes", "high_bytes"]
+    return frame.astype(dict.fromkeys(places, "float64")) if rows else frame
 
 
-def _crossing(wide: pd.DataFrame, first: str, second: str) -> dict[str, Any] | None:
+def _crossings(wide: pd.DataFrame, first: str, second: str) -> Iterator[dict[str, Any]]:
     both = wide[[first, second]].dropna()
     sizes = sorted(both.index.get_level_values("size_bytes").unique())
     if len(sizes) < 3:
-        return None
+        return
     # The second is faster where the first takes longer.
     ratio = np.log(both[first] / both[second]).unstack("replicate")
     found = st.crossover([float(size) for size in sizes], [ratio.loc[size].to_numpy() for size in sizes])
     middle = np.exp(np.nanmedian(ratio.to_numpy(), axis=1))
-    size = found.size
-    return {
-        "smaller_favours": first,
-        "larger_favours": second,
-        "n": size.n,
-        "crossover_bytes": size.value,
-        "low_bytes": size.low,
-        "high_bytes": size.high,
-        "level": size.level,
-        "ratio_at_smallest": float(middle[0]),
-        "ratio_at_largest": float(middle[-1]),
+    clear = np.flatnonzero(found.clear)
+    base = {
+        "n": int(ratio.notna().all(axis=0).sum()),
+        "level": st.LEVEL,
         "smallest_bytes": float(sizes[0]),
         "largest_bytes": float(sizes[-1]),
-        "note": size.note,
+        "clear_sizes": len(clear),
+        "sizes": len(sizes),
+        "first_clear_bytes": float(sizes[clear[0]]) if len(clear) else None,
+        "last_clear_bytes": float(sizes[clear[-1]]) if len(clear) else None,
+        "note": found.says.replace("B is", f"{second} is") if not found.crossings else "",
     }
+
+    def ordered(rises: bool) -> dict[str, Any]:
+        names = (first, second) if rises else (second, first)
+        ends = [float(middle[k]) if rises else float(1 / middle[k]) for k in (0, -1)]
+        return {
+            "smaller_favours": names[0],
+            "larger_favours": names[1],
+            "ratio_at_smallest": ends[0],
+            "ratio_at_largest": ends[1],
+        }
+
+    for size, rises in zip(found.crossings, found.rises, strict=True):
+        yield (
+            base
+            | ordered(rises)
+            | {
+                "crossover_bytes": size.value,
+                "low_bytes": size.low,
+                "high_bytes": size.high,
+                "level": size.level,
+            }
+        )
+    if not found.crossings:
+        nowhere = dict.fromkeys(("crossover_bytes", "low_bytes", "high_bytes"))
+        # Without a crossing "larger" is whichever was shown to be quicker, or is ahead at the largest size.
+        ahead = found.clear[clear[0]] > 0 if len(clear) else middle[-1] >= 1
+        yield base | ordered(bool(ahead)) | nowhere
 
 
 def _by_replicate(part: pd.DataFrame, level: str) -> pd.DataFrame:
@@ -149,7 +176,9 @@ TABLES = [
         "concurrency",
         "The knee",
         "How many requests in flight are enough?",
-        "The fewest in flight within 5 % of the best, with no worse number between, paired by replicate.",
+        "The fewest in flight that lose less than 5 % of what more give, by t intervals of log ratios within"
+        " replicates. Bounded by the first number not shown to lose more and the first shown to lose less;"
+        " not determined where none below the largest is. Levels are what was really in flight.",
         knees,
     ),
     Table(
@@ -157,8 +186,9 @@ TABLES = [
         "api_latency",
         "From which size on",
         "At which size do two ways change places?",
-        "Zero of the median log ratio of durations, interpolated on the logarithm of the size; interval"
-        " by drawing replicates.",
+        "Zero of the Hodges-Lehmann shift of log durations, interpolated on log size, between"
+        " two sizes with different winners (interval without zero, and a t test corrected for the number of"
+        " sizes). The interval holds the sizes at which no winner is shown.",
         crossovers,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Puts two runs side by side: the same treatment and size, paired by replicate."""
+"""Puts two runs side by side: the same treatment and size, as two independent samples."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import pandas as pd
 
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.analysis import statistics as st
+from haulage.lab.analysis.pipeline import margin_of
+from haulage.lab.analysis.statistics import Floats
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import TIMES
 from haulage.lab.report.numbers import digits
@@ -24,8 +26,6 @@ Says: TypeAlias = Literal["faster", "slower", "equal", "undetermined"]
 
 #: What is one and the same in both runs.
 GROUP = ["direction", "node", "treatment", "size_bytes", "files"]
-#: Of the share of differences that may be false, as in the report.
-LARGEST_Q = 0.05
 #: What should be alike where a run is repeated.
 ALIKE = ("plan_sha256", "seed", "target", "link", "faults", "versions", "host", "ceiling")
 
@@ -48,15 +48,16 @@ class Pair:
         node: The stand-in for a machine it ran on; empty if there is none.
         size_bytes: Of each file; ``None`` where sizes are mixed.
         files: How many.
-        n: Replicates that both runs have.
+        n: Replicates of the run that has fewer.
         a_bits_per_second: Median rate in the first run.
         b_bits_per_second: Median rate in the second run.
         ratio: Second over first (Hodges-Lehmann); 1.2 is a fifth faster.
         low: Lower bound of the ratio; ``None`` where ``n`` cannot bound it.
         high: Upper bound.
         level: Of the interval, as achieved.
-        q: p of the permutation test, corrected for the number of pairs.
-        band: Within this factor of 1 the baseline differs from itself (A/A); ``None`` without such an arm.
+        q: p of Mann and Whitney's test, corrected for the number of pairs.
+        missed: Share by which it would have to differ to be noticed half of the time; ``None`` where no
+            difference would be, however large.
         says: The second run is faster, slower, equal, or it cannot be told.
         note: Why it cannot, such as ``n too small``.
     """
@@ -74,7 +75,7 @@ class Pair:
     high: float | None
     level: float
     q: float
-    band: float | None
+    missed: float | None
     says: Says
     note: str
 
@@ -122,19 +123,27 @@ class Comparison:
             for line in lines
         )
         counted = ", ".join(f"{count} {kind}" for kind, count in self.counts().items() if count)
-        tail = [f"{len(self.pairs)} pairs: {counted or 'none'}."]
+        tail = [f"{len(self.pairs)} pairs: {counted or 'none'}.", *self._power()]
         tail += [f"Only in {self.a.name}: {', '.join(self.only_a)}."] if self.only_a else []
         tail += [f"Only in {self.b.name}: {', '.join(self.only_b)}."] if self.only_b else []
         tail += [f"Not alike: {difference}." for difference in self.differences]
         return "\n".join([text, "", *tail])
 
+    def _power(self) -> list[str]:
+        n, known = min(pair.n for pair in self.pairs), [pair.missed for pair in self.pairs]
+        found = [share for share in known if share is not None]
+        if len(found) < len(known):
+            return [f"With {n} replicates a single difference could not be shown, however large."]
+        return [f"With {n} replicates a difference below {max(found):.1%} would be missed half of the time."]
+
 
 def compare(a: Path, b: Path) -> Comparison:
     """Compare the rates of two runs, treatment by treatment and size by size.
 
-    Replicates with the same number are pairs: a run that is repeated has the same order. A pair is faster or
-    slower if its interval leaves out 1, the corrected p is below 0.05 and the ratio is beyond the A/A band of
-    both runs; equal if the interval lies within that band; else undetermined.
+    Replicates of two runs are no pairs, whatever their number: nothing was alike between them. So it is the
+    test of Mann and Whitney and the shift of Hodges and Lehmann, of the replicates of each run. A treatment
+    is faster or slower if its interval leaves out 1, the corrected p is below 0.05 and the ratio is beyond
+    1 %; equal if the interval lies within the plan's margin of 1 (5 %); else undetermined.
 
     Args:
         a: Folder of the first run.
@@ -145,20 +154,21 @@ def compare(a: Path, b: Path) -> Comparison:
         UsageError: They have no treatment and size in common.
     """
     first, second = _cells(a), _cells(b)
-    merged = first.merge(second, on=[*GROUP, "replicate"], suffixes=("_a", "_b"))
-    if merged.empty:
+    both = list(_common(first, second))
+    if not both:
         raise UsageError(
             "compare",
             f"{a} and {b}",
             "they have no treatment and size in common",
             "compare two runs of one plan",
         )
-    bands = _bands(pd.concat([first.assign(run="a"), second.assign(run="b")]))
-    compared = [(key, group, st.compare(group["rate_a"], group["rate_b"])) for key, group in _groups(merged)]
-    corrected = st.benjamini_hochberg([found.p for _, _, found in compared])
+    # The stricter of two plans that differ.
+    margin = min(margin_of(a), margin_of(b))
+    compared = [(key, left, right, st.compare_unpaired(left, right)) for key, left, right in both]
+    corrected = st.benjamini_hochberg([found.p for *_, found in compared])
     pairs = [
-        _pair(key, group, found, q, bands.get((key["direction"], key["node"], key["size_bytes"])))
-        for (key, group, found), q in zip(compared, corrected, strict=True)
+        _pair(key, left, right, found, q, len(compared), margin)
+        for (key, left, right, found), q in zip(compared, corrected, strict=True)
     ]
     return Comparison(a, b, pairs, _only(first, second), _only(second, first), _differences(a, b))
 
@@ -173,63 +183,67 @@ def _cells(directory: Path) -> pd.DataFrame:
     return frame.assign(size_bytes=frame["size_bytes"].fillna(-1.0))
 
 
-def _groups(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def _common(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Floats, Floats]]:
+    """Yield what both runs have, with the rate of each replicate in each of them."""
     order = ["direction", "node", "size_bytes", "files", "treatment"]
-    for values, group in frame.groupby(order, sort=True):
-        yield dict(zip(order, values, strict=True)), group
-
-
-def _bands(cells: pd.DataFrame) -> dict[tuple[str, str, float], float]:
-    """Return how far the baseline lies from itself, by size: both runs have their part in it."""
-    again = cells[cells["treatment"].str.endswith("-again")]
-    twins = cells.assign(treatment=cells["treatment"] + "-again")
-    both = again.merge(twins, on=[*GROUP, "replicate", "run"], suffixes=("", "_first"))
-    bands = {}
-    for key, group in both.groupby(["direction", "node", "size_bytes"]):
-        band = st.equivalence_band(np.log(group["rate"] / group["rate_first"]).to_numpy())
-        if band is not None:
-            bands[key] = band
-    return bands
+    left, right = (
+        # Cells of one replicate are alike, so they are one observation.
+        frame.groupby([*order, "replicate"])["rate"].median().groupby(level=order)
+        for frame in (first, second)
+    )
+    others = dict(iter(right))
+    for values, group in left:
+        if values in others:
+            rates = group.to_numpy(dtype=float), others[values].to_numpy(dtype=float)
+            yield dict(zip(order, values, strict=True)), *rates
 
 
 def _pair(
-    key: dict[str, Any], group: pd.DataFrame, found: st.Comparison, q: float, band: float | None
+    key: dict[str, Any],
+    left: Floats,
+    right: Floats,
+    found: st.Comparison,
+    q: float,
+    asked: int,
+    margin: float,
 ) -> Pair:
-    ratio = found.ratio
-    value = (
-        ratio.value
-        if ratio.value is not None
-        else math.exp(float(np.log(group["rate_b"] / group["rate_a"]).median()))
-    )
+    ratio, n = found.ratio, min(len(left), len(right))
     return Pair(
         treatment=key["treatment"],
         direction=key["direction"],
         node=key["node"],
         size_bytes=int(key["size_bytes"]) if key["size_bytes"] >= 0 else None,
         files=int(key["files"]),
-        n=len(group),
-        a_bits_per_second=float(group["rate_a"].median()),
-        b_bits_per_second=float(group["rate_b"].median()),
-        ratio=value,
+        n=n,
+        a_bits_per_second=float(np.median(left)),
+        b_bits_per_second=float(np.median(right)),
+        ratio=ratio.value if ratio.value is not None else float(np.median(right) / np.median(left)),
         low=ratio.low,
         high=ratio.high,
         level=ratio.level,
         q=q,
-        band=None if band is None else math.exp(band),
-        says=_says(value, ratio.low, ratio.high, q, band),
+        missed=_missed(left, right, asked),
+        says=_says(found.shift, q, margin),
         note=ratio.note,
     )
 
 
-def _says(ratio: float, low: float | None, high: float | None, q: float, band: float | None) -> Says:
-    if low is None or high is None:
-        return "undetermined"
-    reach = max(band or 0.0, st.SMALLEST_DIFFERENCE)
-    if (low > 1 or high < 1) and q < LARGEST_Q and abs(math.log(ratio)) > reach:
-        return "faster" if ratio > 1 else "slower"
-    if band is not None and -band <= math.log(low) and math.log(high) <= band:
-        return "equal"
-    return "undetermined"
+def _missed(left: Floats, right: Floats, asked: int) -> float | None:
+    freedom = len(left) + len(right) - 2
+    if min(len(left), len(right)) < 2:
+        return None
+    square = sum(float(((np.log(rates) - np.log(rates).mean()) ** 2).sum()) for rates in (left, right))
+    share = st.detectable(
+        min(len(left), len(right)), math.sqrt(square / freedom), questions=asked, paired=False
+    )
+    return share if math.isfinite(share) else None
+
+
+def _says(shift: st.Interval, q: float, margin: float) -> Says:
+    says = st.verdict(shift, q, margin=margin)
+    if says == "different" and shift.value is not None:
+        return "faster" if shift.value > 0 else "slower"
+    return "equal" if says == "equivalent" else "undetermined"
 
 
 def _line(pair: Pair) -> list[str]:

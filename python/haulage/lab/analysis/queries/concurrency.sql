@@ -20,7 +20,7 @@ select
     direction, method, size_bytes, files, block_size_bytes,
     cast(least(concurrency, coalesce(if(size_bytes is null, null, pieces), concurrency),
         coalesce(seen, concurrency)) as integer) as concurrency,
-    concurrency as asked, replicate, cell,
+    concurrency as asked, replicate, cell, lanes,
     8e9 * bytes / nullif(wall_ns, 0) as rate_bits_per_second,
     cpu_ns / nullif(wall_ns, 0) as cpu_share_of_one_core
 from fixed

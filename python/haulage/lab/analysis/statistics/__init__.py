@@ -13,24 +13,30 @@ from haulage.lab.analysis.statistics.change import (
     trend as trend,
 )
 from haulage.lab.analysis.statistics.compare import (
+    MARGIN as MARGIN,
     SMALLEST_DIFFERENCE as SMALLEST_DIFFERENCE,
     Comparison as Comparison,
+    Says as Says,
     benjamini_hochberg as benjamini_hochberg,
     compare as compare,
-    equivalence_band as equivalence_band,
+    compare_unpaired as compare_unpaired,
     hodges_lehmann as hodges_lehmann,
+    largest_of as largest_of,
+    mann_whitney as mann_whitney,
     permutation_test as permutation_test,
-    t_test as t_test,
+    unpaired_shift as unpaired_shift,
+    verdict as verdict,
 )
 from haulage.lab.analysis.statistics.interval import (
     LEVEL as LEVEL,
     Floats as Floats,
     Interval as Interval,
-    bca as bca,
     median_interval as median_interval,
     percentile as percentile,
     percentile_needs as percentile_needs,
+    percentile_of_cells as percentile_of_cells,
 )
+from haulage.lab.analysis.statistics.power import detectable as detectable
 from haulage.lab.analysis.statistics.shape import (
     Density as Density,
     Outliers as Outliers,
@@ -42,4 +48,5 @@ from haulage.lab.analysis.statistics.sweep import (
     FlatRegion as FlatRegion,
     crossover as crossover,
     flat_region as flat_region,
+    knee as knee,
 )

@@ -1,9 +1,14 @@
 """Tells a fault from a drift: whether a rate fell at a moment, slid over the run, both, or neither.
 
-Steps are sought by PELT on the logarithm of the rate, drift by Theil-Sen and Mann-Kendall on what
-remains. A slide looks like many small steps to PELT, and a step like a slide to Theil-Sen, so the
-explanations (level, slope, curve, steps, steps and slope) compete by BIC, which makes each extra number
-pay.
+Steps are sought by PELT on the logarithm of the rate, drift by Theil-Sen and Hamed and Rao's Mann-Kendall
+on what remains. A slide looks like many small steps to PELT, and a step like a slide to Theil-Sen, so the
+explanations (level, slope, ramp, curve, steps, steps and slope) compete by BIC, which makes each extra
+number pay.
+
+That anything changed, and each step, has to pass a test of its own, because no library knows how often PELT
+finds steps where there are none: the series is shuffled and made as alike from transfer to transfer as it
+was (AR(1), its coefficient shrunk towards zero), and shows how far chance goes. So values of two heaps, or
+with heavy tails, raise no more false alarms than others.
 """
 
 from __future__ import annotations
@@ -13,24 +18,41 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pymannkendall
 import ruptures
 from numpy.typing import ArrayLike
 from scipy import ndimage, stats
 
 from haulage.lab.analysis.statistics.interval import Floats
+from haulage.lab.analysis.statistics.shuffled import (
+    SHORTEST,
+    alike_of,
+    alike_of_differences,
+    beyond,
+    chance,
+    shuffled,
+    split,
+    without_steps,
+)
 
 #: Longer series are taken as medians of so many groups, and each step then dated within its group.
 LONGEST = 1000
 #: For slopes, whose work grows with the square.
 LONGEST_SLOPE = 300
-#: Fewer transfers after a step may be chance.
-SHORTEST = 3
 #: Values on each side of a step that must show it.
 NEAR = 8
 #: A fall or rise of the rate below this is no finding.
 SMALLEST = 0.03
-#: Chance may make a step this often; there are as many places for one as transfers.
-STEP_P = 5e-4
+#: In this share of steady series something may be said to have changed.
+FALSE_ALARMS = 0.05
+#: Chance may make a step this often, once it is known that something changed.
+STEP_P = 0.01
+#: A slope beside a step is believed at this p: it is the last thing sought, of many.
+BESIDE_P = 0.001
+#: By this much in log likelihood the date of a step may be worse than the best, at 95 %.
+DATE = 3.67
+#: A slide within so many transfers is a step.
+QUICK = 5
 #: A chance slope of this p is believed.
 DRIFT_P = 0.05
 
@@ -65,16 +87,12 @@ class Trend:
 
     Attributes:
         slope: Of the logarithm of the rate, for each transfer (Theil-Sen).
-        low: Lower bound of the slope.
-        high: Upper bound.
-        p: Of the Mann-Kendall test.
+        p: Of Hamed and Rao's Mann-Kendall test, which knows that neighbours are alike.
         total: Last over first, less one: -0.1 is a tenth slower.
         n: Transfers.
     """
 
     slope: float
-    low: float
-    high: float
     p: float
     total: float
     n: int
@@ -100,24 +118,32 @@ class Change:
 
 
 def trend(values: ArrayLike) -> Trend:
-    """Return Theil-Sen's slope of ``values`` over their order and the p of Mann-Kendall's test.
+    """Return Theil-Sen's slope of ``values`` over their order and the p of Hamed and Rao's test.
 
     Args:
         values: At least two; logarithms of rates, if ``total`` is to be a share.
     """
     data, group = _grouped(np.asarray(values, dtype=np.float64), LONGEST_SLOPE)
     place = (np.arange(len(data)) + 0.5) * group
-    slope, _, low, high = stats.theilslopes(data, place)
-    p = float(stats.kendalltau(place, data).pvalue) if np.ptp(data) > 0 else 1.0
+    slope = float(stats.theilslopes(data, place).slope)
+    p = 1.0
+    if np.ptp(data) > 0:
+        # Values that alternate make Hamed and Rao surer than independent ones would be; that is not taken.
+        p = float(stats.kendalltau(place, data).pvalue)
+        if len(data) >= 10:
+            with np.errstate(invalid="ignore"):  # a variance below zero, which is then no better than p
+                alike = pymannkendall.hamed_rao_modification_test(data, lag=math.isqrt(len(data)))
+            p = max(p, float(np.nan_to_num(alike.p)))
     n = len(np.asarray(values))
-    return Trend(float(slope), float(low), float(high), p, math.expm1(float(slope) * (n - 1)), n)
+    return Trend(slope, p, math.expm1(slope * (n - 1)), n)
 
 
-def change_points(rates: ArrayLike) -> Change:
+def change_points(rates: ArrayLike, *, seed: int = 0) -> Change:
     """Say whether rates, in the order they were measured, stepped, drifted, both or neither.
 
     Args:
         rates: Above zero, of transfers in order; ten at least.
+        seed: Of the shuffled series.
     """
     rate = np.asarray(rates, dtype=np.float64)
     n = len(rate)
@@ -125,11 +151,16 @@ def change_points(rates: ArrayLike) -> Change:
         return Change("n too small", [], None, n, math.nan)
     logs = np.log(rate)
     data, group = _grouped(logs, LONGEST)
+    random = np.random.default_rng(seed)
     tame = _without_spikes(data)
-    noise = _noise(tame)
-    cuts, slope = _explain(tame, noise)
-    cuts, slope = _believed(tame, cuts, slope, noise)
-    steps = [_dated(logs, [c * group for c in cuts], k, group) for k in range(len(cuts))]
+    cuts, slope, fitted = _explain(tame, _noise(tame))
+    alike = alike_of(data, tame - fitted, 2 * len(cuts) + 2)
+    if chance(data, alike, random) > FALSE_ALARMS:
+        cuts, slope = [], 0.0
+    cuts, slope = _believed(tame, cuts, slope, alike, random)
+    if cuts and not _slides(tame, cuts, alike):
+        slope = 0.0
+    steps = [_dated(logs, [c * group for c in cuts], k, group, alike) for k in range(len(cuts))]
     rest = logs - _levels(logs, [step.index for step in steps], slope / group)[0]
     drift = trend(rest + slope / group * np.arange(n))
     drifts = slope != 0 and drift.p < DRIFT_P and abs(drift.total) > SMALLEST
@@ -162,27 +193,21 @@ def _without_spikes(data: Floats) -> Floats:
 def _noise(data: Floats) -> float:
     """Return the spread that the mean of neighbours has for each of them, from their differences.
 
-    No step and no drift enlarges those. It is that of the noisiest quarter, and larger where neighbours are
-    alike: successive differences tell how much; their correlation is -1/2 if they are not alike at all.
+    No step and no drift enlarges those. It is larger where neighbours are alike: successive differences tell
+    how much; their correlation is -1/2 if they are not alike at all.
     """
-    apart = np.diff(data)
-    length = max(len(apart) // 4, 12)
-    starts = range(0, max(len(apart) - length, 0) + 1, max(length // 2, 1))
-    spread = max(float(stats.median_abs_deviation(apart[k : k + length], scale="normal")) for k in starts)
-    tame = np.clip(apart, -3 * spread, 3 * spread)
-    alike = 0.0
-    if spread > 0 and len(tame) > 3:
-        alike = float(np.clip(1 + 2 * np.corrcoef(tame[:-1], tame[1:])[0, 1], 0, 0.9))
-    return max(spread / math.sqrt(2) * math.sqrt(1 + alike) / (1 - alike), 1e-4)
+    apart = without_steps(data)
+    alike = alike_of_differences(apart)
+    return max(float(apart.std()) * 1.1 / math.sqrt(2) * math.sqrt(1 + alike) / (1 - alike), 1e-4)
 
 
-def _explain(data: Floats, noise: float) -> tuple[list[int], float]:
-    """Return steps and slope of the explanation with the least BIC."""
+def _explain(data: Floats, noise: float) -> tuple[list[int], float, Floats]:
+    """Return steps and slope of the explanation with the least BIC, and what it makes of the series."""
     place = np.arange(len(data))
     near = max(len(data) // 10, 1)
     # A step spoils only the pairs that lie around it, so the median over near pairs does not see it.
     local = float(np.median(data[near:] - data[:-near])) / near
-    found: list[tuple[float, list[int], float]] = []
+    found: list[tuple[float, list[int], float, Floats]] = []
     for start in (0.0, local, trend(data).slope):
         slope: float | None = start
         for _ in range(3):
@@ -191,14 +216,35 @@ def _explain(data: Floats, noise: float) -> tuple[list[int], float]:
             for fixed in (0.0, None):
                 for some in (cuts, []):
                     fitted, fit = _levels(data, some, fixed)
-                    found.append((_bic(data - fitted, len(some), fixed is None, noise), some, fit))
-    best, cuts, slope = min(found, key=lambda one: one[0])
-    # A slide need not be straight: slower and slower is a bend, not a step.
-    for degree in (2, 3):
-        bend = np.polynomial.Polynomial.fit(place, data, degree)(place)
-        if _bic(data - bend, 0, True, noise, degree - 1) < best and trend(bend).p < DRIFT_P:
-            return [], trend(data).slope
-    return cuts, slope
+                    price = _bic(data - fitted, len(some), fixed is None, noise)
+                    found.append((price, some, fit, fitted))
+    best = min(found, key=lambda one: one[0])
+    # A slide need not be straight, nor go on: slower and slower is a bend, and one that rests a ramp.
+    slides: list[tuple[Floats, int]] = [
+        (np.polynomial.Polynomial.fit(place, data, degree)(place), degree - 1) for degree in (2, 3)
+    ]
+    slides.append((_ramp(data), 2))
+    for slid, bends in slides:
+        price = _bic(data - slid, 0, True, noise, bends)
+        if price < best[0] and float(stats.kendalltau(place, slid).pvalue) < DRIFT_P:
+            best = (price, [], trend(data).slope, slid)
+    return best[1:]
+
+
+def _ramp(data: Floats) -> Floats:
+    """Return the best fit of a level, a slide to another, and that."""
+    n = len(data)
+    place = np.arange(n, dtype=np.float64)
+    knots = np.unique(np.linspace(0, n - 1, min(n, 31)).astype(int))
+    first, last = (knots[k] for k in np.triu_indices(len(knots), 1))
+    wide = last - first > QUICK
+    first, last = first[wide, None], last[wide, None]
+    shape = np.clip((place - first) / (last - first), 0, 1)
+    inner = shape - shape.mean(axis=1, keepdims=True)
+    height = inner @ (data - data.mean()) / (inner**2).sum(axis=1)
+    best = int(np.argmax(height**2 * (inner**2).sum(axis=1)))
+    fitted: Floats = data.mean() + height[best] * inner[best]
+    return fitted
 
 
 def _cuts(data: Floats, noise: float) -> list[int]:
@@ -237,29 +283,40 @@ def _bic(rest: Floats, cuts: int, sloped: bool, noise: float, bends: int = 0) ->
     return n * math.log(spread) + (1 + 2 * cuts + sloped + bends) * 2 * math.log(n)
 
 
-def _believed(data: Floats, cuts: list[int], slope: float, noise: float) -> tuple[list[int], float]:
-    """Leave out cuts that are small, or that the spread on their own two sides explains.
-
-    The spread may differ from stretch to stretch: a link that has failed is often steadier than before, and
-    measured by that, the noise of the good times looks like steps.
-    """
+def _believed(
+    data: Floats, cuts: list[int], slope: float, alike: float, random: np.random.Generator
+) -> tuple[list[int], float]:
+    """Leave out cuts that are small, that chance makes of their own two sides, or that are slides."""
     cuts = list(cuts)
     place = np.arange(len(data))
     while cuts:
         flat = data - slope * place
         edges = [0, *cuts, len(data)]
         doubt = {
-            cut: _doubt(flat[edges[k] : cut], flat[cut : edges[k + 2]], noise) for k, cut in enumerate(cuts)
+            cut: _doubt(flat[edges[k] : edges[k + 2]], cut - edges[k], alike, random)
+            for k, cut in enumerate(cuts)
         }
         worst = max(doubt, key=lambda cut: doubt[cut])
         if doubt[worst] <= STEP_P:
             break
         cuts.remove(worst)
         slope = 0.0 if slope == 0 else _levels(data, cuts, None)[1]
+    noise = _noise(data)
     while slow := [cut for cut in cuts if not _sudden(data, cuts, cut, noise)]:
         cuts.remove(slow[0])
         slope = _levels(data, cuts, None)[1]
     return cuts, slope
+
+
+def _slides(data: Floats, cuts: list[int], alike: float) -> bool:
+    """Whether there is a slope beside steps, with an error that knows of the steps."""
+    fitted, slope = _levels(data, cuts, None)
+    place = np.arange(len(data), dtype=np.float64)
+    inner = place - _levels(place, cuts, 0.0)[0]
+    freedom = len(data) - len(cuts) - 2
+    error = float(np.sqrt(((data - fitted) ** 2).sum() / freedom / (inner**2).sum()))
+    error *= math.sqrt((1 + alike) / (1 - alike))
+    return abs(slope) > error * float(stats.t.isf(BESIDE_P / 2, freedom))
 
 
 def _sudden(data: Floats, cuts: list[int], cut: int, noise: float) -> bool:
@@ -276,32 +333,25 @@ def _sudden(data: Floats, cuts: list[int], cut: int, noise: float) -> bool:
     return near * math.copysign(1, apart) + doubt >= abs(apart) / 2
 
 
-def _doubt(before: Floats, after: Floats, noise: float) -> float:
-    """Return how often chance would make such a difference; 1 for one that is too small to matter."""
-    apart = abs(float(after.mean() - before.mean()))
-    if apart <= SMALLEST:
+def _doubt(data: Floats, cut: int, alike: float, random: np.random.Generator) -> float:
+    """Return how often chance would make such a step; 1 for one that is too small to matter."""
+    if abs(float(data[cut:].mean() - data[:cut].mean())) <= SMALLEST or len(data) < 2 * SHORTEST:
         return 1.0
-    spread = [float(part.std(ddof=1)) if len(part) > 1 else 0.0 for part in (before, after)]
-    # Three values may lie close together by chance, and neighbours may be alike.
-    floor = max(*spread, noise) / 2
-    error = math.sqrt(
-        sum(max(s, floor) ** 2 / len(part) for s, part in zip(spread, (before, after), strict=True))
-    )
-    return float(2 * stats.t.sf(apart / error, len(before) + len(after) - 2))
+    return float(beyond(split(shuffled(data, alike, random)))[0])
 
 
-def _dated(logs: Floats, cuts: list[int], which: int, group: int) -> Step:
+def _dated(logs: Floats, cuts: list[int], which: int, group: int, alike: float) -> Step:
     """Date a step within its group of transfers, with the dates that explain it about as well."""
     start = cuts[which - 1] if which else 0
     end = cuts[which + 1] if which + 1 < len(cuts) else len(logs)
-    near = range(max(start + 1, cuts[which] - group - 2), min(end, cuts[which] + group + 3))
-    before, after = float(np.median(logs[start : cuts[which]])), float(np.median(logs[cuts[which] : end]))
+    part = logs[start:end]
+    cut = cuts[which] - start
+    before, after = float(np.median(part[:cut])), float(np.median(part[cut:]))
     # Distance to the levels, absolute: one stray transfer beside the step must not move it.
-    cost = {
-        cut: float(np.abs(logs[start:cut] - before).sum() + np.abs(logs[cut:end] - after).sum())
-        for cut in near
-    }
-    best = min(cost, key=lambda cut: cost[cut])
-    spread = max(float(np.median(np.abs(logs[start:best] - before))), 1e-4)
-    alike = [cut for cut, price in cost.items() if price <= cost[best] + 2 * spread]
-    return Step(best, min(alike), max(alike), math.exp(before), math.exp(after))
+    apart = np.concatenate([[0.0], np.cumsum(np.abs(part - before) - np.abs(part - after))])[1:-1]
+    near = slice(max(cut - group - 2, 1) - 1, cut + group + 2)
+    best = int(np.argmin(apart[near])) + near.start
+    scale = max(float(np.mean(np.abs(part - np.where(np.arange(len(part)) <= best, before, after)))), 1e-4)
+    good = np.flatnonzero(apart <= apart[best] + DATE * scale * (1 + alike) / (1 - alike)) + 1 + start
+    best += 1 + start
+    return Step(best, int(min(good[0], best)), int(max(good[-1], best)), math.exp(before), math.exp(after))

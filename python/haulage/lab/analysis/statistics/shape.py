@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import diptest
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from numpy.typing import ArrayLike
+from scipy import signal, stats
 
 from haulage.lab.analysis.statistics.interval import Floats, Interval, median_interval, numbers
 
 #: Points of the curve: one for each two pixels of a chart.
 GRID = 256
+#: Values that take part in curve and test, at most: evenly spaced in their order.
+MOST = 5000
 #: Fewer values do not tell two heaps from chance.
 MODES_NEED = 20
 #: What lies this close to the median changes no conclusion, however alike the others are.
@@ -29,7 +32,7 @@ class Density:
         y: Density there.
         n: Values.
         modes: Heaps of the curve as drawn.
-        p_one_mode: How often one heap would need as much smoothing as this (Silverman's test);
+        p_one_mode: How often one heap alone would look as much like two (Hartigan's dip test);
             ``None`` for fewer than 20 values.
     """
 
@@ -45,85 +48,30 @@ class Density:
         return self.p_one_mode is not None and self.p_one_mode < 0.05
 
 
-def density(values: ArrayLike, *, seed: int = 0, draws: int = 100) -> Density:
-    """Return a kernel density (Gaussian, Silverman's width) and a test for two modes.
+def density(values: ArrayLike) -> Density:
+    """Return a kernel density (scipy's Gaussian, Silverman's width) and Hartigan's dip test for two modes.
 
-    At most 400 evenly spaced order statistics take part in the test: it is a hint, and drawn.
+    The dip test asks whether any curve with a single heap fits, however heavy its tails. It takes values as
+    independent: give it one value of each cell where those of a cell are alike.
     """
     data = np.sort(numbers(values))
     n = len(data)
     if n == 0 or data[0] == data[-1]:
         return Density(data[:1], np.ones(min(n, 1)), n, min(n, 1), None)
-    width = _silverman(data)
+    few = data if n <= MOST else data[np.linspace(0, n - 1, MOST).astype(int)]
+    spread = float(few.std(ddof=1))
+    quartiles = float(stats.iqr(few)) / 1.349
+    width = 0.9 * (min(spread, quartiles) if quartiles > 0 else spread) * float(len(few) ** -0.2)
+    curve = stats.gaussian_kde(few, bw_method=width / spread)
     x = np.linspace(data[0] - 3 * width, data[-1] + 3 * width, GRID)
-    few = data if n <= 5000 else data[np.linspace(0, n - 1, 5000).astype(int)]
-    y = _curve(few, x, width)
-    p = _one_mode(data, seed, draws) if n >= MODES_NEED else None
+    y = np.asarray(curve(x), dtype=np.float64)
+    p = float(diptest.diptest(few)[1]) if n >= MODES_NEED else None
     return Density(x, y, n, _modes(y), p)
 
 
-def _silverman(data: Floats) -> float:
-    spread = float(data.std(ddof=1))
-    quartiles = float(np.subtract(*np.percentile(data, [75, 25]))) / 1.349
-    return 0.9 * (min(spread, quartiles) if quartiles > 0 else spread) * float(len(data) ** -0.2)
-
-
-def _curve(data: Floats, x: Floats, width: float) -> Floats:
-    away = (x[:, None] - data[None, :]) / width
-    curve: Floats = np.exp(-0.5 * away**2).sum(axis=1) / (len(data) * width * np.sqrt(2 * np.pi))
-    return curve
-
-
 def _modes(y: Floats) -> int:
-    return int(_modes_of_rows(y[None, :])[0])
-
-
-def _modes_of_rows(curves: Floats) -> NDArray[np.int64]:
-    """Count the heaps of each row."""
-    # Ripples of rounding are no heaps, and a level top is one.
-    rounded = np.round(curves / curves.max(axis=1, keepdims=True), 9)
-    rises = np.sign(np.diff(rounded, axis=1))
-    last = np.maximum.accumulate(np.where(rises != 0, np.arange(rises.shape[1]), 0), axis=1)
-    rises = np.take_along_axis(rises, last, axis=1)
-    return np.asarray(((rises[:, :-1] > 0) & (rises[:, 1:] < 0)).sum(axis=1), dtype=np.int64)
-
-
-def _one_mode(data: Floats, seed: int, draws: int) -> float:
-    """Silverman's test: the least width that leaves one heap, and how often one heap needs it."""
-    n = min(len(data), 400)
-    data = data[np.linspace(0, len(data) - 1, n).astype(int)]
-    spread = float(data.std(ddof=1))
-    x = np.linspace(data[0] - spread, data[-1] + spread, GRID)
-    heaps = _binned(data[None, :], x)
-    narrow, wide = spread / 100, spread * 2
-    for _ in range(14):
-        middle = float(np.sqrt(narrow * wide))
-        single = _modes_of_rows(heaps @ _kernel(x, middle))[0] <= 1
-        narrow, wide = (narrow, middle) if single else (middle, wide)
-    random = np.random.default_rng(seed)
-    # Drawn from the curve of that width, shrunk to the spread of the values themselves.
-    shrink = 1 / np.sqrt(1 + wide**2 / spread**2)
-    picked = data[random.integers(n, size=(draws, n))]
-    centre = picked.mean(axis=1, keepdims=True)
-    drawn = centre + shrink * (picked - centre + wide * random.standard_normal((draws, n)))
-    return float(np.mean(_modes_of_rows(_binned(drawn, x) @ _kernel(x, wide)) > 1))
-
-
-def _binned(rows: Floats, x: Floats) -> Floats:
-    """Lay each value on the two points of the grid beside it, in proportion; a row for each row."""
-    place = np.clip((rows - x[0]) / (x[1] - x[0]), 0, len(x) - 1.000001)
-    left = place.astype(np.int64)
-    share = place - left
-    first = np.arange(len(rows))[:, None] * len(x) + left
-    flat = np.bincount(first.ravel(), (1 - share).ravel(), minlength=rows.shape[0] * len(x))
-    flat = flat + np.bincount((first + 1).ravel(), share.ravel(), minlength=rows.shape[0] * len(x))
-    return np.asarray(flat.reshape(len(rows), len(x)), dtype=np.float64)
-
-
-def _kernel(x: Floats, width: float) -> Floats:
-    """Spread each point of the grid over all of it."""
-    away = (x[:, None] - x[None, :]) / width
-    return np.asarray(np.exp(-0.5 * away**2), dtype=np.float64)
+    # Ripples of rounding are no heaps.
+    return len(signal.find_peaks(np.pad(np.round(y / y.max(), 9), 1))[0])
 
 
 @dataclass(frozen=True)

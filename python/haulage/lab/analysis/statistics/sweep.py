@@ -1,105 +1,142 @@
-"""Along a factor: where two methods change places, and which levels are as good as the best."""
+"""Along a factor: where two methods change places, which levels are as good as the best, what is enough."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
-from haulage.lab.analysis.statistics.compare import hodges_lehmann
-from haulage.lab.analysis.statistics.interval import LEVEL, Floats, Interval
+from haulage.lab.analysis.statistics.compare import MARGIN, SMALLEST_DIFFERENCE, hodges_lehmann
+from haulage.lab.analysis.statistics.interval import LEVEL, Floats, Interval, numbers
 
-#: What is this close to the best is as good: a choice among them may follow other needs.
-TOLERANCE = 0.05
+#: Places between two sizes at which the curves are compared.
+BETWEEN = 40
 
 
 @dataclass(frozen=True)
 class Crossover:
-    """The size from which B is faster than A.
+    """Where B begins or ceases to be faster than A.
 
     Attributes:
-        size: With its interval, in the unit of the sizes; no value where they do not change places.
+        crossings: Sizes where they change places, rising, each with its interval.
+        rises: For each crossing whether B is the faster one above it.
+        clear: For each size +1 where B is shown to be faster, -1 where A is, 0 where neither.
+        open_below: Whether they may change places at the smallest sizes, where no winner is shown.
+        open_above: The same of the largest.
         says: The same in words.
     """
 
-    size: Interval
+    crossings: list[Interval]
+    rises: list[bool]
+    clear: list[int]
+    open_below: bool
+    open_above: bool
     says: str
 
 
-def crossover(
-    sizes: Sequence[float],
-    log_ratios: Sequence[ArrayLike],
-    *,
-    level: float = LEVEL,
-    draws: int = 2000,
-    seed: int = 0,
-) -> Crossover:
-    """Return the size where the median of log(B/A) goes from below to above zero.
+def crossover(sizes: Sequence[float], log_ratios: Sequence[ArrayLike], *, level: float = LEVEL) -> Crossover:
+    """Return the sizes at which two methods change places, where the curves differ on both sides.
 
-    Between two sizes it is interpolated on the logarithm of the size. The interval comes from drawing
-    replicates, all sizes of one replicate together, because they were measured together.
+    A winner at a size needs the interval of its pairs to leave out zero, and a t test that is corrected for
+    the number of sizes. Between two sizes the log ratio of each replicate is interpolated on the
+    logarithm of the size; the interval holds the sizes at which the replicates do not show a winner.
 
     Args:
         sizes: Rising.
-        log_ratios: For each size, one value for each replicate; ``nan`` where one is missing.
+        log_ratios: For each size log(B/A), one value for each replicate; ``nan`` where one is missing.
         level: Share of intervals that hold the true size.
-        draws: Of replicates.
-        seed: Of the draws.
     """
-    place = np.log(np.asarray(sizes, dtype=np.float64))
-    width = max((len(np.atleast_1d(np.asarray(row))) for row in log_ratios), default=0)
-    table = np.full((len(place), width), np.nan)
-    for index, row in enumerate(log_ratios):
-        table[index, : len(np.atleast_1d(np.asarray(row)))] = row
-    method = f"zero of the median log ratio, bootstrap over replicates, {draws} draws, seed {seed}"
-    n = int(np.count_nonzero(np.isfinite(table)))
-    place, table = place[np.isfinite(table).any(axis=1)], table[np.isfinite(table).any(axis=1)]
-    if width == 0 or len(place) < 2:
-        return Crossover(Interval(None, None, None, n, level, method, "no sizes to compare"), "no sizes")
-    middle = np.nanmedian(table, axis=1)
-    zero = _zero(place, middle)
-    if zero is None:
-        always = "faster" if middle[0] > 0 else "slower"
-        note = f"B is {always} at every size measured"
-        return Crossover(Interval(None, None, None, n, level, method, note), note)
-    value = math.exp(zero)
-    if width < 6:
-        small = Interval(value, None, None, n, level, method, "n too small for an interval")
-        return Crossover(small, f"B is faster from {value:g} up")
-    random = np.random.default_rng(seed)
-    picked = table[:, random.integers(width, size=(draws, width))]
-    drawn = []
-    for again in _nanmedian(picked).T:
-        # A size of which no replicate was drawn does not take part.
-        there = np.isfinite(again)
-        at = _zero(place[there], again[there])
-        # Never crossing within the sizes means: beyond their end.
-        drawn.append(at if at is not None else (place[0] if again[there][0] > 0 else place[-1]))
-    low, high = np.quantile(np.asarray(drawn), [(1 - level) / 2, (1 + level) / 2])
-    found = Interval(value, math.exp(float(low)), math.exp(float(high)), n, level, method)
-    return Crossover(found, f"B is faster from {value:g} up")
+    place, table = _filled(sizes, log_ratios)
+    if len(place) < 2:
+        return Crossover([], [], [], True, True, "too few sizes to compare")
+    clear = _winners(table)
+    known = np.flatnonzero(clear)
+    if not len(known):
+        return Crossover([], [], clear.tolist(), True, True, "no difference was shown at any size")
+    found, rises = [], []
+    for left, right in itertools.pairwise(known):
+        if clear[left] != clear[right]:
+            part = slice(left, right + 1)
+            found.append(_zero(place[part], table[part], bool(clear[right] > 0), level))
+            rises.append(bool(clear[right] > 0))
+    ends = bool(clear[0] == 0), bool(clear[-1] == 0)
+    return Crossover(found, rises, clear.tolist(), *ends, _in_words(found, rises, clear, known))
 
 
-def _nanmedian(values: Floats) -> Floats:
-    """Return medians over the last axis; ``nan`` where nothing is there, without a warning."""
-    ordered = np.sort(values, axis=-1)  # nan goes last
-    n = np.isfinite(values).sum(axis=-1)
-    low, high = np.maximum((n - 1) // 2, 0), np.maximum(n // 2, 0)
-    first = np.take_along_axis(ordered, low[..., None], axis=-1)[..., 0]
-    last = np.take_along_axis(ordered, np.minimum(high, values.shape[-1] - 1)[..., None], axis=-1)[..., 0]
-    return np.asarray((first + last) / 2, dtype=np.float64)
+def _in_words(found: list[Interval], rises: list[bool], clear: np.ndarray, known: np.ndarray) -> str:
+    if not found:
+        one = "faster" if clear[known[0]] > 0 else "slower"
+        if len(known) == len(clear):
+            return f"B is {one} at every size measured"
+        return f"B is {one} at {len(known)} of {len(clear)} sizes; at the others no difference was shown"
+    return "; ".join(
+        f"B is {'faster' if rise else 'slower'} from {one.value:g} up"
+        for one, rise in zip(found, rises, strict=True)
+    )
 
 
-def _zero(place: Floats, middle: Floats) -> float | None:
-    """Return where the values rise through zero for good: after it no value lies below."""
+def _filled(sizes: Sequence[float], rows: Sequence[ArrayLike]) -> tuple[Floats, Floats]:
+    values = [np.atleast_1d(np.asarray(row, dtype=np.float64)) for row in rows]
+    table = np.full((len(values), max((len(row) for row in values), default=0)), np.nan)
+    for index, row in enumerate(values):
+        table[index, : len(row)] = row
+    there = np.isfinite(table).any(axis=1)
+    return np.log(np.asarray(sizes, dtype=np.float64))[there], table[there]
+
+
+def _winners(table: Floats) -> np.ndarray:
+    """Return for each size which of the two is shown to be faster."""
+    clear = np.zeros(len(table), dtype=np.int64)
+    for index, row in enumerate(table):
+        data = numbers(row)
+        shift = hodges_lehmann(data)
+        if shift.value is None or shift.low is None or shift.high is None:
+            continue
+        p = float(stats.ttest_1samp(data, 0.0).pvalue) if np.ptp(data) > 0 else 0.0
+        apart = abs(shift.value) > SMALLEST_DIFFERENCE and (shift.low > 0 or shift.high < 0)
+        if apart and p * len(table) < 1 - LEVEL:
+            clear[index] = 1 if shift.value > 0 else -1
+    return clear
+
+
+def _zero(place: Floats, table: Floats, rises: bool, level: float) -> Interval:
+    """Return where the curve goes through zero between two sizes that have different winners."""
+    method = "zero of the shift, interpolated on log size; the sizes at which no winner is shown"
+    at: list[float] = []
+    shifts: list[Interval] = []
+    for left in range(len(place) - 1):
+        whole = left == len(place) - 2
+        for share in np.linspace(0, 1, BETWEEN, endpoint=whole):
+            at.append(float(place[left] + share * (place[left + 1] - place[left])))
+            shifts.append(hodges_lehmann(table[left] + share * (table[left + 1] - table[left]), level))
+    sign = 1.0 if rises else -1.0
+    middle = np.array([sign * (shift.value or 0.0) for shift in shifts])
+    zero = _through(np.array(at), middle)
+    open_to_both = [k for k, shift in enumerate(shifts) if _undecided(shift)]
+    low = high = zero
+    if open_to_both:
+        # Places are a grid: the bound lies within a step of the last that is undecided.
+        low, high = at[max(open_to_both[0] - 1, 0)], at[min(open_to_both[-1] + 1, len(at) - 1)]
+    n = int(np.isfinite(table).all(axis=0).sum())
+    low, high = min(low, zero), max(high, zero)
+    return Interval(math.exp(zero), math.exp(low), math.exp(high), n, level, method)
+
+
+def _undecided(shift: Interval) -> bool:
+    return shift.low is None or shift.high is None or shift.low <= 0 <= shift.high
+
+
+def _through(place: Floats, middle: Floats) -> float:
+    """Return where the values rise through zero for good."""
     below = np.flatnonzero(middle <= 0)
-    if len(below) == 0 or below[-1] == len(middle) - 1:
-        return None
-    left = int(below[-1])
-    share = -middle[left] / (middle[left + 1] - middle[left])
+    left = int(below[-1]) if len(below) and below[-1] < len(middle) - 1 else 0
+    step = middle[left + 1] - middle[left]
+    share = float(np.clip(-middle[left] / step, 0, 1)) if step > 0 else 0.5
     return float(place[left] + share * (place[left + 1] - place[left]))
 
 
@@ -126,7 +163,7 @@ class FlatRegion:
         return self.low
 
 
-def flat_region(rates: Mapping[float, ArrayLike], tolerance: float = TOLERANCE) -> FlatRegion:
+def flat_region(rates: Mapping[float, ArrayLike], tolerance: float = MARGIN) -> FlatRegion:
     """Return which levels lie within ``tolerance`` of the best, without a worse one between.
 
     Args:
@@ -150,3 +187,47 @@ def flat_region(rates: Mapping[float, ArrayLike], tolerance: float = TOLERANCE) 
     while high + 1 < len(levels) and good(levels[high + 1]):
         high += 1
     return FlatRegion(best, levels[low], levels[high], against)
+
+
+def knee(rates: Mapping[float, ArrayLike], tolerance: float = MARGIN) -> Interval:
+    """Return the smallest level that is enough: within ``tolerance`` of whatever larger levels give.
+
+    Bounded below by the first level that is not shown to lose more than the tolerance, above by the first
+    that is shown to lose less. Where no level below the largest is, there is no value: the rate may still
+    rise there.
+
+    Args:
+        rates: For each level, one rate for each replicate, in the same order.
+        tolerance: Share of the rate of larger levels that may be missing; default 5 %.
+    """
+    levels = sorted(rates)
+    logs = np.array([np.log(np.asarray(rates[level], dtype=np.float64)) for level in levels])
+    logs = logs[:, np.isfinite(logs).all(axis=0)]
+    n, method = logs.shape[1], "smallest level within the tolerance of the larger ones, paired t intervals"
+    if len(levels) < 3 or n < 2:
+        return Interval(None, None, None, n, LEVEL, method, "n too small")
+    floor = math.log1p(-tolerance)
+    bounds = [tuple(_against_larger(logs, k)) for k in range(len(levels) - 1)]
+    middle, low, high = (np.array([bound[k] for bound in bounds]) for k in range(3))
+    enough = np.flatnonzero(middle >= floor)
+    maybe, surely = np.flatnonzero(high >= floor), np.flatnonzero(low >= floor)
+    first = levels[int(maybe[0])] if len(maybe) else levels[-1]
+    if not len(surely):
+        note = f"not determined: no level below {levels[-1]:g} is shown to be enough; at least {first:g}"
+        return Interval(None, first, None, n, LEVEL, method, note)
+    last = int(surely[0])
+    value = min(int(enough[0]), last) if len(enough) else last
+    return Interval(levels[value], min(first, levels[value]), levels[last], n, LEVEL, method)
+
+
+def _against_larger(logs: Floats, level: int) -> Iterator[float]:
+    """Yield how a level lies to the best stretch of larger ones, at worst: shift, lower and upper bound."""
+    n = logs.shape[1]
+    # More than one stretch is asked, and the worst answer taken: each has its share of the error.
+    larger = [logs[level + 1 :].mean(axis=0), logs[level + 1 :][np.argmax(logs[level + 1 :].mean(axis=1))]]
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) / math.sqrt(n)
+    apart = [logs[level] - one for one in larger]
+    found = [(float(one.mean()), reach * float(one.std(ddof=1))) for one in apart]
+    yield min(shift for shift, _ in found)
+    yield min(shift - width for shift, width in found)
+    yield min(shift + width for shift, width in found)
