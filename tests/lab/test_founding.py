@@ -180,21 +180,21 @@ def test_the_block_that_is_best_on_average_is_named_with_its_deviation(tmp_path:
 
 
 def test_a_request_that_is_not_done_within_its_window_is_lost_although_it_moves(tmp_path: Path) -> None:
-    slow = start_emulator(store="null", link="rtt=2ms,total=8mbit")
+    slow = start_emulator(store="null", link="rtt=2ms,total=1mbit")
     try:
         (tmp_path / "large").mkdir()
         (tmp_path / "small").mkdir()
-        keys = {"method": "put-blocks", "concurrency": 1, "window": "400ms"}
+        keys = {"method": "put-blocks", "concurrency": 1, "window": "1500ms"}
         began = time.monotonic()
         large = move(slow, tmp_path / "large", [MB, MB], block_size="1MiB", **keys)
         took = time.monotonic() - began
-        small = move(slow, tmp_path / "small", [MB], block_size="128KiB", **keys)
+        small = move(slow, tmp_path / "small", [64 * KB], block_size="32KiB", **keys)
     finally:
         slow.close()
     assert [row["outcome"] for row in large.transfers] == ["connection", "connection"]
-    assert (large.bytes, large.cause) == (0, "no answer within 0.4 s")
-    assert took < 3
-    assert (small.outcome, small.bytes) == ("ok", MB)
+    assert (large.bytes, large.cause) == (0, "no answer within 1.5 s")
+    assert took < 7
+    assert (small.outcome, small.bytes) == ("ok", 64 * KB)
 
 
 def test_files_that_were_lost_have_no_rate_and_are_counted(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 -- title: Rate along a job
 -- question: Did the rate change while a job went on, whatever its files shared?
--- method: The bytes of each job in forty equal parts, and how long each part took; the bytes of a request are spread evenly over its time. Files that travel together have no rate of their own, a job has. Jobs of fewer than twenty requests are left out. A change of the link is smeared over at most the bytes that were in flight.
+-- method: The bytes of each job in forty equal parts, and how long each part took; the bytes of a request are spread evenly over its time. Files that travel together have no rate of their own, a job has. Jobs of fewer than twenty requests are left out, and runs of more than sixty cells: those compare treatments, and run_order looks at them as a whole. A change of the link is smeared over at most the bytes that were in flight.
 -- tables: cells, attempts
 with
 data as (
@@ -11,7 +11,9 @@ data as (
         and a.ended_ns > coalesce(a.connected_ns, a.slot_ns)
 ),
 totals as (
-    select cell, sum(bytes)::double as total from data group by cell having count(*) >= 20
+    select cell, sum(bytes)::double as total from data
+    where (select count(*) from 'cells.parquet' where not warmup) <= 60
+    group by cell having count(*) >= 20
 ),
 -- What flows at a time is the sum over the requests that are under way.
 steps as (
