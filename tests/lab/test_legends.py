@@ -66,6 +66,8 @@ def test_blocks_up_and_down_are_pictures_of_their_own() -> None:
             "concurrency": 4,
             "n": 6,
             "times_as_fast": 2.0,
+            "mean_times_as_fast": 2.0,
+            "sd_times_as_fast": 0.1,
             "duration_saved_share": 0.5,
         }
         for direction in ("down", "up")

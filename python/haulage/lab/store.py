@@ -90,6 +90,8 @@ ATTEMPT_COLUMNS = {
     "status": "USMALLINT",
     "cause": "VARCHAR",
     "request_id": "VARCHAR",
+    "remote": "VARCHAR",
+    "tcp_retransmits": "UINTEGER",
     **{
         f"{phase}_ns": "UBIGINT"
         for phase in (
@@ -103,6 +105,13 @@ ATTEMPT_COLUMNS = {
             "committed",
             "ended",
             "backoff",
+            "dns",
+            "tls",
+            "retry_after",
+            "tcp_rtt",
+            "tcp_busy",
+            "tcp_rwnd_limited",
+            "tcp_sndbuf_limited",
         )
     },
 }

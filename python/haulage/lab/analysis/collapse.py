@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -119,13 +119,18 @@ def _falls(parts: pd.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, pd.D
     """Yield every job that has a fall, with its parts on both sides of the largest one."""
     found = job_changes(parts)
     keys = ["direction", "treatment", "files", "replicate"]
-    jobs = {tuple(key.values()): part for key, part in groups(parts, keys)}
+    jobs = {_name(key): part for key, part in groups(parts, keys)}
     for key, steps in groups(found[found["step"] > 0], keys):
         step = steps.loc[steps["factor"].astype(float).idxmin()]
         if float(step["factor"]) >= FELL:
             continue
-        ordered, at = jobs[tuple(key.values())].sort_values(["cell", "part"]), int(step["part"])
+        ordered, at = jobs[_name(key)].sort_values(["cell", "part"]), int(step["part"])
         yield key, {"before": ordered.iloc[:at], "after": ordered.iloc[at:]}
+
+
+def _name(key: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what a job is found by; a missing value equals another only as ``None``."""
+    return tuple(None if pd.isna(value) else value for value in key.values())
 
 
 def places(parts: pd.DataFrame) -> pd.DataFrame:

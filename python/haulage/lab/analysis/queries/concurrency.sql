@@ -7,9 +7,9 @@
 with fixed as (
     select
         *,
-        case when method in ('blocks', 'ranges', 'ceiling') and block_size_bytes > 0
-            then files * greatest(1, ceil(size_bytes / block_size_bytes))
-            else files
+        case
+            when method not in ('blocks', 'put-blocks', 'ranges') then files
+            when block_size_bytes > 0 then files * greatest(1, ceil(size_bytes / block_size_bytes))
         end as pieces,
         max(nullif(lanes, 0)) over (partition by direction, treatment, size_bytes, files) as seen
     from 'cells.parquet'
