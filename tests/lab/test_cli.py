@@ -70,7 +70,7 @@ def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
     # What the short transfers after the run have shown is kept, and part of the verdict.
     assert "blocks 64KiB x4, 300 kB up: " in ran.stderr
     trials = json.loads((tmp_path / "run/confirmations.json").read_text())["trials"]
-    assert {"base", "again"} <= {trial["name"] for trial in trials}
+    assert "base" in {trial["name"] for trial in trials}
     assert "as they were" in haul("lab", "verify", "run").stderr
     again = haul("lab", "rerun", "run")
     assert "ratio" in again.text

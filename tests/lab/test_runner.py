@@ -399,7 +399,7 @@ def test_python_confirms_and_reports_as_the_command_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
-    monkeypatch.setattr("haulage.lab.confirming.confirm", lambda folder, _, said: asked.append(folder))
+    monkeypatch.setattr("haulage.lab.confirming.confirm", lambda folder, *_, **__: asked.append(folder))
     written: list[Path] = []
 
     def write(folder: Path) -> None:
