@@ -32,7 +32,7 @@ to_option = click.option(
 @click.command(
     short_help="Run a plan and report on it.",
     epilog=examples(
-        "haul lab run block-upload                      about 9 minutes, and a report",
+        "haul lab run block-upload                      about 7 minutes, and a report",
         "haul lab run block-upload --estimate           only say what it takes",
         "haul lab run mine.toml --to emulated:rtt=20ms,total=1gbit --out runs/mine",
         "haul lab run concurrency --replicates 3 --size 8MiB --set time_bound=2m",
