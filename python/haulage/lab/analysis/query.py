@@ -102,16 +102,21 @@ def parse(name: str, text: str) -> Query:
     )
 
 
-@cache
-def queries() -> dict[str, Query]:
-    """Return all queries by name, each after those whose results it reads."""
-    folder = resources.files("haulage.lab.analysis") / "queries"
+def queries_of(package: str) -> dict[str, Query]:
+    """Return the queries that lie with a package, in the order of their names."""
+    folder = resources.files(package) / "queries"
     found = {
         item.name.removesuffix(".sql"): item.read_text(encoding="utf-8")
         for item in folder.iterdir()
         if item.name.endswith(".sql")
     }
-    parsed = {name: parse(name, text) for name, text in sorted(found.items())}
+    return {name: parse(name, text) for name, text in sorted(found.items())}
+
+
+@cache
+def queries() -> dict[str, Query]:
+    """Return all queries by name, each after those whose results it reads."""
+    parsed = queries_of("haulage.lab.analysis")
     ordered: dict[str, Query] = {}
 
     def place(name: str) -> None:

@@ -34,18 +34,7 @@ def move(work: Work, watch: Watch) -> Moved:
                 failures.append(error)
                 outcome = error.code
             ended = recorder.now()
-            transfers.append(
-                {
-                    "object": item.name,
-                    "size_bytes": item.size_bytes,
-                    "began_ns": began,
-                    "ended_ns": ended,
-                    "duration_ns": ended - began,
-                    "outcome": outcome,
-                    "method": "blocks",
-                    "attempts": sum(row["object_id"] == number for row in list(recorder.rows)),
-                }
-            )
+            transfers.append(recorder.transfer(number, item, began, ended, outcome, "blocks"))
             watch(done, done * 8e9 / max(1, ended))
         wall = recorder.now()
     finally:

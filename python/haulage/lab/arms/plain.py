@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 from haulage.errors import ConnectionLostError, HaulageError, ServiceError
-from haulage.lab.arms import Moved, Work
+from haulage.lab.arms import Item, Moved, Work
 from haulage.lab.store import ATTEMPT_COLUMNS, write_rows
 
 #: As the services know it; any newer one is fine with what is asked here.
@@ -52,6 +52,21 @@ class Recorder:
     def write(self, path: Path) -> None:
         """Write the rows as the engine writes its record."""
         write_rows(path, self.rows, ATTEMPT_COLUMNS)
+
+    def transfer(
+        self, number: int, item: Item, began_ns: int, ended_ns: int, outcome: str, method: str
+    ) -> dict[str, Any]:
+        """Return the row of a file; ``outcome`` is ``"ok"`` or the code of the error that kept it."""
+        return {
+            "object": item.name,
+            "size_bytes": item.size_bytes,
+            "began_ns": began_ns,
+            "ended_ns": ended_ns,
+            "duration_ns": ended_ns - began_ns,
+            "outcome": outcome,
+            "method": method,
+            "attempts": sum(row["object_id"] == number for row in list(self.rows)),
+        }
 
 
 @dataclass(frozen=True)

@@ -35,16 +35,9 @@ def move(work: Work, watch: Watch) -> Moved:
             outcome = error.code
         ended = recorder.now()
         transfers.append(
-            {
-                "object": item.name,
-                "size_bytes": item.size_bytes,
-                "began_ns": began,
-                "ended_ns": ended,
-                "duration_ns": ended - began,
-                "outcome": outcome,
-                "method": "blocks" if work.arm.method == "blocks" else "whole",
-                "attempts": sum(row["object_id"] == number for row in list(recorder.rows)),
-            }
+            recorder.transfer(
+                number, item, began, ended, outcome, "blocks" if work.arm.method == "blocks" else "whole"
+            )
         )
         watch(sum(int(str(row["size_bytes"])) for row in transfers), 0.0)
 

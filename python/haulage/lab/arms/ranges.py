@@ -36,18 +36,7 @@ def move(work: Work, watch: Watch) -> Moved:
             ended = recorder.now()
             network_ns += fetched - began
             reassembly_ns += ended - fetched
-            transfers.append(
-                {
-                    "object": item.name,
-                    "size_bytes": item.size_bytes,
-                    "began_ns": began,
-                    "ended_ns": ended,
-                    "duration_ns": ended - began,
-                    "outcome": outcome,
-                    "method": "ranges",
-                    "attempts": sum(row["object_id"] == number for row in recorder.rows),
-                }
-            )
+            transfers.append(recorder.transfer(number, item, began, ended, outcome, "ranges"))
             watch(done, done * 8e9 / max(1, recorder.now()))
         wall = recorder.now()
     finally:

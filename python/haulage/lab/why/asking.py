@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 import pandas as pd
 
 from haulage.errors import IntegrityError
 from haulage.lab.analysis import ledger as books
-from haulage.lab.analysis.query import Query, parse, queries
+from haulage.lab.analysis.query import Query, queries, queries_of
 from haulage.lab.store import CELL_COLUMNS
 from haulage.lab.why.record import Record
 
@@ -235,13 +234,7 @@ class Asked:
 
 @cache
 def _all() -> dict[str, Query]:
-    folder = resources.files("haulage.lab.why") / "queries"
-    own = {
-        item.name.removesuffix(".sql"): item.read_text(encoding="utf-8")
-        for item in folder.iterdir()
-        if item.name.endswith(".sql")
-    }
-    return queries() | {name: parse(name, text) for name, text in sorted(own.items())}
+    return queries() | queries_of("haulage.lab.why")
 
 
 def query_of(name: str) -> Query:

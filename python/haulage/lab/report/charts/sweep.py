@@ -93,19 +93,8 @@ def _charts(
     named = [LIGHT[name] for name in ("ink", "grey", "pink", "brown")]
     more = [one for one in distinct(len(others) + len(named)) if one not in named]
     colours = [*steps(len(levels)), *named, *more]
-    colour = alt.Color(
-        "line:N",
-        scale=alt.Scale(domain=names, range=colours[: len(names)]),
-        legend=alt.Legend(
-            title=f"{method}, size" if levels else None,
-            orient="right",
-            symbolType="stroke",
-            symbolStrokeWidth=3,
-            symbolOpacity=1,
-            labelLimit=NO_LIMIT,
-            symbolLimit=0,
-        ),
-    )
+    scale = {"scale": alt.Scale(domain=names, range=colours[: len(names)])}
+    colour = alt.Color("line:N", **_right(scale, f"{method}, size" if levels else None))
     parts = [_by_file(frame, colour, which)]
     if len(levels) > 1:
         parts.append(_by_block(frame[frame["in_family"]].copy(), levels, block_sizes, direction, which))
@@ -244,7 +233,7 @@ def _saved(frame: pd.DataFrame, colour: alt.Color, which: str) -> Chart:
     ).properties(width=WIDTH - 190, height=240, title=heading(f"Reduction of the duration{which}"))
 
 
-def _right(colours: Mapping[str, Any], title: str) -> dict[str, Any]:
+def _right(colours: Mapping[str, Any], title: str | None) -> dict[str, Any]:
     return {
         **colours,
         "legend": alt.Legend(
