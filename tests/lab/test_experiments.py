@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from haulage.errors import ServiceError
@@ -155,8 +156,8 @@ def test_refusals_are_looked_for_again_and_at_half_the_rate() -> None:
 def test_a_trial_measures_a_real_link(tmp_path: Path, direction: str) -> None:
     endpoint = start_emulator(store="null", link="rtt=5ms,conn=8mbit")
     try:
-        site = Site(endpoint, tmp_path)
-        seen = site.transfer(replace(SMALL, direction=direction))
+        with Site(endpoint, tmp_path) as site:
+            seen = site.transfer(replace(SMALL, direction=direction))
         assert (seen.outcome, seen.bytes, seen.lanes) == ("ok", 2 * MIB, 4)
         # Four connections of 8 Mbit/s.
         assert seen.rate_bits_per_second < 1.15 * 32e6
@@ -175,7 +176,8 @@ def test_a_trial_measures_a_real_link(tmp_path: Path, direction: str) -> None:
 def test_small_writes_are_told_from_empty_requests(tmp_path: Path) -> None:
     endpoint = start_emulator(store="null", link="rtt=5ms", faults="commit=60ms")
     try:
-        seen = Site(endpoint, tmp_path).transfer(Setting(6, 1000, 1, look=True))
+        with Site(endpoint, tmp_path) as site:
+            seen = site.transfer(Setting(6, 1000, 1, look=True))
     finally:
         endpoint.close()
     assert seen.answer_ns is not None
@@ -186,15 +188,48 @@ def test_small_writes_are_told_from_empty_requests(tmp_path: Path) -> None:
 
 def test_a_path_that_does_not_answer_is_said(tmp_path: Path) -> None:
     nowhere = Endpoint("http://127.0.0.1:9/account/lab", "sig=x")
-    seen = Site(nowhere, tmp_path)
+    with Site(nowhere, tmp_path) as site:
+        seen = site.transfer(Setting(1, 1000, 1))
     with pytest.raises(ServiceError):
-        evidence_of(seen.transfer(Setting(1, 1000, 1)), SMALL, tmp_path / "run")
+        evidence_of(seen, SMALL, tmp_path / "run")
+
+
+def test_trials_share_a_process_but_for_those_on_half_of_the_processors(tmp_path: Path) -> None:
+    endpoint = start_emulator(store="null", link="conn=80mbit")
+    try:
+        with Site(endpoint, tmp_path) as site:
+            whole = [site.transfer(SMALL) for _ in range(2)]
+            half = site.transfer(replace(SMALL, half_the_processors=True))
+            again = site.transfer(SMALL)
+            kept = list(site._workers.values())
+        assert len(kept) == 2
+        assert all(worker.ended for worker in kept)
+    finally:
+        endpoint.close()
+    # Each opens its own connections: the second is not quicker for those of the first.
+    for seen in (*whole, half, again):
+        record = pq.read_table(seen.record, columns=["lane", "connection_reused"]).to_pylist()
+        assert sum(not row["connection_reused"] for row in record) >= SMALL.connections
+
+
+def test_a_process_that_dies_is_said_and_another_begun(tmp_path: Path) -> None:
+    endpoint = start_emulator(store="null")
+    try:
+        with Site(endpoint, tmp_path) as site:
+            site.transfer(SMALL)
+            site._workers[False]._process.kill()
+            with pytest.raises(ServiceError, match="exit code -9"):
+                site.transfer(SMALL)
+            assert site.transfer(SMALL).outcome == "ok"
+    finally:
+        endpoint.close()
 
 
 def test_effects_that_were_kept_are_part_of_the_analysis(tmp_path: Path) -> None:
     endpoint = start_emulator(store="null", link="rtt=2ms,conn=20mbit")
     try:
-        seen = Site(endpoint, tmp_path / "site").transfer(SMALL)
+        with Site(endpoint, tmp_path / "site") as site:
+            seen = site.transfer(SMALL)
     finally:
         endpoint.close()
     run = tmp_path / "run"

@@ -53,7 +53,8 @@ def confirm(directory: Path, target: Target, *, said: Said | None = None) -> Ver
         with Endpoints(target, f"haulage-lab/{store.manifest['run']}") as endpoints:
             endpoint = endpoints.get(store=plan.store if subject.direction == "up" else "memory")
             try:
-                verdict, rows = settle(subject.evidence, Site(endpoint, folder), said=said)
+                with Site(endpoint, folder) as site:
+                    verdict, rows = settle(subject.evidence, site, said=said)
             finally:
                 if not target.emulated:
                     remove_below(endpoint)

@@ -193,7 +193,14 @@ class _Runner:
                 endpoints.drop(store="null")
             return endpoints.get(store="null")
 
-        found = measure_ceiling(self._plan, reach, lambda: self._report("ceiling"), steady_s(self._target))
+        used = {cell.direction for cell in self._cells}
+        found = measure_ceiling(
+            self._plan,
+            reach,
+            lambda: self._report("ceiling"),
+            steady_s(self._target),
+            [direction for direction in ("up", "down") if direction in used],
+        )
         self._store.update({"ceiling": found, "endpoint": reach().base})
         if self._plan.fresh_link:
             endpoints.drop(store="null")

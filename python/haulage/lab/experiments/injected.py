@@ -235,7 +235,7 @@ def stage(case: Case, folder: Path, quick_folder: Path, shim: Path | None) -> It
                 spinner = subprocess.Popen([sys.executable, "-c", SPIN, str(core)])
                 stack.callback(spinner.wait)
                 stack.callback(spinner.kill)
-        yield Site(endpoint, folder if slow is not None else quick_folder, environment)
+        yield stack.enter_context(Site(endpoint, folder if slow is not None else quick_folder, environment))
 
 
 def compile_shim(into: Path) -> Path:

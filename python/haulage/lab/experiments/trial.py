@@ -1,27 +1,26 @@
-"""One short real transfer, in a process of its own: what experiments are made of.
+"""One short real transfer, in another process: what experiments are made of.
 
 The process makes the files that it needs once, moves them with the engine, and says on stdout how
-that went, as one line of JSON. A process of its own has its own connections and memory, and can be
-started in another environment, as a slow disk is for the truth set.
+that went, as one line of JSON for each line of orders.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 import duckdb
 import psutil
 
 import haulage
-from haulage.errors import ServiceError
+from haulage.lab.experiments.worker import Worker
 from haulage.lab.generate import generate
 from haulage.lab.target import Endpoint
 from haulage.transfer import Job, Options
@@ -123,15 +122,16 @@ class Site:
     Attributes:
         endpoint: Of an emulator or a service. Objects of the experiments are named ``trial-...`` below it.
         folder: On the disk that is to take part; files and records go there.
-        environment: Beside this process's own, for the processes of the trials.
+        environment: Beside this process's own, for the processes of the trials, which end with :meth:`close`.
     """
 
     endpoint: Endpoint
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    _workers: dict[bool, Worker] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def transfer(self, setting: Setting) -> Observation:
-        """Make one transfer in a process of its own.
+        """Make one transfer in a process for transfers alone.
 
         Raises:
             ServiceError: It did not end, or not well enough to be measured.
@@ -150,24 +150,33 @@ class Site:
         if setting.half_the_processors:
             self.endpoint.pin(half_of_processors())
         try:
-            ran = subprocess.run(
-                [sys.executable, "-m", __name__],
-                input=json.dumps(order).encode(),
-                capture_output=True,
-                env={**os.environ, **self.environment},
-                timeout=LONGEST_S,
-                check=False,
-            )
-            said = ran.stderr.decode(errors="replace").strip().splitlines()
-            cause = (said[-1] if said else f"exit code {ran.returncode}") if ran.returncode else None
-        except subprocess.TimeoutExpired:
-            cause = f"took longer than {LONGEST_S} s"
+            said = self._worker(setting.half_the_processors).ask(order, LONGEST_S, self.endpoint.base)
         finally:
             if setting.half_the_processors:
                 self.endpoint.pin(sorted(os.sched_getaffinity(0)))
-        if cause is not None:
-            raise ServiceError("experiment", self.endpoint.base, cause, "try haul cp to the same place")
-        return replace(Observation(**json.loads(ran.stdout)), endpoint_cpu_ns=self.endpoint.cpu_ns() - before)
+        return replace(Observation(**said), endpoint_cpu_ns=self.endpoint.cpu_ns() - before)
+
+    def close(self) -> None:
+        """Stop the processes."""
+        while self._workers:
+            self._workers.popitem()[1].close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _worker(self, half: bool) -> Worker:
+        """Return the process for all transfers on all processors, or on half of them."""
+        if half in self._workers and self._workers[half].ended:
+            self._workers.pop(half).close()
+        if half not in self._workers:
+            cpus = half_of_processors() if half else None
+            self._workers[half] = Worker(__name__, self.environment, cpus)
+        return self._workers[half]
 
     def _offer(self, setting: Setting) -> None:
         """Send up what a download reads, once."""
@@ -310,13 +319,15 @@ def _steady(pieces: list[tuple[int, int, int, int]]) -> float | None:
 
 
 def main() -> None:
-    """Make the transfer that stdin orders."""
-    order = json.load(sys.stdin)
-    if order["setting"]["half_the_processors"]:
-        os.sched_setaffinity(0, half_of_processors())  # Before the engine starts its threads.
-    endpoint = Endpoint(order["base"], order["query"])
-    seen = run(Setting(**order["setting"]), endpoint, Path(order["folder"]), Path(order["record"]))
-    sys.stdout.write(json.dumps(asdict(seen)) + "\n")
+    """Make the transfers that stdin orders, on the processors that the argument names."""
+    if sys.argv[1]:
+        os.sched_setaffinity(0, map(int, sys.argv[1].split(",")))  # Before the engine starts its threads.
+    for line in sys.stdin:
+        order = json.loads(line)
+        endpoint = Endpoint(order["base"], order["query"])
+        seen = run(Setting(**order["setting"]), endpoint, Path(order["folder"]), Path(order["record"]))
+        sys.stdout.write(json.dumps(asdict(seen)) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
