@@ -251,6 +251,14 @@ fn the_signature_of_a_request_is_found_until_it_is_old() {
     macs.add(mac(80));
     assert!(!macs.are_in(base64.as_bytes()));
     assert!(macs.are_in(BASE64_STANDARD.encode(mac(80)).as_bytes()));
+    // What they are found by is made anew when as many have gone.
+    for number in 0..2 * macs::KEPT as u64 {
+        macs.add(mac(10_000 + number));
+        assert!(macs.are_in(BASE64_STANDARD.encode(mac(10_000 + number)).as_bytes()));
+    }
+    let kept = mac(10_000 + macs::KEPT as u64);
+    assert!(macs.are_in(BASE64_STANDARD.encode(kept).as_bytes()));
+    assert!(!macs.are_in(BASE64_STANDARD.encode(mac(80)).as_bytes()));
 }
 
 #[test]
