@@ -15,6 +15,14 @@ def experiment(found: Explanation) -> Experiment | None:
     # Where the rate changed, the longest phase is the one to ask about.
     judged = max(found.phases, key=lambda part: part.window.wall_ns) if found.phases else found.whole
     cause, evidence = judged.cause, judged.evidence
+    openings = found.openings
+    if cause.cause == "connect" and 2 * openings.names_ns >= openings.took_ns > 0:
+        each = time_words(openings.names_ns / max(openings.opened, 1))
+        return Experiment(
+            "time getent hosts HOST",
+            f"about {each} each time: the resolver is slow, and one with a cache helps; at once: it is"
+            " slow only for many at a time",
+        )
     if (
         found.whole.cause.cause in ("throttled", "before", "after")
         or found.whole.cause.status == "nothing to explain"
@@ -98,6 +106,12 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             f"haul cp SRC DST --checksum crc64 {_RECORD}",
             "faster than with the checksum of this job: it was that; as fast as now: it is something else",
         )
+    if name == "processors":
+        return Experiment(
+            f"haul cp SRC DST {_RECORD}",
+            f"while nothing else runs on this machine (top shows what does): clearly faster than {now}:"
+            " it was the processors; as fast as now: slots were not used, or it is something else",
+        )
     if name in ("connect", "failures"):
         return Experiment(
             f"haul cp SRC DST --concurrency {max(1, evidence.lanes // 2)} {_RECORD}",
@@ -156,12 +170,17 @@ def unknown(found: Explanation) -> list[str]:
             "The path's round trip: every request carried bytes. A job with a file that is sent in blocks"
             " (--block-size 64KiB) records it."
         )
+    if facts.direction == "down" and "tcp_busy_ns" in found.columns:
+        said.append(
+            "Lost segments and full windows of downloads: the kernel at the other end counts them, which sends."
+        )
     missing = [
         what
         for column, what in (
             ("connection", "connections"),
             ("queued_ns", "waits for a slot"),
             ("backoff_ns", "pauses after refusals"),
+            ("tcp_busy_ns", "what the kernel counted of connections"),
         )
         if column not in found.columns
     ]
