@@ -172,7 +172,7 @@ def unknown(found: Explanation) -> list[str]:
         )
     if facts.direction == "down" and "tcp_busy_ns" in found.columns:
         said.append(
-            "Lost segments and full windows of downloads: the kernel at the other end counts them, which sends."
+            "Lost segments and full windows of downloads: the kernel of the end that sends counts them."
         )
     missing = [
         what

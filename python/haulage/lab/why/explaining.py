@@ -139,12 +139,16 @@ def _wire(asked: Asked) -> Wire:
         window_full_ns=whole("window_full_ns"),
         buffer_short_ns=whole("buffer_short_ns"),
         retransmits=whole("retransmits"),
+        rtt_ns=whole("rtt_ns"),
     )
 
 
 def _openings(asked: Asked, lanes_ns: int) -> Openings:
     row = asked("openings").iloc[0]
-    return Openings(*(int(row[name]) for name in ("opened", "took_ns", "names_ns", "tls_ns")), lanes_ns)
+    opened, took_ns, names_ns, tls_ns = (
+        int(row[name]) for name in ("opened", "took_ns", "names_ns", "tls_ns")
+    )
+    return Openings(opened, took_ns, names_ns, tls_ns, lanes_ns)
 
 
 def _explanation(

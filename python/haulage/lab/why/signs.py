@@ -41,6 +41,7 @@ class Wire:
         window_full_ns: Of it, with the other end's window full; ``None`` where it is not known.
         buffer_short_ns: Of it, with too little in this side's buffer.
         retransmits: Segments sent again.
+        rtt_ns: Usual round trip when a request ended.
     """
 
     connections: int = 0
@@ -49,6 +50,7 @@ class Wire:
     window_full_ns: int | None = None
     buffer_short_ns: int | None = None
     retransmits: int | None = None
+    rtt_ns: int | None = None
 
     def share(self, ns: int | None) -> float | None:
         """Return a part of the busy time; ``None`` where it says nothing."""
@@ -138,6 +140,11 @@ def signs(wire: Wire, cause: Cause) -> list[Sign]:
         )
     if wire.lost_per_mb is not None:
         found.append(_loss(wire, full or 0.0, of_each=of_each))
+    if wire.rtt_ns is not None:
+        trips = (
+            f"Round trips took {time_words(wire.rtt_ns)} at the end of requests, with the queues of the path."
+        )
+        found.append(Sign("shown", "", trips))
     return found
 
 
