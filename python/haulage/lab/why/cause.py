@@ -29,11 +29,12 @@ SLOW_SERVICE = 2.5
 #: A job is too short below this, or with fewer requests than a fit needs; one of a few requests has nothing
 #: to explain.
 SHORT_NS, FEW_REQUESTS, FEW_NS = 10**9, 6, 5 * 10**9
-#: The disk is named from this share on, also beside a second: where one of two is full, requests queue there.
+#: The disk is named from this share on, also beside a second: requests queue where it is full.
 DISK = 0.5
-#: But not alone, where slots stood empty for this share, or all was quicker than this in bit/s: checksums and
-#: busy processors leave that too.
-DOUBT, QUICK = 0.15, 0.8e9
+#: But not alone, where slots stood empty for the first share, or all was quicker than this in bit/s, or its
+#: share is below the third and uploads had bytes on the wire for less than the fourth: MD5 and busy processors
+#: leave that too. With ten busy processes beside it, a job that was not limited by its disk had 66 % there.
+DOUBT, QUICK, SURE, ON_WIRE = 0.15, 0.8e9, 0.85, 0.5
 #: Slots that were not taken again although work was queued: this share of all time, each for this part of an
 #: attempt.
 EMPTY, EACH_GAP = 0.4, 0.5
@@ -100,6 +101,8 @@ class Evidence:
         gaps_share: Of lanes times wall time, in which a slot stood empty though the next request was queued.
         gap_ns: Usual time of such a gap.
         held_ns: Usual time of an attempt before it.
+        on_wire: Part of the time of uploads in which the kernel had bytes on their way; ``None`` where it
+            is not known.
         fit: Of times over sizes and numbers; ``None`` with too few requests.
         is_whole: Whether this is the whole job, not a phase.
     """
@@ -127,6 +130,7 @@ class Evidence:
     gaps_share: float = 0.0
     gap_ns: float | None = None
     held_ns: float | None = None
+    on_wire: float | None = None
     fit: Fit | None = None
     is_whole: bool = True
 
@@ -229,7 +233,7 @@ def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
         return ("undetermined", "connection-rate", "shared")
     if cause == "disk" and evidence.rate >= QUICK:
         return ("undetermined", "disk", "hash", "processors")
-    if cause == "disk" and evidence.shares.get("idle", 0.0) >= DOUBT:
+    if cause == "disk" and (evidence.shares.get("idle", 0.0) >= DOUBT or _elsewhere(evidence)):
         return ("undetermined", "disk", "processors")
     if cause == "hash":
         # What is summed up again is read again.
@@ -243,6 +247,11 @@ def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
     if cause == "answers" and evidence.direction == "up":
         return ("seen", "latency", "service")
     return ("seen",)
+
+
+def _elsewhere(evidence: Evidence) -> bool:
+    """Whether much of the time was not the disk's, and is not known to have been the path's."""
+    return evidence.held.get("disk", 0.0) < SURE and (evidence.on_wire or 0.0) < ON_WIRE
 
 
 def _within_turns(evidence: Evidence) -> bool:

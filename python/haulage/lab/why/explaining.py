@@ -136,6 +136,7 @@ def _wire(asked: Asked) -> Wire:
         connections=int(row["connections"]),
         bytes=int(row["bytes"]),
         busy_ns=int(row["busy_ns"]),
+        under_way_ns=int(row["under_way_ns"]),
         window_full_ns=whole("window_full_ns"),
         buffer_short_ns=whole("buffer_short_ns"),
         retransmits=whole("retransmits"),
@@ -230,6 +231,7 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         gaps_share=min(1.0, (number(gaps, "gaps_ns") or 0.0) / max(lanes * window.wall_ns, 1)),
         gap_ns=number(gaps, "usual_gap_ns"),
         held_ns=number(gaps, "usual_held_ns"),
+        on_wire=_wire(asked).on_wire if cell == 0 else None,
         fit=fit(sample),
         is_whole=cell == 0,
     )

@@ -38,6 +38,7 @@ class Wire:
         connections: Counted; 0 in a record without these columns, and for downloads.
         bytes: Payload that they sent.
         busy_ns: With something on its way.
+        under_way_ns: With a request.
         window_full_ns: Of it, with the other end's window full; ``None`` where it is not known.
         buffer_short_ns: Of it, with too little in this side's buffer.
         retransmits: Segments sent again.
@@ -47,6 +48,7 @@ class Wire:
     connections: int = 0
     bytes: int = 0
     busy_ns: int = 0
+    under_way_ns: int = 0
     window_full_ns: int | None = None
     buffer_short_ns: int | None = None
     retransmits: int | None = None
@@ -55,6 +57,11 @@ class Wire:
     def share(self, ns: int | None) -> float | None:
         """Return a part of the busy time; ``None`` where it says nothing."""
         return None if ns is None or self.busy_ns < LEAST_BUSY_NS else min(1.0, ns / self.busy_ns)
+
+    @property
+    def on_wire(self) -> float | None:
+        """Part of the time of requests in which something was on its way; ``None`` where it is not known."""
+        return min(1.0, self.busy_ns / self.under_way_ns) if self.connections and self.under_way_ns else None
 
     @property
     def lost_per_mb(self) -> float | None:
@@ -126,6 +133,16 @@ def signs(wire: Wire, cause: Cause) -> list[Sign]:
     full, short = wire.share(wire.window_full_ns), wire.share(wire.buffer_short_ns)
     of_each = cause.cause == "connection-rate" and cause.status == "seen"
     found = []
+    if wire.on_wire is not None and wire.on_wire < MOST and wire.under_way_ns >= LEAST_BUSY_NS:
+        found.append(
+            Sign(
+                "shown",
+                "",
+                f"Bytes were on their way for {_percent(wire.on_wire)} of the"
+                f" {time_words(wire.under_way_ns)} that requests took. Else the other end"
+                " had them all, or a proxy, or this machine had not handed them over yet.",
+            )
+        )
     if full is not None:
         found.append(_window(full, wire, cause, of_each=of_each))
     if short is not None and short >= HARDLY:
@@ -173,7 +190,7 @@ def _loss(wire: Wire, full: float, *, of_each: bool) -> Sign:
     if rate >= LOSS_PER_MB and resent >= LOSS_SEGMENTS:
         if of_each and full < MOST:
             return Sign("supports", "loss on the path as what bounds each connection", text)
-        return Sign("shown", "", f"{text} Segments were lost, which a full link does too.")
+        return Sign("shown", "", f"{text} A full link loses some, and an end that is too busy to answer.")
     if of_each and rate < NO_LOSS_PER_MB and wire.bytes >= ENOUGH_BYTES:
         return Sign("contradicts", "loss as what bounds each connection", text)
     return Sign("shown", "", text)

@@ -281,15 +281,14 @@ def _disk(cause: Cause, evidence: Evidence) -> str:
     what = "Reading from the disk" if evidence.direction == "up" else "Writing to the disk"
     text = f"{what} held {_of(cause, 'disk')} of the time in flight, for {rate_words(evidence.rate)} in all."
     if cause.status == "undetermined":
-        empty = evidence.shares.get("idle", 0.0)
-        why = (
-            "so quick a disk is rare" if "hash" in cause.rivals else f"slots stood empty for {percent(empty)}"
-        )
         checksums = " or MD5" if "hash" in cause.rivals else ""
-        return f"{text} But {why}: busy processors{checksums} hold up what is done here as a slow disk does."
+        return (
+            f"{text} Busy processors{checksums} hold up what is done here as a slow disk does."
+            f" The time in flight was {_parts(cause)}."
+        )
     if cause.parts.get("disk", 0.0) >= MUCH:
         return f"{text} The link did not limit this job."
-    return f"{text} The whole: {_parts(cause)}."
+    return f"{text} The time in flight was {_parts(cause)}."
 
 
 def _processors(_: Cause, evidence: Evidence) -> str:
