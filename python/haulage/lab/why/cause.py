@@ -32,8 +32,8 @@ SHORT_NS, FEW_REQUESTS, FEW_NS = 10**9, 6, 5 * 10**9
 #: The disk is named from this share on, also beside a second: requests queue where it is full.
 DISK = 0.5
 #: But not alone, where slots stood empty for the first share, or all was quicker than this in bit/s, or its
-#: share is below the third and uploads had bytes on the wire for less than the fourth: MD5 and busy processors
-#: leave that too. With ten busy processes beside it, a job that was not limited by its disk had 66 % there.
+#: share is below the third and uploads had bytes on the wire for less than the fourth: MD5 and processors
+#: that are busy leave that too. With ten busy processes beside it, a job on a quick disk had 66 % there.
 DOUBT, QUICK, SURE, ON_WIRE = 0.15, 0.8e9, 0.85, 0.5
 #: Slots that were not taken again although work was queued: this share of all time, each for this part of an
 #: attempt.
