@@ -184,6 +184,13 @@ def test_counters_that_show_the_path_busy_leave_the_disk_alone(tmp_path: Path) -
     assert "Bytes were on their way for 10 % of" in found.signs[0].text
 
 
+def test_slots_that_stand_empty_cast_doubt_on_the_disk(tmp_path: Path) -> None:
+    time = made.per_connection(4e6)
+    rows = made.job(time, [MIB // 2] * 120, lambda n: 16 if n < 16 else 8, answer_ns=2 * MS)
+    cause = of(made.waiting_for_the_disk(rows, 0.9), tmp_path).whole.cause
+    assert (cause.cause, cause.rivals) == ("disk", ("disk", "processors"))
+
+
 def test_a_slow_disk_is_named_with_one_request_at_a_time(tmp_path: Path) -> None:
     assert of(slow_disk("PutBlock", 0.9, lanes=1), tmp_path).whole.cause.cause == "disk"
     assert of(slow_disk("PutBlock", 0.55, lanes=1), tmp_path).whole.cause.cause == "one-at-a-time"
@@ -243,8 +250,9 @@ def test_slots_that_stand_empty_beside_a_queue_look_like_processors(tmp_path: Pa
     assert "while nothing else runs on this machine" in settle.outcome
     # With nothing queued there was nothing to do, and a lower number allowed leaves a few lanes empty.
     assert of(spread(rows, 1.5, queued_before=False), tmp_path).whole.cause.cause != "processors"
-    fewer = made.job(made.per_connection(20e6), [MIB // 2] * 300, lambda n: 16 if n < 16 else 4)
-    assert of([row | {"queued_ns": 0} for row in fewer], tmp_path).whole.cause.cause != "processors"
+    rows = made.job(made.per_connection(20e6), [MIB // 2] * 300, lambda n: 16 if n < 32 or n >= 260 else 4)
+    fewer = spread(rows, 0.01)
+    assert of(fewer, tmp_path).whole.cause.cause == "connection-rate"
 
 
 def test_a_wait_at_a_near_service_may_be_that_for_a_processor(tmp_path: Path) -> None:
