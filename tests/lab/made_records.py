@@ -85,6 +85,60 @@ def _row(api: str, size: int, lane: int, began: int, ended: int, answer_ns: int)
     }
 
 
+def waiting_for_the_disk(rows: list[dict[str, Any]], share: float) -> list[dict[str, Any]]:
+    """Let each request with payload spend this share of its time on reading (up) or writing (down)."""
+    made = []
+    for row in rows:
+        began, ended = row["slot_ns"], row["ended_ns"]
+        here = round(share * (ended - began))
+        if row["api"] == "PutBlock":
+            row = row | {
+                "ready_ns": began + here,
+                "connected_ns": began + here,
+                "sent_ns": began + here + 1000,
+            }
+        elif row["api"] == "GetBlob":
+            first = min(row["first_byte_ns"], ended - here - 1000)
+            row = row | {"first_byte_ns": first, "last_byte_ns": ended - here, "committed_ns": ended - 500}
+        made.append(row)
+    return made
+
+
+def opening(rows: list[dict[str, Any]], names: float, tls: float) -> list[dict[str, Any]]:
+    """Let each request with payload have a connection of its own that takes these shares of its time."""
+    made = []
+    for number, row in enumerate(rows):
+        if row["size_bytes"]:
+            took = row["ended_ns"] - row["slot_ns"]
+            began = row["slot_ns"] + round((names + tls) * took)
+            row = row | {"connection": 1000 + number, "connection_reused": False, "connected_ns": began}
+            row |= {"sent_ns": began + 1000, "dns_ns": round(names * took), "tls_ns": round(tls * took)}
+        made.append(row)
+    return made
+
+
+def counted(
+    rows: list[dict[str, Any]], full: float = 0.0, short: float = 0.0, lost_per_mb: float = 0.0
+) -> list[dict[str, Any]]:
+    """Add what the kernel counts of each connection since it was made, with these shares of its busy time."""
+    busy: dict[int, int] = {}
+    sent: dict[int, int] = {}
+    made = []
+    for row in sorted(rows, key=lambda one: one["ended_ns"]):
+        one = row["connection"]
+        busy[one] = busy.get(one, 0) + row["ended_ns"] - row["connected_ns"]
+        sent[one] = sent.get(one, 0) + row["size_bytes"]
+        counters = {
+            "tcp_rtt_ns": 20 * MS,
+            "tcp_busy_ns": busy[one],
+            "tcp_rwnd_limited_ns": round(full * busy[one]),
+            "tcp_sndbuf_limited_ns": round(short * busy[one]),
+            "tcp_retransmits": round(lost_per_mb * sent[one] / 1e6),
+        }
+        made.append(row | {"remote": "192.0.2.1:443"} | counters)
+    return made
+
+
 def write(rows: list[dict[str, Any]], path: Path) -> Path:
     """Write rows as the engine would, as Parquet."""
     lines = path.with_suffix(".rows")

@@ -28,6 +28,23 @@ def as_dict(found: Explanation) -> dict[str, Any]:
         "connections": facts.connections,
         "phases": [_part(part) for part in found.phases],
         "experiment": None if settle is None else {"command": settle.command, "outcome": settle.outcome},
+        "signs": [{"bearing": one.bearing, "about": one.about, "text": one.text} for one in found.signs],
+        "openings": {
+            "opened": found.openings.opened,
+            "took_ns": found.openings.took_ns,
+            "names_ns": found.openings.names_ns,
+            "tls_ns": found.openings.tls_ns,
+            "share_of_lanes": round(found.openings.share, 4),
+        },
+        "remotes": [
+            {
+                "remote": shown(one.address, 60),
+                "direction": "down" if one.is_down else "up",
+                "requests": one.requests,
+                "usual_bits_per_second": round(one.usual),
+            }
+            for one in found.remotes
+        ],
         "lost": _rows(found.lost),
         "slowest_objects": _rows(found.objects),
         "slowest_requests": _rows(found.slowest),

@@ -113,7 +113,7 @@ def count(record: Record) -> Facts:
         refused,
     ) = row
     hosts = record.database.execute(
-        "select distinct remote_address from record where remote_address is not null order by 1 limit 4"
+        "select distinct remote from record where remote is not null order by 1 limit 4"
     ).fetchall()
     elapsed = (record.summary or {}).get("elapsed_ns") or 0
     return Facts(

@@ -29,6 +29,17 @@ SLOW_SERVICE = 2.5
 #: A job is too short below this, or with fewer requests than a fit needs; one of a few requests has nothing
 #: to explain.
 SHORT_NS, FEW_REQUESTS, FEW_NS = 10**9, 6, 5 * 10**9
+#: The disk is named from this share on, also beside a second: requests queue where it is full.
+DISK = 0.5
+#: But not alone, where slots stood empty for the first share, or all was quicker than this in bit/s, or its
+#: share is below the third and uploads had bytes on the wire for less than the fourth: MD5 and processors
+#: that are busy leave that too. With ten busy processes beside it, a job on a quick disk had 66 % there.
+DOUBT, QUICK, SURE, ON_WIRE = 0.15, 0.8e9, 0.85, 0.5
+#: Slots that were not taken again although work was queued: this share of all time, each for this part of an
+#: attempt.
+EMPTY, EACH_GAP = 0.4, 0.5
+#: Processors that others use keep a request waiting for a few turns, so for no longer than this.
+TURNS_NS = 5 * 10**7
 #: Answers quicker than this come from this machine, or from one beside it.
 NEAR_NS = 10**6
 
@@ -52,6 +63,7 @@ NAMES = {
     "before": "what came before the first request",
     "after": "what came after the last request",
     "unused": "slots without a request",
+    "processors": "the processors of this machine",
     "short": "too short to tell",
     "few": "nothing to explain",
     "empty": "no requests",
@@ -86,6 +98,11 @@ class Evidence:
         refused: Requests refused.
         before_ns: Before the first request.
         after_ns: After the last.
+        gaps_share: Of lanes times wall time, in which a slot stood empty though the next request was queued.
+        gap_ns: Usual time of such a gap.
+        held_ns: Usual time of an attempt before it.
+        on_wire: Part of the time of uploads in which the kernel had bytes on their way; ``None`` where it
+            is not known.
         fit: Of times over sizes and numbers; ``None`` with too few requests.
         is_whole: Whether this is the whole job, not a phase.
     """
@@ -110,6 +127,10 @@ class Evidence:
     refused: int = 0
     before_ns: int = 0
     after_ns: int = 0
+    gaps_share: float = 0.0
+    gap_ns: float | None = None
+    held_ns: float | None = None
+    on_wire: float | None = None
     fit: Fit | None = None
     is_whole: bool = True
 
@@ -170,8 +191,12 @@ def decide(evidence: Evidence) -> Cause:
             return said("short", "undetermined")
     if parts.get("throttled", 0.0) >= REFUSED:
         return said("throttled", "seen")
+    if parts["disk"] >= (MUCH if evidence.lanes == 1 else DISK):
+        return said("disk", *_status("disk", evidence))
     if evidence.lanes == 1:
         return said("one-at-a-time", "seen")
+    if _gaps(evidence):
+        return said("processors", "undetermined", "processors", "unused")
     if not shown:
         return said("mixed", "undetermined")
     first, share = next(iter(shown.items()))
@@ -206,13 +231,44 @@ def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
     """Whether the record shows a cause, and what else it may have been."""
     if cause == "bytes":
         return ("undetermined", "connection-rate", "shared")
-    if cause == "own-time":
-        return ("undetermined", "answers", "connection-rate")
+    if cause == "disk" and evidence.rate >= QUICK:
+        return ("undetermined", "disk", "hash", "processors")
+    if cause == "disk" and (evidence.shares.get("idle", 0.0) >= DOUBT or _elsewhere(evidence)):
+        return ("undetermined", "disk", "processors")
+    if cause == "hash":
+        # What is summed up again is read again.
+        return ("undetermined", "hash", "disk")
+    if cause == "service" and (evidence.answer_ns or 0) < NEAR_NS and _within_turns(evidence):
+        return ("undetermined", "service", "processors")
+    if cause in ("own-time", "unknown"):
+        shared = ("shared",) if cause == "unknown" else ()
+        turns = ("processors",) if _within_turns(evidence) else ()
+        return ("undetermined", "answers", "connection-rate", *shared, *turns)
     if cause == "answers" and evidence.direction == "up":
         return ("seen", "latency", "service")
-    if cause == "unknown":
-        return ("undetermined", "answers", "connection-rate", "shared")
     return ("seen",)
+
+
+def _elsewhere(evidence: Evidence) -> bool:
+    """Whether much of the time was not the disk's, and is not known to have been the path's."""
+    return evidence.held.get("disk", 0.0) < SURE and (evidence.on_wire or 0.0) < ON_WIRE
+
+
+def _within_turns(evidence: Evidence) -> bool:
+    """Whether requests took longer than the quickest answer by what busy processors may make them wait."""
+    if not evidence.took_ns or not evidence.answer_ns:
+        return False
+    return evidence.took_ns >= SLOW_SERVICE * evidence.answer_ns and evidence.took_ns <= TURNS_NS
+
+
+def _gaps(evidence: Evidence) -> bool:
+    """Whether slots stood empty between most attempts, though the next was queued.
+
+    Where fewer requests were allowed than at most, a few lanes have long gaps and most have none.
+    """
+    if not evidence.gap_ns or not evidence.held_ns:
+        return False
+    return evidence.gaps_share >= EMPTY and evidence.gap_ns >= EACH_GAP * evidence.held_ns
 
 
 def _parts(evidence: Evidence) -> dict[str, float]:
@@ -230,6 +286,10 @@ def _parts(evidence: Evidence) -> dict[str, float]:
     moving = sum(held.get(name, 0.0) for name in ("send", "receive", "server wait", "commit", "pacing"))
     moving = max(0.0, moving - evidence.commits_share - evidence.failed_share)
     if evidence.direction == "down":
+        # What commits a download is here: the file is closed, given its name, and the disk may be waited for.
+        here = min(moving, max(0.0, held.get("commit", 0.0) - evidence.commits_share))
+        parts["disk"] += here
+        moving -= here
         waits = min(moving, held.get("server wait", 0.0))
         parts[_of_answers(evidence, waits)] = waits
     elif evidence.answer_is_empty:

@@ -22,6 +22,7 @@ Examples:
   haul why run.parquet --html why.html               the same as a page
   haul cp data/ az://climate/ --json > run.jsonl     lines of events will do as well
   haul why run.jsonl --json | jq .cause
+  ssh node cat run.parquet | haul why -              a record from standard input
 
 \b
 Exit codes:
@@ -43,7 +44,7 @@ Exit codes:
 def why(record: str, html: str | None, as_json: bool, quiet: bool) -> None:
     """Say where the time of a job went, what limited it, how sure that is, and what would settle it.
 
-    RECORD is a file of haul cp --record, or the lines of haul cp --json.
+    RECORD is a file of haul cp --record, or the lines of haul cp --json; - is standard input.
     """
     from haulage.lab.why.answer import as_dict
     from haulage.lab.why.drawing import page

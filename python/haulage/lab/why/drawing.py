@@ -31,7 +31,20 @@ _COLOUR = {
     "idle": "grey",
 }
 #: The queries whose SQL the page shows.
-_ASKED = ("ledger", "answers", "requests", "sample", "rate_over_time", "lost", "objects", "slowest")
+_ASKED = (
+    "ledger",
+    "answers",
+    "requests",
+    "sample",
+    "gaps",
+    "wire",
+    "openings",
+    "remotes",
+    "rate_over_time",
+    "lost",
+    "objects",
+    "slowest",
+)
 _WIDTH, _HEIGHT = 960, 160
 
 
@@ -56,6 +69,7 @@ def page(found: Explanation) -> str:
         experiment=experiment(found),
         ledgers=[_ledger(name, part) for name, part in parts if sum(part.ledger.values())],
         chart=_chart(found) if len(found.rates) else None,
+        signs=[sign.said for sign in found.signs],
         tables=list(tables(found)),
         unknown=unknown(found),
         queries=[query_of(name) for name in _ASKED] if found.facts.attempts else [],

@@ -15,6 +15,14 @@ def experiment(found: Explanation) -> Experiment | None:
     # Where the rate changed, the longest phase is the one to ask about.
     judged = max(found.phases, key=lambda part: part.window.wall_ns) if found.phases else found.whole
     cause, evidence = judged.cause, judged.evidence
+    openings = found.openings
+    if cause.cause == "connect" and 2 * openings.names_ns >= openings.took_ns > 0:
+        each = time_words(openings.names_ns / max(openings.opened, 1))
+        return Experiment(
+            "time getent hosts HOST",
+            f"about {each} each time: the resolver is slow, and one with a cache helps; at once: it is"
+            " slow only for many at a time",
+        )
     if (
         found.whole.cause.cause in ("throttled", "before", "after")
         or found.whole.cause.status == "nothing to explain"
@@ -84,19 +92,26 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             " something else",
         )
     if name == "disk":
+        other = "it was this machine's processors, or the path" if cause.status != "seen" else "it was not"
         if evidence.direction == "down":
             return Experiment(
                 f"haul cp SRC /dev/shm/copy {_RECORD}",
-                f"clearly faster than {now}: it was the disk written to; as fast as now: it was not",
+                f"clearly faster than {now}: it was the disk written to; as fast as now: {other}",
             )
         return Experiment(
             f"cp -r SRC /dev/shm/copy && haul cp /dev/shm/copy DST {_RECORD}",
-            f"clearly faster than {now}: it was the disk read from; as fast as now: it was not",
+            f"clearly faster than {now}: it was the disk read from; as fast as now: {other}",
         )
     if name == "hash":
         return Experiment(
             f"haul cp SRC DST --checksum crc64 {_RECORD}",
             "faster than with the checksum of this job: it was that; as fast as now: it is something else",
+        )
+    if name == "processors":
+        return Experiment(
+            f"haul cp SRC DST {_RECORD}",
+            f"while nothing else runs on this machine (top shows what does): clearly faster than {now}:"
+            " it was the processors; as fast as now: slots were not used, or it is something else",
         )
     if name in ("connect", "failures"):
         return Experiment(
@@ -156,12 +171,17 @@ def unknown(found: Explanation) -> list[str]:
             "The path's round trip: every request carried bytes. A job with a file that is sent in blocks"
             " (--block-size 64KiB) records it."
         )
+    if facts.direction == "down" and "tcp_busy_ns" in found.columns:
+        said.append(
+            "Lost segments and full windows of downloads: the kernel of the end that sends counts them."
+        )
     missing = [
         what
         for column, what in (
             ("connection", "connections"),
             ("queued_ns", "waits for a slot"),
             ("backoff_ns", "pauses after refusals"),
+            ("tcp_busy_ns", "what the kernel counted of connections"),
         )
         if column not in found.columns
     ]

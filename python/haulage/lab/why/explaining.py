@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from haulage.lab.why.cause import OF_BYTES, Cause, Evidence, decide, of_phases
 from haulage.lab.why.fit import fit
 from haulage.lab.why.phases import phases
 from haulage.lab.why.record import Record, damaged, open_record
+from haulage.lab.why.signs import Openings, Remote, Sign, Wire, signs
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,9 @@ class Explanation:
         slowest: The slowest requests.
         lost: What did not end well, and what it cost.
         rates: Rate and number in flight over the job, a hundred parts.
+        signs: What the kernel's counters say of the cause.
+        openings: Connections that were made.
+        remotes: Rates by remote address.
     """
 
     name: str
@@ -70,13 +74,16 @@ class Explanation:
     slowest: pd.DataFrame
     lost: pd.DataFrame
     rates: pd.DataFrame
+    signs: tuple[Sign, ...] = ()
+    openings: Openings = field(default_factory=Openings)
+    remotes: tuple[Remote, ...] = ()
 
 
 def explain(path: Path | str) -> Explanation:
     """Say where the time of a job went, and what limited it.
 
     Args:
-        path: A file of ``haul cp --record``, or the lines of ``haul cp --json``.
+        path: A file of ``haul cp --record``, or the lines of ``haul cp --json``; ``"-"`` for standard input.
 
     Raises:
         NotFoundError: No such file.
@@ -84,7 +91,7 @@ def explain(path: Path | str) -> Explanation:
         UsageError: It is no record.
         IntegrityError: It is damaged, or cut short.
     """
-    with open_record(Path(path)) as record:
+    with open_record(path) as record:
         try:
             return _explain(record)
         except duckdb.Error as error:
@@ -110,7 +117,39 @@ def _explain(record: Record) -> Explanation:
     if len({part.cause.cause for part in parts}) == 1 and parts[0].cause.cause not in OF_BYTES:
         parts = ()
     whole = replace(whole, cause=of_phases(whole.cause, [(part.cause, part.held_ns) for part in parts]))
-    return _explanation(record, facts, whole, parts, objects, slowest, lost, rates)
+    found = _explanation(record, facts, whole, parts, objects, slowest, lost, rates)
+    return replace(
+        found,
+        signs=tuple(signs(_wire(asked), whole.cause)),
+        openings=_openings(asked, sum(whole.ledger.values())),
+        remotes=tuple(Remote(*row) for row in asked("remotes").itertuples(index=False, name=None)),
+    )
+
+
+def _wire(asked: Asked) -> Wire:
+    row = asked("wire").iloc[0]
+
+    def whole(name: str) -> int | None:
+        return None if pd.isna(row[name]) else int(row[name])
+
+    return Wire(
+        connections=int(row["connections"]),
+        bytes=int(row["bytes"]),
+        busy_ns=int(row["busy_ns"]),
+        under_way_ns=int(row["under_way_ns"]),
+        window_full_ns=whole("window_full_ns"),
+        buffer_short_ns=whole("buffer_short_ns"),
+        retransmits=whole("retransmits"),
+        rtt_ns=whole("rtt_ns"),
+    )
+
+
+def _openings(asked: Asked, lanes_ns: int) -> Openings:
+    row = asked("openings").iloc[0]
+    opened, took_ns, names_ns, tls_ns = (
+        int(row[name]) for name in ("opened", "took_ns", "names_ns", "tls_ns")
+    )
+    return Openings(opened, took_ns, names_ns, tls_ns, lanes_ns)
 
 
 def _explanation(
@@ -155,6 +194,7 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
     counted = rows("counted").iloc[0] if len(rows("counted")) else None
     told = rows("requests").iloc[0] if len(rows("requests")) else None
     answers = rows("answers").iloc[0] if len(rows("answers")) else None
+    gaps = rows("gaps").iloc[0] if len(rows("gaps")) else None
     held_ns = sum(ns for name, ns in spent.items() if name not in ("no work", "idle"))
     sample = rows("sample")
     if cell:
@@ -188,6 +228,10 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         refused=int(number(counted, "refused") or 0),
         before_ns=facts.first_slot_ns if cell == 0 else 0,
         after_ns=facts.wall_ns - facts.last_end_ns if cell == 0 else 0,
+        gaps_share=min(1.0, (number(gaps, "gaps_ns") or 0.0) / max(lanes * window.wall_ns, 1)),
+        gap_ns=number(gaps, "usual_gap_ns"),
+        held_ns=number(gaps, "usual_held_ns"),
+        on_wire=_wire(asked).on_wire if cell == 0 else None,
         fit=fit(sample),
         is_whole=cell == 0,
     )

@@ -1,5 +1,7 @@
 """Opens the record of a job: the Parquet file of ``haul cp --record``, or the lines of ``haul cp --json``.
 
+Standard input is kept in a file first, since Parquet begins at its end.
+
 Nothing is copied from a Parquet file: it is read through a view with the columns that this version knows, so
 a column that a later version has added does no harm, and one that an earlier version had not is null. Lines
 are parsed once, into a Parquet file that is gone with the record. DuckDB holds at most :data:`MEMORY` and
@@ -8,6 +10,9 @@ writes the rest beside that file.
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,13 +52,22 @@ KNOWN = {
     "committed_ns": ("BIGINT", "null"),
     "ended_ns": ("BIGINT", "null"),
     "backoff_ns": ("BIGINT", "null"),
-    "remote_address": ("VARCHAR", "null"),
+    "remote": ("VARCHAR", "null"),
+    "dns_ns": ("BIGINT", "null"),
+    "tls_ns": ("BIGINT", "null"),
     "retry_after_ns": ("BIGINT", "null"),
+    "tcp_rtt_ns": ("BIGINT", "null"),
+    "tcp_retransmits": ("BIGINT", "null"),
+    "tcp_busy_ns": ("BIGINT", "null"),
+    "tcp_rwnd_limited_ns": ("BIGINT", "null"),
+    "tcp_sndbuf_limited_ns": ("BIGINT", "null"),
 }
 #: What is read of the last line of ``--json``.
 SUMMARY = {"elapsed_ns": "BIGINT", "exit_code": "INTEGER", "bytes_done": "BIGINT", "chosen": "VARCHAR"}
 #: A clock that began with the job has not come further than this: 30 years.
 LATEST_NS = 10**18
+#: In place of a file: standard input.
+INPUT = "-"
 #: The longest line that is read, in bytes.
 _LONGEST_LINE = 64 << 20
 
@@ -88,8 +102,11 @@ class Record:
 
 
 @contextmanager
-def open_record(path: Path) -> Iterator[Record]:
+def open_record(path: Path | str) -> Iterator[Record]:
     """Open a record; it closes with the block.
+
+    Args:
+        path: The text ``-`` for standard input.
 
     Raises:
         NotFoundError: No such file.
@@ -97,17 +114,25 @@ def open_record(path: Path) -> Iterator[Record]:
         UsageError: It is no record.
         IntegrityError: It is one that is damaged, or was not written to its end.
     """
-    start = _first_bytes(path)
     with tempfile.TemporaryDirectory(prefix="haul-why-") as folder, duckdb.connect() as database:
+        source = _of_input(Path(folder) / "input") if path == INPUT else Path(path)
+        start = _first_bytes(source)
         database.execute("set enable_progress_bar = false")
         database.execute(f"set memory_limit = '{MEMORY}'; set threads = 1")
         database.execute(f"set temp_directory = '{_quoted(Path(folder))}'")
         if start.startswith(b"PAR1"):
-            yield _checked(path, lambda: _of_parquet(database, path))
+            yield _checked(path, lambda: _of_parquet(database, source, str(path)))
         elif start.lstrip()[:1] == b"{":
-            yield _checked(path, lambda: _of_lines(database, path, Path(folder)))
+            yield _checked(path, lambda: _of_lines(database, source, Path(folder), str(path)))
         else:
-            raise _no_record(path, "neither Parquet nor JSON lines" if start else "the file is empty")
+            what = "standard input" if path == INPUT else "the file"
+            raise _no_record(path, "neither Parquet nor JSON lines" if start else f"{what} is empty")
+
+
+def _of_input(file: Path) -> Path:
+    with file.open("wb") as kept:
+        shutil.copyfileobj(sys.stdin.buffer, kept)
+    return file
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -125,13 +150,13 @@ def _first_bytes(path: Path) -> bytes:
         raise _no_record(path, error.strerror or str(error)) from None
 
 
-def _no_record(path: Path, cause: str) -> HaulageError:
+def _no_record(path: Path | str, cause: str) -> HaulageError:
     return UsageError(
         "read record", str(path), cause, "name a file of haul cp --record, or of haul cp --json"
     )
 
 
-def _checked(path: Path, read: Any) -> Record:
+def _checked(path: Path | str, read: Any) -> Record:
     try:
         found: Record = read()
     except duckdb.Error as error:
@@ -141,17 +166,17 @@ def _checked(path: Path, read: Any) -> Record:
 
 def damaged(path: Path | str, error: duckdb.Error) -> HaulageError:
     """Return what to say of a file that began like a record and cannot be read."""
-    cause = str(error).split("\n")[0]
+    # DuckDB names the file, which for standard input nobody knows.
+    cause = re.sub(r"File '[^']*'", "the file", str(error).split("\n")[0])
     hint = "the file is damaged or cut short; copy it again from where it was written, or record another job"
     return IntegrityError("read record", str(path), cause, hint)
 
 
-def _of_parquet(database: duckdb.DuckDBPyConnection, path: Path) -> Record:
-    source = f"read_parquet('{_quoted(path)}')"
-    return _view(database, path, source)
+def _of_parquet(database: duckdb.DuckDBPyConnection, path: Path, name: str) -> Record:
+    return _view(database, name, f"read_parquet('{_quoted(path)}')")
 
 
-def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path) -> Record:
+def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path, name: str) -> Record:
     """Keep the attempts of JSON lines as Parquet; read the summary."""
     kinds = {"event": "VARCHAR", **{name: kind for name, (kind, _) in KNOWN.items()}, **SUMMARY}
     shape = ", ".join(f"{name}: '{kind}'" for name, kind in kinds.items())
@@ -162,7 +187,7 @@ def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path) -> 
     )
     counted = dict(database.execute("select event, count(*) from lines group by all").fetchall())
     if not set(counted) & {"attempt", "job_started", "summary"}:
-        raise _no_record(path, "lines of JSON that are no events of a job")
+        raise _no_record(name, "lines of JSON that are no events of a job")
     filled = database.execute(
         f"select {', '.join(f'count({name})' for name in KNOWN)} from lines where event = 'attempt'"
     ).fetchall()[0]
@@ -175,16 +200,16 @@ def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path) -> 
     last = database.execute(
         f"select {', '.join(SUMMARY)} from lines where event = 'summary' limit 1"
     ).fetchone()
-    record = _view(database, path, f"read_parquet('{_quoted(kept)}')")
+    record = _view(database, name, f"read_parquet('{_quoted(kept)}')")
     summary = None if last is None else dict(zip(SUMMARY, last, strict=True))
     return replace(record, summary=summary, unread=int(counted.get(None, 0)))
 
 
-def _view(database: duckdb.DuckDBPyConnection, path: Path, source: str) -> Record:
+def _view(database: duckdb.DuckDBPyConnection, name: str, source: str) -> Record:
     columns = frozenset(row[0] for row in database.execute(f"describe from {source}").fetchall())
     missing = [name for name in NEEDED if name not in columns]
     if missing:
-        raise _no_record(path, f"no column {', '.join(missing)}")
+        raise _no_record(name, f"no column {', '.join(missing)}")
     picked = ", ".join(
         f'coalesce(try_cast("{name}" as {kind}), {otherwise}) as "{name}"'
         if name in columns
@@ -199,7 +224,7 @@ def _view(database: duckdb.DuckDBPyConnection, path: Path, source: str) -> Recor
     rows, kept = database.execute(
         f"select (select count(*) from {source}), (select count(*) from record)"
     ).fetchall()[0]
-    return Record(database, str(path), columns, int(rows), int(rows) - int(kept))
+    return Record(database, name, columns, int(rows), int(rows) - int(kept))
 
 
 def _quoted(path: Path) -> str:

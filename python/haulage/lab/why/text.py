@@ -58,6 +58,11 @@ def show(found: Explanation, console: Console) -> None:
         console.print(
             Text(f"  0 to {time_words(found.facts.wall_ns)}; the highest bar is {most}", style="bright_black")
         )
+    if found.signs:
+        console.print()
+        console.print(Text("What the kernel counted", style="bold"))
+        for sign in found.signs:
+            console.print(Padding(Text(f"- {sign.said}"), (0, 0, 0, 2)))
     for heading, head, rows in tables(found):
         _table(console, heading, head, rows)
     cannot = unknown(found)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from haulage.lab.analysis.words import rate_words, size_words, time_words as short_time
 from haulage.lab.units import format_duration
-from haulage.lab.why.cause import NAMES, NEAR_NS, Cause, Evidence
+from haulage.lab.why.cause import MUCH, NAMES, NEAR_NS, Cause, Evidence
 from haulage.lab.why.explaining import Explanation, Part
+from haulage.lab.why.signs import addresses, opening
 
 #: What follows a name with one of these is a secret, wherever it stands.
 _SECRET = re.compile(
@@ -68,6 +69,8 @@ def title(part: Part, phases: Sequence[Part] = ()) -> str:
         return {"empty": "No requests", "few": "Nothing to explain"}[cause.cause]
     if cause.cause == "short":
         return "Too short to tell"
+    if cause.cause == "processors":
+        return "It looks like the processors of this machine, or slots that were not used (undetermined)"
     sure = "seen, not confirmed" if cause.status == "seen" else "undetermined"
     if cause.cause == "changed":
         names = ", then ".join(NAMES[part.cause.cause] for part in phases)
@@ -97,7 +100,7 @@ def paragraph(found: Explanation) -> list[str]:
             said.append(f"Phase {number}: {_why(part.cause, part.evidence)}")
     else:
         said.append(_why(cause, found.whole.evidence))
-    said.append(sure(found))
+    said += [opening(found.openings), addresses(found.remotes), sure(found)]
     return [sentence for sentence in said if sentence]
 
 
@@ -263,16 +266,38 @@ def _commit(cause: Cause, evidence: Evidence) -> str:
     )
 
 
-def _here(cause: Cause, evidence: Evidence) -> str:
+def _here(cause: Cause, _: Evidence) -> str:
     what = {
-        "disk": "Reading from the disk" if evidence.direction == "up" else "Writing to the disk",
         "hash": "Computing checksums",
         "connect": "Making connections",
         "ordering": "Putting pieces in order",
         "failures": "Requests that failed, and were sent again,",
     }[cause.cause]
-    link = " The link did not limit this job." if cause.cause in ("disk", "hash", "ordering") else ""
+    link = " The link did not limit this job." if cause.cause in ("hash", "ordering") else ""
     return f"{what} held {_of(cause, cause.cause)} of the time in flight.{link}"
+
+
+def _disk(cause: Cause, evidence: Evidence) -> str:
+    what = "Reading from the disk" if evidence.direction == "up" else "Writing to the disk"
+    text = f"{what} held {_of(cause, 'disk')} of the time in flight, for {rate_words(evidence.rate)} in all."
+    if cause.status == "undetermined":
+        checksums = " or MD5" if "hash" in cause.rivals else ""
+        return (
+            f"{text} Busy processors{checksums} hold up what is done here as a slow disk does."
+            f" The time in flight was {_parts(cause)}."
+        )
+    if cause.parts.get("disk", 0.0) >= MUCH:
+        return f"{text} The link did not limit this job."
+    return f"{text} The time in flight was {_parts(cause)}."
+
+
+def _processors(_: Cause, evidence: Evidence) -> str:
+    return (
+        f"Slots stood empty for {percent(evidence.gaps_share)} of the lanes' time although the next request"
+        f" was queued: usually {time_words(evidence.gap_ns or 0)} after each attempt of"
+        f" {time_words(evidence.held_ns or 0)}. That is no phase of the network. It looks like processors"
+        " that were busy with something else; a record cannot prove it."
+    )
 
 
 def _before(_: Cause, evidence: Evidence) -> str:
@@ -323,7 +348,8 @@ _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
     "bytes": _bytes,
     "throttled": _throttled,
     "commit": _commit,
-    "disk": _here,
+    "disk": _disk,
+    "processors": _processors,
     "hash": _here,
     "connect": _here,
     "ordering": _here,
