@@ -52,6 +52,22 @@ PHASES = {
     "failed": ("failed attempt", "red"),
 }
 
+#: The categories of the ledger in its order, with the colours' names; one bar holds all, so no two share one.
+LEDGER = {
+    "send": "blue",
+    "server wait": "amber",
+    "receive": "green",
+    "commit": "violet",
+    "connect": "pink",
+    "disk": "brown",
+    "hash": "sky",
+    "pacing": "orange",
+    "throttled": "red",
+    "ordering": "ink",
+    "no work": "grey",
+    "idle": "pale",
+}
+
 _BY_LIGHT = {light: name for name, light in LIGHT.items()}
 _ANY = re.compile("|".join(map(re.escape, _BY_LIGHT)))
 
