@@ -53,7 +53,7 @@ def finish(
 
 def _confirm(folder: Path, target: Target, say: Say) -> None:
     """Confirm the cause; a path that fails by now spoils nothing of the run."""
-    from haulage.lab.analysis.causes import CAUSES
+    from haulage.lab.analysis.stated import lines
     from haulage.lab.confirming import confirm
 
     def tell(made: int, of: int) -> None:
@@ -69,5 +69,5 @@ def _confirm(folder: Path, target: Target, say: Say) -> None:
         if verdict is None:
             say("nothing to confirm")
         else:
-            cause = CAUSES[verdict.cause][0] if verdict.cause in CAUSES else "no cause"
-            say(f"{verdict.subject}: {cause}, {verdict.status}")
+            for line in lines(verdict):
+                say(line)

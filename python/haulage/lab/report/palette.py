@@ -94,7 +94,7 @@ def distinct(n: int) -> list[str]:
 def steps(n: int) -> list[str]:
     """Return ``n`` colours for the levels of a quantity, from small to large."""
     if n <= 1:
-        return STEPS[2:3]
+        return STEPS[2 : 2 + n]
     return [_between(index * (len(STEPS) - 1) / (n - 1)) for index in range(n)]
 
 
