@@ -259,7 +259,7 @@ def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _ceiling_words(ceiling: dict[str, Any], direction: str) -> str | None:
-    """Return the rate of the ceiling with its interval, and whether it is this machine's and not the path's."""
+    """Return the ceiling with its interval, and whether it is this machine's instead of the path's."""
     rate, low, high = (ceiling.get(f"{direction}_{name}bits_per_second") for name in ("", "low_", "high_"))
     if not rate:
         return None
