@@ -113,7 +113,7 @@ bench-peers: build peers peers-bench $(STAMPS)/demo
 campaign: build peers
 	$(BIN)/python tests/campaign.py $(ARGS)
 
-# Eight causes put there on purpose, ten times each, and links of known rate: twenty minutes on an idle machine.
+# Forty causes put there on purpose, ten times each, and links of known rate: some hours on an idle machine.
 lab-truth: SEEDS ?= 10
 lab-truth: build
 	$(BIN)/python -m haulage.lab.experiments.truth --ceiling --seeds 1 --out docs/concepts/how-the-lab-measures.md

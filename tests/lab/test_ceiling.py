@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from haulage.lab.analysis import analyse
-from haulage.lab.ceiling import LEAST_S, MOST_S, Round, between, estimate, steady_s
+from haulage.lab.ceiling import steady_s
+from haulage.lab.ceiling.counters import Counters, connections, weighted_rate
+from haulage.lab.ceiling.path import LEAST_S, MOST_S, between
+from haulage.lab.ceiling.rounds import Round, estimate
 from haulage.lab.experiments import known_links
-from haulage.lab.sockets import Counters, connections, weighted_rate
 from haulage.lab.target import parse_target
 from lab import made_runs
 from lab.made_runs import cell

@@ -143,6 +143,21 @@ def test_the_estimate_knows_the_link_and_the_price() -> None:
     assert real.cost == pytest.approx(0.0000065)
 
 
+def test_the_estimate_counts_the_ceiling_and_the_confirmation() -> None:
+    """A small run took a minute for these two, and was said to have six seconds left."""
+    bare = planfile.parse(SMALL | {"ceiling": {"measure": False}})
+    plan = planfile.parse(SMALL | {"ceiling": {"measure": True, "connections": 64}})
+    cells, target = schedule(plan), parse_target("emulated:rtt=5ms,conn=20mbit,total=40mbit")
+    without, probed = estimate(bare, target, cells).time_ns, estimate(plan, target, cells).time_ns
+    confirmed = estimate(plan, target, cells, confirm=True).time_ns
+    assert without is not None
+    assert probed is not None
+    assert confirmed is not None
+    # On an idle machine it takes ten seconds.
+    assert 5e9 < probed - without < 20e9
+    assert 10e9 < confirmed - probed < 40e9
+
+
 def test_a_link_that_changes_is_understood() -> None:
     link = parse_link("rtt=20ms,total=8mbit,at=10s:total=1mbit")
     assert link.arrival_ns(10e6, 1) == pytest.approx(10e9)

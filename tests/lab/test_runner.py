@@ -116,22 +116,29 @@ def test_a_folder_that_holds_something_is_left_alone(run: lab.runs.Run) -> None:
 def test_the_checksum_of_an_arm_is_written_down(tmp_path: Path) -> None:
     """An MD5 was booked as disk, for nobody could see that there was one."""
     arms = [{"method": "blocks", "block_size": "64KiB", "checksum": "md5"}, {"method": "baseline"}]
-    done = lab.run(tiny(arms=arms, replicates=1, warm_up=0), directory=tmp_path / "run")
+    done = run_only(tiny(arms=arms, replicates=1, warm_up=0), directory=tmp_path / "run")
     written = {json.loads(factors)["checksum"] for factors in done.cells["factors"]}
     assert written == {"md5", "crc64"}
 
 
 def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
     """Calibration: a rate that is known must be found."""
+    samples: list[RunProgress] = []
     plan = tiny(
         target="emulated:rtt=10ms,conn=20mbit,total=200mbit",
         ceiling={"measure": True, "connections": 16, "time": "2s"},
         replicates=1,
         warm_up=0,
     )
-    done = run_only(plan, directory=tmp_path / "run")
+    done = run_only(plan, directory=tmp_path / "run", on_progress=samples.append)
     assert done.manifest["ceiling"]["up_bits_per_second"] == pytest.approx(200e6, rel=0.1)
-    assert done.manifest["ceiling"]["down_bits_per_second"] == pytest.approx(200e6, rel=0.1)
+    # The plan moves nothing down, so that nothing would be told of it.
+    assert "down_bits_per_second" not in done.manifest["ceiling"]
+    # The time that it takes is part of the time that is left.
+    left = [one.remaining_ns or 0 for one in samples if one.stage == "ceiling"]
+    cells = next(one.remaining_ns or 0 for one in samples if one.stage == "cells")
+    assert left[0] > cells + 3e9
+    assert left[-1] < left[0]
 
 
 def test_a_real_endpoint_is_left_as_it_was_found(tmp_path: Path) -> None:
@@ -139,7 +146,11 @@ def test_a_real_endpoint_is_left_as_it_was_found(tmp_path: Path) -> None:
     try:
         haulage.copy(Path(__file__), endpoint.url("mine/already-there.py"))
         url = f"{endpoint.base}/mine?{endpoint.query}"
-        plan = tiny(directions=["up", "down"], replicates=1, ceiling={"measure": True, "connections": 4})
+        plan = tiny(
+            directions=["up", "down"],
+            replicates=1,
+            ceiling={"measure": True, "connections": 4, "time": "500ms"},
+        )
         done = run_only(plan, url, tmp_path / "run")
         assert set(done.cells.outcome) == {"ok"}
         assert done.manifest["target"] == f"{endpoint.base}/mine"

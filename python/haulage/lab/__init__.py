@@ -87,7 +87,15 @@ def run(
     folder = runner.folder_of(directory) if directory is not None else runner.new_folder(wanted)
     done = runner.run(wanted, where, folder, on_progress=on_progress, left_out=left_out)
     say = on_note or (lambda _: None)
-    return finish(done, where, confirm=confirm, report=report, profile_name=profile_name, say=say)[0]
+    return finish(
+        done,
+        where,
+        confirm=confirm,
+        report=report,
+        profile_name=profile_name,
+        say=say,
+        on_progress=on_progress,
+    )[0]
 
 
 def resume(
@@ -123,7 +131,15 @@ def resume(
     done = runner.resume(Path(directory), target=where, on_progress=on_progress)
     where = where or parse_target(done.manifest["target"], faults=done.manifest["faults"] or "none")
     say = on_note or (lambda _: None)
-    return finish(done, where, confirm=confirm, report=report, profile_name=profile_name, say=say)[0]
+    return finish(
+        done,
+        where,
+        confirm=confirm,
+        report=report,
+        profile_name=profile_name,
+        say=say,
+        on_progress=on_progress,
+    )[0]
 
 
 def rerun(

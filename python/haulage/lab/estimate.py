@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from haulage.lab.ceiling.path import expected_s
 from haulage.lab.link import Link, parse_link
 from haulage.lab.plan import Arm, Plan
 from haulage.lab.schedule import Cell
@@ -17,6 +18,8 @@ _OVERHEAD_NS = 25e6
 _WHOLE = ("baseline", "single-put", "whole-files")
 #: About what the controller comes to on a long link.
 _ADAPTIVE_LANES = 48
+#: Some thirty short transfers.
+CONFIRM_NS = 20e9
 #: What one machine moves over its own loopback, both ends on it.
 _MACHINE_BITS_PER_SECOND = 8e9
 
@@ -48,8 +51,8 @@ class Estimate:
         return f"{self.cells} cells, {moved}, {requests}, {took}, {price}"
 
 
-def estimate(plan: Plan, target: Target, cells: Sequence[Cell]) -> Estimate:
-    """Say what the cells will take."""
+def estimate(plan: Plan, target: Target, cells: Sequence[Cell], *, confirm: bool = False) -> Estimate:
+    """Say what the cells will take, with the ceiling, and with a confirmation if there will be one."""
     writes = reads = up = down = 0
     time_ns: float | None = 0.0
     for cell in cells:
@@ -61,9 +64,9 @@ def estimate(plan: Plan, target: Target, cells: Sequence[Cell]) -> Estimate:
         if time_ns is not None:
             took = cell_ns(target, cell)
             time_ns = None if took is None else time_ns + took + plan.idle_ns
-    if plan.ceiling and time_ns is not None:
-        # Rounds to find how many connections pay, those with one, and the opening of each.
-        time_ns += 2 * (3 * plan.ceiling_time_ns + 2e9)
+    if time_ns is not None:
+        time_ns += ceiling_ns(plan, target, cells)
+        time_ns += CONFIRM_NS if confirm and not plan.nodes and not plan.fresh_link else 0.0
     prices = plan.prices
     cost = (
         None
@@ -73,6 +76,18 @@ def estimate(plan: Plan, target: Target, cells: Sequence[Cell]) -> Estimate:
         + down / 1e9 * prices.egress_per_gb
     )
     return Estimate(len(cells), time_ns, up, down, writes, reads, cost, prices.currency)
+
+
+def ceiling_ns(plan: Plan, target: Target, cells: Sequence[Cell]) -> float:
+    """Return how long the ceiling will take; 0 where nothing is known of the link."""
+    if not plan.ceiling or target.shape is None:
+        return 0.0
+    link = target.shape.first
+    used = {cell.direction for cell in cells}
+    return 1e9 * sum(
+        expected_s(plan, way, link.total_bits_per_second, link.connection_bits_per_second, link.rtt_ns / 1e9)
+        for way in used
+    )
 
 
 def cell_requests(cell: Cell) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from haulage.errors import HaulageError
 from haulage.lab.chain import SUMS
 from haulage.lab.files import sha256
+from haulage.lab.runner import OnProgress, RunProgress
 from haulage.lab.runs import Run, load
 from haulage.lab.target import Target
 
@@ -16,7 +18,14 @@ Say = Callable[[str], object]
 
 
 def finish(
-    run: Run, target: Target, *, confirm: bool, report: bool, profile_name: str | None, say: Say
+    run: Run,
+    target: Target,
+    *,
+    confirm: bool,
+    report: bool,
+    profile_name: str | None,
+    say: Say,
+    on_progress: OnProgress | None = None,
 ) -> tuple[Run, Path | None]:
     """Confirm a complete run, keep its profile, write its page; return the run and the profile's path.
 
@@ -27,11 +36,12 @@ def finish(
         report: Analyse, and write the page.
         profile_name: Keep the profile under this name instead of in the run's folder.
         say: Called with a line for everything that is worth saying.
+        on_progress: Called after each short transfer.
     """
     from haulage.lab import profile
 
     if confirm and run.state == "complete":
-        _confirm(run.folder, target, say)
+        _confirm(run.folder, target, say, on_progress or (lambda _: None))
     done = load(run.folder)
     say(f"{done.manifest['cells_done']} of {done.manifest['cells_planned']} cells, {done.state}")
     if done.manifest["stopped_because"]:
@@ -51,14 +61,16 @@ def finish(
     return done, kept
 
 
-def _confirm(folder: Path, target: Target, say: Say) -> None:
+def _confirm(folder: Path, target: Target, say: Say, on_progress: OnProgress) -> None:
     """Confirm the cause; a path that fails by now spoils nothing of the run."""
     from haulage.lab.analysis.stated import lines
     from haulage.lab.confirming import confirm
 
+    began = time.monotonic_ns()
+
     def tell(made: int, of: int) -> None:
-        if made % 7 == 0:
-            say(f"  {made} of {of} transfers")
+        spent = time.monotonic_ns() - began
+        on_progress(RunProgress("confirm", made, of, spent, int(spent / made * (of - made))))
 
     say("why not faster: confirming by short transfers, up to half a minute")
     try:

@@ -18,7 +18,7 @@ from haulage.lab.units import format_bytes, format_duration, format_rate
 _STAGES = {
     "prepare": "making files",
     "ceiling": "measuring what the path carries",
-    "merge": "writing tables",
+    "confirm": "short transfers that confirm a cause or rule it out",
 }
 _PLAIN_S = 10.0
 _REDRAW_S = 0.1
@@ -61,7 +61,7 @@ class Show(AbstractContextManager[Callable[[RunProgress], None]]):
         head = Table.grid(padding=(0, 1))
         head.add_row(
             ProgressBar(total=max(1, progress.cells_planned), completed=progress.cells_done, width=30),
-            Text(f"{progress.cells_done}/{progress.cells_planned} cells", style="bold"),
+            Text(_made(progress), style="bold"),
             Text(_left(progress)),
         )
         if progress.treatment is None:
@@ -83,7 +83,12 @@ def _line(progress: RunProgress) -> str:
         if progress.treatment is None
         else f"{progress.treatment}, {progress.files}, {format_rate(progress.rate_bits_per_second)}"
     )
-    return f"{progress.cells_done}/{progress.cells_planned} cells, {_left(progress)}: {what}"
+    return f"{_made(progress)}, {_left(progress)}: {what}"
+
+
+def _made(progress: RunProgress) -> str:
+    made = "transfers" if progress.stage == "confirm" else "cells"
+    return f"{progress.cells_done}/{progress.cells_planned} {made}"
 
 
 def _left(progress: RunProgress) -> str:

@@ -21,7 +21,7 @@ from haulage.lab.arms.methods import method_of
 from haulage.lab.ceiling import measure_ceiling, steady_s
 from haulage.lab.chain import require_unchanged
 from haulage.lab.data import Data
-from haulage.lab.estimate import cell_ns
+from haulage.lab.estimate import ceiling_ns, cell_ns
 from haulage.lab.manifest import new_manifest, same_run
 from haulage.lab.plan import Plan
 from haulage.lab.planfile import parse
@@ -36,7 +36,7 @@ from haulage.lab.target import Endpoint, Endpoints, Target, parse_target, remove
 class RunProgress:
     """How far a run has come. ``remaining_ns`` is ``None`` while nothing is known."""
 
-    stage: str  #: ``prepare``, ``ceiling``, ``cells`` or ``merge``
+    stage: str  #: ``prepare``, ``ceiling``, ``cells`` or ``confirm``, whose cells are short transfers
     cells_done: int
     cells_planned: int
     elapsed_ns: int
@@ -157,6 +157,8 @@ class _Runner:
         self._cells = schedule(plan)
         self._expected = [cell_ns(target, cell) for cell in self._cells]
         self._rows = store.done()
+        measured = self._store.manifest.get("ceiling")
+        self._ceiling_left_ns = 0.0 if measured else ceiling_ns(plan, target, self._cells)
         self._spent_ns = 0.0
         self._spent_expected_ns = 0.0
         self._cell_began_ns = 0
@@ -185,8 +187,13 @@ class _Runner:
     def _ceiling(self, endpoints: Endpoints) -> None:
         if not self._plan.ceiling or self._store.manifest.get("ceiling"):
             return
-        self._report("ceiling")
+        began, expected = time.monotonic_ns(), self._ceiling_left_ns
         changes = self._target.shape is not None and self._target.shape.changes
+
+        def alive() -> None:
+            # As long as it goes on, it has not less than nothing left.
+            self._ceiling_left_ns = max(0.0, expected - (time.monotonic_ns() - began))
+            self._report("ceiling")
 
         def reach() -> Endpoint:
             if changes:
@@ -197,10 +204,11 @@ class _Runner:
         found = measure_ceiling(
             self._plan,
             reach,
-            lambda: self._report("ceiling"),
+            alive,
             steady_s(self._target),
             [direction for direction in ("up", "down") if direction in used],
         )
+        self._ceiling_left_ns = 0.0
         self._store.update({"ceiling": found, "endpoint": reach().base})
         if self._plan.fresh_link:
             endpoints.drop(store="null")
@@ -325,7 +333,8 @@ class _Runner:
         ratio = self._spent_ns / self._spent_expected_ns if self._spent_expected_ns > 5e9 else 1.0
         running = time.monotonic_ns() - self._cell_began_ns if self._cell_began_ns and left else 0
         # The cell that runs is the first of those left; it cannot have less than nothing left.
-        return int(expected * ratio - min(running, (left[0] or 0.0) * ratio if left else 0.0))
+        waits = min(running, (left[0] or 0.0) * ratio if left else 0.0)
+        return int(self._ceiling_left_ns + expected * ratio - waits)
 
 
 def _row(cell: Cell, moved: Moved) -> dict[str, Any]:

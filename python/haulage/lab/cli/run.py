@@ -115,7 +115,7 @@ def run(
                 wanted = seen_from(wanted, places, where)
             for arm, why in left_out.items():
                 say(f"left out: {arm}: {why}")
-            takes = estimate(wanted, where, schedule(wanted))
+            takes = estimate(wanted, where, schedule(wanted), confirm=confirm)
             if only_estimate:
                 click.echo(json.dumps(vars(takes)) if as_json else str(takes))
                 return
@@ -124,7 +124,16 @@ def run(
             say(f"into {folder}; Ctrl-C stops, `haul lab run --continue {folder}` goes on")
             with progress_of(progress, quiet) as show:
                 done = runner.run(wanted, where, folder, on_progress=show, left_out=left_out)
-        done, kept = finish(done, where, confirm=confirm, report=report, profile_name=profile_name, say=say)
+        with progress_of(progress, quiet) as show:
+            done, kept = finish(
+                done,
+                where,
+                confirm=confirm,
+                report=report,
+                profile_name=profile_name,
+                say=say,
+                on_progress=show,
+            )
     page = done.page if report else None
     values = {"run": str(done.folder), "state": done.state, "profile": kept and str(kept)}
     click.echo(json.dumps(values | {"report": page and str(page)}) if as_json else str(page or done.folder))

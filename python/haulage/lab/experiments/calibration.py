@@ -12,7 +12,7 @@ import duckdb
 
 from haulage.lab.analysis.statistics import Comparison, Interval, compare, median_interval
 from haulage.lab.analysis.words import rate_words
-from haulage.lab.ceiling import between
+from haulage.lab.ceiling.path import between
 from haulage.lab.experiments.trial import PAYLOAD, Setting, run
 from haulage.lab.target import start_emulator
 

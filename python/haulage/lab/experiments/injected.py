@@ -74,6 +74,11 @@ class Case:
     name: str = ""
     also: tuple[str, ...] = ()
 
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for the link most of the time, and takes little of processors and disks."""
+        return self.link != "none" and self.cause not in ("checksum", "disk") and not self.spinners
+
     def is_right(self, named: str) -> bool:
         """Whether a name is what was injected."""
         return named == self.cause or named in self.also

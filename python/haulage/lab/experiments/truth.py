@@ -16,7 +16,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from haulage.errors import HaulageError
@@ -27,6 +29,8 @@ from haulage.lab.experiments.confirm import settle
 from haulage.lab.experiments.injected import CASES, Case, case, compile_shim, stage
 from haulage.lab.experiments.single import evidence_of
 
+#: Cases beside each other that wait for an emulated link.
+JOBS = 2
 #: What the matrix has to reach, counted over all cases whose cause was named or not.
 RIGHT = 0.8
 
@@ -90,26 +94,39 @@ def judge_all(
     build: Path,
     said: Callable[[str], object],
     rows: Path | None = None,
+    jobs: int = JOBS,
 ) -> list[Scored]:
-    """Judge every cause with every seed, one after another: two at once would be a cause of their own."""
+    """Judge every cause with every seed.
+
+    Those that wait for an emulated link most of the time run beside each other; those that need processors
+    or a disk alone, for two of them at once would be a cause of their own.
+    """
     shim = compile_shim(build) if any(name.startswith("disk") for name in causes) else None
     memory = Path("/dev/shm")
+
+    def one(cause: str, seed: int) -> Scored:
+        with (
+            tempfile.TemporaryDirectory(prefix="haulage-truth-", dir=build) as folder,
+            tempfile.TemporaryDirectory(
+                prefix="haulage-truth-", dir=memory if memory.is_dir() else build
+            ) as quick,
+        ):
+            return judge(case(cause, seed), Path(folder), Path(quick), shim)
+
+    def keep(found: Scored) -> Scored:
+        said(f"{found.name} {found.seed}: seen {found.seen}, named {found.named} ({found.seconds:.1f} s)")
+        if rows is not None:
+            # As they come: a matrix takes hours, and what is there should not be lost with the rest.
+            with rows.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(found)) + "\n")
+        return found
+
     scored = []
-    for seed in seeds:
-        for cause in causes:
-            with (
-                tempfile.TemporaryDirectory(prefix="haulage-truth-", dir=build) as folder,
-                tempfile.TemporaryDirectory(
-                    prefix="haulage-truth-", dir=memory if memory.is_dir() else build
-                ) as quick,
-            ):
-                found = judge(case(cause, seed), Path(folder), Path(quick), shim)
-            said(f"{cause} {seed}: seen {found.seen}, named {found.named} ({found.seconds:.1f} s)")
-            scored.append(found)
-            if rows is not None:
-                # As they come: a matrix takes hours, and what is there should not be lost with the rest.
-                with rows.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(found)) + "\n")
+    with ThreadPoolExecutor(max_workers=jobs) as beside:
+        for seed in seeds:
+            waiting = [cause for cause in causes if case(cause, seed).waits]
+            scored += [keep(found) for found in beside.map(partial(one, seed=seed), waiting)]
+            scored += [keep(one(cause, seed)) for cause in causes if cause not in waiting]
     return scored
 
 
@@ -174,6 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--causes", default=",".join(CASES), help="default all: %(default)s")
     parser.add_argument("--seeds", type=int, default=10, help="seeds of each cause; default %(default)s")
     parser.add_argument("--first-seed", type=int, default=0, help="default %(default)s")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="that wait, at once; default %(default)s")
     parser.add_argument("--build", type=Path, default=Path("build"), help="for the shim; default %(default)s")
     parser.add_argument("--calibrate", action="store_true", help="known links and A/A instead of causes")
     parser.add_argument("--ceiling", action="store_true", help="the ceiling of 24 known links instead")
@@ -190,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             text, good = calibration.make(chosen.build, chosen.seeds, said)
         else:
             seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
-            scored = judge_all(chosen.causes.split(","), seeds, chosen.build, said, chosen.rows)
+            scored = judge_all(chosen.causes.split(","), seeds, chosen.build, said, chosen.rows, chosen.jobs)
             text = table(scored)
             good = right_share(scored) >= RIGHT and not wrongly_confirmed(scored)
     except HaulageError as error:

@@ -35,7 +35,7 @@ class Worker:
         self, module: str, environment: Mapping[str, str], cpus: Sequence[int] | None = None
     ) -> None:
         # A pipe that nobody reads would hold up a process that says much.
-        self._said = tempfile.TemporaryFile()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, ",".join(map(str, cpus or []))],
             bufsize=0,
@@ -44,6 +44,9 @@ class Worker:
             stderr=self._said,
             env={**os.environ, **environment},
         )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._orders, self._answers = self._process.stdin, self._process.stdout
 
     def ask(self, order: Mapping[str, Any], longest_s: float, place: str) -> dict[str, Any]:
         """Return the answer to an order.
@@ -56,12 +59,11 @@ class Worker:
         Raises:
             ServiceError: No answer.
         """
-        assert self._process.stdin is not None and self._process.stdout is not None
         line, cause = b"", ""
         with suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(order).encode() + b"\n")
-            if select.select([self._process.stdout], [], [], longest_s)[0]:
-                line = self._process.stdout.readline()
+            self._orders.write(json.dumps(order).encode() + b"\n")
+            if select.select([self._answers], [], [], longest_s)[0]:
+                line = self._answers.readline()
             else:
                 cause = f"took longer than {longest_s:g} s"
                 self._process.kill()
@@ -80,14 +82,13 @@ class Worker:
         """Stop it; return what it said last."""
         if self._said.closed:
             return ""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
+        self._orders.close()
         try:
             code = self._process.wait(_ENDS_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
-        self._process.stdout.close()
+        self._answers.close()
         self._said.seek(0)
         lines = self._said.read().decode(errors="replace").strip().splitlines()
         self._said.close()

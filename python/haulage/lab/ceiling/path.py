@@ -1,42 +1,36 @@
-"""What the path carries at most: connections that always have work, from memory to a sink that discards.
-
-A round opens its connections anew, gives each one long request, and counts what the kernel says they
-have carried (:mod:`haulage.lab.sockets`) from when they have begun until the first has no work left. How
-many connections are "many" is found first: four times as many for as long as that pays. Rounds with one
-connection and rounds with many alternate, and those of the better way give the rate and its interval.
-"""
+"""One way of a path under measurement: how many connections pay, then rounds with one and with many."""
 
 from __future__ import annotations
 
 import math
 import socket
-import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import duckdb
 import psutil
-from scipy import stats
 
 import haulage
+from haulage.lab.ceiling.counters import Counters, weighted_rate
+from haulage.lab.ceiling.rounds import Estimate, Round, estimate, is_narrow
 from haulage.lab.generate import generate
 from haulage.lab.plan import Plan
-from haulage.lab.sockets import Counters, weighted_rate
-from haulage.lab.target import Endpoint, Target
+from haulage.lab.target import Endpoint
 from haulage.transfer import Job, Options
 
 #: Rounds with many connections, and with one between them.
 ROUNDS, ROUNDS_OF_ONE = 5, 2
-#: As long as they disagree by more than this to each side, as on a busy machine, there are more of them.
-NARROW, MOST_ROUNDS = 1.03, 12
+#: There are more of them, up to this, as long as their interval is wide.
+MOST_ROUNDS = 12
 #: Four times the connections must give so much more for a further step.
 PAYS = 1.15
+#: Rates are the same up to here, where rounds are long.
+ALIKE = 1.02
 #: Seconds that are counted, at least and at most.
 LEAST_S, MOST_S = 0.15, 4.0
 #: A receiver that is slow opens its window by up to 190 KB at a time; a round is to see four such
@@ -46,111 +40,16 @@ STEPS_BITS = {"up": 4 * 190e3 * 8, "down": 2e6}
 RAMP_S, RAMP_TRIPS = 0.15, 3.0
 #: Of one object, and of what one round moves.
 LEAST_BYTES, MOST_BYTES, ROUND_BYTES = 256 << 10, 64 << 20, 1 << 30
-#: Rounds cannot show what they all have in common: headers, clocks.
-SYSTEMATIC = 0.01
 #: So often a round is repeated that was too short for what it found.
 _GUESSES = 5
-#: Processors that are less idle than this have set the rate, not the path.
-MACHINE_IDLE = 0.1
-LEVEL = 0.95
+#: What one machine carries over its own loopback, bits per second: a link without bounds is as fast.
+_MACHINE = 8e9
 _SOURCE = "mem://lab-ceiling/source"
 _SINK = "mem://lab-ceiling/sink"
 
 
-@dataclass(frozen=True)
-class Round:
-    """One round, as it is kept in the manifest.
-
-    Attributes:
-        direction: ``"up"`` or ``"down"``.
-        connections: Asked for.
-        opened: That moved bytes, by the kernel's count.
-        counted_by: ``"kernel"`` (TCP_INFO of each connection) or ``"requests"`` (those that were answered).
-        began_unix_ns: Of the time that is counted.
-        window_ns: That time.
-        bits_per_second: Rate in it.
-        cpu_idle_share: Of all processors meanwhile.
-        purpose: ``"search"`` for the number of connections, ``"estimate"``, ``"check"``, or ``"too short"``
-            to be counted.
-    """
-
-    direction: str
-    connections: int
-    opened: int
-    counted_by: str
-    began_unix_ns: int
-    window_ns: int
-    bits_per_second: float
-    cpu_idle_share: float
-    purpose: str
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The rate of one direction. The interval is of the rounds, and no narrower than 1 % to each side."""
-
-    bits_per_second: float
-    low_bits_per_second: float
-    high_bits_per_second: float
-    connections: int
-    one_connection_bits_per_second: float
-    bound_by_machine: bool
-    rounds: tuple[Round, ...]
-
-
-def measure_ceiling(
-    plan: Plan,
-    reach: Callable[[], Endpoint],
-    alive: Callable[[], object],
-    most_s: float = MOST_S,
-    directions: Sequence[str] = ("up", "down"),
-) -> dict[str, Any]:
-    """Return the rates up and down, in bits per second, with intervals, and every round.
-
-    Args:
-        plan: Its ``ceiling_connections`` is the most that are opened at once, and the rounds share its
-            ``ceiling_time_ns``, but take longer where a connection is slow.
-        reach: Called before each round: the endpoint, made anew where the link changes with time.
-        alive: Called several times a second.
-        most_s: Bound on the time that is counted in a round, for a link that changes soon.
-        directions: Which to measure.
-    """
-    found: dict[str, Any] = {}
-    rounds: list[dict[str, Any]] = []
-    for direction in directions:
-        with tempfile.TemporaryDirectory() as folder:
-            one = _Path(plan, direction, reach, alive, Path(folder), most_s).measure()
-        found |= {
-            f"{direction}_bits_per_second": round(one.bits_per_second),
-            f"{direction}_low_bits_per_second": round(one.low_bits_per_second),
-            f"{direction}_high_bits_per_second": round(one.high_bits_per_second),
-            f"{direction}_connections": one.connections,
-            f"{direction}_one_connection_bits_per_second": round(one.one_connection_bits_per_second),
-            f"{direction}_bound_by_machine": one.bound_by_machine,
-        }
-        rounds += [asdict(row) for row in one.rounds]
-    counted = "the kernel's count of bytes" if rounds[0]["counted_by"] == "kernel" else "answered requests"
-    return found | {
-        "connections": max(row["connections"] for row in rounds),
-        "level": LEVEL,
-        "rounds": rounds,
-        "method": (
-            "connections that always have work, from memory to a sink that discards;"
-            f" {ROUNDS} rounds or more with many, {ROUNDS_OF_ONE} with one between them, by {counted}"
-        ),
-    }
-
-
-def steady_s(target: Target) -> float:
-    """Return how long a round may be on a path that changes at a known time; it takes twice that in all."""
-    shape = target.shape
-    if shape is None or not shape.changes:
-        return MOST_S
-    return min(MOST_S, shape.steps[1].after_ns / 1e9 / 3)
-
-
-class _Path:
-    """One direction of a path under measurement."""
+class OneWay:
+    """One direction of a path."""
 
     def __init__(
         self,
@@ -172,12 +71,13 @@ class _Path:
         self._rounds: list[Round] = []
 
     def measure(self) -> Estimate:
+        """Make the rounds, at least a dozen."""
         try:
             many = self._search()
             ways = [1, many] if many > 1 else [1]
             rates = {ways[0]: self._latest(ways[0]), ways[-1]: self._latest(ways[-1])}
             for number in range(MOST_ROUNDS):
-                if number >= ROUNDS and _is_narrow(estimate(self._rounds)):
+                if number >= ROUNDS and is_narrow(estimate(self._rounds)):
                     break
                 self._counted(many, rates[many])
                 if many > 1 and number < ROUNDS_OF_ONE:
@@ -198,11 +98,16 @@ class _Path:
             if found < 0.9 * rate:
                 found = max(found, self._found(more, rate))  # More connections are no reason to be slower.
             if found < PAYS * rate:
-                # On a slow link many connections move too seldom to be counted in a short time.
-                too_slow = STEPS_BITS[self._direction] * more / max(found, rate) > self._most_s
-                return connections if too_slow else more
+                return connections if self._costs_more(connections, more, rate, found) else more
             connections, rate = more, found
         return connections
+
+    def _costs_more(self, few: int, many: int, rate: float, found: float) -> bool:
+        """Whether many connections give no more than few, and take much longer to be counted."""
+        if STEPS_BITS[self._direction] * many / max(found, rate) > self._most_s:
+            return True
+        longer = self._window_s(many, found, "estimate") / self._window_s(few, rate, "estimate")
+        return found < ALIKE * rate and longer > 1.5
 
     def _found(self, connections: int, rate: float) -> float:
         """Return the rate of a round that was long enough for it; how long that is shows as it runs."""
@@ -227,11 +132,7 @@ class _Path:
         return [row.bits_per_second for row in self._rounds if row.connections == connections][-1]
 
     def _window_s(self, connections: int, rate: float, purpose: str) -> float:
-        least, steps = self._plan.ceiling_time_ns / 1e9 / ROUNDS, STEPS_BITS[self._direction]
-        if purpose == "search":
-            least, steps = least / 2, steps / 2
-        window = min(max(least, LEAST_S, steps * connections / max(rate, 1e5)), self._most_s)
-        return min(window, max(8 * ROUND_BYTES / max(rate, 1.0), LEAST_S))
+        return window_s(self._plan, self._direction, connections, rate, purpose, self._most_s)
 
     def _round(self, connections: int, rate: float, purpose: str) -> Round:
         """Let every connection carry one long request, and count while all of them do.
@@ -246,7 +147,8 @@ class _Path:
         # Where an answer costs next to nothing, shorter requests let connections share what is left to do.
         turns = max(1, min(4, int(window / max(50 * self._trip_s, 1e-3)))) if wanted > 8 << 20 else 1
         size = int(min(max(wanted / turns, LEAST_BYTES), MOST_BYTES))
-        count = max(1, math.ceil(wanted / size)) * connections
+        # Whole bytes are a little less than was wanted: that is no reason for one more request.
+        count = max(1, math.ceil(0.99 * wanted / size)) * connections
         pairs = self._pairs(self._reach(), size, count)
         record = self._folder / f"{len(self._rounds)}.parquet"
         with Counters() as counters:
@@ -337,6 +239,42 @@ class _Path:
         haulage.copy([(empty, name) for name in names], overwrite="always")
 
 
+def window_s(
+    plan: Plan, direction: str, connections: int, rate: float, purpose: str, most_s: float = MOST_S
+) -> float:
+    """Return how long a round is to be counted on a path of such a rate, in bits per second."""
+    least, steps = plan.ceiling_time_ns / 1e9 / ROUNDS, STEPS_BITS[direction]
+    if purpose == "search":
+        least, steps = least / 2, steps / 2
+    window = min(max(least, LEAST_S, steps * connections / max(rate, 1e5)), most_s)
+    return min(window, max(8 * ROUND_BYTES / max(rate, 1.0), LEAST_S))
+
+
+def expected_s(plan: Plan, direction: str, total: float, each: float, trip: float) -> float:
+    """Return about how long a measurement takes on a known path.
+
+    Args:
+        plan: Of the run.
+        direction: ``"up"`` or ``"down"``.
+        total: Bits per second of all connections.
+        each: Of one.
+        trip: Seconds of a round trip.
+    """
+
+    def took(connections: int, purpose: str) -> float:
+        rate = min(total, connections * each, _MACHINE)
+        return 1.3 * window_s(plan, direction, connections, rate, purpose) + RAMP_S + RAMP_TRIPS * trip
+
+    connections, spent = 1, took(1, "search")
+    while connections < plan.ceiling_connections:
+        more = min(4 * connections, plan.ceiling_connections)
+        spent += took(more, "search")
+        if min(total, more * each) < PAYS * min(total, connections * each):
+            break
+        connections = more
+    return spent + (ROUNDS + 1) * took(connections, "estimate") + ROUNDS_OF_ONE * took(1, "estimate")
+
+
 def trip_s(endpoint: Endpoint) -> float:
     """Return how long a connection and a first answer take; 0 if the address is hidden."""
     parts = urlsplit(endpoint.base)
@@ -350,42 +288,6 @@ def trip_s(endpoint: Endpoint) -> float:
             opened.sendall(f"HEAD / HTTP/1.0\r\nHost: {parts.hostname}\r\n\r\n".encode())
             opened.recv(1)
     return time.monotonic() - began
-
-
-def _is_narrow(found: Estimate) -> bool:
-    return found.high_bits_per_second / found.low_bits_per_second <= NARROW**2
-
-
-def estimate(rounds: Sequence[Round]) -> Estimate:
-    """Return the rate of the better way of opening, with the interval of its rounds."""
-    usable = [row for row in rounds if row.purpose == "estimate" and row.bits_per_second > 0]
-    by_way: dict[int, list[Round]] = {}
-    for row in usable:
-        by_way.setdefault(row.connections, []).append(row)
-    means = {
-        way: statistics.fmean(math.log(row.bits_per_second) for row in rows) for way, rows in by_way.items()
-    }
-    many = max(by_way)
-    best = max(means, key=lambda way: means[way])
-    # Fewer rounds with one connection: they count only where they are clearly better.
-    if best != many and means[best] - means[many] < SYSTEMATIC:
-        best = many
-    logs = [math.log(row.bits_per_second) for row in by_way[best]]
-    reach = SYSTEMATIC
-    if len(logs) > 1:
-        spread = statistics.stdev(logs) / math.sqrt(len(logs))
-        reach = max(reach, float(stats.t.ppf((1 + LEVEL) / 2, len(logs) - 1)) * spread)
-    middle = means[best]
-    idle = statistics.fmean(row.cpu_idle_share for row in by_way[best])
-    return Estimate(
-        math.exp(middle),
-        math.exp(middle - reach),
-        math.exp(middle + reach),
-        best,
-        math.exp(means[min(by_way)]),
-        idle < MACHINE_IDLE,
-        tuple(rounds),
-    )
 
 
 def idle_share(before: Any, after: Any) -> float:
