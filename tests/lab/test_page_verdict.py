@@ -57,7 +57,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     manifest["ceiling"] |= bounds | {"down_bound_by_machine": True}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     trials = [trial(name, number) for number in range(5) for name in ("base", "connections")]
-    slow = trial("requests", 0, rate_bits_per_second=None, answer_ns=5e6, write_ns=205e6)
+    slow = trial("requests", 0, rate_bits_per_second=0.0, answer_ns=5e6, write_ns=205e6)
     (folder / "confirmations.json").write_text(json.dumps({"trials": [*trials, slow]}))
     return folder
 
@@ -151,7 +151,7 @@ def test_the_transfers_of_the_experiments_are_rows(run: Path, analysis: Analysis
     plain = words(text)
     assert "The transfers of the experiments (11)" in plain
     assert "Twice the connections 4 100 Mbit/s 12 0.0% 80% 0.25 ok" in plain
-    assert "Small writes, one at a time 0 12 0.0% 5 ms 205 ms 80% 0.25 ok" in plain
+    assert "Single small requests 0 12 0.0% 5 ms 205 ms 80% 0.25 ok" in plain
     assert 'and <a href="confirmations.json">confirmations.json</a>' in text
 
 
@@ -159,7 +159,7 @@ def test_the_ceiling_is_stated_with_its_interval(run: Path, analysis: Analysis) 
     """The page said "400 Mbit/s", as if that were known exactly."""
     plain = words(page_of(run, analysis))
     assert "Ceiling up 400 Mbit/s (393 to 406 Mbit/s, 95 % interval)" in plain
-    assert "Ceiling down 400 Mbit/s, bound by this machine" in plain
+    assert "Ceiling down 400 Mbit/s, processors busy" in plain
 
 
 def test_seventy_cards_do_not_stand_before_the_first_chart(run: Path, analysis: Analysis) -> None:

@@ -259,14 +259,14 @@ def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _ceiling_words(ceiling: dict[str, Any], direction: str) -> str | None:
-    """Return the ceiling with its interval, and whether it is this machine's instead of the path's."""
+    """Return the ceiling with its interval, and whether the processors may have been what ended it."""
     rate, low, high = (ceiling.get(f"{direction}_{name}bits_per_second") for name in ("", "low_", "high_"))
     if not rate:
         return None
     words = format_rate(rate)
     if low and high:
         words += f" ({interval(rate, low, high, 'bit/s', ceiling.get('level', st.LEVEL))})"
-    return f"{words}, bound by this machine" if ceiling.get(f"{direction}_bound_by_machine") else words
+    return f"{words}, processors busy" if ceiling.get(f"{direction}_bound_by_machine") else words
 
 
 def _cause_words(verdict: Verdict) -> str:

@@ -20,7 +20,7 @@ COLOUR = {"connection-rate": "blue", "latency": "amber", "server": "violet", "to
 #: What the experiments that change nothing of the transfer are called.
 _OTHERS = {
     "base": "Nothing changed",
-    "requests": "Small writes, one at a time",
+    "requests": "Single small requests",
     "again": "The same again",
     "slower": "Half the rate",
 }
@@ -105,10 +105,10 @@ def trials_of(directory: Path) -> Trials | None:
         "Rate",
         "Requests",
         "Refused",
-        "Empty answer",
-        "Small write",
-        "Processors idle",
-        "Cores used",
+        "Answer",
+        "Write",
+        "CPU idle",
+        "Cores",
         "Outcome",
     )
     return Trials(columns, [_row(trial) for trial in kept])
@@ -132,4 +132,5 @@ def _row(trial: Mapping[str, Any]) -> list[str]:
 
 def _shown(trial: Mapping[str, Any], column: str, words: Any) -> str:
     value = trial.get(column)
-    return "" if value is None else str(words(value))
+    # Where only empty requests were sent there is no rate.
+    return "" if value is None or (column == "rate_bits_per_second" and not value) else str(words(value))
