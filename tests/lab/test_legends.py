@@ -55,7 +55,7 @@ def test_writes_and_reads_are_a_picture_each() -> None:
     assert not any("write" in text for text in only)
 
 
-def test_blocks_up_and_down_are_pictures_of_their_own() -> None:
+def improvement() -> pd.DataFrame:
     rows = [
         {
             "direction": direction,
@@ -74,5 +74,24 @@ def test_blocks_up_and_down_are_pictures_of_their_own() -> None:
         for size in (1_000_000, 2_000_000)
         for block in (65536, 131072)
     ]
-    found = texts(charts.block_sweep(pd.DataFrame(rows)))
+    return pd.DataFrame(rows)
+
+
+def test_blocks_up_and_down_are_pictures_of_their_own() -> None:
+    found = texts(charts.block_sweep(improvement()))
     assert {"Improvement in rate by file size, up", "Improvement in rate by file size, down"} <= found
+
+
+def test_without_intervals_there_is_no_layer_of_them() -> None:
+    """Vega complained of an infinite extent in the browser's console."""
+    sweep = charts.block_sweep(improvement())
+    assert "area" not in {mark["type"] for mark in marks(charts.dressed(sweep).to_dict())}
+
+
+def marks(spec: Any) -> list[dict[str, Any]]:
+    if isinstance(spec, list):
+        return [mark for part in spec for mark in marks(part)]
+    if not isinstance(spec, dict):
+        return []
+    own = [spec["mark"]] if isinstance(spec.get("mark"), dict) else []
+    return own + [mark for part in spec.values() for mark in marks(part)]

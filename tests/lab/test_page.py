@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser
 
 from haulage.lab.report.palette import COLOURS
+from lab.browsers import Opened
 from lab.reports import make_report
 
 #: What a page may be slow at: drawing 100,000 rows of lanes took 12 to 25 ms on two cores of 2026.
@@ -20,52 +19,6 @@ SLOWEST_FRAME_MS = 100
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_report(tmp_path_factory.mktemp("page") / "run") / "report.html"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("needs Debian's chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
-class Opened:
-    """A page without a network that remembers what it complained of."""
-
-    def __init__(self, browser: Browser, report: Path, **settings: Any) -> None:
-        self.context: BrowserContext = browser.new_context(
-            offline=True, viewport={"width": 1200, "height": 900}, **settings
-        )
-        self.said: list[str] = []
-        self.context.route("**/*", self._only_files)
-        self.page: Page = self.context.new_page()
-        self.page.on("console", lambda message: self._hear(message.type, message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.goto(report.as_uri())
-
-    def _only_files(self, route: Route) -> None:
-        if route.request.url.startswith("file:"):
-            route.continue_()
-        else:
-            self.said.append(f"asked for {route.request.url}")
-            route.abort()
-
-    def _hear(self, kind: str, text: str) -> None:
-        if kind in ("error", "warning"):
-            self.said.append(text)
-
-    def see_everything(self) -> None:
-        """Scroll to each chart, so that all of them are drawn."""
-        for figure in self.page.query_selector_all("section.chart figure"):
-            figure.scroll_into_view_if_needed()
-            self.page.wait_for_function("figure => figure.classList.contains('live')", arg=figure)
-
-    def colour(self, selector: str, what: str) -> str:
-        return str(self.page.eval_on_selector(selector, f"node => getComputedStyle(node).{what}"))
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def finish(
 
 def _confirm(folder: Path, target: Target, say: Say, on_progress: OnProgress) -> None:
     """Confirm the cause; a path that fails by now spoils nothing of the run."""
-    from haulage.lab.analysis.causes import CAUSES
+    from haulage.lab.analysis.stated import lines
     from haulage.lab.confirming import confirm
 
     began = time.monotonic_ns()
@@ -81,5 +81,5 @@ def _confirm(folder: Path, target: Target, say: Say, on_progress: OnProgress) ->
         if verdict is None:
             say("nothing to confirm")
         else:
-            cause = CAUSES[verdict.cause][0] if verdict.cause in CAUSES else "no cause"
-            say(f"{verdict.subject}: {cause}, {verdict.status}")
+            for line in lines(verdict):
+                say(line)

@@ -9,6 +9,8 @@ from typing import Literal
 
 import pandas as pd
 
+from haulage.lab.analysis.causes import Phase
+
 #: Whether a cause was only in the record, or also shown by an experiment that changes one thing.
 Status = Literal["seen", "confirmed", "undetermined"]
 
@@ -61,6 +63,7 @@ class Verdict:
         query: The result the evidence comes from.
         shares: Where causes mix, of each: its share of the time of a request, and the bounds of that.
         phases: Where the path changed meanwhile, a verdict for each time; empty otherwise.
+        during: Of such a verdict: its part of the time, and the rate in it.
     """
 
     cause: str
@@ -73,6 +76,7 @@ class Verdict:
     query: str = "evidence"
     shares: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     phases: tuple[Verdict, ...] = ()
+    during: Phase | None = None
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,8 @@ def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> V
         last = number == len(evidence.phases) - 1
         base = effects.base_bits_per_second if effects is not None else None
         if last and base and 1 / SAME_PHASE < base / phase.rate_bits_per_second < SAME_PHASE:
-            rows.append(
-                replace(whole, subject=f"{evidence.subject}, {words}", evidence=said + whole.evidence)
-            )
+            subject = f"{evidence.subject}, {words}"
+            rows.append(replace(whole, subject=subject, evidence=said + whole.evidence, during=phase))
         else:
             rows.append(
                 Verdict(
@@ -91,6 +90,7 @@ def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> V
                     "nothing can be tried on a path as it was",
                     "Run it again while the path is like that.",
                     subject=f"{evidence.subject}, {words}",
+                    during=phase,
                 )
             )
     first, second = (phase.rate_bits_per_second for phase in evidence.phases)

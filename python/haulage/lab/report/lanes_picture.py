@@ -7,10 +7,13 @@ import pandas as pd
 from markupsafe import escape
 from numpy.typing import NDArray
 
+from haulage.lab.report.charts.base import FONT
 from haulage.lab.report.palette import PHASES
 from haulage.lab.units import format_duration
 
-WIDTH, LEFT, TOP = 760, 56, 44
+WIDTH, LEFT, TOP = 760, 56, 62
+#: Top of the legend, and what a letter takes in a wide font: which one the reader has nobody knows.
+LEGEND, LETTER = 23, 7.4
 #: Parts of the time axis; each is drawn in the colour of what took most of it.
 PARTS = 352
 #: At most so many lanes are drawn one by one; a picture of more would be grey.
@@ -35,7 +38,8 @@ def picture(frame: pd.DataFrame, cell: int, began_ns: int, ended_ns: int, title:
     legend = "".join(_legend())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="static lanes-static" role="img" width="{WIDTH}"'
-        f' height="{bottom + 40}" viewBox="0 0 {WIDTH} {bottom + 40}" font-size="12" fill="var(--ink)">'
+        f' height="{bottom + 40}" viewBox="0 0 {WIDTH} {bottom + 40}" font-size="12"'
+        f' font-family="{FONT}" fill="var(--ink)">'
         f"<title>{escape(title)}</title>"
         f'<text y="13" font-weight="bold">{escape(title)}</text>{legend}'
         f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT}" height="{lanes * height}" fill="var(--paper)"'
@@ -116,11 +120,15 @@ def _axis(wall_ns: int, bottom: int) -> list[str]:
 
 
 def _legend() -> list[str]:
-    marks, x = [], LEFT
+    """Return the marks and labels of the phases, on a second line where the first has no room."""
+    marks, x, y = [], LEFT, LEGEND
     for label, colour in PHASES.values():
+        wide = 28 + round(LETTER * len(label))
+        if x + wide > WIDTH:
+            x, y = LEFT, y + 18
         marks.append(
-            f'<rect x="{x}" y="23" width="11" height="11" fill="var(--{colour})"/>'
-            f'<text x="{x + 16}" y="33">{escape(label)}</text>'
+            f'<rect x="{x}" y="{y}" width="11" height="11" fill="var(--{colour})"/>'
+            f'<text x="{x + 16}" y="{y + 10}">{escape(label)}</text>'
         )
-        x += 28 + round(6.6 * len(label))
+        x += wide
     return marks

@@ -19,9 +19,12 @@ from markupsafe import Markup, escape
 import haulage
 from haulage.errors import ExistsError
 from haulage.lab import chain
-from haulage.lab.analysis import analyse
+from haulage.lab.analysis import analyse, statistics as st
 from haulage.lab.analysis.calculations import source_of
-from haulage.lab.analysis.model import Analysis, Finding
+from haulage.lab.analysis.causes import CAUSES
+from haulage.lab.analysis.effects import LEVEL
+from haulage.lab.analysis.model import Analysis, Finding, Verdict
+from haulage.lab.analysis.stated import cause_words, shares_words
 from haulage.lab.files import sha256 as sha256_of, write_whole
 from haulage.lab.manifest import versions
 from haulage.lab.report import lanes
@@ -30,12 +33,15 @@ from haulage.lab.report.palette import COLOURS
 from haulage.lab.report.rows import table
 from haulage.lab.report.section import Drawn, Missing, draw
 from haulage.lab.report.sections import SECTIONS
+from haulage.lab.report.why import CONFIRMATIONS, phases_of, shares_of, trials_of
 from haulage.lab.store import RunStore
 from haulage.lab.units import format_bytes, format_duration, format_rate
 
 LANES = "lanes_of_run"
 #: What the analysis says where a sample cannot bound a number; the card then says it large.
 TOO_SMALL = "n too small"
+#: Beyond so many the cards would be a page of their own before the first chart.
+CARDS_AT_ONCE = 12
 STATUS_WORDS = {
     "seen": "Seen: the record of the requests shows it. No experiment has changed this one thing yet.",
     "confirmed": "Confirmed: an experiment changed this one thing, and the rate followed.",
@@ -129,6 +135,14 @@ def render(directory: Path, analysis: Analysis, results: Path) -> str:
         "warning": _warning(manifest),
         "contents": _contents(charts, bool(others)),
         "status_words": STATUS_WORDS.get(analysis.verdict.status, ""),
+        "cause_words": _cause_words(analysis.verdict),
+        "shares": shares_of(analysis.verdict),
+        "shares_level": f"{LEVEL:.0%}",
+        "shares_words": shares_words(analysis.verdict),
+        "phases": phases_of(analysis.verdict),
+        "cards_at_once": CARDS_AT_ONCE,
+        "trials": trials_of(directory),
+        "confirmations": CONFIRMATIONS,
         "verdicts": analysis.verdicts,
         "manifest": [(key, _plain(value)) for key, value in manifest.items() if key != "files"],
         "files": _listed(manifest),
@@ -232,14 +246,8 @@ def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
             f"{manifest.get('cells_done')} of {manifest.get('cells_planned')}, {manifest.get('order')}",
         ),
         ("Replicates", manifest.get("replicates")),
-        (
-            "Ceiling up",
-            format_rate(ceiling["up_bits_per_second"]) if ceiling.get("up_bits_per_second") else None,
-        ),
-        (
-            "Ceiling down",
-            format_rate(ceiling["down_bits_per_second"]) if ceiling.get("down_bits_per_second") else None,
-        ),
+        ("Ceiling up", _ceiling_words(ceiling, "up")),
+        ("Ceiling down", _ceiling_words(ceiling, "down")),
         (
             "Machine",
             f"{host.get('cpus')} CPUs, {format_bytes(host.get('memory_bytes') or 0)}" if host else None,
@@ -248,6 +256,23 @@ def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
         ("Seed", manifest.get("seed")),
     ]
     return [(name, str(value)) for name, value in facts if value not in (None, "")]
+
+
+def _ceiling_words(ceiling: dict[str, Any], direction: str) -> str | None:
+    """Return the ceiling with its interval, and whether the processors may have been what ended it."""
+    rate, low, high = (ceiling.get(f"{direction}_{name}bits_per_second") for name in ("", "low_", "high_"))
+    if not rate:
+        return None
+    words = format_rate(rate)
+    if low and high:
+        words += f" ({interval(rate, low, high, 'bit/s', ceiling.get('level', st.LEVEL))})"
+    return f"{words}, processors busy" if ceiling.get(f"{direction}_bound_by_machine") else words
+
+
+def _cause_words(verdict: Verdict) -> str:
+    """Return the cause in words, as a sentence begins; nothing where there is none."""
+    words = cause_words(verdict.cause) if verdict.cause in CAUSES else ""
+    return words[:1].upper() + words[1:]
 
 
 def _warning(manifest: dict[str, Any]) -> str:

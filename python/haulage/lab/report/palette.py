@@ -52,6 +52,22 @@ PHASES = {
     "failed": ("failed attempt", "red"),
 }
 
+#: The categories of the ledger in its order, with the colours' names; one bar holds all, so no two share one.
+LEDGER = {
+    "send": "blue",
+    "server wait": "amber",
+    "receive": "green",
+    "commit": "violet",
+    "connect": "pink",
+    "disk": "brown",
+    "hash": "sky",
+    "pacing": "orange",
+    "throttled": "red",
+    "ordering": "ink",
+    "no work": "grey",
+    "idle": "pale",
+}
+
 _BY_LIGHT = {light: name for name, light in LIGHT.items()}
 _ANY = re.compile("|".join(map(re.escape, _BY_LIGHT)))
 
@@ -78,7 +94,7 @@ def distinct(n: int) -> list[str]:
 def steps(n: int) -> list[str]:
     """Return ``n`` colours for the levels of a quantity, from small to large."""
     if n <= 1:
-        return STEPS[2:3]
+        return STEPS[2 : 2 + n]
     return [_between(index * (len(STEPS) - 1) / (n - 1)) for index in range(n)]
 
 

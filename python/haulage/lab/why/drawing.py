@@ -15,21 +15,6 @@ from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.text import MEANS, tables
 from haulage.lab.why.words import paragraph, percent, shown, time_words, title, when
 
-#: What each category of the ledger is drawn in.
-_COLOUR = {
-    "send": "blue",
-    "server wait": "amber",
-    "receive": "green",
-    "commit": "violet",
-    "connect": "pink",
-    "disk": "brown",
-    "hash": "sky",
-    "pacing": "orange",
-    "throttled": "red",
-    "ordering": "orange",
-    "no work": "pale",
-    "idle": "grey",
-}
 #: The queries whose SQL the page shows.
 _ASKED = (
     "ledger",
@@ -80,6 +65,8 @@ def page(found: Explanation) -> str:
 
 
 def _ledger(name: str, part: Part) -> dict[str, object]:
+    from haulage.lab.report.palette import LEDGER
+
     whole = sum(part.ledger.values())
     spent = sorted(((category, ns) for category, ns in part.ledger.items() if ns), key=lambda item: -item[1])
     return {
@@ -92,7 +79,7 @@ def _ledger(name: str, part: Part) -> dict[str, object]:
                 "width": f"{100 * ns / whole:.3f}",
                 "time": time_words(ns),
                 "means": MEANS[category],
-                "colour": _COLOUR[category],
+                "colour": LEDGER[category],
             }
             for category, ns in spent
         ],

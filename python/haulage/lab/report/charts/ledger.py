@@ -17,24 +17,8 @@ from haulage.lab.report.charts.base import (
     heading,
     treatments,
 )
-from haulage.lab.report.palette import LIGHT
+from haulage.lab.report.palette import LEDGER, LIGHT
 from haulage.lab.units import format_duration
-
-#: The categories in the order of the ledger, with their colours.
-CATEGORY = {
-    "send": "blue",
-    "server wait": "amber",
-    "receive": "green",
-    "commit": "violet",
-    "connect": "pink",
-    "disk": "brown",
-    "hash": "sky",
-    "pacing": "orange",
-    "throttled": "red",
-    "ordering": "ink",
-    "no work": "grey",
-    "idle": "pale",
-}
 
 
 def ledger(rows: Result | pd.DataFrame) -> Chart:
@@ -81,7 +65,7 @@ def ledger(rows: Result | pd.DataFrame) -> Chart:
     at_once = largest["treatment"].nunique()
     colour = alt.Color(
         "category:N",
-        scale=alt.Scale(domain=list(CATEGORY), range=[LIGHT[name] for name in CATEGORY.values()]),
+        scale=alt.Scale(domain=list(LEDGER), range=[LIGHT[name] for name in LEDGER.values()]),
         legend=alt.Legend(title=None, orient="bottom", columns=12),
     )
     tooltip = [
@@ -101,7 +85,7 @@ def ledger(rows: Result | pd.DataFrame) -> Chart:
 
 def _waterfall(base: Chart, colour: alt.Color, tooltip: list[alt.Tooltip]) -> Chart:
     one = base.transform_filter("datum.one == chosen").encode(
-        y=alt.Y("category:N", sort=list(CATEGORY), title=None, axis=alt.Axis(ticks=False, domain=False))
+        y=alt.Y("category:N", sort=list(LEDGER), title=None, axis=alt.Axis(ticks=False, domain=False))
     )
     share = alt.X(
         "begin:Q",
@@ -125,7 +109,7 @@ def _bars(
 ) -> Chart:
     return (
         base.transform_filter("datum.group == shown")
-        .transform_calculate(place=f"indexof({list(CATEGORY)}, datum.category)")
+        .transform_calculate(place=f"indexof({list(LEDGER)}, datum.category)")
         .mark_bar(height={"band": 0.74})
         .encode(
             y=alt.Y(

@@ -8,7 +8,17 @@ import pandas as pd
 from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.nodes import ALL, WITHOUT
 from haulage.lab.analysis.words import size_words
-from haulage.lab.report.charts.base import WIDTH, Chart, category_colours, data, frame_of, heading, scale_of
+from haulage.lab.report.charts.base import (
+    NO_LIMIT,
+    WIDTH,
+    Chart,
+    category_colours,
+    data,
+    frame_of,
+    heading,
+    legend_columns,
+    scale_of,
+)
 
 
 def by_node(rows: Result | pd.DataFrame) -> Chart:
@@ -47,7 +57,11 @@ def _panel(frame: pd.DataFrame, nodes: list[str], arms: list[str], unit: str, ti
     base = data(frame[columns])
     x = alt.X("node:N", sort=nodes, scale=alt.Scale(domain=nodes), title="node", axis=alt.Axis(labelAngle=0))
     y = alt.Y("rate:Q", title=f"rate ({unit})", scale=alt.Scale(zero=True))
-    colour = alt.Color("arm:N", **category_colours(arms))
+    # On top: the pictures beneath can be ten screens high.
+    legend = alt.Legend(
+        title=None, orient="top", columns=legend_columns(arms), labelLimit=NO_LIMIT, symbolLimit=0
+    )
+    colour = alt.Color("arm:N", **category_colours(arms, legend))
     tooltip = [
         alt.Tooltip("node:N"),
         alt.Tooltip("arm:N"),

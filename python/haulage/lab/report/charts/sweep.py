@@ -148,7 +148,8 @@ def _times(frame: pd.DataFrame) -> alt.Y:
     )
 
 
-def _lines(base: Chart, x: alt.X, y: alt.Y, colour: alt.Color) -> list[Chart]:
+def _lines(frame: pd.DataFrame, x: alt.X, y: alt.Y, colour: alt.Color) -> list[Chart]:
+    base = data(frame[_COLUMNS])
     ribbon = (
         base.transform_filter("isValid(datum.low)")
         .mark_area(opacity=0.16)
@@ -163,7 +164,8 @@ def _lines(base: Chart, x: alt.X, y: alt.Y, colour: alt.Color) -> list[Chart]:
     points = base.mark_point(filled=True, size=42, opacity=1).encode(
         x=x, y=y, color=colour, tooltip=_tooltip()
     )
-    return [ribbon, alike, line, points]
+    # Vega complains of a layer without rows.
+    return [*([ribbon] if frame["low"].notna().any() else []), alike, line, points]
 
 
 _COLUMNS = [
@@ -183,7 +185,7 @@ _COLUMNS = [
 
 def _by_file(frame: pd.DataFrame, colour: alt.Color, which: str) -> Chart:
     x = sizes("size_bytes", frame["size_bytes"], "size of the file")
-    return alt.layer(*_lines(data(frame[_COLUMNS]), x, _times(frame), colour)).properties(
+    return alt.layer(*_lines(frame, x, _times(frame), colour)).properties(
         width=WIDTH - 190, height=HEIGHT, title=heading(f"Improvement in rate by file size{which}")
     )
 
@@ -199,7 +201,7 @@ def _by_block(
     colour = alt.Color("file:N", **_right(step_colours(files), "file size"))
     x = sizes("block_size_bytes", levels, "size of a block")
     y = _times(frame)
-    layers = _lines(data(frame[_COLUMNS]), x, y, colour)
+    layers = _lines(frame, x, y, colour)
     if block_sizes is not None:
         flat = frame_of(block_sizes)
         flat = flat[flat["direction"] == direction]
@@ -210,7 +212,7 @@ def _by_block(
         if inside.any():
             band = data(marks[inside][_COLUMNS]).mark_line(strokeWidth=9, opacity=0.35, strokeCap="round")
             dots = data(marks[inside][_COLUMNS]).mark_point(filled=True, size=170, opacity=0.35)
-            layers[1:1] = [mark.encode(x=x, y=y, color=colour) for mark in (band, dots)]
+            layers[:0] = [mark.encode(x=x, y=y, color=colour) for mark in (band, dots)]
     return alt.layer(*layers).properties(
         width=WIDTH - 190,
         height=HEIGHT,

@@ -111,21 +111,27 @@ function alone(svg) {
   return { width, height, text: text.replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim()) };
 }
 
-function save(name, url) {
+// As a blob: browsers cut links that hold the data themselves.
+function save(name, blob) {
   const link = document.createElement("a");
   link.download = name;
-  link.href = url;
+  link.href = URL.createObjectURL(blob);
   link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
+
+// The longest side of a canvas that browsers draw on; beyond it they give an empty file.
+const LONGEST = 16_000;
 
 function drawnTwice({ width, height, text }, then) {
   const picture = new Image();
   picture.onload = () => {
     const canvas = document.createElement("canvas");
-    canvas.width = 2 * width;
-    canvas.height = 2 * height;
+    const times = Math.min(2, LONGEST / width, LONGEST / height);
+    canvas.width = times * width;
+    canvas.height = times * height;
     canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
-    then(canvas.toDataURL("image/png"));
+    canvas.toBlob(then, "image/png");
   };
   picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }
@@ -143,9 +149,10 @@ function saving() {
       button.addEventListener("click", act);
       bar.append(button, " ");
     };
-    add("Full size", () => picture.classList.toggle("whole"));
-    add("Save SVG", () => save(`${name}.svg`, `data:image/svg+xml;charset=utf-8,${encodeURIComponent(alone(shown()).text)}`));
-    add("Save PNG", () => drawnTwice(alone(shown()), (url) => save(`${name}.png`, url)));
+    // The lanes fill the width themselves; their picture is for print.
+    if (picture.dataset.spec) add("Full size", () => picture.classList.toggle("whole"));
+    add("Save SVG", () => save(`${name}.svg`, new Blob([alone(shown()).text], { type: "image/svg+xml" })));
+    add("Save PNG", () => drawnTwice(alone(shown()), (blob) => save(`${name}.png`, blob)));
     picture.after(bar);
   }
 }
