@@ -15,7 +15,7 @@ from haulage.lab.analysis.statistics.compare import MARGIN, SMALLEST_DIFFERENCE,
 from haulage.lab.analysis.statistics.interval import LEVEL, Floats, Interval, numbers
 
 #: Places between two sizes at which the curves are compared.
-BETWEEN = 40
+BETWEEN = 20
 
 
 @dataclass(frozen=True)
@@ -115,28 +115,24 @@ def _zero(place: Floats, table: Floats, rises: bool, level: float) -> Interval:
             at.append(float(place[left] + share * (place[left + 1] - place[left])))
             shifts.append(hodges_lehmann(table[left] + share * (table[left + 1] - table[left]), level))
     sign = 1.0 if rises else -1.0
+    places = np.array(at)
     middle = np.array([sign * (shift.value or 0.0) for shift in shifts])
-    zero = _through(np.array(at), middle)
-    open_to_both = [k for k, shift in enumerate(shifts) if _undecided(shift)]
-    low = high = zero
-    if open_to_both:
-        # Places are a grid: the bound lies within a step of the last that is undecided.
-        low, high = at[max(open_to_both[0] - 1, 0)], at[min(open_to_both[-1] + 1, len(at) - 1)]
+    zero = _through(places, middle)
+    low, high = place[0], place[-1]
+    bounds = [sorted((sign * shift.low, sign * shift.high)) for shift in shifts if shift.low is not None and shift.high is not None]
+    if len(bounds) == len(shifts):
+        least, most = np.array(bounds).T
+        low, high = -_through(-places[::-1], -most[::-1]), _through(places, least)
     n = int(np.isfinite(table).all(axis=0).sum())
-    low, high = min(low, zero), max(high, zero)
-    return Interval(math.exp(zero), math.exp(low), math.exp(high), n, level, method)
+    return Interval(math.exp(zero), math.exp(min(low, zero)), math.exp(max(high, zero)), n, level, method)
 
 
-def _undecided(shift: Interval) -> bool:
-    return shift.low is None or shift.high is None or shift.low <= 0 <= shift.high
-
-
-def _through(place: Floats, middle: Floats) -> float:
-    """Return where the values rise through zero for good."""
-    below = np.flatnonzero(middle <= 0)
-    left = int(below[-1]) if len(below) and below[-1] < len(middle) - 1 else 0
-    step = middle[left + 1] - middle[left]
-    share = float(np.clip(-middle[left] / step, 0, 1)) if step > 0 else 0.5
+def _through(place: Floats, curve: Floats) -> float:
+    """Return where the curve rises through zero for good."""
+    below = np.flatnonzero(curve <= 0)
+    left = int(below[-1]) if len(below) and below[-1] < len(curve) - 1 else 0
+    step = curve[left + 1] - curve[left]
+    share = float(np.clip(-curve[left] / step, 0, 1)) if step > 0 else 0.5
     return float(place[left] + share * (place[left + 1] - place[left]))
 
 
