@@ -16,6 +16,8 @@ from haulage.lab.analysis.statistics.interval import LEVEL, Floats, Interval, nu
 
 #: Places between two sizes at which the curves are compared.
 BETWEEN = 20
+#: A level that is enough may be said to lose too much this often by each of two tests, which agree mostly.
+LOSES = 0.04
 
 
 @dataclass(frozen=True)
@@ -217,13 +219,16 @@ def knee(rates: Mapping[float, ArrayLike], tolerance: float = MARGIN) -> Interva
 
 
 def _against_larger(logs: Floats, level: int) -> Iterator[float]:
-    """Yield how a level lies to the best stretch of larger ones, at worst: shift, lower and upper bound."""
-    n = logs.shape[1]
-    # More than one stretch is asked, and the worst answer taken: each has its share of the error.
-    larger = [logs[level + 1 :].mean(axis=0), logs[level + 1 :][np.argmax(logs[level + 1 :].mean(axis=1))]]
-    reach = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) / math.sqrt(n)
-    apart = [logs[level] - one for one in larger]
-    found = [(float(one.mean()), reach * float(one.std(ddof=1))) for one in apart]
+    """Yield how a level lies to what larger ones give, at worst: shift, lower and upper bound.
+
+    They are asked all together, and the best of them alone. That one is best partly by luck, so it is the
+    best of so many where it is to show that the level loses.
+    """
+    n, rest = logs.shape[1], logs[level + 1 :]
+    apart = [logs[level] - one for one in (rest.mean(axis=0), rest[np.argmax(rest.mean(axis=1))])]
+    found = [(float(one.mean()), float(one.std(ddof=1)) / math.sqrt(n)) for one in apart]
+    enough = float(stats.t.isf((1 - LEVEL) / 2, n - 1))
+    loses = [float(stats.t.isf(share, n - 1)) for share in (LOSES, LOSES / len(rest))]
     yield min(shift for shift, _ in found)
-    yield min(shift - width for shift, width in found)
-    yield min(shift + width for shift, width in found)
+    yield min(shift - enough * error for shift, error in found)
+    yield min(shift + reach * error for reach, (shift, error) in zip(loses, found, strict=True))
