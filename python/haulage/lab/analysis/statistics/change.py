@@ -381,7 +381,7 @@ def _worse(
     # It was found because it is large, so it looks larger than it is.
     spread = float(rest.std()) * math.sqrt((1 + alike) / (1 - alike))
     error = spread * math.sqrt(1 / cut + 1 / (len(rest) - cut))
-    rows[:, cut:] += math.copysign(max(abs(after - before) - 2 * error, error), after - before)
+    rows[:, cut:] += math.copysign(max(abs(after - before) - error, error), after - before)
     # The levels are those on the two sides of the cut that would have been found.
     sums, at = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, :-1], np.arange(1, rows.shape[1])
     found = 1 + np.argmax(sums**2 / (at * at[::-1]), axis=1)[:, None]

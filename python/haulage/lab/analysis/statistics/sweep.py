@@ -121,7 +121,11 @@ def _zero(place: Floats, table: Floats, rises: bool, level: float) -> Interval:
     middle = np.array([sign * (shift.value or 0.0) for shift in shifts])
     zero = _through(places, middle)
     low, high = place[0], place[-1]
-    bounds = [sorted((sign * shift.low, sign * shift.high)) for shift in shifts if shift.low is not None and shift.high is not None]
+    bounds = [
+        sorted((sign * shift.low, sign * shift.high))
+        for shift in shifts
+        if shift.low is not None and shift.high is not None
+    ]
     if len(bounds) == len(shifts):
         least, most = np.array(bounds).T
         low, high = -_through(-places[::-1], -most[::-1]), _through(places, least)
