@@ -179,8 +179,8 @@ def steady(results: Results) -> Iterator[Finding]:
     if wider > 1:
         sentence += (
             " Replicates are alike from one to the next"
-            f" (p = {rows['replicates_alike_p'].iloc[0]:.2g}): intervals of medians are too narrow, and should be"
-            f" about {wider:.2g} times as wide; ratios within a run are not touched by it."
+            f" (p = {rows['replicates_alike_p'].iloc[0]:.2g}): intervals of medians are too narrow, and"
+            f" should be about {wider:.2g} times as wide; ratios within a run are not touched by it."
         )
     yield Finding(
         "Path over time", sentence, float(len(steps)), "steps", None, None, n, st.LEVEL, "run_order"

@@ -32,6 +32,7 @@ JUST = (0.1, 0.4, 0.8, 0.9501, 1, 1, 1)
 #: Parts of a job, and how many are in flight.
 PARTS, FLYING = 40, 4
 #: Name, client and path of each place.
+UNNAMED = ("none", "undetermined")
 PLACES = (("here", "one", "first"), ("beside", "one", "second"), ("another", "two", "first"))
 
 
@@ -119,7 +120,7 @@ def false_alarms(random: Random, draws: int) -> Iterator[Row]:
             draws // 4,
         )
     steady = np.zeros(PARTS)
-    slide = -np.clip((np.arange(PARTS) - 8) / 24, 0, 1)
+    slides = {parts: -np.clip((np.arange(PARTS) - 8) / parts, 0, 1) for parts in (12, 24)}
     for name, draw in (TAILS | {"each half of the one before": alike}).items():
         yield share(
             "a step along a job that is steady",
@@ -127,22 +128,23 @@ def false_alarms(random: Random, draws: int) -> Iterator[Row]:
             lambda draw=draw: _steps(random, draw, steady),  # type: ignore[misc]
             draws // 5,
         )
-        yield share(
-            "a step along a job that slides",
-            f"{name}, over 24 of {PARTS} parts",
-            lambda draw=draw: _steps(random, draw, slide),  # type: ignore[misc]
-            draws // 5,
-        )
+        for parts, slide in slides.items():
+            yield share(
+                "a step along a job that slides",
+                f"{name}, over {parts} of {PARTS} parts",
+                lambda draw=draw, slide=slide: _steps(random, draw, slide),  # type: ignore[misc]
+                draws // 5,
+            )
         yield share(
             "someone's fault, where no link fell",
             f"{name}, noise of 20%, three places",
-            lambda draw=draw: fault(random, draw, 0.2, {}) != "none",  # type: ignore[misc]
+            lambda draw=draw: fault(random, draw, 0.2, {}) not in UNNAMED,  # type: ignore[misc]
             draws // 20,
         )
     yield share(
         "another's fault, where a path fell to half",
         "lognormal, three places",
-        lambda: fault(random, lognormal, NOISE, {"first": 0.5}) not in ("path", "none", "undetermined"),
+        lambda: fault(random, lognormal, NOISE, {"first": 0.5}) not in ("path", *UNNAMED),
         draws // 20,
     )
 
@@ -210,14 +212,15 @@ def power(random: Random, draws: int) -> Iterator[Row]:
             draws // 10,
             "found",
         )
-    for name, falls, says in (
-        ("the path's fault", {"first": 0.5}, "path"),
-        ("the client's fault", {"one": 0.5}, "client"),
-        ("the service's fault", dict.fromkeys(("first", "second"), 0.5), "service"),
+    for name, data, falls, says in (
+        ("the path's fault", "a rate that halves", {"first": 0.5}, "path"),
+        ("the path's fault", "a rate that falls to a quarter", {"first": 0.25}, "path"),
+        ("the client's fault", "a rate that falls to a quarter", {"one": 0.25}, "client"),
+        ("the service's fault", "a rate that falls to a quarter", {"first": 0.25, "second": 0.25}, "service"),
     ):
         yield share(
             name,
-            "a rate that halves, three places",
+            f"{data}, three places",
             lambda falls=falls, says=says: fault(random, lognormal, NOISE, falls) == says,  # type: ignore[misc]
             draws // 20,
             "found",

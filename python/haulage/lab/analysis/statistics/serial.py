@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from haulage.lab.analysis.statistics.interval import LEVEL
-
 #: Up to so many replicates all orders are tried: 720.
 ALL_ORDERS = 6
 #: Orders that are drawn where there are more.
 ORDERS = 1999
+#: It is said at this p, of a test that errs exactly so often.
+SHOWN_P = 0.04
 #: Fewer replicates have too few orders for a p below 0.05.
 FEWEST = 4
 
@@ -39,8 +39,8 @@ class Serial:
 
     @property
     def shown(self) -> bool:
-        """Whether replicates in any order would look like this in less than 1 of 20 cases."""
-        return self.p < 1 - LEVEL and self.alike > 0
+        """Whether replicates in any order would look like this in less than 1 of 25 cases."""
+        return self.p < SHOWN_P and self.alike > 0
 
     @property
     def wider(self) -> float:

@@ -108,7 +108,9 @@ def _winners(table: Floats) -> np.ndarray:
 
 def _zero(place: Floats, table: Floats, rises: bool, level: float) -> Interval:
     """Return where the curve goes through zero between two sizes that have different winners."""
-    method = "zero of the shift, interpolated on log size; the sizes at which no winner is shown"
+    method = (
+        "zero of the shift, interpolated on log size; the sizes at which it is not shown to differ from zero"
+    )
     at: list[float] = []
     shifts: list[Interval] = []
     for left in range(len(place) - 1):
