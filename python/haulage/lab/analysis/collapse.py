@@ -88,7 +88,7 @@ def sharpened(rate: st.Floats, reach: int) -> st.Floats:
 def _slid(level: st.Floats) -> float:
     """Return by how much a level changes over its parts; their noise alone does not make a slide."""
     place = np.arange(len(level)) - (len(level) - 1) / 2
-    return float(place @ level / max(place @ place, 1) * (len(level) - 1))
+    return float(place @ level / max(float(place @ place), 1.0) * (len(level) - 1))
 
 
 def before_after(parts: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from haulage.lab.analysis.statistics.interval import LEVEL, Floats, Interval, nu
 #: Places between two sizes at which the curves are compared.
 BETWEEN = 20
 #: A level that is enough may be said to lose too much this often by each of two tests, which agree mostly.
-LOSES = 0.04
+LOSES = 0.03
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,7 @@ def _winners(table: Floats) -> np.ndarray:
 
 def _zero(place: Floats, table: Floats, rises: bool, level: float) -> Interval:
     """Return where the curve goes through zero between two sizes that have different winners."""
-    method = (
-        "zero of the shift, interpolated on log size; the sizes at which it is not shown to differ from zero"
-    )
+    method = "zero of the shift, interpolated on log size; sizes at which it may be zero"
     at: list[float] = []
     shifts: list[Interval] = []
     for left in range(len(place) - 1):
