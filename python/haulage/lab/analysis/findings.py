@@ -152,8 +152,8 @@ def fault(results: Results) -> Iterator[Finding]:
             if low < high:
                 sentence += f" It may lie anywhere from transfer {low + 1} to {high + 1}."
             title = "Fault" if factor_down else "Rise"
-            dates = at + 1, "transfer", low + 1, high + 1
-            yield Finding(title, sentence, *dates, int(row["n"]), st.LEVEL, "changes")
+            # The range is of whole transfers, and holds the date at least as often as an interval would.
+            yield Finding(title, sentence, at + 1, "transfer", None, None, int(row["n"]), st.LEVEL, "changes")
         else:
             share = float(row["drift_share"])
             sentence = (
