@@ -77,13 +77,16 @@ def test_the_path_is_found_at_fault_from_three_places(tmp_path: Path) -> None:
     assert {"before_after_density", "lost_files"} <= set(found.results)
 
 
-def place(name: str, client: str, path: str, fell: int, of: int = 1, few: bool = False) -> dict[str, Any]:
+def place(
+    name: str, client: str, path: str, fell: int, of: int = 1, few: bool = False, slid: int = 0
+) -> dict[str, Any]:
     return {
         "place": name,
         "client_side": client,
         "path": path,
         "replicates": of,
         "replicates_that_fell": fell,
+        "replicates_that_slid": slid,
         "is_too_few": few,
     }
 
@@ -99,6 +102,7 @@ def place(name: str, client: str, path: str, fell: int, of: int = 1, few: bool =
         ([place("a", "1", "x", 1), place("b", "2", "y", 0)], "client or path", "clears the service"),
         ([place("a", "1", "x", 0), place("b", "2", "y", 0)], "none", "no place"),
         ([place("a", "1", "x", 1, of=2), place("b", "2", "y", 0, of=2)], "undetermined", "more replicates"),
+        ([place("a", "1", "x", 0, slid=1), place("b", "1", "y", 1)], "undetermined", "slid as far as a fall"),
         ([place("a", "1", "x", 0, few=True), place("b", "2", "y", 0)], "undetermined", "too few parts"),
         (
             [place("a", "1", "x", 1), place("b", "2", "y", 1), place("c", "1", "y", 0)],

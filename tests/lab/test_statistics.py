@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics as plain
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from haulage.lab.analysis import statistics as st
+from haulage.lab.analysis.statistics import made, made_series
 
 
 def noise(seed: int, n: int, spread: float = 0.05) -> np.ndarray:
@@ -312,3 +314,52 @@ def test_flat_region_stops_at_a_worse_level() -> None:
     found = st.flat_region({level: rate * np.exp(noise(int(rate), 6, 0.003)) for level, rate in best.items()})
     assert (found.best, found.low, found.high, found.recommended) == (1.0, 0.5, 2.0, 0.5)
     assert found.against_best[4.0].value == pytest.approx(math.log(0.8), abs=0.01)
+
+
+def share_held(made_of: Callable[[], tuple[st.Interval, float]], times: int) -> float:
+    return made.held("", "", made_of, times).share
+
+
+@pytest.mark.parametrize("n", [12, 20])
+@pytest.mark.parametrize("draw", [made.lognormal, made.heavy])
+def test_the_interval_of_a_crossover_is_no_wider_than_it_says(n: int, draw: made.Draw) -> None:
+    random = np.random.default_rng(23)
+    assert 0.91 <= share_held(lambda: made_series.crossing(random, draw, n), 150) <= 0.98
+
+
+def test_the_bounds_of_a_crossover_do_not_depend_on_the_sizes_tried_between() -> None:
+    table = [0.5 * math.log(size / 250e3) + noise(int(size), 20, 0.001) for size in SIZES]
+    (size,) = st.crossover(SIZES, table).crossings
+    assert size.low is not None
+    assert size.high is not None
+    assert size.high / size.low < 1.005
+
+
+@pytest.mark.parametrize("draw", [made.lognormal, made.alike])
+def test_the_dates_of_a_weak_step_hold_it_as_often_as_they_say(draw: made.Draw) -> None:
+    random = np.random.default_rng(24)
+    assert share_held(lambda: made_series.dated(random, draw, 144, 1.5 * made.NOISE), 60) >= 0.9
+
+
+@pytest.mark.parametrize("n", [6, 12, 20])
+def test_a_level_that_gives_just_enough_is_not_left_out_of_the_range_of_the_knee(n: int) -> None:
+    random = np.random.default_rng(25)
+    held = share_held(lambda: (made_series.knee(random, made.lognormal, n, made_series.JUST), 8.0), 400)
+    assert 0.93 <= held <= 0.98
+
+
+def test_replicates_that_are_alike_one_after_the_other_are_told_from_others() -> None:
+    random = np.random.default_rng(26)
+    shared = [random.standard_normal(6) + random.standard_normal((8, 6)) for _ in range(200)]
+    assert sum(st.serial(rows).shown for rows in shared) <= 14
+    drifting = [st.serial(made.alike(random, (8, 12))) for _ in range(30)]
+    assert sum(found.shown for found in drifting) >= 27
+    assert 1.3 < plain.median(found.wider for found in drifting) < 2.2
+    assert not st.serial([[1.0, 2.0, 3.0]]).shown
+
+
+def test_no_one_is_blamed_because_a_fall_was_missed_at_one_place() -> None:
+    random = np.random.default_rng(27)
+    said = [made_series.fault(random, made.lognormal, made.NOISE, {"first": 0.5}) for _ in range(20)]
+    assert set(said) <= {"path", "undetermined"}
+    assert said.count("path") >= 4

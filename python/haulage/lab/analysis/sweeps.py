@@ -188,7 +188,7 @@ TABLES = [
         "At which size do two ways change places?",
         "Zero of the Hodges-Lehmann shift of log durations, interpolated on log size, between"
         " two sizes with different winners (interval without zero, and a t test corrected for the number of"
-        " sizes). The interval holds the sizes at which no winner is shown.",
+        " sizes). The interval holds the sizes at which the shift is not shown to differ from zero.",
         crossovers,
     ),
 ]

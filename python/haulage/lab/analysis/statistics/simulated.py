@@ -12,66 +12,26 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
-from scipy import signal
 
 from haulage.lab.analysis import statistics as st
-from haulage.lab.analysis.statistics import Floats, Interval
-
-Random: TypeAlias = np.random.Generator
-Draw: TypeAlias = Callable[[Random, tuple[int, ...]], Floats]
-#: Noise of a rate, as the standard deviation of its logarithm.
-NOISE = 0.07
-SIZES = tuple(50e3 * 2.0**k for k in range(8))
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the table.
-
-    Attributes:
-        what: Is printed by the lab.
-        data: It was tried on.
-        share: Of the draws in which it happened.
-        kind: ``"held"``, ``"false"`` or ``"found"``.
-        draws: Of made data.
-    """
-
-    what: str
-    data: str
-    share: float
-    kind: str
-    draws: int
-
-
-def lognormal(random: Random, shape: tuple[int, ...]) -> Floats:
-    """Return logarithms of unit spread, normal."""
-    return random.standard_normal(shape)
-
-
-def heavy(random: Random, shape: tuple[int, ...]) -> Floats:
-    """Return heavy-tailed ones."""
-    return np.asarray(random.standard_t(3, shape) / math.sqrt(3))
-
-
-def bimodal(random: Random, shape: tuple[int, ...]) -> Floats:
-    """Return ones of two heaps, four in ten in the upper."""
-    return np.asarray(2 * (random.random(shape) < 0.4) + 0.2 * random.standard_normal(shape))
-
-
-def alike(random: Random, shape: tuple[int, ...]) -> Floats:
-    """Return ones of which each is half of the one before."""
-    fresh = random.standard_normal((*shape[:-1], shape[-1] + 50))
-    return np.asarray(signal.lfilter([math.sqrt(0.75)], [1.0, -0.5], fresh, axis=-1)[..., 50:])
-
-
-KINDS: dict[str, Draw] = {"lognormal": lognormal, "heavy-tailed": heavy, "two heaps": bimodal}
-#: Median of each kind: that of two heaps lies in the lower one, with 1/1.2 of it below.
-MEDIANS = {"lognormal": 0.0, "heavy-tailed": 0.0, "two heaps": 0.2 * 0.9674}
+from haulage.lab.analysis.statistics import Floats, Interval, made_series
+from haulage.lab.analysis.statistics.made import (
+    KINDS,
+    MEDIANS,
+    NOISE,
+    SIZES,
+    Draw,
+    Random,
+    Row,
+    alike,
+    heavy,
+    held as held_of,
+    lognormal,
+    share,
+)
 
 
 def cells(random: Random, count: int, each: int, draw: Draw = lognormal) -> list[Floats]:
@@ -84,10 +44,7 @@ def coverage(random: Random, draws: int) -> Iterator[Row]:
     """Yield how often intervals hold what they should."""
 
     def held(what: str, data: str, true: float, made: Callable[[], Interval], times: int = draws) -> Row:
-        found = [made() for _ in range(times)]
-        known = [one for one in found if one.low is not None and one.high is not None]
-        inside = sum(one.low <= true <= one.high for one in known)  # type: ignore[operator]
-        return Row(what, data, inside / max(len(known), 1), "held", len(known))
+        return held_of(what, data, lambda: (made(), true), times)
 
     for n in (6, 12, 20):
         for name, draw in KINDS.items():
@@ -134,13 +91,6 @@ def coverage(random: Random, draws: int) -> Iterator[Row]:
                 draws // 2,
             )
         yield held(
-            "crossover",
-            f"lognormal, n = {n}",
-            math.sqrt(200e3 * 400e3) * 1.2,
-            lambda n=n: _crossing(random, n, math.sqrt(200e3 * 400e3) * 1.2),  # type: ignore[misc]
-            draws // 8,
-        )
-        yield held(
             "largest of ten ratios",
             f"lognormal, n = {n}",
             0.0,
@@ -170,12 +120,6 @@ def _pairs_that_drift(random: Random, n: int) -> Interval:
     return st.hodges_lehmann(0.3 + (path + lognormal(random, (n,))) - (path + lognormal(random, (n,))))
 
 
-def _crossing(random: Random, n: int, true: float) -> Interval:
-    table = [0.5 * math.log(size / true) + 0.15 * random.standard_normal(n) for size in SIZES]
-    found = st.crossover(SIZES, table).crossings
-    return found[0] if len(found) == 1 else Interval(None, None, None, n, st.LEVEL, "")
-
-
 def _largest(random: Random, n: int) -> Interval:
     table = NOISE * random.standard_normal((10, n))
     return st.largest_of(table[np.argmax(np.median(table, axis=1))], 10)
@@ -183,10 +127,6 @@ def _largest(random: Random, n: int) -> Interval:
 
 def false_alarms(random: Random, draws: int) -> Iterator[Row]:
     """Yield how often something is said that is not so."""
-
-    def share(what: str, data: str, said: Callable[[], bool], times: int) -> Row:
-        return Row(what, data, sum(said() for _ in range(times)) / times, "false", times)
-
     for name, draw in KINDS.items():
         yield share(
             "one of ten arms differs",
@@ -289,13 +229,21 @@ def table(draws: int = 1000, seed: int = 1) -> list[Row]:
         seed: Of everything.
     """
     random = np.random.default_rng(seed)
-    return [*coverage(random, draws), *false_alarms(random, draws), *power(random, draws)]
+    return [
+        *coverage(random, draws),
+        *made_series.coverage(random, draws),
+        *false_alarms(random, draws),
+        *made_series.false_alarms(random, draws),
+        *power(random, draws),
+        *made_series.power(random, draws),
+    ]
 
 
 def as_markdown(rows: list[Row]) -> str:
-    """Return the lines as three tables."""
+    """Return the lines as four tables."""
     heads = {
         "held": ("interval", "holds the truth"),
+        "least": ("range of whole levels or transfers", "holds the truth"),
         "false": ("says wrongly", "how often"),
         "found": ("what is so", "found"),
     }

@@ -15,7 +15,9 @@ from haulage.lab.analysis.statistics.compare import MARGIN, SMALLEST_DIFFERENCE,
 from haulage.lab.analysis.statistics.interval import LEVEL, Floats, Interval, numbers
 
 #: Places between two sizes at which the curves are compared.
-BETWEEN = 40
+BETWEEN = 20
+#: A level that is enough may be said to lose too much this often by each of two tests, which agree mostly.
+LOSES = 0.03
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def _winners(table: Floats) -> np.ndarray:
 
 def _zero(place: Floats, table: Floats, rises: bool, level: float) -> Interval:
     """Return where the curve goes through zero between two sizes that have different winners."""
-    method = "zero of the shift, interpolated on log size; the sizes at which no winner is shown"
+    method = "zero of the shift, interpolated on log size; sizes at which it may be zero"
     at: list[float] = []
     shifts: list[Interval] = []
     for left in range(len(place) - 1):
@@ -115,28 +117,28 @@ def _zero(place: Floats, table: Floats, rises: bool, level: float) -> Interval:
             at.append(float(place[left] + share * (place[left + 1] - place[left])))
             shifts.append(hodges_lehmann(table[left] + share * (table[left + 1] - table[left]), level))
     sign = 1.0 if rises else -1.0
+    places = np.array(at)
     middle = np.array([sign * (shift.value or 0.0) for shift in shifts])
-    zero = _through(np.array(at), middle)
-    open_to_both = [k for k, shift in enumerate(shifts) if _undecided(shift)]
-    low = high = zero
-    if open_to_both:
-        # Places are a grid: the bound lies within a step of the last that is undecided.
-        low, high = at[max(open_to_both[0] - 1, 0)], at[min(open_to_both[-1] + 1, len(at) - 1)]
+    zero = _through(places, middle)
+    low, high = place[0], place[-1]
+    bounds = [
+        sorted((sign * shift.low, sign * shift.high))
+        for shift in shifts
+        if shift.low is not None and shift.high is not None
+    ]
+    if len(bounds) == len(shifts):
+        least, most = np.array(bounds).T
+        low, high = -_through(-places[::-1], -most[::-1]), _through(places, least)
     n = int(np.isfinite(table).all(axis=0).sum())
-    low, high = min(low, zero), max(high, zero)
-    return Interval(math.exp(zero), math.exp(low), math.exp(high), n, level, method)
+    return Interval(math.exp(zero), math.exp(min(low, zero)), math.exp(max(high, zero)), n, level, method)
 
 
-def _undecided(shift: Interval) -> bool:
-    return shift.low is None or shift.high is None or shift.low <= 0 <= shift.high
-
-
-def _through(place: Floats, middle: Floats) -> float:
-    """Return where the values rise through zero for good."""
-    below = np.flatnonzero(middle <= 0)
-    left = int(below[-1]) if len(below) and below[-1] < len(middle) - 1 else 0
-    step = middle[left + 1] - middle[left]
-    share = float(np.clip(-middle[left] / step, 0, 1)) if step > 0 else 0.5
+def _through(place: Floats, curve: Floats) -> float:
+    """Return where the curve rises through zero for good."""
+    below = np.flatnonzero(curve <= 0)
+    left = int(below[-1]) if len(below) and below[-1] < len(curve) - 1 else 0
+    step = curve[left + 1] - curve[left]
+    share = float(np.clip(-curve[left] / step, 0, 1)) if step > 0 else 0.5
     return float(place[left] + share * (place[left + 1] - place[left]))
 
 
@@ -221,13 +223,16 @@ def knee(rates: Mapping[float, ArrayLike], tolerance: float = MARGIN) -> Interva
 
 
 def _against_larger(logs: Floats, level: int) -> Iterator[float]:
-    """Yield how a level lies to the best stretch of larger ones, at worst: shift, lower and upper bound."""
-    n = logs.shape[1]
-    # More than one stretch is asked, and the worst answer taken: each has its share of the error.
-    larger = [logs[level + 1 :].mean(axis=0), logs[level + 1 :][np.argmax(logs[level + 1 :].mean(axis=1))]]
-    reach = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) / math.sqrt(n)
-    apart = [logs[level] - one for one in larger]
-    found = [(float(one.mean()), reach * float(one.std(ddof=1))) for one in apart]
+    """Yield how a level lies to what larger ones give, at worst: shift, lower and upper bound.
+
+    They are asked all together, and the best of them alone. That one is best partly by luck, so it is the
+    best of so many where it is to show that the level loses.
+    """
+    n, rest = logs.shape[1], logs[level + 1 :]
+    apart = [logs[level] - one for one in (rest.mean(axis=0), rest[np.argmax(rest.mean(axis=1))])]
+    found = [(float(one.mean()), float(one.std(ddof=1)) / math.sqrt(n)) for one in apart]
+    enough = float(stats.t.isf((1 - LEVEL) / 2, n - 1))
+    loses = [float(stats.t.isf(share, n - 1)) for share in (LOSES, LOSES / len(rest))]
     yield min(shift for shift, _ in found)
-    yield min(shift - width for shift, width in found)
-    yield min(shift + width for shift, width in found)
+    yield min(shift - enough * error for shift, error in found)
+    yield min(shift + reach * error for reach, (shift, error) in zip(loses, found, strict=True))
