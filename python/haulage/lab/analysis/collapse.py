@@ -22,7 +22,7 @@ FEWEST = 6
 #: So many parts of a job make a level beside a change.
 LEVEL_PARTS = 5
 #: A level varies by at most this share of the change beside it, on the logarithm.
-VARIES = 0.2
+VARIES = 0.15
 #: A level slides by at most this share of the change beside it, on the logarithm.
 FLAT = 0.05
 
