@@ -152,7 +152,7 @@ class OneWay:
         pairs = self._pairs(self._reach(), size, count)
         record = self._folder / f"{len(self._rounds)}.parquet"
         with Counters() as counters:
-            began, unix, idle = self._move(pairs, self._options(connections, "whole", None, record))
+            began, unix, idle = self._move(pairs, self._options(connections, "whole", size, record))
         if not counters.samples and purpose != "check":
             return self._by_requests(connections, rate, purpose)
         begin, end = began + ramp, counters.all_busy_until(self._direction)
@@ -220,16 +220,18 @@ class OneWay:
             self._offered = (name, size)
         return [(name, f"{_SINK}-{number:04}") for number in range(count)]
 
-    def _options(self, connections: int, method: str, block: int | None, record: Path) -> Options:
+    def _options(self, connections: int, method: str, request: int, record: Path) -> Options:
+        # Each request is to have room: with less, fewer connections than asked for would carry something.
+        room = math.ceil(1.25 * connections * request / (1 << 20))
         options: Options = {
             "overwrite": "always",
             "concurrency": connections,
             "record": record,
             "method": method,  # type: ignore[typeddict-item]  # one of two words
-            "max_memory": f"{max(96, 8 * connections)}MiB",
+            "max_memory": f"{max(96, 8 * connections, room)}MiB",
         }
-        if block is not None:
-            options["block_size"] = f"{block}B"
+        if method == "ranges":
+            options["block_size"] = f"{request}B"
         return options
 
     def _empty(self, names: Sequence[str]) -> None:
