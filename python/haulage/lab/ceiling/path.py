@@ -35,7 +35,7 @@ ALIKE = 1.02
 LEAST_S, MOST_S = 0.15, 4.0
 #: A receiver that is slow opens its window by up to 190 KB at a time; a round is to see four such
 #: steps of each connection. What arrives here comes evenly.
-STEPS_BITS = {"up": 4 * 190e3 * 8, "down": 2e6}
+STEPS_BITS = {"up": 8 * 190e3 * 8, "down": 2e6}
 #: Seconds before it that are not counted: connections open and buffers fill.
 RAMP_S, RAMP_TRIPS = 0.15, 3.0
 #: Of one object, and of what one round moves.
