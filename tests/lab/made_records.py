@@ -10,9 +10,19 @@ from typing import Any
 
 import duckdb
 
+from haulage.lab.why.explaining import Explanation, explain
+
+MIB = 1 << 20
 MS = 10**6
+#: A mixture of sizes, so that requests of one rate differ in time.
+BLOCKS = [MIB, MIB // 2, MIB, MIB // 4] * 60
 #: Time of a request for its bytes, the number in flight, and the moment it begins.
 Time = Callable[[int, int, int], float]
+
+
+def ramp(number: int) -> int:
+    """Four in flight, then sixteen, as a mover does that looks for the best number."""
+    return 4 if number < 40 else 16
 
 
 def per_connection(bits_per_second: float) -> Time:
@@ -156,3 +166,7 @@ def as_events(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield json.dumps({"event": "progress", "elapsed_ns": 1})
     wall = max(row["ended_ns"] for row in rows)
     yield json.dumps({"event": "summary", "elapsed_ns": wall, "exit_code": 0, "failures": [{"kind": "x"}]})
+
+
+def explained(rows: list[dict[str, Any]], folder: Path) -> Explanation:
+    return explain(write(rows, folder / "run.parquet"))

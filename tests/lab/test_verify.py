@@ -15,24 +15,16 @@ import pytest
 
 from haulage import lab
 from haulage.errors import IntegrityError, NotFoundError, UsageError
-from haulage.lab import chain, planfile, profile
+from haulage.lab import chain, profile
 from haulage.lab.files import sha256
 from haulage.lab.report import Check, verify, write
 from lab.reports import copied, make_run, rewritten
+from lab.tiny_plan import tiny
 
-PLAN = {
-    "name": "tiny",
-    "target": "emulated:rtt=2ms,total=1gbit",
-    "replicates": 2,
-    "warm_up": 1,
-    "idle": "1ms",
-    "ceiling": {"measure": False},
-    "arms": [
-        {"method": "baseline"},
-        {"method": "blocks", "block_size": "64KiB", "concurrency": [1, 2, 4]},
-    ],
-    "files": [{"size": "300KB"}],
-}
+ARMS = [
+    {"method": "baseline"},
+    {"method": "blocks", "block_size": "64KiB", "concurrency": [1, 2, 4]},
+]
 EDITS = 100
 
 
@@ -40,7 +32,7 @@ EDITS = 100
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real run of four treatments, with its profile and its page."""
     folder = tmp_path_factory.mktemp("verify") / "run"
-    return lab.run(planfile.parse(PLAN), directory=folder, confirm=False).folder
+    return lab.run(tiny(arms=ARMS, files=[{"size": "300KB"}]), directory=folder, confirm=False).folder
 
 
 @pytest.fixture

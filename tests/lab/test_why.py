@@ -19,23 +19,13 @@ from haulage.lab.why.drawing import page
 from haulage.lab.why.explaining import Explanation, explain
 from haulage.lab.why.words import paragraph, shown
 from lab import made_records as made
+from lab.made_records import BLOCKS, MIB, MS, explained as of, ramp
 
 DAMAGED = "the file is damaged or cut short; copy it again from where it was written, or record another job"
-MIB = 1 << 20
-MS = 10**6
 
 
 class StartEmulator(Protocol):
     def __call__(self, *, store: str = ..., link: str = ..., faults: str = ...) -> Endpoint: ...
-
-
-def ramp(number: int) -> int:
-    """Four in flight, then sixteen, as a mover does that looks for the best number."""
-    return 4 if number < 40 else 16
-
-
-def of(rows: list[dict[str, Any]], folder: Path) -> Explanation:
-    return explain(made.write(rows, folder / "run.parquet"))
 
 
 def closes(found: Explanation) -> None:
@@ -43,9 +33,6 @@ def closes(found: Explanation) -> None:
         assert set(part.ledger) == set(ledger.CATEGORIES)
         assert sum(part.ledger.values()) == part.evidence.lanes * part.window.wall_ns
         assert min(part.ledger.values()) >= 0
-
-
-BLOCKS = [MIB, MIB // 2, MIB, MIB // 4] * 60
 
 
 @pytest.mark.parametrize(

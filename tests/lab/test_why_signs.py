@@ -19,24 +19,14 @@ from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, explain
 from haulage.lab.why.words import paragraph, title
 from lab import made_records as made
+from lab.made_records import BLOCKS, MIB, MS, explained as of, ramp
 
-MIB = 1 << 20
-MS = 10**6
-BLOCKS = [MIB, MIB // 2, MIB, MIB // 4] * 60
 NOT_THE_PATH = "a limit on each connection that is not the path's"
 LOSS = "loss on the path as what bounds each connection"
 
 
 class StartEmulator(Protocol):
     def __call__(self, *, store: str = ..., link: str = ..., faults: str = ...) -> Endpoint: ...
-
-
-def ramp(number: int) -> int:
-    return 4 if number < 40 else 16
-
-
-def of(rows: list[dict[str, Any]], folder: Path) -> Explanation:
-    return explain(made.write(rows, folder / "run.parquet"))
 
 
 def bearings(found: Explanation) -> set[tuple[str, str]]:
