@@ -38,7 +38,7 @@ def confirm(directory: Path, target: Target, *, said: Said | None = None) -> Ver
     """
     store = RunStore.open(directory)
     plan = parse(tomllib.loads(store.plan_text))
-    if plan.nodes or plan.fresh_link:
+    if not plan.one_path:
         return None
     with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:
         made = run(open_run(directory), EVIDENCE, into=Path(scratch) / "results")

@@ -66,7 +66,7 @@ def estimate(plan: Plan, target: Target, cells: Sequence[Cell], *, confirm: bool
             time_ns = None if took is None else time_ns + took + plan.idle_ns
     if time_ns is not None:
         time_ns += ceiling_ns(plan, target, cells)
-        time_ns += CONFIRM_NS if confirm and not plan.nodes and not plan.fresh_link else 0.0
+        time_ns += CONFIRM_NS if confirm and plan.one_path else 0.0
     prices = plan.prices
     cost = (
         None

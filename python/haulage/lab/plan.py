@@ -151,6 +151,11 @@ class Plan:
         """Identify the plan by its resolved text."""
         return hashlib.sha256(self.to_toml().encode()).hexdigest()
 
+    @property
+    def one_path(self) -> bool:
+        """Whether all cells take the same path, so that a cause on it can be confirmed afterwards."""
+        return not self.nodes and not self.fresh_link
+
 
 def _plan_values(plan: Plan) -> dict[str, Any]:
     return {
