@@ -231,6 +231,15 @@ def test_one_step_of_the_rate_is_a_phase_and_a_pause_or_more_requests_are_none()
     assert step(fall, [8.0] * 10 + [2.0] * 15) == ()
 
 
+def test_the_first_answers_of_connections_are_no_phase() -> None:
+    # Opening takes a round trip more than what follows: of seven, two.
+    rates, opening = [6e6] * 8 + [1.2e7] * 17, [1.0] * 8 + [0.0] * 17
+    assert step(rates, [8.0] * 25), "without knowing of it"
+    assert step(rates, [8.0] * 25, opening) == ()
+    late = [1.2e7] * 15 + [4e6] * 10
+    assert len(step(late, [8.0] * 25, opening)) == 2
+
+
 def test_slow_commits_are_told_from_a_long_path() -> None:
     small = evidence({"commit": 0.9, "send": 0.1}, took_ns=205e6, answer_ns=5e6, commits_share=1.0)
     assert decide(small, gains(connections=2.0, commit=41.0)).cause == "commit"

@@ -79,6 +79,16 @@ def judge(evidence: Evidence, effects: Effects, scores: Mapping[str, float], see
     ]
     would = "What would decide: the same experiments on a quieter machine, or more of them"
     would += f"; open is the effect of: {', '.join(open_ones)}." if open_ones else "."
+    most = _holds_most(effects)
+    if most is not None:
+        return Judgement(
+            most,
+            "seen",
+            "its own change helps by far the most, but others help too",
+            ["It is not limited by the link."],
+            {},
+            would,
+        )
     if seen in _NEEDS and _NEEDS[seen] in helped:
         return Judgement(
             seen, "seen", "its own change helps, but so may that of another cause", [], {}, would
@@ -91,6 +101,16 @@ def judge(evidence: Evidence, effects: Effects, scores: Mapping[str, float], see
         {},
         would,
     )
+
+
+def _holds_most(effects: Effects) -> str | None:
+    """Return what, taken away, more than doubles the rate, and does more than any other change."""
+    for cause, change in (("checksum", "checksum"), ("pacing", "cap")):
+        own = effects.of.get(change)
+        others = [one.high for name, one in effects.of.items() if name != change]
+        if own is not None and own.low > max([2.0, *others]):
+            return cause
+    return None
 
 
 #: The change that a cause stands or falls with.

@@ -18,6 +18,9 @@ LEAST_PARTS = 4
 SAME_IN_FLIGHT = 1.3
 #: Parts of the time that are looked at, of which the first and the last tell of opening and running out.
 PARTS = 25
+#: Where more of those in flight wait for the first answer of a new connection, which takes round trips more than the next
+#: ones, the rate is not that of the path.
+OPENING = 0.2
 
 
 def phases_of(over_time: pd.DataFrame | None, cells: Sequence[int]) -> tuple[Phase, ...]:
@@ -33,19 +36,24 @@ def phases_of(over_time: pd.DataFrame | None, cells: Sequence[int]) -> tuple[Pha
     if rows.empty:
         return ()
     # The median over the cells: a pause of one of them is no phase of the path.
-    by_part = rows.groupby("part")[["rate_bits_per_second", "in_flight"]].median()
+    columns = ["rate_bits_per_second", "in_flight", "opening_share"]
+    by_part = rows.groupby("part")[columns].median()
     wide = by_part.groupby(by_part.index.to_numpy() * PARTS // 100).mean()
-    return step(wide["rate_bits_per_second"].tolist(), wide["in_flight"].tolist())
+    return step(*(wide[column].tolist() for column in columns))
 
 
-def step(rates: Sequence[float], in_flight: Sequence[float]) -> tuple[Phase, ...]:
+def step(
+    rates: Sequence[float], in_flight: Sequence[float], opening: Sequence[float] | None = None
+) -> tuple[Phase, ...]:
     """Return the phases before and after the one step of a series, none if it has none.
 
     Args:
         rates: Of equal parts of the time.
         in_flight: Requests in flight in each.
+        opening: Of these, the share that waits for the first answer of a connection; default none.
     """
-    inner = range(2, len(rates) - 2)
+    opening = opening or [0.0] * len(rates)
+    inner = [part for part in range(2, len(rates) - 2) if opening[part] <= OPENING]
     logs = {part: math.log(rates[part]) for part in inner if rates[part] > 0}
     if len(logs) < len(inner) - 2:
         return ()

@@ -215,6 +215,10 @@ def make_files(folder: Path, setting: Setting) -> list[Path]:
 def run(setting: Setting, endpoint: Endpoint, folder: Path, record: Path) -> Observation:
     """Make one transfer in this process."""
     files = make_files(folder, setting)
+    if setting.look:
+        # What lies there unchanged since the last replicate would be looked at and left alone.
+        for path in files:
+            os.utime(path)
     # Names differ with the files, so that a download finds what was sent up with the same setting.
     remote = [endpoint.url(f"trial-{setting.file_bytes}-{setting.seed}-{path.name}") for path in files]
     if setting.direction == "up":

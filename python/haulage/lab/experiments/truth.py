@@ -29,7 +29,7 @@ from haulage.lab.experiments.confirm import settle
 from haulage.lab.experiments.injected import CASES, Case, case, compile_shim, stage
 from haulage.lab.experiments.single import evidence_of
 
-#: Cases beside each other that wait for an emulated link.
+#: Cases beside each other that wait most of the time.
 JOBS = 2
 #: What the matrix has to reach, counted over all cases whose cause was named or not.
 RIGHT = 0.8
@@ -48,6 +48,7 @@ class Scored:
         named: Named with the experiments.
         status: Of that.
         effects: What the experiments gave.
+        record: What the record said, as the rules saw it.
         rate_bits_per_second: Of the transfer.
         seconds: For all of it.
     """
@@ -60,6 +61,7 @@ class Scored:
     named: str
     status: str
     effects: dict[str, object]
+    record: dict[str, object]
     evidence: list[str]
     rate_bits_per_second: float
     seconds: float
@@ -82,6 +84,7 @@ def judge(one: Case, folder: Path, quick_folder: Path, shim: Path | None) -> Sco
         named.cause,
         named.status,
         asdict(effects_of(rows)),
+        asdict(evidence),
         named.evidence,
         evidence.rate_bits_per_second,
         time.monotonic() - began,
@@ -98,8 +101,8 @@ def judge_all(
 ) -> list[Scored]:
     """Judge every cause with every seed.
 
-    Those that wait for an emulated link most of the time run beside each other; those that need processors
-    or a disk alone, for two of them at once would be a cause of their own.
+    Those that wait most of the time run beside each other; those that need processors alone, for two of them
+    at once would be a cause of their own.
     """
     shim = compile_shim(build) if any(name.startswith("disk") for name in causes) else None
     memory = Path("/dev/shm")
