@@ -18,8 +18,8 @@ LEAST_PARTS = 4
 SAME_IN_FLIGHT = 1.3
 #: Parts of the time that are looked at, of which the first and the last tell of opening and running out.
 PARTS = 25
-#: Where more of those in flight wait for the first answer of a new connection, which takes round trips more than the next
-#: ones, the rate is not that of the path.
+#: Where more of those in flight wait for the first answer of a new connection, which takes round trips more
+#: than the next ones, the rate is not that of the path.
 OPENING = 0.2
 
 

@@ -47,7 +47,7 @@ REPLICATES = 5
 BUDGET_S, LONGEST_S = 20.0, 40.0
 #: In flight and of a block, at most, however the transfer was that is looked into.
 MOST_CONNECTIONS, LARGEST_BLOCK = 64, 16 << 20
-#: Bytes of a short transfer, at most: below 10 Gbit/s they take its time, and where nothing is in the way a sixth of a second.
+#: Bytes of a short transfer, at most: enough for its time up to 10 Gbit/s.
 MOST_BYTES = 512 << 20
 #: Requests of each lane: the first opens its connection, the last leaves others alone.
 ROUNDS = 4

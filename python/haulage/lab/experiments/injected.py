@@ -44,8 +44,11 @@ CASES = (
         for cause in ("total-rate", "connection-rate", "latency", "server", "disk", "none")
     ),
 )
-#: A loop that nothing but the scheduler stops, on one core.
-SPIN = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
+#: A loop on one core that nothing but the scheduler stops, and the death of who began it (PR_SET_PDEATHSIG).
+SPIN = (
+    "import ctypes, os, sys\nctypes.CDLL(None).prctl(1, 9)\n"
+    "os.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Case:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits most of the time, for the link or a slow disk, and takes little of the processors."""
+        """Whether it waits most of the time, for the link or a slow disk."""
         return self.link != "none" and self.cause != "checksum" and not self.spinners
 
     def is_right(self, named: str) -> bool:
@@ -177,7 +180,7 @@ def _changing(seed: int, draw: random.Random) -> Case:
     before = draw.randint(80, 160)
     after = round(before / draw.uniform(2.5, 5))
     setting = _blocks(int((before * 1.2 + after * 1.5) * 1e6 / 8), draw, 256 * KIB, 8, seed)
-    # The link's clock begins with the first connection, and for a download that is the one that sends its bytes up.
+    # The link's clock begins with the first connection: for a download, the one that sends its bytes up.
     setting = replace(setting, direction="up")
     return Case("changed", seed, f"rtt=4ms,total={before}mbit,at=1.3s:total={after}mbit", setting)
 
