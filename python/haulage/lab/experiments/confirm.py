@@ -47,8 +47,8 @@ REPLICATES = 5
 BUDGET_S, LONGEST_S = 20.0, 40.0
 #: In flight and of a block, at most, however the transfer was that is looked into.
 MOST_CONNECTIONS, LARGEST_BLOCK = 64, 16 << 20
-#: Bytes of a short transfer, at most: enough for its time up to 10 Gbit/s.
-MOST_BYTES = 512 << 20
+#: Bytes of a short transfer, at most: enough for its time up to 5 Gbit/s.
+MOST_BYTES = 256 << 20
 #: Requests of each lane: the first opens its connection, the last leaves others alone.
 ROUNDS = 4
 #: Blocks are made four times as large where a transfer of them takes no longer than this, else twice.
