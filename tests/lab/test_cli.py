@@ -37,7 +37,8 @@ size = "300KB"
 """
 
 TARGETS = (
-    "write emulated:wan, emulated:lan, emulated:rtt=20ms,total=1gbit, or https://HOST/CONTAINER/PREFIX?SAS"
+    "write emulated:wan, emulated:rtt=20ms,total=1gbit, packets:rtt=20ms,total=1gbit, or"
+    " https://HOST/CONTAINER/PREFIX?SAS"
 )
 
 

@@ -10,6 +10,8 @@
 //! 5. `api`: a file for each family of operations;
 //! 6. `store`: the catalogue of names, and memory, nothing or a directory for the bytes.
 //!
+//! `packets` puts it behind a link of real packets instead, on Linux.
+//!
 //! ```
 //! # async fn demo() -> haulage::Result<()> {
 //! use haulage_emulator::{EmulatorConfig, start};
@@ -28,6 +30,7 @@ mod fault;
 #[doc(hidden)]
 pub mod fuzz;
 mod link;
+mod packets;
 mod request;
 mod server;
 mod service;
@@ -40,6 +43,9 @@ mod wire;
 pub use config::{EmulatorConfig, StoreKind, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 pub use fault::FaultSpec;
 pub use link::{LinkChange, LinkSpec};
+#[cfg(target_os = "linux")]
+pub use packets::{NearEnd, PacketLink};
+pub use packets::{PacketChange, PacketLinkSpec, Queue, WayCounts};
 pub use server::{Emulator, start};
 pub use stats::{EmulatorStats, FaultCounts};
 pub use thread::EmulatorThread;

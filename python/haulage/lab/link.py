@@ -7,6 +7,8 @@ from math import inf
 
 from haulage.lab.units import parse_duration, parse_rate
 
+#: What stands before a link of real packets.
+PACKETS = "packets:"
 #: What the emulator's own names stand for.
 NAMED = {
     "": "",
@@ -63,6 +65,7 @@ def parse_link(spec: str) -> Link:
     >>> parse_link("wan,at=10s:total=2mbit").steps[1].total_bits_per_second
     2000000.0
     """
+    spec = spec.removeprefix(PACKETS)
     first, _, rest = spec.partition(",")
     words = f"{NAMED[first]},{rest}" if first in NAMED else spec
     steps = [Step(0, 0.0, inf, inf)]
@@ -90,6 +93,6 @@ def _change(before: Step, after_ns: int, settings: list[str]) -> Step:
             rtt = parse_duration(value)
         elif key == "conn":
             connection = float(parse_rate(value))
-        elif key == "total":
+        elif key in ("total", "up", "down"):
             total = float(parse_rate(value))
     return Step(after_ns, rtt, connection, total)

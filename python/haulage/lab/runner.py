@@ -143,8 +143,13 @@ def resume(directory: Path, *, target: Target | None = None, on_progress: OnProg
     """
     store = RunStore.open(directory)
     plan = parse(tomllib.loads(store.plan_text))
-    before = target or parse_target(store.manifest["target"], faults=store.manifest["faults"] or "none")
-    return run(plan, before, directory, on_progress=on_progress, continue_=True)
+    return run(plan, target or target_of(directory), directory, on_progress=on_progress, continue_=True)
+
+
+def target_of(directory: Path) -> Target:
+    """Return where a run went to, without a secret."""
+    manifest = RunStore.open(directory).manifest
+    return parse_target(manifest["target"], faults=manifest["faults"] or "none")
 
 
 class _Runner:

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 import psutil
 
 from haulage.errors import ServiceError, UsageError
-from haulage.lab.link import NAMED, Link, parse_link
+from haulage.lab.link import NAMED, PACKETS, Link, parse_link
 
 CONTAINER = "lab"
 _EMULATED = "emulated:"
@@ -35,7 +35,8 @@ class Target:
     """What was asked for, before anything is started.
 
     Attributes:
-        text: As it was written, such as ``"emulated:wan"``; a URL without its secret.
+        text: As it was written, such as ``"emulated:wan"`` or ``"packets:rtt=80ms,total=200mbit"``; a URL
+            without its secret.
         url: The URL with its secret, or ``None`` for an emulated one.
         link: The link's specification, or ``None`` for a URL.
         faults: The faults' specification, or ``None`` for a URL.
@@ -52,13 +53,24 @@ class Target:
         return self.url is None
 
     @property
+    def of_packets(self) -> bool:
+        """Whether the links to it carry real packets."""
+        return self.link is not None and self.link.startswith(PACKETS)
+
+    def link_of(self, own: str | None) -> str:
+        """Return the link of a cell: its own if it has one, of packets where the target's are."""
+        if own is None:
+            return self.link or "none"
+        return f"{PACKETS}{own}" if self.of_packets and not own.startswith(PACKETS) else own
+
+    @property
     def shape(self) -> Link | None:
         """What the link can carry, where it is known."""
         return None if self.link is None else parse_link(self.link)
 
 
 def parse_target(text: str, *, faults: str = "none") -> Target:
-    """Read ``emulated:wan``, ``emulated:rtt=60ms,total=1gbit``, or the URL of a container or prefix.
+    """Read ``emulated:wan``, ``packets:rtt=60ms,total=1gbit``, or the URL of a container or prefix.
 
     Raises:
         UsageError: Neither of the two.
@@ -68,6 +80,9 @@ def parse_target(text: str, *, faults: str = "none") -> Target:
         link = NAMED[spec] or "none" if spec in NAMED else spec
         parse_link(link)
         return Target(text, None, link, faults)
+    if text.startswith(PACKETS):
+        parse_link(text)
+        return Target(text, None, text, faults)
     if "://" in text and text.split("://")[0] in ("http", "https", "az"):
         if faults not in ("", "none"):
             raise UsageError(
@@ -78,7 +93,8 @@ def parse_target(text: str, *, faults: str = "none") -> Target:
         "read target",
         text.split("?")[0],
         "neither emulated nor a URL",
-        "write emulated:wan, emulated:lan, emulated:rtt=20ms,total=1gbit, or https://HOST/CONTAINER/PREFIX?SAS",
+        "write emulated:wan, emulated:rtt=20ms,total=1gbit, packets:rtt=20ms,total=1gbit, or"
+        " https://HOST/CONTAINER/PREFIX?SAS",
     )
 
 
@@ -171,14 +187,14 @@ class Endpoints:
         if self._target.url is not None:
             base, _, query = self._target.url.partition("?")
             return Endpoint(f"{base.rstrip('/')}/{self._prefix}", query)
-        spec = link or self._target.link or "none"
+        spec = self._target.link_of(link)
         if (store, spec) not in self._kept:
             self._kept[store, spec] = start_emulator(store=store, link=spec, faults=self._target.faults)
         return self._kept[store, spec]
 
     def drop(self, *, store: str, link: str | None = None) -> None:
         """Stop one, so that the next :meth:`get` begins its link anew."""
-        endpoint = self._kept.pop((store, link or self._target.link or "none"), None)
+        endpoint = self._kept.pop((store, self._target.link_of(link)), None)
         if endpoint is not None:
             for key in [key for key in self._relays if key[0] == urlsplit(endpoint.base).netloc]:
                 self._relays.pop(key).close()
@@ -210,6 +226,8 @@ def start_emulator(*, store: str, link: str = "none", faults: str | None = None)
     options = ["--listen", "127.0.0.1:0", "--json", "--store", store, "--link", link]
     if faults and faults != "none":
         options += ["--faults", faults]
+    if link.startswith(PACKETS):
+        options.append("--here")  # Where this process is, so that it reaches all of them.
     process = subprocess.Popen(
         [*haul(), "emulate", *options],
         stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
 //! What a person needs to talk to the local endpoint, and what it did.
 
-use haulage::units::ByteSize;
-use haulage_emulator::EmulatorStats;
+use haulage::units::{ByteRate, ByteSize};
+use haulage_emulator::{EmulatorStats, WayCounts};
 
 use super::{count, thousands};
 
@@ -31,6 +31,27 @@ pub fn served_lines(stats: &EmulatorStats) -> Vec<String> {
     lines
 }
 
+/// What became of the packets of a link, up and down, and what the bulk connections beside them got.
+pub fn packet_lines(
+    (up, down): (WayCounts, WayCounts),
+    competing: (Option<ByteRate>, Option<ByteRate>),
+) -> Vec<String> {
+    let way = |name: &str, counts: WayCounts| {
+        let WayCounts { carried, lost, dropped, .. } = counts;
+        format!(
+            "packets {name}: {} carried, {} lost, {} dropped from a full queue",
+            thousands(carried),
+            thousands(lost),
+            thousands(dropped)
+        )
+    };
+    let mut lines = vec![way("up", up), way("down", down)];
+    for (name, rate) in [("up", competing.0), ("down", competing.1)] {
+        lines.extend(rate.map(|rate| format!("the competing connection {name} got {rate}")));
+    }
+    lines
+}
+
 /// `faults injected: busy 3, cut 4`; `None` where all are zero.
 fn counts<'a>(title: &str, numbers: impl IntoIterator<Item = (&'a str, u64)>) -> Option<String> {
     let numbers = numbers.into_iter().filter(|(_, number)| *number > 0);
@@ -48,6 +69,19 @@ mod tests {
         let code: Vec<_> = lines.iter().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(code, ["export AZURE_STORAGE_CONNECTION_STRING='A=b;C=d=='"]);
         assert!(lines[3].ends_with("haul ls 'http://127.0.0.1:10000/dev/demo?sv=1&sig=x'"));
+    }
+
+    #[test]
+    fn packets_are_counted_each_way() {
+        let up = WayCounts { carried: 1200, carried_bytes: 1_800_000, lost: 3, dropped: 40 };
+        assert_eq!(
+            packet_lines((up, WayCounts::default()), (None, Some(ByteRate::bits_per_second(85_000_000)))),
+            [
+                "packets up: 1,200 carried, 3 lost, 40 dropped from a full queue",
+                "packets down: 0 carried, 0 lost, 0 dropped from a full queue",
+                "the competing connection down got 85 Mbit/s",
+            ]
+        );
     }
 
     #[test]

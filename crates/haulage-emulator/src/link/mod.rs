@@ -10,7 +10,7 @@ mod clock;
 mod spec;
 mod stream;
 
-pub(crate) use spec::print_duration;
+pub(crate) use spec::{print_duration, print_rate, rate};
 pub use spec::{LinkChange, LinkSpec};
 
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -121,7 +121,7 @@ fn set(settings: &mut LinkChange, text: &str, item: &str) -> Result<(), Error> {
 }
 
 /// A rate above zero: at zero nothing would ever move, which is what stalls are for.
-fn rate(text: &str, value: &str) -> Result<ByteRate, Error> {
+pub(crate) fn rate(text: &str, value: &str) -> Result<ByteRate, Error> {
     let rate: ByteRate = value.parse()?;
     if rate.bits() < 8 { Err(bad(text, format!("'{value}' moves nothing"))) } else { Ok(rate) }
 }
@@ -171,7 +171,7 @@ pub(crate) fn print_duration(duration: Duration) -> String {
 }
 
 /// Exact, like [`print_duration`].
-fn print_rate(rate: ByteRate) -> String {
+pub(crate) fn print_rate(rate: ByteRate) -> String {
     match rate.bits() {
         bits if bits >= FRACTION_MAX => format!("{bits}bit"),
         bits if bits >= 1_000_000_000 && bits % 100_000_000 == 0 => format!("{}gbit", bits as f64 / 1e9),

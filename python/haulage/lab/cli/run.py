@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from haulage.errors import UsageError
+from haulage.lab.cli.network import own_network
 from haulage.lab.cli.output import (
     Talk,
     examples,
@@ -25,7 +26,8 @@ to_option = click.option(
     "--to",
     "target",
     metavar="URL",
-    help="Where to: emulated:LINK on this machine, or a container's URL.  [default: the plan's]",
+    help="Where to: emulated:LINK on this machine, packets:LINK for one of real packets, or a container's"
+    " URL.  [default: the plan's]",
 )
 
 
@@ -35,6 +37,7 @@ to_option = click.option(
         "haul lab run block-upload                      about 7 minutes, and a report",
         "haul lab run block-upload --estimate           only say what it takes",
         "haul lab run mine.toml --to emulated:rtt=20ms,total=1gbit --out runs/mine",
+        "haul lab run concurrency --to packets:rtt=80ms,total=200mbit,loss=0.1%",
         "haul lab run concurrency --replicates 3 --size 8MiB --set time_bound=2m",
         "haul lab run concurrency --to 'https://A.blob.core.windows.net/c?SAS' --profile-name home",
         "haul lab run failing-link --from here,elsewhere   whose fault is it?",
@@ -99,10 +102,10 @@ def run(
         if continue_ is not None:
             if plan is not None:
                 raise UsageError("run", plan, "a stopped run has its plan", "leave it out")
-            where = parse_target(target) if target else None
+            where = parse_target(target) if target else runner.target_of(Path(continue_))
+            own_network(where)
             with progress_of(progress, quiet) as show:
                 done = runner.resume(Path(continue_), target=where, on_progress=show)
-            where = where or parse_target(done.manifest["target"], faults=done.manifest["faults"] or "none")
         else:
             if plan is None:
                 raise UsageError("run", "PLAN", "no plan", f"one of {', '.join(planfile.names())}, or a file")
@@ -111,6 +114,8 @@ def run(
             )
             wanted, left_out = runner.available(wanted)
             where = parse_target(target or wanted.target, faults=wanted.faults)
+            if not only_estimate:
+                own_network(where)
             if places is not None:
                 wanted = seen_from(wanted, places, where)
             for arm, why in left_out.items():
@@ -189,8 +194,11 @@ def rerun(
     A URL with a SAS is needed again with --to: no run keeps a secret.
     """
     from haulage import lab as library
+    from haulage.lab.runner import target_of
+    from haulage.lab.target import parse_target
 
     say = Talk(quiet)
+    own_network(parse_target(target) if target else target_of(Path(directory)))
     with interrupted_by_term(), progress_of(progress, quiet) as show:
         again = library.rerun(directory, out, target=target, on_progress=show)
     say(f"into {again.folder}: {again.state}")
