@@ -139,10 +139,13 @@ def test_trials_fill_their_lanes_and_stay_short() -> None:
     for lanes, block, rate in ((1, 64 * KIB, 1e6), (64, 16 * MIB, 1e11), (8, 256 * KIB, 1e8)):
         setting = sized(Setting(1, block, lanes, block), replace(LOOKED_INTO, rate_bits_per_second=rate))
         assert setting.file_bytes >= lanes * block
-        assert setting.file_bytes <= max(192 * MIB, lanes * block)
+        assert setting.file_bytes <= max(256 * MIB, lanes * block)
     files = sized(Setting(1, 4 * KIB, 4, 4 * KIB), replace(LOOKED_INTO, commits_share=1.0))
     assert files.files > 1
     assert files.file_bytes == 4 * KIB
+    # Of four requests for each file one begins it, one commits it: what is tried again commits as often.
+    parted = sized(Setting(1, 2 * KIB, 4, 2 * KIB), replace(LOOKED_INTO, commits_share=0.25))
+    assert (parted.files, parted.file_bytes) == (files.files, 4 * KIB)
 
 
 def test_refusals_are_looked_for_again_and_at_half_the_rate() -> None:

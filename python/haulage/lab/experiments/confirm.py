@@ -51,6 +51,8 @@ MOST_CONNECTIONS, LARGEST_BLOCK = 64, 16 << 20
 MOST_BYTES = 256 << 20
 #: Requests of each lane: the first opens its connection, the last leaves others alone.
 ROUNDS = 4
+#: Of all requests, commits that have a part in the time: one for twenty.
+COMMITS_COUNT = 0.05
 #: Blocks are made four times as large where a transfer of them takes no longer than this, else twice.
 BLOCKS_S = 2.0
 SMALL_BYTES, SMALL_FILES = 1000, 8
@@ -71,15 +73,16 @@ def base_setting(evidence: Evidence, *, seed: int = 1) -> Setting:
 def sized(setting: Setting, evidence: Evidence) -> Setting:
     """Give a setting as many bytes as fill its lanes four times over, and its time.
 
-    In one file, or in files of one request each where the transfer was one of small files: commits are to
-    have the part that they had.
+    In one file, or in files of as many blocks as they had where commits have a part in it.
     """
     block, lanes = setting.block_bytes or 256 << 10, setting.connections or 16
     wanted = max(int(evidence.rate_bits_per_second / 8 * SECONDS), ROUNDS * lanes * block)
     requests = max(lanes, min(wanted, MOST_BYTES) // block)
-    if evidence.commits_share >= 0.4:
-        return replace(setting, files=requests, file_bytes=block)
-    return replace(setting, files=1, file_bytes=requests * block)
+    if evidence.commits_share < COMMITS_COUNT:
+        return replace(setting, files=1, file_bytes=requests * block)
+    # Beside its blocks, a file takes a request before them and one after them; a whole one takes one alone.
+    blocks = max(1, round(1 / evidence.commits_share) - 2)
+    return replace(setting, files=max(lanes, requests // blocks), file_bytes=blocks * block)
 
 
 def confirm(evidence: Evidence, route: Route, *, seed: int = 1) -> Verdict:
