@@ -36,6 +36,12 @@ pub struct Trace {
     seen: Arc<Mutex<Seen>>,
 }
 
+/// Who knows how much of an attempt's payload has arrived at the other side, or from it.
+pub(crate) trait Carrier: std::fmt::Debug + Send + Sync {
+    /// Bytes so far, heads of requests and answers among them.
+    fn arrived(&self) -> u64;
+}
+
 /// What an attempt went through.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
@@ -53,6 +59,8 @@ pub struct Seen {
     pub route: Route,
     /// What the connection had gone through when the attempt ended, where somebody keeps that.
     pub tcp: Option<TcpHistory>,
+    /// The connection itself.
+    pub(crate) carrier: Option<Arc<dyn Carrier>>,
 }
 
 /// The way that a request took.
@@ -129,9 +137,16 @@ impl Trace {
         } = Some(at_ns);
     }
 
+    /// Bytes of the attempt that have arrived; none before it has a connection.
+    pub(crate) fn arrived(&self) -> u64 {
+        let carrier = self.lock().carrier.clone();
+        carrier.map_or(0, |carrier| carrier.arrived())
+    }
+
     /// Notes the connection that carries the request, and where it leads.
-    pub fn connection(&self, number: u64, reused: bool, route: Route) {
+    pub(crate) fn connection(&self, number: u64, reused: bool, route: Route, carrier: Arc<dyn Carrier>) {
         let mut seen = self.lock();
+        seen.carrier = Some(carrier);
         seen.connection = number;
         seen.connection_reused = reused;
         seen.route = route;

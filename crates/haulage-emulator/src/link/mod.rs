@@ -10,8 +10,8 @@ mod clock;
 mod spec;
 mod stream;
 
-pub(crate) use spec::{print_duration, print_rate, rate};
 pub use spec::{LinkChange, LinkSpec};
+pub(crate) use spec::{print_duration, print_rate, rate};
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};

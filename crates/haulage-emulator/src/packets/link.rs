@@ -149,8 +149,9 @@ fn open(spec: &PacketLinkSpec, name: &str, own: Ipv4Addr, other: Ipv4Addr) -> Re
 /// Lets connections to `other` use a congestion control. By its route: as a default of the namespace not all are allowed.
 fn choose(control: &str, device: &str, other: Ipv4Addr) -> Result<()> {
     let failed = |cause: String| {
-        Error::new(ErrorKind::Io, "set congestion control", control, cause)
-            .hint("see /proc/sys/net/ipv4/tcp_available_congestion_control; needs the command `ip` (iproute2)")
+        Error::new(ErrorKind::Io, "set congestion control", control, cause).hint(
+            "see /proc/sys/net/ipv4/tcp_available_congestion_control; needs the command `ip` (iproute2)",
+        )
     };
     let other = other.to_string();
     let words = ["route", "replace", &other, "dev", device, "congctl", control];

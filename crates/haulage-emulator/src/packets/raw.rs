@@ -158,7 +158,12 @@ fn moved(result: std::io::Result<usize>, count: &AtomicU64) -> std::io::Result<(
             count.fetch_add(bytes as u64, Relaxed);
             Ok(())
         }
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+            ) =>
+        {
             Ok(())
         }
         Err(error) => Err(error),

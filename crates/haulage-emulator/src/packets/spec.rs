@@ -295,8 +295,19 @@ mod tests {
             assert_eq!(text.parse::<PacketLinkSpec>().unwrap().to_string(), text);
         }
         for bad in [
-            "fast", "rtt=60", "total=0mbit", "loss=1", "loss=91%", "mtu=60", "at=10s", "compete=left", "odd=1ms",
-            "control=../x", "seed=-1", "burst=0", "queue=-",
+            "fast",
+            "rtt=60",
+            "total=0mbit",
+            "loss=1",
+            "loss=91%",
+            "mtu=60",
+            "at=10s",
+            "compete=left",
+            "odd=1ms",
+            "control=../x",
+            "seed=-1",
+            "burst=0",
+            "queue=-",
         ] {
             assert_eq!(bad.parse::<PacketLinkSpec>().unwrap_err().kind(), ErrorKind::Usage, "{bad}");
         }

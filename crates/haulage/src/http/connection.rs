@@ -179,7 +179,7 @@ impl Connection {
     pub(super) fn mark_taken(&mut self, trace: &Trace, reused: bool) {
         let Route { remote, .. } = self.route;
         let route = std::mem::replace(&mut self.route, Route { remote, ..Route::default() });
-        trace.connection(self.number, reused, route);
+        trace.connection(self.number, reused, route, self.traffic.clone());
         trace.mark(Phase::Connected);
     }
 

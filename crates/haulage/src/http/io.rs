@@ -15,6 +15,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::meter::WireMeter;
 use super::pacer::Pacer;
+use crate::trace::Carrier;
 
 /// What a connection has moved and when, seen from outside hyper. Times are nanoseconds since the
 /// connection was made; 0 stands for never.
@@ -157,6 +158,14 @@ impl Traffic {
         if self.first_read_ns.load(Relaxed) == 0 {
             self.first_read_ns.store(at, Relaxed);
         }
+    }
+}
+
+impl Carrier for Traffic {
+    fn arrived(&self) -> u64 {
+        // All that was written for earlier exchanges had arrived before they were answered.
+        let acknowledged = self.acknowledged().saturating_sub(self.written_before.load(Relaxed));
+        acknowledged.min(self.written_in_exchange()) + self.read_in_exchange()
     }
 }
 

@@ -6,6 +6,7 @@
 mod atomic;
 mod attempts;
 mod check;
+mod course;
 mod flights;
 mod landing;
 mod objects;

@@ -141,7 +141,9 @@ impl Emulate {
             sas: emulator.sas(SAS_PERMISSIONS, valid_until()),
             ends: None,
         };
-        let code = run_or_wait(&serving, &terms, self.command, output, interrupt, |mut command| command.spawn()).await?;
+        let code =
+            run_or_wait(&serving, &terms, self.command, output, interrupt, |mut command| command.spawn())
+                .await?;
         let stats = emulator.stats();
         emulator.shutdown().await;
         last_words(output, &json!({ "event": "served", "stats": stats }), &served_lines(&stats))?;
@@ -169,7 +171,9 @@ fn announce(serving: &Serving, terms: &str, json: bool) -> Result<(), Stop> {
     } else {
         emulator_lines(endpoint, connection, sas, terms).iter().try_for_each(|line| lines.line(line))?;
         if let Some(near) = ends.as_ref().and_then(|ends| ends["near"].as_str()) {
-            lines.line(&format!("# it is reached from the near end of the link only: nsenter --net={near} COMMAND"))?;
+            lines.line(&format!(
+                "# it is reached from the near end of the link only: nsenter --net={near} COMMAND"
+            ))?;
         }
     }
     lines.flush()

@@ -44,7 +44,8 @@ pub(super) async fn serve(
         ends: Some(json!({ "near": link.near(), "far": link.far(), "bulk": link.bulk().to_string() })),
     };
     let code =
-        run_or_wait(&serving, &terms, command, output, interrupt, |mut command| link.spawn(&mut command)).await?;
+        run_or_wait(&serving, &terms, command, output, interrupt, |mut command| link.spawn(&mut command))
+            .await?;
     let (stats, (up, down), competing) = (link.endpoint().stats(), link.counts(), link.competing());
     let bits = |rate: Option<ByteRate>| rate.map(ByteRate::bits);
     let line = json!({

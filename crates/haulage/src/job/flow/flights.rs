@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
+use super::course::{Course, is_overtaken};
 use crate::budget::Share;
 use crate::error::Result;
 use crate::event::Clock;
@@ -16,14 +17,18 @@ use crate::trace::Trace;
 /// Ended requests whose times are kept: as many as may be in flight.
 const KEPT: usize = 256;
 
-/// With fewer of its time, nobody knows what is usual for a request.
+/// With fewer ended, nobody knows what is usual for a request.
 const KNOWN_MIN: usize = 3;
 
-/// A request lags that takes this many times as long as nearly all others of its time and size ...
-const LAGS: f64 = 3.0;
+/// Ended requests that tell what a fresh one would take: the newest.
+const NEWEST: usize = 32;
 
-/// ... and at least this long: a duplicate costs a round trip and its bytes.
-const LAGS_MIN_NS: u64 = 500_000_000;
+/// Each further attempt at a step must be worth so many times as much.
+const FURTHER: f64 = 2.0;
+
+/// Where more than these lag, and more than this part of all, the link has become slow, and more bytes would only make
+/// it slower.
+const LAGGING_MOST: (usize, usize) = (2, 3);
 
 /// Below this, requests take about as long as empty ones.
 const SMALL: u64 = 64 << 10;
@@ -44,6 +49,7 @@ pub(super) struct Flight {
     /// Another attempt was quicker: whatever this one still comes to does not count.
     overtaken: bool,
     began_ns: u64,
+    course: Course,
     abort: AbortHandle,
 }
 
@@ -56,7 +62,7 @@ pub(super) struct Landed {
 
 /// A request that carried payload and ended well.
 struct Ended {
-    began_ns: u64,
+    ended_ns: u64,
     len: u64,
     took_ns: u64,
 }
@@ -115,6 +121,7 @@ impl Flights {
             duplicates: 0,
             overtaken: false,
             began_ns: clock.now_ns(),
+            course: Course::default(),
             abort,
         };
         self.by_id.insert(flight.abort.id(), flight);
@@ -148,7 +155,7 @@ impl Flights {
                 self.ended.pop_front();
             }
             let took_ns = ended_ns.saturating_sub(flight.began_ns);
-            self.ended.push_back(Ended { began_ns: flight.began_ns, len: flight.len, took_ns });
+            self.ended.push_back(Ended { ended_ns, len: flight.len, took_ns });
         }
         Some(Landed { flight, ended_ns, result })
     }
@@ -169,19 +176,33 @@ impl Flights {
         }
     }
 
-    /// Steps that carry payload and lag; the one that lags most first.
-    pub(super) fn laggards(&self) -> Vec<Unit> {
+    /// Steps that carry payload and would end sooner by a fresh attempt; the one that would take longest first. To be asked
+    /// now and then: each time all requests are looked at.
+    pub(super) fn laggards(&mut self) -> Vec<Unit> {
         let now = self.clock.now_ns();
-        let mut found: Vec<(u64, Unit)> = Vec::new();
+        for flight in self.by_id.values_mut() {
+            flight.course.look(flight.began_ns, now, flight.trace.arrived());
+        }
+        let mut found: Vec<(f64, Unit)> = Vec::new();
         for flight in self.by_id.values().filter(|flight| !flight.duplicate && !flight.overtaken) {
-            // Each further duplicate waits three times as long.
-            let age = now.saturating_sub(flight.began_ns);
-            let patient = (age as f64 / LAGS.powi(flight.duplicates)) as u64;
-            if may_be_duplicated(flight) && lags(&self.ended, flight.began_ns, flight.len, patient) {
-                found.push((age, flight.unit));
+            if !may_be_duplicated(flight) {
+                continue;
+            }
+            let Some(fresh_ns) = fresh_ns(&self.ended, flight.len, now) else { return Vec::new() };
+            let attempts = || self.by_id.values().filter(|other| is_twin(other, &flight.unit));
+            let left_ns =
+                attempts().map(|other| other.course.left_ns(other.len)).fold(f64::INFINITY, f64::min);
+            let newest_ns = attempts().map(|other| other.began_ns).max().unwrap_or(flight.began_ns);
+            let patient = fresh_ns * FURTHER.powi(flight.duplicates);
+            if is_overtaken(now.saturating_sub(newest_ns), left_ns, patient) {
+                found.push((left_ns, flight.unit));
             }
         }
-        found.sort_unstable_by_key(|(age, _)| std::cmp::Reverse(*age));
+        let (most, part) = LAGGING_MOST;
+        if found.len() > most.max(self.by_id.len() / part) {
+            return Vec::new();
+        }
+        found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
         found.into_iter().map(|(_, unit)| unit).collect()
     }
 
@@ -214,19 +235,20 @@ fn is_twin(flight: &Flight, unit: &Unit) -> bool {
     flight.unit.object == unit.object && flight.unit.step == unit.step
 }
 
-/// Whether a request of `len` bytes that has taken `age_ns` is left behind by those of its time: by requests that began with
-/// it or later. When all have become slow, none lags.
-fn lags(ended: &VecDeque<Ended>, began_ns: u64, len: u64, age_ns: u64) -> bool {
-    let since = began_ns.saturating_sub(age_ns / 4);
-    let mut times: Vec<f64> = (ended.iter().filter(|other| other.began_ns >= since))
+/// What a fresh request of `len` bytes would take, as those that ended last tell: the middle one. Where none has ended for
+/// longer than that, the link may have become slow. `None` where too few have ended.
+fn fresh_ns(ended: &VecDeque<Ended>, len: u64, now_ns: u64) -> Option<f64> {
+    let mut times: Vec<f64> = (ended.iter().rev().take(NEWEST))
         // A larger one takes longer; a smaller one may take as long, for waiting does not shrink.
         .map(|other| other.took_ns as f64 * (len.max(SMALL) as f64 / other.len.max(SMALL) as f64).max(1.0))
         .collect();
-    if times.len() < KNOWN_MIN || age_ns < LAGS_MIN_NS {
-        return false;
+    if times.len() < KNOWN_MIN {
+        return None;
     }
-    let at = times.len() * 9 / 10;
-    age_ns as f64 > LAGS * *times.select_nth_unstable_by(at, f64::total_cmp).1
+    let middle = times.len() / 2;
+    let usual = *times.select_nth_unstable_by(middle, f64::total_cmp).1;
+    let quiet = now_ns.saturating_sub(ended.back().map_or(0, |last| last.ended_ns));
+    Some(usual.max(quiet as f64))
 }
 
 #[cfg(test)]
@@ -236,24 +258,22 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
     const BLOCK: u64 = 1 << 20;
 
-    fn ended(took: &[(u64, u64)]) -> VecDeque<Ended> {
-        took.iter()
-            .map(|(began_ns, took_ns)| Ended { began_ns: *began_ns, len: BLOCK, took_ns: *took_ns })
-            .collect()
+    fn fresh_s(ended: &[(u64, u64)], len: u64, now: u64) -> Option<f64> {
+        let ended = ended.iter().map(|(ended_ns, took_ns)| Ended {
+            ended_ns: *ended_ns,
+            len: BLOCK,
+            took_ns: *took_ns,
+        });
+        fresh_ns(&ended.collect(), len, now).map(|ns| ns / 1e9)
     }
 
     #[test]
-    fn a_request_lags_that_others_of_its_time_have_left_behind() {
-        let others = ended(&[(SECOND, SECOND), (2 * SECOND, SECOND), (3 * SECOND, SECOND)]);
-        assert!(lags(&others, SECOND, BLOCK, 4 * SECOND));
-        assert!(!lags(&others, SECOND, BLOCK, 2 * SECOND), "not for long enough");
-        assert!(!lags(&others, SECOND, 4 * BLOCK, 4 * SECOND), "a larger one may take longer");
-        assert!(lags(&others, SECOND, BLOCK / 16, 4 * SECOND));
-    }
-
-    #[test]
-    fn when_all_have_become_slow_none_lags() {
-        let before = ended(&[(0, SECOND), (SECOND, SECOND), (2 * SECOND, SECOND), (3 * SECOND, SECOND)]);
-        assert!(!lags(&before, 10 * SECOND, BLOCK, 8 * SECOND));
+    fn a_fresh_request_takes_what_others_took_last() {
+        let others = [(SECOND, SECOND), (2 * SECOND, 2 * SECOND), (3 * SECOND, 9 * SECOND)];
+        assert_eq!(fresh_s(&others, BLOCK, 3 * SECOND), Some(2.0));
+        assert_eq!(fresh_s(&others, 4 * BLOCK, 3 * SECOND), Some(8.0), "a larger one takes longer");
+        assert_eq!(fresh_s(&others, BLOCK / 16, 3 * SECOND), Some(2.0), "a smaller one may as well");
+        assert_eq!(fresh_s(&others, BLOCK, 13 * SECOND), Some(10.0), "none has ended for ten seconds");
+        assert_eq!(fresh_s(&others[..2], BLOCK, 3 * SECOND), None);
     }
 }

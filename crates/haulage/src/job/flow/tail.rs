@@ -1,4 +1,5 @@
-//! The end of a job: what lags is sent a second time, over connections that have nothing else to do.
+//! The end of a job: what a fresh attempt would bring sooner is sent a second time, over connections that have nothing
+//! else to do.
 
 use super::{Flow, Unit};
 use crate::job::Overwrite;
