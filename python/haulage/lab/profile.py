@@ -231,7 +231,7 @@ def text_of(directory: Path, profiles: list[Profile]) -> str:
         "plan": manifest["plan"],
         "measured_unix_ns": manifest["created_unix_ns"],
     }
-    # The mover has one set of values for both directions: uploads come first, they need blocks most.
+    # Each direction has its own; for both, uploads come first, they need blocks most.
     for profile in sorted(profiles, key=lambda profile: profile.direction):
         values |= {key: value for key, value in _start(profile).items() if value is not None}
     values |= {profile.direction: _values(profile) for profile in profiles}
@@ -248,10 +248,7 @@ def _start(profile: Profile) -> dict[str, Any]:
 
 
 def _values(profile: Profile) -> dict[str, Any]:
-    return _start(profile) | {
-        "hedge_after": None if profile.tail_ns is None else f"{profile.tail_ns // 1_000_000}ms",
-        "reasons": list(profile.reasons),
-    }
+    return _start(profile) | {"reasons": list(profile.reasons)}
 
 
 def write(directory: Path, *, name: str | None = None) -> Path | None:

@@ -28,7 +28,7 @@ pub async fn get(opener: &StoreOpener, url: &str, options: &CopyOptions) -> Resu
         Read::Whole(bytes) => return Ok(bytes),
         Read::Unstated(meta) => meta,
     };
-    let limits = stream::limits(options)?;
+    let limits = stream::limits(options, false)?;
     let (mut bytes, name) = (Vec::new(), location.store.name(&location.key));
     stream::download(&location, &meta, &mut bytes, &name, &limits, Clock::start()).await?;
     Ok(bytes.into())

@@ -105,6 +105,6 @@ pub async fn cat<W: AsyncWrite + Unpin + Send>(
     }
     let location = StoreOpener::new(options.clone())?.open(url)?;
     let found = stream::find(&location, "cat").await?;
-    let limits = stream::limits(&CopyOptions::default())?;
+    let limits = stream::limits(&CopyOptions::default(), false)?;
     Ok(stream::download(&location, &found, writer, STDIO, &limits, Clock::start()).await?.size_bytes)
 }

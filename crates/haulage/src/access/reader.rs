@@ -54,7 +54,7 @@ impl Reader {
                 "it was replaced while it was read",
             ));
         }
-        let limits = stream::limits(options)?;
+        let limits = stream::limits(options, false)?;
         let most = location.store.capabilities().range_checksum_max;
         let block = limits.block_size.bytes().min(if most > 0 { most } else { u64::MAX }).max(1);
         let kept = ((options.max_memory.bytes() / block) as usize).max(1);

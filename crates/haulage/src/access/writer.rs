@@ -43,7 +43,7 @@ impl Writer {
     /// `Usage` where the name is not that of an object. Must be called on a runtime.
     pub fn open(opener: &StoreOpener, url: &str, options: &CopyOptions) -> Result<Self> {
         let location = object(opener, url, "write")?;
-        let limits = stream::limits(options)?;
+        let limits = stream::limits(options, true)?;
         let (pipe, input) = tokio::io::duplex(PIPE);
         let (name, options) = (location.store.name(&location.key), options.clone());
         let (local, whole) = (location.store.capabilities().local, Arc::<AtomicBool>::default());

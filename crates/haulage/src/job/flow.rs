@@ -98,7 +98,7 @@ impl Flow {
             recorder.keep_receipt(ReceiptWriter::create(path, head)?);
         }
         Ok(Self {
-            controller: controller(&options.wishes()?, options.max_memory),
+            controller: controller(&options.wishes(work.is_upload(&options.store))?, options.max_memory),
             pace: RequestPace::default(),
             retries: RetryBudget::default(),
             politeness: options.polite.then(|| (Politeness::default(), options.store.cap)),

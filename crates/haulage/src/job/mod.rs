@@ -9,12 +9,12 @@ use std::path::PathBuf;
 
 pub use handle::{Job, JobHandle};
 pub use plan::{PlanReport, plan};
-pub use profile::Profile;
+pub use profile::{Profile, StartValues};
 
 use crate::checksum::ChecksumMode;
 use crate::control::Wishes;
 use crate::error::Result;
-use crate::store::StoreOptions;
+use crate::store::{Address, StoreOptions};
 use crate::units::ByteSize;
 
 /// A setting that the controller chooses unless the user does.
@@ -155,10 +155,10 @@ impl CopyOptions {
     ///
     /// # Errors
     /// Where the profile cannot be read.
-    pub(crate) fn wishes(&self) -> Result<Wishes> {
+    pub(crate) fn wishes(&self, upload: bool) -> Result<Wishes> {
         let profile = self.profile.as_deref().map(Profile::load).transpose()?.unwrap_or_default();
         Ok(Wishes {
-            start: profile.start(),
+            start: profile.start(upload),
             concurrency: self.concurrency.fixed(),
             block_size: self.block_size.fixed(),
             single_put_max: self.single_put_max.fixed(),
@@ -168,6 +168,19 @@ impl CopyOptions {
 }
 
 impl Work {
+    /// Whether bytes go to a service: judged by the destination, of many by the first.
+    pub(crate) fn is_upload(&self, options: &StoreOptions) -> bool {
+        let destination = match self {
+            Self::Copy { destination, .. } => destination,
+            Self::CopyPairs(pairs) => match pairs.first() {
+                Some((_, destination)) => destination,
+                None => return false,
+            },
+            Self::Verify { .. } => return false,
+        };
+        matches!(Address::parse(destination, options), Ok(Address::Azure(_)))
+    }
+
     /// Sources and destination for the record: never with a secret in them.
     fn names(&self) -> (Vec<String>, String) {
         match self {

@@ -20,6 +20,19 @@ const LARGEST: u64 = 64 << 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Profile {
+    /// For both directions.
+    #[serde(flatten)]
+    pub both: StartValues,
+    /// For uploads, in the table `[up]`; what it leaves out is as for both.
+    pub up: StartValues,
+    /// For downloads and comparisons, in the table `[down]`.
+    pub down: StartValues,
+}
+
+/// Where the search begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct StartValues {
     /// Requests in flight.
     pub concurrency: Option<usize>,
     /// Size of blocks and ranges, such as `"1MiB"`.
@@ -70,16 +83,23 @@ impl Profile {
         };
         let profile: Self = toml::from_str(text).map_err(|error| bad(error.message().to_owned()))?;
         let empty = |size: Option<ByteSize>| size.is_some_and(|size| size.bytes() == 0);
-        let sizes = [profile.block_size, profile.single_put_max];
-        if profile.concurrency == Some(0) || sizes.into_iter().any(empty) {
+        let is_nothing = |values: &StartValues| {
+            values.concurrency == Some(0) || empty(values.block_size) || empty(values.single_put_max)
+        };
+        if [&profile.both, &profile.up, &profile.down].into_iter().any(is_nothing) {
             return Err(bad("zero is too few".to_owned()));
         }
         Ok(profile)
     }
 
-    pub(crate) fn start(&self) -> Start {
-        let Self { concurrency, block_size, single_put_max } = *self;
-        Start { concurrency, block_size, single_put_max }
+    /// The values for an upload, or for what comes down.
+    pub(crate) fn start(&self, upload: bool) -> Start {
+        let (both, own) = (&self.both, if upload { &self.up } else { &self.down });
+        Start {
+            concurrency: own.concurrency.or(both.concurrency),
+            block_size: own.block_size.or(both.block_size),
+            single_put_max: own.single_put_max.or(both.single_put_max),
+        }
     }
 }
 
@@ -108,18 +128,34 @@ mod tests {
     #[test]
     fn a_profile_says_where_to_begin_and_may_say_more() {
         let profile = load("concurrency = 48\nblock_size = \"1MiB\"\n[measured]\nlink = \"wan\"\n").unwrap();
-        assert_eq!(
-            profile,
-            Profile { concurrency: Some(48), block_size: Some(ByteSize::mib(1)), single_put_max: None }
-        );
+        let both = Start { concurrency: Some(48), block_size: Some(ByteSize::mib(1)), single_put_max: None };
+        assert_eq!((profile.start(true), profile.start(false)), (both, both));
         assert_eq!(load("").unwrap(), Profile::default());
     }
 
     #[test]
+    fn each_direction_may_begin_elsewhere() {
+        let text =
+            "concurrency = 48\nblock_size = \"1MiB\"\n[up]\nblock_size = \"4MiB\"\n[down]\nconcurrency = 9\n";
+        let profile = load(text).unwrap();
+        let values = |upload| {
+            let Start { concurrency, block_size, .. } = profile.start(upload);
+            (concurrency.unwrap(), block_size.unwrap())
+        };
+        assert_eq!(values(true), (48, ByteSize::mib(4)));
+        assert_eq!(values(false), (9, ByteSize::mib(1)));
+    }
+
+    #[test]
     fn what_is_no_profile_is_refused_with_a_hint() {
-        for bad in
-            ["concurrency = 0", "block_size = 8", "block_size = \"0B\"", "concurrency =", "concurrency = -1"]
-        {
+        for bad in [
+            "concurrency = 0",
+            "[up]\nconcurrency = 0",
+            "block_size = 8",
+            "block_size = \"0B\"",
+            "concurrency =",
+            "concurrency = -1",
+        ] {
             let error = load(bad).unwrap_err();
             assert_eq!(
                 (error.kind(), error.hint_text().is_some()),

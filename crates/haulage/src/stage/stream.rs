@@ -52,7 +52,7 @@ pub(crate) async fn run(
     opener: &StoreOpener,
     clock: Clock,
 ) -> Result<ObjectRecord> {
-    let limits = limits(options)?;
+    let limits = limits(options, matches!(ends, Ends::From(..)))?;
     match ends {
         Ends::From(stream, to) => {
             let to = opener.open(&to)?;
@@ -112,10 +112,10 @@ pub(crate) async fn open(path: &Path, write: bool) -> Result<File> {
 
 /// A stream is read in order, and what is ahead of its reader is held in memory. So its numbers do not follow the
 /// link: as many blocks as memory allows, of which the slowest link passes one in a while.
-pub(crate) fn limits(options: &CopyOptions) -> Result<Limits> {
+pub(crate) fn limits(options: &CopyOptions, upload: bool) -> Result<Limits> {
     const CONCURRENCY: usize = 64;
     const BLOCK: ByteSize = ByteSize::mib(1);
-    let wishes = options.wishes()?;
+    let wishes = options.wishes(upload)?;
     let block = wishes.block_size.unwrap_or(BLOCK);
     let blocks = (options.max_memory.bytes() / block.bytes().max(1)) as usize;
     let concurrency = wishes.concurrency.unwrap_or(CONCURRENCY).min(blocks);
