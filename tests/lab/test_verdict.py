@@ -162,7 +162,7 @@ def test_what_needs_processors_waits_for_nothing_else_for_sure() -> None:
 
 def test_a_checksum_whose_removal_more_than_doubles_the_rate_is_named() -> None:
     """One MD5 for each stream: more streams help as well, so it is not confirmed."""
-    hashing = evidence({"send": 0.5, "hash": 0.36}, checksum="md5")
+    hashing = evidence({"send": 0.8, "hash": 0.2}, checksum="md5")
     found = decide(hashing, gains(checksum=3.4, connections=1.6))
     assert (found.cause, found.status) == ("checksum", "seen")
     assert decide(hashing, gains(checksum=1.8, connections=1.6)).cause == "undetermined"
