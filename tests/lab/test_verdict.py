@@ -144,6 +144,30 @@ def test_a_gain_of_a_quarter_from_memory_is_the_disk_and_no_total_rate() -> None
         assert any("not limited by the link" in line for line in found.evidence)
 
 
+def test_memory_that_saves_processors_is_no_slow_disk() -> None:
+    """Files of this machine's memory over its loopback were confirmed as a slow disk, at 17 % idle."""
+    reading = evidence({"send": 0.77, "disk": 0.13})
+    found = decide(reading, gains(memory=1.32, processors=0.63, idle=0.17, cores=2.0))
+    assert found.status != "confirmed"
+    # A slow disk does not ask for processors, however busy they are.
+    found = decide(reading, gains(memory=1.32, processors=0.97, idle=0.0, cores=0.1))
+    assert (found.cause, found.status) == ("disk", "confirmed")
+
+
+def test_what_needs_processors_waits_for_nothing_else_for_sure() -> None:
+    for gain in ({"connections": 2.0, "blocks": 4.0}, {"connections": 2.0}, {"blocks": 3.9}):
+        starved = gains(processors=0.6, idle=0.2, cores=1.6, **gain)
+        assert decide(evidence(MOVING), starved).status != "confirmed"
+
+
+def test_a_checksum_whose_removal_more_than_doubles_the_rate_is_named() -> None:
+    """One MD5 for each stream: more streams help as well, so it is not confirmed."""
+    hashing = evidence({"send": 0.8, "hash": 0.2}, checksum="md5")
+    found = decide(hashing, gains(checksum=3.4, connections=1.6))
+    assert (found.cause, found.status) == ("checksum", "seen")
+    assert decide(hashing, gains(checksum=1.8, connections=1.6)).cause == "undetermined"
+
+
 def test_a_checksum_that_takes_the_time_is_neither_disk_nor_link() -> None:
     """An MD5 at 3.2 of 8 Gbit/s was taken for the total rate, and booked as disk."""
     hashing = evidence({"hash": 0.7, "send": 0.3}, checksum="md5")

@@ -116,7 +116,7 @@ fn hides_in_digits(id: &[u8], digits: &[u8; 32]) -> bool {
     if is_text || names().0.is_some_and(|needles| needles.are_in(id) || needles.are_in(digits)) {
         return true;
     }
-    macs().as_ref().is_some_and(|macs| macs.are_in(id) || macs.are_in(digits))
+    macs().as_ref().is_some_and(|macs| macs.are_in_digits(digits))
 }
 
 /// The name of an object without keys, tokens and the signature of a SAS. Lists that repeat the signature of their own

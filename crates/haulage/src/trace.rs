@@ -164,9 +164,9 @@ impl Trace {
         self.clock
     }
 
-    /// What was seen so far.
-    pub fn seen(&self) -> Seen {
-        self.lock().clone()
+    /// What was seen so far, which is not kept any longer.
+    pub fn take(&self) -> Seen {
+        std::mem::take(&mut *self.lock())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {

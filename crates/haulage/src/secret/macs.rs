@@ -85,6 +85,16 @@ impl Macs {
         self.filter[word] >> bit & 1 == 1 && self.parts.contains(&part)
     }
 
+    /// Whether hexadecimal digits, and nothing else, hold some of a signature. As Base64 they do not: of its digits one in
+    /// four is hexadecimal, so that sixteen in a row never are.
+    pub(super) fn are_in_digits(&self, digits: &[u8]) -> bool {
+        let mut part = 0_u64;
+        digits.iter().zip(1..).any(|(digit, filled)| {
+            part = part << 4 | u64::from(NIBBLES[usize::from(*digit)] & 15);
+            filled >= IN_HEX && self.holds(part)
+        })
+    }
+
     /// Whether the text holds digits of a signature.
     pub(super) fn are_in(&self, text: &[u8]) -> bool {
         let (mut base64, mut in_base64) = (0_u128, 0);

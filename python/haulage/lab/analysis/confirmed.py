@@ -23,6 +23,8 @@ COMMIT_SHARE, COMMITS_LEAST = 0.4, 0.3
 BUSY_IDLE, ROOM_IDLE = 0.1, 0.15
 #: Of a core: a transfer that takes less leaves even a busy machine's share unused.
 CORES_LITTLE, CORES_MUCH = 0.35, 0.5
+#: With half of the processors, a transfer that does not depend on them is above this.
+LOSES_NOTHING = 1 / 1.3
 #: Twice the connections must nearly double what each of them bounds.
 DOUBLES = 1.6
 #: A part of the time from here on is the cause; below the other, it is none; between them, causes mix.
@@ -183,7 +185,8 @@ def _checksum(effects: Effects) -> Judgement | None:
 
 def _disk(effects: Effects) -> Judgement | None:
     processors = effects.of.get("processors")
-    hungry = processors is not None and not processors.low > 1 / 1.3 and _is_busy(effects)
+    # Reading takes processors too: where half of them cost anything, memory may help by that alone.
+    hungry = processors is not None and processors.low <= LOSES_NOTHING
     if _alone(effects, "memory", ("connections", "blocks", "checksum")) and not hungry:
         ratio = effects.of["memory"].ratio
         said = [f"It is not limited by the link, which carries at least {ratio:.2f} times as much."]
@@ -197,7 +200,7 @@ def _commit(evidence: Evidence, effects: Effects, scores: Mapping[str, float]) -
     if slow is None or effects.commit_ns is None or effects.answer_ns is None or not evidence.took_ns:
         return None
     # The ratio is of times here: a small write over an empty answer.
-    if slow.low < SLOW_COMMIT or not effects.helps_not("memory", "checksum") or _starves(effects):
+    if slow.low < SLOW_COMMIT or not effects.helps_not("memory", "checksum") or _needs_processors(effects):
         return None
     part = (effects.commit_ns - effects.answer_ns) / evidence.took_ns
     if scores["commit"] >= COMMIT_SHARE or (evidence.commits_share >= COMMITS_LEAST and part >= COMMIT_SHARE):
@@ -218,14 +221,14 @@ def _is_busy(effects: Effects) -> bool:
     return effects.cpu_idle_share is not None and effects.cpu_idle_share < BUSY_IDLE
 
 
-def _starves(effects: Effects) -> bool:
+def _needs_processors(effects: Effects) -> bool:
     """Whether fewer processors slow it, so that any other gain may be one of processor time."""
     processors = effects.of.get("processors")
-    return processors is not None and processors.falls and _is_busy(effects)
+    return processors is not None and processors.falls
 
 
 def _processors(effects: Effects) -> Judgement | None:
-    if not _starves(effects) or (effects.cores_used or 0.0) < CORES_MUCH:
+    if not _needs_processors(effects) or not _is_busy(effects) or (effects.cores_used or 0.0) < CORES_MUCH:
         return None
     if not {"connections", "memory"} <= effects.of.keys() or effects.helps("blocks"):
         return None
@@ -246,7 +249,7 @@ def _waiting(evidence: Evidence, effects: Effects) -> Judgement | None:
         return None
     if not effects.helps_not("memory", "checksum", "cap"):
         return None
-    if _starves(effects) or not _leaves_room(effects) or _commits_may_be_slow(evidence, effects):
+    if _needs_processors(effects) or not _leaves_room(effects) or _commits_may_be_slow(evidence, effects):
         return None
     share = waiting_share(blocks, effects.block_factor)
     if more.low > DOUBLES:

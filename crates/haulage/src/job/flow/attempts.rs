@@ -12,7 +12,7 @@ impl Landed {
     /// The record of the attempt, with the wait before the next one.
     pub(super) fn record(&self, wait: Option<Duration>) -> AttemptRecord {
         let Landed { flight: Flight { unit, share, api, trace, len, pair, .. }, ended_ns, result } = self;
-        let seen = trace.seen();
+        let seen = trace.take();
         let error = result.as_ref().and_then(|result| result.as_ref().err());
         // Read and compared, but not sent.
         let staged = matches!(result, Some(Ok(Done::Block { resumed: true, .. })));

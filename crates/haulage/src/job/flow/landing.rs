@@ -24,7 +24,7 @@ impl Flow {
         let wait = wait.map(|wait| wait.max(self.retries.take(self.clock.elapsed())));
         self.recorder.count_attempt(error.map(Error::kind), wait.is_some());
         if self.recorder.wants_attempts() {
-            self.recorder.attempt(landed.record(wait)).await;
+            self.recorder.attempt(|| landed.record(wait)).await;
         }
         let Landed { flight, ended_ns, result } = landed;
         self.budget.release(flight.share);

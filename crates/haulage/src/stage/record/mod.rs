@@ -96,19 +96,26 @@ impl Recorder {
         self.summary.bytes_duplicated += bytes;
     }
 
-    /// Keeps an attempt.
-    pub(crate) async fn attempt(&mut self, mut record: AttemptRecord) {
+    /// Keeps an attempt. It is made where it is kept: rows of half a kilobyte are not to be moved around.
+    pub(crate) async fn attempt(&mut self, make: impl FnOnce() -> AttemptRecord) {
         // To look for secrets takes longer than all else here, and is of use only where somebody sees it.
-        if self.rows.is_none() && self.listener.is_none() {
+        let hidden = || {
+            let mut record = make();
+            hide(&mut record.object);
+            record.request_id = record.request_id.map(redacted_id);
+            record
+        };
+        if self.listener.is_none() {
+            if let Some(rows) = &mut self.rows {
+                rows.push(hidden());
+                rows.hand_over().await;
+            }
             return;
         }
-        hide(&mut record.object);
-        record.request_id = record.request_id.map(redacted_id);
+        let record = hidden();
         if let Some(rows) = &mut self.rows {
-            if self.listener.is_none() {
-                return rows.write(record).await;
-            }
-            rows.write(record.clone()).await;
+            rows.push(record.clone());
+            rows.hand_over().await;
         }
         self.say(Event::Attempt(record)).await;
     }

@@ -9,7 +9,7 @@ use arrow_array::builder::{BooleanBuilder, StringBuilder, UInt16Builder, UInt32B
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use tokio::sync::mpsc;
@@ -26,6 +26,9 @@ const BATCH: usize = 1024;
 /// Batches that may wait for the writer before the job waits for it: some megabytes.
 const QUEUE: usize = 16;
 
+/// Rows after which their columns are compressed: while the job runs, not when it ends.
+const PAGE: usize = 4 * BATCH;
+
 /// Gathers rows for the thread that writes them.
 pub(super) struct RowWriter {
     output: OutputFile,
@@ -33,6 +36,8 @@ pub(super) struct RowWriter {
     told: bool,
     rows: Vec<AttemptRecord>,
     batches: mpsc::Sender<Vec<AttemptRecord>>,
+    /// Those that are written come back: their memory is at hand here, and fresh memory is not.
+    written: mpsc::UnboundedReceiver<Vec<AttemptRecord>>,
     thread: std::thread::JoinHandle<Result<(), ParquetError>>,
 }
 
@@ -40,42 +45,57 @@ impl RowWriter {
     /// Creates the file and its writer.
     pub(super) fn create(path: &Path) -> Result<Self> {
         let (output, file) = OutputFile::create(path, Kind::Record)?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        let mut properties = WriterProperties::builder()
             // Nobody looks for a page by what is in it.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_created_by(CREATED_BY.to_owned());
-        // No two rows have these in common, or none of many small files, so that a dictionary of them would be built in
-        // vain. What repeats, such as the name of a large file, compresses as well.
-        let times = NS_COLUMNS.iter().map(|(name, _)| *name);
+        // A compressor takes a megabyte of fresh memory for each page, so only texts have one. Times differ by little from
+        // row to row, and are never the same, so that a dictionary of them would be built in vain.
+        for (name, _) in NS_COLUMNS {
+            properties = properties.set_column_encoding(name.into(), Encoding::DELTA_BINARY_PACKED);
+        }
+        for name in ["object_id", "offset_bytes"] {
+            properties = properties.set_column_encoding(name.into(), Encoding::DELTA_BINARY_PACKED);
+        }
+        for name in ["object", "request_id", "cause"] {
+            let zstd = Compression::ZSTD(ZstdLevel::default());
+            properties = properties.set_column_compression(name.into(), zstd);
+        }
+        let unlike = NS_COLUMNS.iter().map(|(name, _)| *name);
         let properties = ["object", "object_id", "offset_bytes", "request_id"]
             .into_iter()
-            .chain(times)
+            .chain(unlike)
             .fold(properties, |properties, name| properties.set_column_dictionary_enabled(name.into(), false))
             .build();
         let writer = ArrowWriter::try_new(file, schema(), Some(properties)).map_err(|e| failed(path, &e))?;
         let (batches, queue) = mpsc::channel(QUEUE);
+        let (back, written) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new()
             .name("haul-record".into())
-            .spawn(move || write_all(writer, queue))
+            .spawn(move || write_all(writer, queue, &back))
             .map_err(|e| Error::from_io("record", path.display().to_string(), e))?;
-        Ok(Self { output, told: false, rows: Vec::with_capacity(BATCH), batches, thread })
+        Ok(Self { output, told: false, rows: Vec::with_capacity(BATCH), batches, written, thread })
     }
 
-    /// Adds a row. A writer that has failed says so when it is closed.
-    pub(super) async fn write(&mut self, row: AttemptRecord) {
+    /// Adds a row; [`RowWriter::hand_over`] is to follow.
+    pub(super) fn push(&mut self, row: AttemptRecord) {
         self.told |= row.api != LOOK || row.fate != "ok";
         self.rows.push(row);
-        if self.rows.len() == BATCH {
-            let batch = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH));
-            let _ = self.batches.send(batch).await;
+    }
+
+    /// Gives the rows to the writer when there are enough. A writer that has failed says so when it is closed.
+    pub(super) async fn hand_over(&mut self) {
+        if self.rows.len() >= BATCH {
+            let mut empty = self.written.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
+            empty.clear();
+            let _ = self.batches.send(std::mem::replace(&mut self.rows, empty)).await;
         }
     }
 
     /// Writes the rest and the footer, and gives the file its name. False where the former record stays, because there
     /// is nothing to record.
     pub(super) async fn close(self) -> Result<bool> {
-        let Self { output, told, rows, batches, thread } = self;
+        let Self { output, told, rows, batches, thread, written: _ } = self;
         let path = output.path().to_path_buf();
         let _ = batches.send(rows).await;
         drop(batches);
@@ -107,9 +127,12 @@ fn failed(path: &Path, error: &ParquetError) -> Error {
 fn write_all(
     mut writer: ArrowWriter<File>,
     mut queue: mpsc::Receiver<Vec<AttemptRecord>>,
+    back: &mpsc::UnboundedSender<Vec<AttemptRecord>>,
 ) -> Result<(), ParquetError> {
     while let Some(batch) = queue.blocking_recv() {
         writer.write(&columns(&batch)?)?;
+        // Nobody takes it where the job is at its end.
+        let _ = back.send(batch);
     }
     writer.close().map(drop)
 }
