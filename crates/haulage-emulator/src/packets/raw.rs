@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct BulkServer {
     address: SocketAddr,
-    threads: Threads,
+    _threads: Threads,
 }
 
 impl BulkServer {
@@ -56,7 +56,7 @@ impl BulkServer {
                 let _ = thread.join();
             }
         });
-        Ok(Self { address, threads: threads.with(accepting) })
+        Ok(Self { address, _threads: threads.with(accepting) })
     }
 
     /// Where it listens.
@@ -70,7 +70,7 @@ impl BulkServer {
 pub(super) struct BulkFlow {
     moved: Arc<AtomicU64>,
     began: Instant,
-    threads: Threads,
+    _threads: Threads,
 }
 
 impl BulkFlow {
@@ -87,7 +87,7 @@ impl BulkFlow {
                 Direction::Down => receive(stream, &stop, &count),
             };
         });
-        Ok(Self { moved, began: Instant::now(), threads: threads.with(moving) })
+        Ok(Self { moved, began: Instant::now(), _threads: threads.with(moving) })
     }
 
     /// What it got, all in all. Of what it sends, some may still be in the kernel.

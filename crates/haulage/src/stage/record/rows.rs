@@ -48,6 +48,7 @@ impl RowWriter {
         let mut properties = WriterProperties::builder()
             // Nobody looks for a page by what is in it.
             .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_data_page_row_count_limit(PAGE)
             .set_created_by(CREATED_BY.to_owned());
         // A compressor takes a megabyte of fresh memory for each page, so only texts have one. Times differ by little from
         // row to row, and are never the same, so that a dictionary of them would be built in vain.
