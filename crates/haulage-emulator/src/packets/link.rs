@@ -23,7 +23,7 @@ pub enum NearEnd {
     /// In a namespace of its own.
     #[default]
     New,
-    /// In that of this process, beside those of other links; never in the machine's own.
+    /// In that of this process, beside those of other links: only where nothing else uses its loopback.
     Here,
 }
 
@@ -64,7 +64,7 @@ impl PacketLink {
     pub fn start(spec: &PacketLinkSpec, near: NearEnd, config: EmulatorConfig) -> Result<Self> {
         let near = match near {
             NearEnd::New => Namespace::new()?,
-            NearEnd::Here => Namespace::here()?,
+            NearEnd::Here => here()?,
         };
         let far = Namespace::new()?;
         let (near_device, number) = within(&near, || open_near(spec))?;
@@ -125,6 +125,20 @@ impl PacketLink {
         };
         (of(Direction::Up), of(Direction::Down))
     }
+}
+
+/// The namespace of this process, if it is a new one or has only links of ours.
+fn here() -> Result<Namespace> {
+    let here = Namespace::here()?;
+    let asked = within(&here, || {
+        tun::is_unused("near0").map_err(|error| Error::from_io("look at", "the network", error))
+    });
+    if asked? {
+        return Ok(here);
+    }
+    let cause = "it is in use, and its loopback would be changed";
+    Err(Error::new(ErrorKind::Usage, "use", "this network namespace", cause)
+        .hint("put `unshare --net` in front of the command"))
 }
 
 /// The device at the near end, by the first number that is free there.

@@ -47,6 +47,15 @@ pub(super) fn open(name: &str, own: Ipv4Addr, other: Ipv4Addr, mtu: u16) -> Resu
     Ok(file)
 }
 
+/// Whether this thread's namespace is a new one, whose loopback nobody uses, or has links of ours already: only there is
+/// its loopback ours to set up.
+pub(super) fn is_unused(ours: &str) -> io::Result<bool> {
+    let socket = socket()?;
+    let flags =
+        |name: &str| Request::new(name).ioctl(socket.as_raw_fd(), SIOCGIFFLAGS).map(|seen| seen.flags());
+    Ok(flags(ours).is_ok() || flags("lo")? & IFF_UP == 0)
+}
+
 /// Lets addresses of loopback have devices of their own: here only this one is the machine's own loopback.
 fn loopback() -> io::Result<()> {
     std::fs::write("/proc/sys/net/ipv4/conf/all/route_localnet", "1")?;
@@ -71,7 +80,7 @@ fn configure(name: &str, own: Ipv4Addr, other: Ipv4Addr, mtu: u16) -> io::Result
 fn up(name: &str) -> io::Result<()> {
     let socket = socket()?;
     let seen = Request::new(name).ioctl(socket.as_raw_fd(), SIOCGIFFLAGS)?;
-    let flags = u16::from_ne_bytes([seen.0[NAME], seen.0[NAME + 1]]) | IFF_UP;
+    let flags = seen.flags() | IFF_UP;
     Request::new(name).with(flags.to_ne_bytes()).ioctl(socket.as_raw_fd(), SIOCSIFFLAGS).map(drop)
 }
 
@@ -99,6 +108,10 @@ impl Request {
         let len = name.len().min(NAME - 1);
         bytes[..len].copy_from_slice(&name.as_bytes()[..len]);
         Self(bytes)
+    }
+
+    fn flags(&self) -> u16 {
+        u16::from_ne_bytes([self.0[NAME], self.0[NAME + 1]])
     }
 
     fn with<const N: usize>(mut self, value: [u8; N]) -> Self {

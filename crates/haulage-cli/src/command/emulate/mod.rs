@@ -65,7 +65,7 @@ pub struct Emulate {
     /// Listen beyond this machine; the account's key is public knowledge
     #[arg(long)]
     allow_remote: bool,
-    /// Let the near end of a link of packets be in the network namespace of this process, which must not be the machine's
+    /// Let the near end of a link of packets be in the network namespace of this process, which nothing else may use
     #[arg(long)]
     here: bool,
     /// Run this command against it, with the connection string in its environment, and stop when it ends
