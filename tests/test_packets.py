@@ -172,7 +172,10 @@ def test_links_share_a_near_end_where_nothing_else_is(tmp_path: Path) -> None:
         environment = clean_environment(tmp_path)
         return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=environment)
 
-    ran = alone([*own, *own, "sh", "-c", f"{HAUL} mb -q az://con && cat /proc/net/dev"])
+    make = f"{HAUL} mb -q az://con"
+    # Two at once, and one when they are gone.
+    steps = f"{shlex.join([*own, *own])} sh -c '{make} && cat /proc/net/dev' && {shlex.join(own)} {make}"
+    ran = alone(["sh", "-c", steps])
     assert ran.returncode == 0, ran.stderr
     assert "near0:" in ran.stdout
     assert "near1:" in ran.stdout

@@ -130,9 +130,8 @@ impl PacketLink {
 /// The namespace of this process, if it is a new one or has only links of ours.
 fn here() -> Result<Namespace> {
     let here = Namespace::here()?;
-    let asked = within(&here, || {
-        tun::is_unused("near0").map_err(|error| Error::from_io("look at", "the network", error))
-    });
+    let asked =
+        within(&here, || tun::is_ours().map_err(|error| Error::from_io("look at", "the network", error)));
     if asked? {
         return Ok(here);
     }

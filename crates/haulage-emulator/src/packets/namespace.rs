@@ -25,7 +25,7 @@ impl Namespace {
         })
     }
 
-    /// The one that this process is in. Whoever asks makes sure that it is not in use ([`super::tun::is_unused`]).
+    /// The one that this process is in. Whoever asks makes sure that it is not in use ([`super::tun::is_ours`]).
     pub(super) fn here() -> Result<Self, Error> {
         const HERE: &str = "/proc/self/ns/net";
         File::open(HERE).map(Self).map_err(|error| Error::from_io("open", HERE, error))

@@ -22,6 +22,7 @@ const SIOCGIFFLAGS: u64 = 0x8913;
 const SIOCSIFFLAGS: u64 = 0x8914;
 const SIOCSIFADDR: u64 = 0x8916;
 const SIOCSIFDSTADDR: u64 = 0x8918;
+const SIOCGIFNETMASK: u64 = 0x891b;
 const SIOCSIFNETMASK: u64 = 0x891c;
 const SIOCSIFMTU: u64 = 0x8922;
 const SIOCSIFTXQLEN: u64 = 0x8943;
@@ -47,19 +48,23 @@ pub(super) fn open(name: &str, own: Ipv4Addr, other: Ipv4Addr, mtu: u16) -> Resu
     Ok(file)
 }
 
-/// Whether this thread's namespace is a new one, whose loopback nobody uses, or has links of ours already: only there is
-/// its loopback ours to set up.
-pub(super) fn is_unused(ours: &str) -> io::Result<bool> {
+/// Whether the loopback of this thread's namespace is ours to set up, or was set up by us.
+pub(super) fn is_ours() -> io::Result<bool> {
     let socket = socket()?;
-    let flags =
-        |name: &str| Request::new(name).ioctl(socket.as_raw_fd(), SIOCGIFFLAGS).map(|seen| seen.flags());
-    Ok(flags(ours).is_ok() || flags("lo")? & IFF_UP == 0)
+    let seen = |what| Request::new("lo").ioctl(socket.as_raw_fd(), what);
+    let is_down = seen(SIOCGIFFLAGS)?.flags() & IFF_UP == 0;
+    // Nobody else gives it one address alone.
+    Ok(is_down || seen(SIOCGIFNETMASK).is_ok_and(|mask| mask.0[NAME + 4..NAME + 8] == [u8::MAX; 4]))
 }
 
-/// Lets addresses of loopback have devices of their own: here only this one is the machine's own loopback.
+/// Lets other addresses of loopback have devices of their own: only one is left to the machine's.
 fn loopback() -> io::Result<()> {
-    std::fs::write("/proc/sys/net/ipv4/conf/all/route_localnet", "1")?;
     let socket = socket()?;
+    std::fs::write("/proc/sys/net/ipv4/conf/all/route_localnet", "1")?;
+    if Request::new("lo").ioctl(socket.as_raw_fd(), SIOCGIFFLAGS)?.flags() & IFF_UP != 0 {
+        // Set up already.
+        return Ok(());
+    }
     let set = |request: Request, what| request.ioctl(socket.as_raw_fd(), what).map(drop);
     set(Request::new("lo").with(address(Ipv4Addr::LOCALHOST)), SIOCSIFADDR)?;
     set(Request::new("lo").with(address(Ipv4Addr::BROADCAST)), SIOCSIFNETMASK)?;
