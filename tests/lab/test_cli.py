@@ -10,6 +10,7 @@ import time
 import tomllib
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from command import Haul
@@ -60,6 +61,23 @@ def test_run_writes_a_run_and_says_where(haul: Haul, plan: Path, tmp_path: Path)
     # What is there is not overwritten.
     again = haul("lab", "run", plan, "--out", "run", "--no-report", "--no-confirm", code=1)
     assert "there is something already" in again.error_lines[0]
+
+
+@pytest.mark.timeout(300)
+def test_a_run_on_packets_has_links_of_its_own(haul: Haul, plan: Path, tmp_path: Path) -> None:
+    before = Path("/proc/net/dev").read_text().count(":")
+    target = "packets:rtt=40ms,total=20mbit"
+    ran = haul("lab", "run", plan, "--to", target, "--out", "run", "--no-report", "--no-confirm")
+    assert "6 of 6 cells, complete" in ran.stderr
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text())
+    assert (manifest["target"], manifest["command"][:3]) == (target, ["haul", "lab", "run"])
+    cells = duckdb.read_parquet(str(tmp_path / "run/cells.parquet")).fetchdf()
+    assert (cells["outcome"] == "ok").all()
+    # A round trip for the connection, one for the request, and 300 kB at the rate, each way.
+    assert cells["wall_ns"].min() > 120e6
+    assert Path("/proc/net/dev").read_text().count(":") == before
+    rest = haul("lab", "rerun", "run", "--no-compare")
+    assert "complete" in rest.stderr
 
 
 @pytest.mark.timeout(300)
