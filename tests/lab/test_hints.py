@@ -26,6 +26,7 @@ from haulage.lab import generate, planfile, profile, runner
 from haulage.lab.analysis import ledger, query
 from haulage.lab.arms.external import find
 from haulage.lab.cli import generate as generating
+from haulage.lab.cli.network import own_network
 from haulage.lab.experiments import injected, single, trial
 from haulage.lab.experiments.trial import Observation
 from haulage.lab.report import compare, verify
@@ -262,3 +263,7 @@ def test_tools_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(UnsupportedError) as broken:
         injected.compile_shim(tmp_path / "build")
     assert broken.value.hint == "needs Linux with glibc"
+    monkeypatch.delenv("HAUL_LAB_NETWORK", raising=False)
+    with pytest.raises(UnsupportedError) as alone:
+        own_network(parse_target("packets:rtt=5ms"))
+    assert alone.value.hint == "install util-linux; needs Linux"

@@ -93,7 +93,7 @@ async fn what_is_put_comes_back_with_its_attributes() {
         let trace = trace();
         let payload = Payload::from(Bytes::from_static(b"123456789"));
         let put = store.put("dir/a.nc", payload, &options, &trace).await.unwrap();
-        let seen = trace.seen();
+        let seen = trace.take();
         assert!(seen.phases.ready_ns <= seen.phases.connected_ns);
         assert!(
             seen.phases.connected_ns <= seen.phases.sent_ns

@@ -77,7 +77,7 @@ async fn a_connection_is_used_again_and_its_phases_are_in_order() {
     for round in 0..3 {
         let trace = Trace::detached();
         assert_eq!(exchange(&client, &origin, &trace).await.unwrap(), "ok");
-        let seen = trace.seen();
+        let seen = trace.take();
         assert_eq!((seen.connection, seen.connection_reused), (1, round > 0));
         let phases = seen.phases;
         let marks = [phases.connected_ns, phases.sent_ns, phases.first_byte_ns, phases.last_byte_ns];
@@ -110,7 +110,7 @@ async fn a_connection_closed_while_idle_is_replaced() {
         tokio::time::sleep(wait).await;
         let trace = Trace::detached();
         assert_eq!(exchange(&client, &origin, &trace).await.unwrap(), "ok");
-        assert_eq!((trace.seen().connection, trace.seen().connection_reused), (2, false));
+        assert_eq!((trace.take().connection, trace.take().connection_reused), (2, false));
         server.await.unwrap();
     }
 }
@@ -389,7 +389,7 @@ async fn tls_needs_a_certificate_that_holds() {
     let trace = Trace::detached();
     let answer = send(&trusting, &origin, body, &trace).await.unwrap();
     assert_eq!(answer.into_body().collect(1 << 20).await.unwrap(), "ok");
-    let phases = trace.seen().phases;
+    let phases = trace.take().phases;
     assert!(phases.sent_ns.is_some() && phases.sent_ns <= phases.first_byte_ns);
 
     // SSL_CERT_FILE does the same, in a process whose environment is its own.

@@ -212,7 +212,7 @@ fn share(text: &str, value: &str) -> Result<f64, Error> {
     }
 }
 
-fn whole<T: FromStr + PartialOrd + fmt::Display>(
+fn whole<T: Copy + FromStr + PartialOrd + fmt::Display>(
     text: &str,
     key: &str,
     value: &str,

@@ -171,7 +171,7 @@ fn announce(serving: &Serving, terms: &str, json: bool) -> Result<(), Stop> {
     } else {
         emulator_lines(endpoint, connection, sas, terms).iter().try_for_each(|line| lines.line(line))?;
         if let Some(near) = ends.as_ref().and_then(|ends| ends["near"].as_str()) {
-            lines.line(&format!(
+            lines.line(format!(
                 "# it is reached from the near end of the link only: nsenter --net={near} COMMAND"
             ))?;
         }

@@ -26,9 +26,9 @@ const NEWEST: usize = 32;
 /// Each further attempt at a step must be worth so many times as much.
 const FURTHER: f64 = 2.0;
 
-/// Where more than these lag, and more than this part of all, the link has become slow, and more bytes would only make
-/// it slower.
-const LAGGING_MOST: (usize, usize) = (2, 3);
+/// So many second attempts may be in flight, or this part of all requests: where all lag, the link has become slow, and
+/// more bytes would make it slower; where each has stalled by itself, the next ones follow as soon as these have ended.
+const SECONDS_MOST: (usize, usize) = (2, 3);
 
 /// Below this, requests take about as long as empty ones.
 const SMALL: u64 = 64 << 10;
@@ -62,7 +62,6 @@ pub(super) struct Landed {
 
 /// A request that carried payload and ended well.
 struct Ended {
-    ended_ns: u64,
     len: u64,
     took_ns: u64,
 }
@@ -155,7 +154,7 @@ impl Flights {
                 self.ended.pop_front();
             }
             let took_ns = ended_ns.saturating_sub(flight.began_ns);
-            self.ended.push_back(Ended { ended_ns, len: flight.len, took_ns });
+            self.ended.push_back(Ended { len: flight.len, took_ns });
         }
         Some(Landed { flight, ended_ns, result })
     }
@@ -188,7 +187,7 @@ impl Flights {
             if !may_be_duplicated(flight) {
                 continue;
             }
-            let Some(fresh_ns) = fresh_ns(&self.ended, flight.len, now) else { return Vec::new() };
+            let Some(fresh_ns) = fresh_ns(&self.ended, flight.len) else { return Vec::new() };
             let attempts = || self.by_id.values().filter(|other| is_twin(other, &flight.unit));
             let left_ns =
                 attempts().map(|other| other.course.left_ns(other.len)).fold(f64::INFINITY, f64::min);
@@ -198,12 +197,11 @@ impl Flights {
                 found.push((left_ns, flight.unit));
             }
         }
-        let (most, part) = LAGGING_MOST;
-        if found.len() > most.max(self.by_id.len() / part) {
-            return Vec::new();
-        }
         found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        found.into_iter().map(|(_, unit)| unit).collect()
+        let seconds = self.by_id.values().filter(|flight| flight.duplicate && !flight.overtaken).count();
+        let (most, part) = SECONDS_MOST;
+        let free = most.max(self.by_id.len() / part).saturating_sub(seconds);
+        found.into_iter().take(free).map(|(_, unit)| unit).collect()
     }
 
     /// Notes that a duplicate was made beside this step's first attempt.
@@ -235,9 +233,9 @@ fn is_twin(flight: &Flight, unit: &Unit) -> bool {
     flight.unit.object == unit.object && flight.unit.step == unit.step
 }
 
-/// What a fresh request of `len` bytes would take, as those that ended last tell: the middle one. Where none has ended for
-/// longer than that, the link may have become slow. `None` where too few have ended.
-fn fresh_ns(ended: &VecDeque<Ended>, len: u64, now_ns: u64) -> Option<f64> {
+/// What a fresh request of `len` bytes would take, as those that ended last tell: the middle one. `None` where too few have
+/// ended.
+fn fresh_ns(ended: &VecDeque<Ended>, len: u64) -> Option<f64> {
     let mut times: Vec<f64> = (ended.iter().rev().take(NEWEST))
         // A larger one takes longer; a smaller one may take as long, for waiting does not shrink.
         .map(|other| other.took_ns as f64 * (len.max(SMALL) as f64 / other.len.max(SMALL) as f64).max(1.0))
@@ -246,9 +244,7 @@ fn fresh_ns(ended: &VecDeque<Ended>, len: u64, now_ns: u64) -> Option<f64> {
         return None;
     }
     let middle = times.len() / 2;
-    let usual = *times.select_nth_unstable_by(middle, f64::total_cmp).1;
-    let quiet = now_ns.saturating_sub(ended.back().map_or(0, |last| last.ended_ns));
-    Some(usual.max(quiet as f64))
+    Some(*times.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
 #[cfg(test)]
@@ -258,22 +254,18 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
     const BLOCK: u64 = 1 << 20;
 
-    fn fresh_s(ended: &[(u64, u64)], len: u64, now: u64) -> Option<f64> {
-        let ended = ended.iter().map(|(ended_ns, took_ns)| Ended {
-            ended_ns: *ended_ns,
-            len: BLOCK,
-            took_ns: *took_ns,
-        });
-        fresh_ns(&ended.collect(), len, now).map(|ns| ns / 1e9)
+    fn fresh_s(took: &[u64], len: u64) -> Option<f64> {
+        let ended = took.iter().map(|seconds| Ended { len: BLOCK, took_ns: seconds * SECOND });
+        fresh_ns(&ended.collect(), len).map(|ns| ns / 1e9)
     }
 
     #[test]
     fn a_fresh_request_takes_what_others_took_last() {
-        let others = [(SECOND, SECOND), (2 * SECOND, 2 * SECOND), (3 * SECOND, 9 * SECOND)];
-        assert_eq!(fresh_s(&others, BLOCK, 3 * SECOND), Some(2.0));
-        assert_eq!(fresh_s(&others, 4 * BLOCK, 3 * SECOND), Some(8.0), "a larger one takes longer");
-        assert_eq!(fresh_s(&others, BLOCK / 16, 3 * SECOND), Some(2.0), "a smaller one may as well");
-        assert_eq!(fresh_s(&others, BLOCK, 13 * SECOND), Some(10.0), "none has ended for ten seconds");
-        assert_eq!(fresh_s(&others[..2], BLOCK, 3 * SECOND), None);
+        assert_eq!(fresh_s(&[1, 2, 9], BLOCK), Some(2.0));
+        assert_eq!(fresh_s(&[1, 2, 9], 4 * BLOCK), Some(8.0), "a larger one takes longer");
+        assert_eq!(fresh_s(&[1, 2, 9], BLOCK / 16), Some(2.0), "a smaller one may as well");
+        assert_eq!(fresh_s(&[1, 2], BLOCK), None);
+        let before = [vec![1; NEWEST], vec![5; NEWEST]].concat();
+        assert_eq!(fresh_s(&before, BLOCK), Some(5.0), "the link has become slower");
     }
 }
