@@ -181,7 +181,7 @@ def iperf(cell: Cell, near: str, far: str) -> float:
             )
             said = json.loads(ran.stdout or "{}")
             if "sum_received" in said.get("end", {}):
-                return round(said["end"]["sum_received"]["bits_per_second"] / 1e6, 2)
+                return float(round(said["end"]["sum_received"]["bits_per_second"] / 1e6, 2))
         raise SystemExit(f"iperf3: {ran.stdout[-300:]}")
     finally:
         server.kill()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import duckdb
@@ -13,7 +14,8 @@ import pytest
 
 from haulage.errors import ServiceError
 from haulage.lab.analysis import analyse
-from haulage.lab.analysis.causes import Evidence
+from haulage.lab.analysis.causes import Evidence, Phase
+from haulage.lab.analysis.effects import Effect, Effects
 from haulage.lab.analysis.verdict import decide
 from haulage.lab.experiments import calibration, confirm, truth
 from haulage.lab.experiments.confirm import changes, experiment, save, settle, sized
@@ -288,6 +290,21 @@ def test_cases_vary_with_the_seed_and_repeat_with_it() -> None:
         assert len({repr(case(name, seed)) for seed in range(10)}) == 10
     assert case("disk 2", 1) != case("disk", 1)
     assert case("server under load", 1).spinners == 1
+
+
+def test_kept_cases_are_judged_again_by_the_rules_of_now(tmp_path: Path) -> None:
+    gave = Effects(
+        of={"memory": Effect(1.32, 1.17, 1.51, 10), "processors": Effect(0.63, 0.56, 0.71, 10)}, n=10
+    )
+    record = replace(LOOKED_INTO, phases=(Phase(0.0, 0.4, 1e8), Phase(0.4, 1.0, 3e7)))
+    former = truth.Scored(
+        "none 3", "cpu", 3, True, "cpu", "cpu", "confirmed", asdict(gave), asdict(record), [], 1e6, 1.0
+    )
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps(asdict(former)) + "\n")
+    (again,) = truth.judge_again(rows)
+    assert (again.named, again.status, again.right) == ("changed", "seen", False)
+    assert again.effects == json.loads(json.dumps(asdict(gave)))
 
 
 def test_the_matrix_counts_silence_apart_and_what_was_confirmed_wrongly() -> None:

@@ -22,7 +22,8 @@ from functools import partial
 from pathlib import Path
 
 from haulage.errors import HaulageError
-from haulage.lab.analysis.effects import effects_of
+from haulage.lab.analysis.causes import Evidence, Phase
+from haulage.lab.analysis.effects import Effect, Effects, effects_of
 from haulage.lab.analysis.verdict import decide
 from haulage.lab.experiments import calibration, known_links
 from haulage.lab.experiments.confirm import settle
@@ -133,6 +134,33 @@ def judge_all(
     return scored
 
 
+def judge_again(rows: Path) -> list[Scored]:
+    """Return what the rules of now make of kept rows: what was recorded and what the experiments gave.
+
+    Raises:
+        OSError: They cannot be read.
+        ValueError: They are no such rows.
+    """
+    scored = []
+    for line in rows.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        record, gave = dict(row["record"]), dict(row["effects"])
+        record["phases"] = tuple(Phase(**phase) for phase in record["phases"])
+        gave["of"] = {name: Effect(**one) for name, one in gave["of"].items()}
+        gave["commit"] = Effect(**gave["commit"]) if gave["commit"] else None
+        evidence = Evidence(**record)
+        found = decide(evidence, Effects(**gave))
+        now = {
+            "right": case(row["name"], row["seed"]).is_right(found.cause),
+            "seen": decide(evidence).cause,
+            "named": found.cause,
+            "status": found.status,
+            "evidence": found.evidence,
+        }
+        scored.append(Scored(**{**row, **now}))
+    return scored
+
+
 def right_share(scored: Sequence[Scored]) -> float:
     """Return the share that was named rightly, "undetermined" counted as not."""
     return sum(one.right and one.named != "undetermined" for one in scored) / max(len(scored), 1)
@@ -191,6 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m haulage.lab.experiments.truth", description=__doc__)
     parser.add_argument("--out", type=Path, help="Markdown file, or one with marks for it; default stdout")
     parser.add_argument("--rows", type=Path, help="every case as a line of JSON goes here")
+    parser.add_argument("--again", type=Path, help="judge such lines with the rules of now; nothing is moved")
     parser.add_argument("--causes", default=",".join(CASES), help="default all: %(default)s")
     parser.add_argument("--seeds", type=int, default=10, help="seeds of each cause; default %(default)s")
     parser.add_argument("--first-seed", type=int, default=0, help="default %(default)s")
@@ -209,6 +238,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             text, good = known_links.make(range(chosen.seeds), said)
         elif chosen.calibrate:
             text, good = calibration.make(chosen.build, chosen.seeds, said)
+        elif chosen.again:
+            scored = judge_again(chosen.again)
+            text = table(scored)
+            good = right_share(scored) >= RIGHT and not wrongly_confirmed(scored)
         else:
             seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
             scored = judge_all(chosen.causes.split(","), seeds, chosen.build, said, chosen.rows, chosen.jobs)
