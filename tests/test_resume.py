@@ -62,7 +62,7 @@ def killed(start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], t
 def fetched(went: Result) -> int:
     """Bytes that `went` asked the service for, once: what was late may have been asked for twice."""
     asked = sum(a["size_bytes"] for a in went.of("attempt") if a["api"] == "GetBlob")
-    return asked - went.summary["bytes_duplicated"]
+    return int(asked - went.summary["bytes_duplicated"])
 
 
 @pytest.mark.parametrize("block_size", ["256KiB", "1MiB", "100KiB", "auto"])
