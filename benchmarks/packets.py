@@ -1,7 +1,7 @@
 """Links of real packets: how near each mover comes to what TCP alone carries over them.
 
 python benchmarks/packets.py                   60 cells of the grid, drawn by a seed: hours
-python benchmarks/packets.py --rows            the rows of docs/concepts/following-the-link.md: half an hour
+python benchmarks/packets.py --rows            the named links alone: half an hour
 python benchmarks/packets.py --cells 4 --tools haul,rclone   a look
 
 Needs root, iperf3 and nsenter. Each run is a line of JSON on standard output, the table goes to standard
@@ -134,31 +134,30 @@ def measure(cell: Cell, tools: dict[str, Tool], seed: str) -> Iterator[dict[str,
                 with link(cell.link, Path(scratch)) as (near, far, _):
                     yield {"cell": cell.name, "tool": name, "mbit": iperf(cell, near, far)}
                 continue
-            with link(cell.link, Path(scratch)) as (near, _, at):
+            with link(cell.link, Path(scratch)) as (near, far, at):
                 yield {
                     "cell": cell.name,
                     **asdict(cell),
                     "tool": name,
-                    **run(cell, tools[name], near, at, folder),
+                    **run(cell, tools[name], (near, far), at, folder),
                 }
 
 
-def run(cell: Cell, tool: Tool, near: str, at: Endpoint, folder: Path) -> dict[str, object]:
+def run(cell: Cell, tool: Tool, ends: tuple[str, str], at: Endpoint, folder: Path) -> dict[str, object]:
     """Move the cell's bytes once and return how long it took, what it cost and the goodput."""
     many = cell.files > 1
     source = folder if many else next(path for path in folder.rglob("*") if path.is_file())
-    enter = ["nsenter", f"--net={near}"]
+    near, far = (["nsenter", f"--net={end}"] for end in ends)
     limit = max(60.0, PATIENCE * cell.ideal_s)
     if cell.direction == "down":
         # From within, where the endpoint is: the link is not to be filled by it.
         haul = Haul("haul", (str(Path(sys.executable).parent / "haul"),))
-        offer = ["nsenter", f"--net={at.scratch.joinpath('far').read_text()}", *haul.start]
-        weigh([*offer, *haul.up(at, source, "data", many)], haul.env(at))
+        weigh([*far, *haul.start, *haul.up(at, source, "data", many)], haul.env(at))
         target = at.scratch / "down"
         words = tool.down(at, "data", target if many else target.with_suffix(".bin"), many)
     else:
         words = tool.up(at, source, "data", many)
-    weight = weigh([*enter, *tool.start, *words], {**at.env, **tool.env(at)}, limit_s=limit)
+    weight = weigh([*near, *tool.start, *words], {**at.env, **tool.env(at)}, limit_s=limit)
     shutil.rmtree(at.scratch / "down", ignore_errors=True)
     good = weight.exit_code == 0
     return {
@@ -197,7 +196,6 @@ def link(spec: str, scratch: Path) -> Iterator[tuple[str, str, Endpoint]]:
             assert process.stdout is not None
             said = json.loads(process.stdout.readline())
             place = Path(tempfile.mkdtemp(dir=scratch))
-            (place / "far").write_text(said["far"])
             at = Endpoint(said["endpoint"], said["connection_string"], said["sas"], place, {})
             haul = [*line[:1], "mb", "--quiet", f"az://{CONTAINER}"]
             env = {"AZURE_STORAGE_CONNECTION_STRING": said["connection_string"]}

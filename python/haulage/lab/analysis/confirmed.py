@@ -107,7 +107,8 @@ def judge(evidence: Evidence, effects: Effects, scores: Mapping[str, float], see
 
 def _holds_most(effects: Effects) -> str | None:
     """Return what, taken away, more than doubles the rate, and does more than any other change."""
-    for cause, change in (("checksum", "checksum"), ("pacing", "cap")):
+    for cause in ("checksum", "pacing"):
+        change = _NEEDS[cause]
         own = effects.of.get(change)
         others = [one.high for name, one in effects.of.items() if name != change]
         if own is not None and own.low > max([2.0, *others]):

@@ -238,13 +238,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             text, good = known_links.make(range(chosen.seeds), said)
         elif chosen.calibrate:
             text, good = calibration.make(chosen.build, chosen.seeds, said)
-        elif chosen.again:
-            scored = judge_again(chosen.again)
-            text = table(scored)
-            good = right_share(scored) >= RIGHT and not wrongly_confirmed(scored)
         else:
             seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
-            scored = judge_all(chosen.causes.split(","), seeds, chosen.build, said, chosen.rows, chosen.jobs)
+            causes = chosen.causes.split(",")
+            scored = (
+                judge_again(chosen.again)
+                if chosen.again
+                else judge_all(causes, seeds, chosen.build, said, chosen.rows, chosen.jobs)
+            )
             text = table(scored)
             good = right_share(scored) >= RIGHT and not wrongly_confirmed(scored)
     except HaulageError as error:
