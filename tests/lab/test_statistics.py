@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from haulage.lab.analysis import statistics as st
-from haulage.lab.analysis.statistics import made, made_series
+from haulage.lab.analysis.statistics import made, made_series, simulated
 
 
 def noise(seed: int, n: int, spread: float = 0.05) -> np.ndarray:
@@ -356,6 +356,14 @@ def test_replicates_that_are_alike_one_after_the_other_are_told_from_others() ->
     assert sum(found.shown for found in drifting) >= 27
     assert 1.3 < plain.median(found.wider for found in drifting) < 2.2
     assert not st.serial([[1.0, 2.0, 3.0]]).shown
+
+
+@pytest.mark.parametrize("n", [6, 12, 20])
+@pytest.mark.parametrize("draw", [made.alike, made.lognormal])
+def test_medians_of_replicates_that_are_alike_get_intervals_that_hold_the_truth(n: int, draw: made.Draw) -> None:
+    random = np.random.default_rng(28)
+    held = share_held(lambda: (simulated.of_a_run(random, draw, (8, n)), 1.0), 400)
+    assert 0.9 <= held <= 0.99
 
 
 def test_no_one_is_blamed_because_a_fall_was_missed_at_one_place() -> None:

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::pieces::Pieces;
+use super::pieces::{Pieces, SMALLEST};
 use super::search::{Search, Why};
 use super::{Controller, Limits, Observation, Wishes};
 use crate::units::{ByteRate, ByteSize, format_duration};
@@ -21,20 +21,26 @@ const NEAR_START_SMALL: usize = 16;
 /// hashed others are sent. Measured on 1 GiB up with MD5: 1.14 CPU-s against 1.33.
 const NEAR_START_SIDE_BY_SIDE: (usize, ByteSize) = (32, ByteSize::mib(2));
 
-/// A far connection is bound by its round trip, so it takes many; three doublings reach 128 in a second and a half.
-const FAR_START: usize = 16;
+/// A far job begins with so many requests, fewest and most, and they double with each round trip while the link feeds them:
+/// see `opening`.
+const FAR_START: (usize, usize) = (4, 16);
 
-/// From so far away each doubling takes a second, so it begins with twice as many.
-const VERY_FAR: Duration = Duration::from_millis(150);
+/// Each request of the beginning shall have so many bytes, or so many objects, to go on with: a short job ends before it
+/// is known how narrow the link is.
+const START_BYTES: u64 = 2 << 20;
+const START_OBJECTS: u64 = 4;
 
 /// Below this a connection that is lost, or slow, would be felt.
-const LEAST: usize = 4;
+const LEAST: usize = 3;
 
 /// Enough for 1 Gbit/s where each connection gives 4 Mbit/s. Services and firewalls begin to mind more.
 const MOST: usize = 256;
 
 /// Bytes come in lumps: windows are announced when a good part of a buffer is free.
 const LUMP: f64 = 64.0 * 1024.0;
+
+/// With a cap: what it lets pass in this time, in seconds, in the smallest pieces, bounds the requests.
+const CAP_SECONDS: f64 = 1.0;
 
 /// Bytes a second below which the link says nothing.
 const RATE_MIN: f64 = 1024.0;
@@ -70,11 +76,11 @@ pub struct AdaptiveController {
 impl AdaptiveController {
     /// Keeps to what is wished and chooses the rest; `memory` bounds the bytes in flight.
     pub fn new(wishes: Wishes, memory: ByteSize) -> Self {
-        Self {
+        let mut controller = Self {
             wishes,
             search: match wishes.start.concurrency {
                 Some(told) => Search::settled(told, LEAST, MOST),
-                None => Search::new(FAR_START, LEAST, MOST),
+                None => Search::new(FAR_START.1, LEAST, MOST),
             },
             pieces: Pieces::new(memory, near_start(&wishes).1, wishes.start.block_size),
             quickest_answer: None,
@@ -83,18 +89,22 @@ impl AdaptiveController {
             rate: 0.0,
             busy_seconds: 0.0,
             weighed: false,
-        }
+        };
+        controller.search.set_most(controller.most());
+        controller
     }
 
     fn is_near(&self) -> bool {
         self.quickest_answer.is_some_and(|answer| answer < NEAR)
     }
 
-    fn locate(&mut self, answer: Duration) {
+    fn locate(&mut self, answer: Duration, seen: &Observation) {
         let was_near = self.is_near();
         let told = self.wishes.start.concurrency.is_some();
-        if self.quickest_answer.is_none() && answer >= VERY_FAR && !told {
-            self.search = Search::new(2 * FAR_START, LEAST, MOST);
+        if self.quickest_answer.is_none() {
+            let worth = (seen.left_bytes / START_BYTES).max(seen.left_objects / START_OBJECTS);
+            self.search.begin_with((worth as usize).clamp(FAR_START.0, FAR_START.1));
+            self.pieces.begin_with(seen.left_bytes);
         }
         self.quickest_answer = Some(answer);
         if self.is_near() && !was_near && !told {
@@ -102,6 +112,13 @@ impl AdaptiveController {
         }
         self.search.set_round_trip(answer.as_secs_f64());
         self.pieces.locate(self.is_near(), answer);
+    }
+
+    /// Requests that may be in flight at all.
+    fn most(&self) -> usize {
+        let Some(cap) = self.wishes.cap else { return MOST };
+        let pieces = cap.bits() as f64 / 8.0 * CAP_SECONDS / SMALLEST as f64;
+        (pieces as usize).clamp(LEAST, MOST)
     }
 
     fn concurrency(&self) -> usize {
@@ -136,7 +153,7 @@ impl AdaptiveController {
         // Admission: with more connections than this, each would starve.
         if self.busy_seconds >= 3.0 {
             let fed = (self.rate * LUMP_SECONDS / LUMP) as usize;
-            self.search.set_most(fed.clamp(2, MOST));
+            self.search.set_most(fed.clamp(2, self.most()));
         }
     }
 }
@@ -160,7 +177,7 @@ impl Controller for AdaptiveController {
 
     fn observe(&mut self, seen: &Observation, now: Duration) {
         if let Some(answer) = seen.quickest_answer.filter(|answer| Some(*answer) != self.quickest_answer) {
-            self.locate(answer);
+            self.locate(answer, seen);
         }
         let now = now.as_secs_f64();
         let seen = Observation {

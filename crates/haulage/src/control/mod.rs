@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod fixed;
+mod opening;
 mod pace;
 mod pieces;
 mod polite;
@@ -20,7 +21,7 @@ pub use fixed::FixedController;
 pub use pace::{RequestPace, RetryBudget};
 pub use polite::Politeness;
 
-use crate::units::ByteSize;
+use crate::units::{ByteRate, ByteSize};
 
 /// What the scheduler may do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,8 @@ pub struct Wishes {
     pub single_put_max: Option<ByteSize>,
     /// Where to begin, from an earlier measurement.
     pub start: Start,
+    /// The bound on the rate, in all.
+    pub cap: Option<ByteRate>,
     /// Blocks are hashed several at once (MD5), so that there should be several: more of them, and smaller.
     pub side_by_side: bool,
 }
@@ -99,6 +102,12 @@ pub struct Observation {
     pub in_flight_bytes: u64,
     /// More requests would have gone out, had the concurrency allowed.
     pub hungry: bool,
+    /// Bytes of the job that are not on their way yet, as far as they are listed.
+    pub left_bytes: u64,
+    /// Objects that are not done yet, as far as they are listed.
+    pub left_objects: u64,
+    /// How long bytes queue on their way: round trips beyond the shortest. `None` where nobody knows.
+    pub queueing: Option<Duration>,
     /// The quickest answer of the job: a round trip and a little; `None` before the first.
     pub quickest_answer: Option<Duration>,
 }

@@ -1,21 +1,26 @@
-//! How many requests in flight pay: climb while doubling pays, stay at the knee, look around now and then.
+//! How many requests in flight pay: open as many as are fed, climb while doubling pays, stay at the knee, look around
+//! now and then.
 //!
 //! Time is cut into rounds. A round lets a change settle, then measures; only rounds in which more requests would
 //! have gone out, had they been allowed, say anything about the number of them.
 
 use super::Observation;
+use super::opening::{Opened, Opening};
 
 /// What one request is worth beside its bytes: small objects are bound by their number.
-const REQUEST_WORTH: f64 = 16.0 * 1024.0;
+pub(super) const REQUEST_WORTH: f64 = 16.0 * 1024.0;
 
 /// Doubling must give this much more to go on; a link that is not full gives nearly twice.
 const CLIMB_GAIN: f64 = 1.25;
 
 /// A quarter more in flight must give this much, ...
-const MORE_GAIN: f64 = 1.08;
+const MORE_GAIN: f64 = 0.08;
 
-/// ... where it gives this much the knee is far: climb on.
-const CLIMB_AGAIN: f64 = 1.15;
+/// ... where it gives this much the knee is far: climb on, ...
+const CLIMB_AGAIN: f64 = 0.15;
+
+/// ... and both must be so many times as much as chance gives.
+const BEYOND_CHANCE: f64 = 2.0;
 
 /// ... and a quarter fewer may cost this much, seen against the best rate known.
 const FEWER_COST: f64 = 0.97;
@@ -29,14 +34,29 @@ const WORSE: f64 = 0.6;
 /// ... and so is one that gives this much more.
 const BETTER: f64 = 1.15;
 
+/// Where the later half of a round gives so much more than the earlier one, connections are still getting up to speed, ...
+const RAMPS: f64 = 1.15;
+
+/// ... which is waited for in this many rounds.
+const RAMP_ROUNDS: u32 = 4;
+
+/// Bytes that wait so long on the way, in seconds, and this part of a round trip, are a queue: the way is full.
+const QUEUE: (f64, f64) = (0.005, 0.125);
+
+/// The best rate is forgotten by this part each round: it may have been that of buffers that were filled.
+const BEST_FORGOTTEN: f64 = 0.05;
+
 /// Below this share of refusals the service is not overloaded by us.
 const REFUSED_MIN: f64 = 0.05;
 
-/// After a refusal or a stall, this part goes on.
-const YIELD: f64 = 0.7;
+/// After refusals or stalls, the part goes on that was not refused, between these.
+const YIELD: (f64, f64) = (0.5, 0.7);
 
 /// A rate that strays by this part needs one round to be judged, ...
 const ROUND_NOISE: f64 = 0.03;
+
+/// ... as one is taken to do before it is known, ...
+const SPREAD_FIRST: f64 = 0.035;
 
 /// ... and none needs more than these.
 const ROUNDS_MAX: u32 = 5;
@@ -53,6 +73,15 @@ const ROUND_MAX: f64 = 3.0;
 /// Fewer bytes than this arrive in lumps, of a segment or a window each.
 const ROUND_BYTES: u64 = 2 << 20;
 const ROUND_REQUESTS: u32 = 40;
+
+/// Requests with which the opening ends: from there on a round must show that more pay.
+const OPEN_MOST: usize = 64;
+
+/// A connection to which TCP gives so many bytes in a round trip has a window that a lost packet does not empty.
+const FED: f64 = 28.0 * 1024.0;
+
+/// With fewer a connection that waits for its answer leaves a hole.
+const FEWEST: usize = 3;
 
 /// Why the number is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,14 +105,16 @@ struct Step {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
+    /// The first round trips.
+    Open(Opening),
     /// Doubles as long as it pays.
     Climb { before: Option<Step> },
     /// Stays until then.
     Hold { until: f64 },
     /// Tries another number for some rounds, and goes back where that does not pay. What the rounds gave so far.
     Probe { from: Step, rounds: u32, sum: f64 },
-    /// Fewer, because the service refused this share at this number.
-    Yield { from: Step, refused: f64 },
+    /// Fewer, because the service refused this share at this number; for the second time in a row where `again`.
+    Yield { from: Step, refused: f64, again: bool },
 }
 
 /// What one round has seen so far.
@@ -98,6 +129,8 @@ struct Round {
     refused: u32,
     looks: u32,
     hungry: u32,
+    /// When half of the round was over, and the bytes by then.
+    half: Option<(f64, u64)>,
 }
 
 /// The search.
@@ -109,8 +142,14 @@ pub(super) struct Search {
     round_trip: f64,
     phase: Phase,
     round: Round,
+    /// Rounds in a row in which connections got up to speed.
+    ramped: u32,
+    /// How long bytes queue on their way, in seconds.
+    queue: f64,
     /// The rate where we stay, slowly followed.
     usual: Option<f64>,
+    /// The best that this link has given.
+    best: f64,
     /// How far rounds stray from the usual rate, as a part of it.
     spread: f64,
     /// Rounds in a row that fell out of the usual.
@@ -132,10 +171,13 @@ impl Search {
             least,
             most,
             round_trip: 0.0,
-            phase: Phase::Climb { before: None },
+            phase: Phase::Open(Opening::default()),
             round: Round::default(),
+            ramped: 0,
+            queue: 0.0,
             usual: None,
-            spread: 0.0,
+            best: 0.0,
+            spread: SPREAD_FIRST,
             odd: 0,
             pause: PAUSE.0,
             ceiling: None,
@@ -162,6 +204,13 @@ impl Search {
         self.round_trip = seconds;
     }
 
+    /// As many as this while nothing has been seen.
+    pub(super) fn begin_with(&mut self, start: usize) {
+        if self.phase == Phase::Open(Opening::default()) {
+            self.concurrency = start;
+        }
+    }
+
     /// No more than this from now on.
     pub(super) fn set_most(&mut self, most: usize) {
         self.most = most.max(1);
@@ -169,6 +218,12 @@ impl Search {
 
     /// Takes in what happened until `now`, in seconds since the job began.
     pub(super) fn look(&mut self, seen: &Observation, now: f64) {
+        self.queue = seen.queueing.map_or(0.0, |queue| queue.as_secs_f64());
+        if let Phase::Open(opening) = &mut self.phase {
+            let opened = opening.look(seen, self.concurrency, self.round_trip, now);
+            self.open(opened, now);
+            return;
+        }
         let Some(began) = self.round.began else {
             // From look to look, or bytes of before would count.
             self.round.began = (now >= self.round.settles).then_some(now);
@@ -180,6 +235,9 @@ impl Search {
         self.round.looks += 1;
         self.round.hungry += u32::from(seen.hungry);
         let seconds = now - began;
+        if self.round.half.is_none() && 2.0 * seconds >= self.round_min() {
+            self.round.half = Some((now, self.round.bytes));
+        }
         let enough = self.round.bytes >= ROUND_BYTES || self.round.requests >= ROUND_REQUESTS;
         // A share of few says little.
         let enough =
@@ -188,12 +246,51 @@ impl Search {
             return;
         }
         let round = std::mem::replace(&mut self.round, Round { began: Some(now), ..Round::default() });
+        if matches!(self.phase, Phase::Climb { .. }) && self.ramps(&round, began, now) {
+            return;
+        }
         let before = self.concurrency();
         self.end_round(&round, seconds, now);
         if self.concurrency != before {
-            // New connections take a round trip or three, and then carry what their buffers take.
-            self.round = Round { settles: now + (3.0 * self.round_trip).clamp(0.1, 1.0), ..Round::default() };
+            self.settle(now);
         }
+    }
+
+    /// New connections take a round trip or three, and then carry what their buffers take.
+    fn settle(&mut self, now: f64) {
+        self.round = Round { settles: now + (3.0 * self.round_trip).clamp(0.1, 1.0), ..Round::default() };
+    }
+
+    fn open(&mut self, opened: Opened, now: f64) {
+        let most = OPEN_MOST.min(self.most);
+        match opened {
+            Opened::Wait => return,
+            Opened::More if self.concurrency < most => {
+                self.concurrency = self.scaled(2.0).min(most);
+                return;
+            }
+            Opened::More | Opened::Enough => {}
+        }
+        self.phase = Phase::Climb { before: None };
+        self.settle(now);
+    }
+
+    /// Whether the rate still rises by itself: what it is says nothing yet.
+    fn ramps(&mut self, round: &Round, began: f64, now: f64) -> bool {
+        let Some((half, bytes)) = round.half.filter(|(half, _)| *half < now && *half > began) else {
+            return false;
+        };
+        let (earlier, later) = (bytes as f64 / (half - began), (round.bytes - bytes) as f64 / (now - half));
+        let ramps = later > RAMPS * earlier && self.ramped < RAMP_ROUNDS;
+        self.ramped = if ramps { self.ramped + 1 } else { 0 };
+        ramps
+    }
+
+    /// How many connections the way feeds at `rate`, where it is full: each with a good window.
+    /// `None` where nothing queues, for then more may well give more.
+    fn fed(&self, rate: f64) -> Option<usize> {
+        let full = self.queue > (self.round_trip * QUEUE.1).max(QUEUE.0);
+        full.then(|| ((rate * self.round_trip / FED) as usize).max(FEWEST))
     }
 
     /// Quick steps while climbing, steadier ones later.
@@ -220,6 +317,7 @@ impl Search {
             return;
         }
         match self.phase {
+            Phase::Open(_) => {}
             Phase::Climb { before } => self.climb(before, rate, now),
             Phase::Hold { until } => self.stay(rate, until, now),
             Phase::Probe { from, rounds, sum } if rounds + 1 < self.rounds_needed() => {
@@ -242,20 +340,26 @@ impl Search {
             return false;
         }
         match self.phase {
-            // A service with too much to do does as much for fewer requests. This one did less and refused as often:
-            // it is not we who are too many.
-            Phase::Yield { from, refused } if share > 0.6 * refused && rate < 0.85 * from.rate => {
+            // A service with too much to do does as much for fewer requests. This one did less and refused as often, at
+            // half the number and at a quarter: it is not we who are too many.
+            Phase::Yield { from, refused, again: true }
+                if share > 0.6 * refused && rate < 0.85 * from.rate =>
+            {
                 self.futile = share.max(refused);
                 self.concurrency = from.concurrency;
                 self.ceiling = None;
                 self.why = Why::Start;
                 self.phase = Phase::Climb { before: None };
             }
-            _ => {
-                let from = Step { concurrency: self.concurrency, rate };
-                self.phase = Phase::Yield { from, refused: share };
-                self.ceiling = Some((from.concurrency, now + CEILING_SECONDS));
-                self.concurrency = self.scaled(YIELD);
+            before => {
+                let here = (Step { concurrency: self.concurrency, rate }, share);
+                let ((from, refused), again) = match before {
+                    Phase::Yield { from, refused, again: false } => ((from, refused), true),
+                    _ => (here, false),
+                };
+                self.phase = Phase::Yield { from, refused, again };
+                self.ceiling = Some((self.concurrency, now + CEILING_SECONDS));
+                self.concurrency = self.scaled((1.0 - share).clamp(YIELD.0, YIELD.1));
                 self.why = Why::Refused;
             }
         }
@@ -263,6 +367,7 @@ impl Search {
     }
 
     fn climb(&mut self, before: Option<Step>, rate: f64, now: f64) {
+        self.best = self.best.max(rate);
         let here = Step { concurrency: self.concurrency, rate };
         match before {
             Some(before) if rate < CLIMB_GAIN * before.rate => {
@@ -271,6 +376,12 @@ impl Search {
                 self.why = Why::Knee;
                 self.usual = Some(rate.max(before.rate));
                 self.hold(now);
+            }
+            _ if self.fed(rate).is_some_and(|fed| fed < 2 * self.concurrency) => {
+                self.why = Why::Knee;
+                self.usual = Some(rate);
+                self.phase = Phase::Hold { until: now };
+                self.upwards = false;
             }
             _ if self.scaled(2.0) <= self.concurrency => {
                 self.usual = Some(rate);
@@ -285,12 +396,14 @@ impl Search {
 
     fn stay(&mut self, rate: f64, until: f64, now: f64) {
         let usual = *self.usual.get_or_insert(rate);
-        let (worse, better) = (rate < WORSE * usual, rate > BETTER * usual);
+        // What the link has given before is no news: connections that have lost packets get up to speed again.
+        let (worse, better) = (rate < WORSE * usual, rate > BETTER * usual.max(self.best));
         self.odd = if worse || better { self.odd + 1 } else { 0 };
         if self.odd >= 2 {
             self.odd = 0;
             self.usual = Some(rate);
             self.pause = PAUSE.0;
+            self.best = rate;
             if better {
                 self.phase = Phase::Climb { before: None };
             } else {
@@ -304,9 +417,12 @@ impl Search {
         self.spread += 0.2 * ((rate - usual).abs() / usual - self.spread);
         let usual = usual + 0.3 * (rate - usual);
         self.usual = Some(usual);
+        self.best = (self.best - BEST_FORGOTTEN * (self.best - usual).max(0.0)).max(rate);
         if now >= until {
             let factor = if self.upwards { 1.25 } else { 0.75 };
-            self.probe(usual, factor);
+            // Far more than the way can feed: at once to what it can.
+            let fed = self.fed(usual).map_or(1.0, |fed| fed as f64 / self.concurrency as f64);
+            self.probe(usual, if fed < 0.75 { fed } else { factor });
         }
     }
 
@@ -328,14 +444,17 @@ impl Search {
 
     fn judge(&mut self, from: Step, rate: f64, now: f64) {
         let up = self.concurrency > from.concurrency;
-        if rate > BETTER.max(1.2 * self.concurrency as f64 / from.concurrency as f64) * from.rate {
+        let explained = BETTER.max(1.2 * self.concurrency as f64 / from.concurrency as f64) * from.rate;
+        if rate > explained.max(BETTER * self.best) {
             // More than the probe can explain: it is another link.
             self.usual = Some(rate);
             self.pause = PAUSE.0;
             self.phase = Phase::Climb { before: None };
             return;
         }
-        let pays = if up { rate >= MORE_GAIN * from.rate } else { rate >= FEWER_COST * from.rate };
+        let chance = BEYOND_CHANCE * self.spread / f64::from(self.rounds_needed()).sqrt();
+        let gains = |least: f64| rate >= (1.0 + least.max(chance)) * from.rate;
+        let pays = if up { gains(MORE_GAIN) } else { rate >= FEWER_COST * from.rate };
         if pays {
             let factor = self.concurrency as f64 / from.concurrency as f64;
             // Giving up a little each time must not add up, so the best rate is forgotten slowly.
@@ -344,7 +463,7 @@ impl Search {
             self.pause = PAUSE.0;
             self.why = Why::Knee;
             self.phase = Phase::Hold { until: now };
-            if up && rate >= CLIMB_AGAIN * from.rate {
+            if up && gains(CLIMB_AGAIN) {
                 self.climb(None, rate, now);
             } else {
                 self.probe(reference, factor.clamp(0.5, 1.5));

@@ -45,7 +45,7 @@ impl ResponseBody {
     /// Takes over the connection until the body has ended, which may be at once.
     pub(super) fn new(
         incoming: Incoming,
-        connection: Connection,
+        mut connection: Connection,
         pool: &Pool,
         call: Call<'_>,
         trace: &Trace,
@@ -54,6 +54,7 @@ impl ResponseBody {
             finish(connection, pool, trace);
             return Self { arriving: None };
         }
+        connection.expect(incoming.size_hint().lower());
         let arriving = Arriving {
             incoming,
             connection,

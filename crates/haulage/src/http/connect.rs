@@ -40,10 +40,17 @@ pub(super) fn allow(origin: &Origin, insecure_http: bool, call: Call<'_>) -> Res
         .hint("use https, or --insecure-http if you trust the network"))
 }
 
-/// Connects within the time allowed.
-pub(super) async fn connect(origin: &Origin, tls: &Tls, call: Call<'_>) -> Result<(Wire, Route)> {
+/// Connects within the time allowed; `dialed` is told what it took until the other side had answered, before TLS.
+pub(super) async fn connect(
+    origin: &Origin,
+    tls: &Tls,
+    call: Call<'_>,
+    dialed: impl FnOnce(Duration),
+) -> Result<(Wire, Route)> {
     let attempt = async {
+        let began = Instant::now();
         let (tcp, dns_ns) = dial(origin, call).await?;
+        dialed(began.elapsed());
         // A request goes out in one write; waiting to fill a segment could only delay it.
         tcp.set_nodelay(true).map_err(|error| failure::connect(call, origin, error))?;
         let route = Route { remote: tcp.peer_addr().ok(), dns_ns, tls_ns: None };
@@ -72,7 +79,7 @@ pub(super) async fn insist(
             return Err(error);
         }
         tokio::time::sleep(wait).await;
-        error = match connect(origin, tls, call).await {
+        error = match connect(origin, tls, call, |_| ()).await {
             Ok(made) => return Ok(made),
             Err(error) => error,
         };

@@ -19,6 +19,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 
 use super::failure::{self, Call};
+use super::gather;
 use super::io::{MeteredIo, Traffic};
 use super::origin::Origin;
 use super::stall::{HEAD_BYTES_MAX, Slow, StallWatch};
@@ -38,6 +39,10 @@ pub(super) struct Connection {
     driver: http1::Connection<TokioIo<MeteredIo>, Full<Bytes>>,
     /// The driver has ended and must not be polled again.
     closed: bool,
+    /// A request has gone out on it.
+    served: bool,
+    /// Bytes of the body that is being read, at least.
+    body_bytes: u64,
     pub(super) traffic: Arc<Traffic>,
     watch: StallWatch,
     /// Where it leads, and what it took to make it, which only the first request on it tells.
@@ -66,7 +71,20 @@ impl Connection {
             .await
             .map_err(|error| failure::exchange(call, error))?;
         let watch = StallWatch::new(stall_timeout, meter);
-        Ok(Self { origin, number, sender, driver, closed: false, traffic, watch, route, history: (0, None) })
+        let (closed, served, history) = (false, false, (0, None));
+        Ok(Self {
+            origin,
+            number,
+            sender,
+            driver,
+            closed,
+            served,
+            body_bytes: 0,
+            traffic,
+            watch,
+            route,
+            history,
+        })
     }
 
     pub(super) fn origin(&self) -> &Origin {
@@ -121,6 +139,11 @@ impl Connection {
         Ok(answer)
     }
 
+    /// The answer's body has at least so many bytes.
+    pub(super) fn expect(&mut self, bytes: u64) {
+        self.body_bytes = bytes;
+    }
+
     /// The next frame of the answer's body.
     pub(super) fn poll_body(
         &mut self,
@@ -134,6 +157,7 @@ impl Connection {
         if let Poll::Ready(ended) = poll_incoming(body) {
             return Poll::Ready(ended);
         }
+        gather::choose(&self.traffic, self.body_bytes.saturating_sub(self.traffic.read_in_exchange()));
         self.watch.poll(cx, &self.traffic, false).map(|trouble| Err(BodyFailure::Slow(trouble)))
     }
 
@@ -176,7 +200,8 @@ impl Connection {
     }
 
     /// The request that is about to be sent notes that it uses this connection.
-    pub(super) fn mark_taken(&mut self, trace: &Trace, reused: bool) {
+    pub(super) fn mark_taken(&mut self, trace: &Trace) {
+        let reused = std::mem::replace(&mut self.served, true);
         let Route { remote, .. } = self.route;
         let route = std::mem::replace(&mut self.route, Route { remote, ..Route::default() });
         trace.connection(self.number, reused, route, self.traffic.clone());

@@ -4,7 +4,7 @@ use std::future::Future as _;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,12 @@ pub(super) struct Traffic {
     last_read_ns: AtomicU64,
     /// Until when the cap holds the connection back, which is no stall.
     paced_until_ns: AtomicU64,
+    /// Bytes that must have arrived before the reader is woken.
+    pub(super) low_water: AtomicU32,
+    /// Bytes a second of the answer that is read, or was read last.
+    pub(super) read_rate: AtomicU64,
+    /// Whether TLS lies between the kernel and what is counted here.
+    pub(super) sealed: bool,
     /// What had been read when the exchange began.
     read_before: AtomicU64,
     /// What had been written.
@@ -37,7 +43,7 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    fn new(socket: i32) -> Self {
+    fn new(socket: i32, sealed: bool) -> Self {
         Self {
             began: Instant::now(),
             socket,
@@ -47,6 +53,9 @@ impl Traffic {
             first_read_ns: AtomicU64::new(0),
             last_read_ns: AtomicU64::new(0),
             paced_until_ns: AtomicU64::new(0),
+            low_water: AtomicU32::new(1),
+            read_rate: AtomicU64::new(0),
+            sealed,
             read_before: AtomicU64::new(0),
             written_before: AtomicU64::new(0),
         }
@@ -78,22 +87,32 @@ impl Traffic {
         (first > 0).then(|| Duration::from_nanos(self.now_ns().saturating_sub(first)))
     }
 
+    /// How long ago something was read; since the connection was made, where nothing was.
+    pub(super) fn since_read(&self) -> Duration {
+        Duration::from_nanos(self.now_ns().saturating_sub(self.last_read_ns()))
+    }
+
     /// Bytes that the other side has; all that were written where the system does not say.
     pub(super) fn acknowledged(&self) -> u64 {
         super::kernel::bytes_acked(self.socket).unwrap_or_else(|| self.written.load(Relaxed))
     }
 
-    /// How much longer bytes are under way than they were at best: they queue. `None` where the system does not say, or
-    /// nothing moved of late.
-    pub(super) fn queueing(&self) -> Option<Duration> {
-        let seen = super::kernel::round_trips(self.socket)?;
-        let micros = match (seen.sending, seen.receiving) {
-            // A download sends little: what it receives shows its way.
-            (_, Some(receiving)) if self.read.load(Relaxed) > self.written.load(Relaxed) => receiving,
-            (Some(sending), _) => sending,
-            (None, receiving) => receiving?,
+    /// Bytes that the other side has, and how much longer bytes are under way than they were at best: they queue. `None` where
+    /// the system does not say, or nothing moved of late.
+    pub(super) fn look(&self) -> (u64, Option<Duration>) {
+        let Some((acknowledged, seen)) = super::kernel::progress(self.socket) else {
+            return (self.written.load(Relaxed), None);
         };
-        Some(Duration::from_micros(u64::from(micros.saturating_sub(seen.least))))
+        let queueing = seen.and_then(|seen| {
+            let micros = match (seen.sending, seen.receiving) {
+                // A download sends little: what it receives shows its way.
+                (_, Some(receiving)) if self.read.load(Relaxed) > self.written.load(Relaxed) => receiving,
+                (Some(sending), _) => sending,
+                (None, receiving) => receiving?,
+            };
+            Some(Duration::from_micros(u64::from(micros.saturating_sub(seen.least))))
+        });
+        (acknowledged, queueing)
     }
 
     /// Whether all that was written has arrived and no answer has begun: it is the server's turn.
@@ -103,6 +122,7 @@ impl Traffic {
 
     /// Forgets the times of the last exchange.
     pub(super) fn begin_exchange(&self) {
+        super::gather::reset(self);
         self.first_read_ns.store(0, Relaxed);
         self.last_read_ns.store(0, Relaxed);
         self.last_write_ns.store(0, Relaxed);
@@ -202,7 +222,7 @@ impl MeteredIo {
         let socket = std::os::fd::AsRawFd::as_raw_fd(wire.tcp());
         #[cfg(not(unix))]
         let socket = -1;
-        let traffic = Arc::new(Traffic::new(socket));
+        let traffic = Arc::new(Traffic::new(socket, matches!(wire, Wire::Tls(_))));
         meter.opened(&traffic);
         Self { wire, traffic, meter, pacer, read_pause: Pause::default(), write_pause: Pause::default() }
     }

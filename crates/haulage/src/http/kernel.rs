@@ -48,8 +48,7 @@ impl TcpInfo {
 /// write nor a read moves, yet the request is well: the acknowledgements tell.
 #[cfg(target_os = "linux")]
 pub(super) fn bytes_acked(socket: std::os::fd::RawFd) -> Option<u64> {
-    // tcpi_bytes_acked, since Linux 4.1.
-    TcpInfo::of(socket)?.long(8 + 24 * 4 + 2 * 8)
+    TcpInfo::of(socket)?.acked()
 }
 
 /// Round trips of a connection, in microseconds.
@@ -63,16 +62,30 @@ pub(super) struct RoundTrips {
     pub(super) least: u32,
 }
 
-/// How long bytes are under way; `None` where the system does not say.
+/// What peers have acknowledged since the connection began, as [`bytes_acked`] does, and how long bytes are under way, with one
+/// question; `None` where the system does not say.
 #[cfg(target_os = "linux")]
-pub(super) fn round_trips(socket: std::os::fd::RawFd) -> Option<RoundTrips> {
-    const LATE_MS: u32 = 1000;
+pub(super) fn progress(socket: std::os::fd::RawFd) -> Option<(u64, Option<RoundTrips>)> {
     let info = TcpInfo::of(socket)?;
-    // tcpi_last_data_sent, tcpi_last_data_recv, tcpi_rtt, tcpi_rcv_rtt; tcpi_min_rtt since Linux 4.6.
-    let sending = info.word(15).filter(|rtt| *rtt > 0 && info.word(9).is_some_and(|ms| ms < LATE_MS));
-    let receiving = info.word(21).filter(|rtt| *rtt > 0 && info.word(11).is_some_and(|ms| ms < LATE_MS));
-    let least = info.field(8 + 24 * 4 + 4 * 8 + 3 * 4).map(u32::from_ne_bytes)?;
-    Some(RoundTrips { sending, receiving, least })
+    Some((info.acked()?, info.round_trips()))
+}
+
+#[cfg(target_os = "linux")]
+impl TcpInfo {
+    fn acked(&self) -> Option<u64> {
+        // tcpi_bytes_acked, since Linux 4.1.
+        self.long(8 + 24 * 4 + 2 * 8)
+    }
+
+    fn round_trips(&self) -> Option<RoundTrips> {
+        const LATE_MS: u32 = 1000;
+        let info = self;
+        // tcpi_last_data_sent, tcpi_last_data_recv, tcpi_rtt, tcpi_rcv_rtt; tcpi_min_rtt since Linux 4.6.
+        let sending = info.word(15).filter(|rtt| *rtt > 0 && info.word(9).is_some_and(|ms| ms < LATE_MS));
+        let receiving = info.word(21).filter(|rtt| *rtt > 0 && info.word(11).is_some_and(|ms| ms < LATE_MS));
+        let least = info.field(8 + 24 * 4 + 4 * 8 + 3 * 4).map(u32::from_ne_bytes)?;
+        Some(RoundTrips { sending, receiving, least })
+    }
 }
 
 /// What a connection has gone through since it was made; `None` where the system does not say.
@@ -100,7 +113,7 @@ pub(super) fn history(_socket: i32) -> Option<TcpHistory> {
 
 /// This system does not say.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn round_trips(_socket: i32) -> Option<RoundTrips> {
+pub(super) fn progress(_socket: i32) -> Option<(u64, Option<RoundTrips>)> {
     None
 }
 
@@ -109,6 +122,27 @@ pub(super) fn round_trips(_socket: i32) -> Option<RoundTrips> {
 pub(super) fn bytes_acked(_socket: i32) -> Option<u64> {
     None
 }
+
+/// Wakes the reader of a socket when so many bytes can be read, or it ends. Where that fails, every packet wakes it.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+pub(super) fn set_low_water(socket: std::os::fd::RawFd, bytes: u32) {
+    let bytes = bytes as libc::c_int;
+    // SAFETY: `bytes` is a live integer of the length given, which the kernel only reads.
+    unsafe {
+        libc::setsockopt(
+            socket,
+            libc::SOL_SOCKET,
+            libc::SO_RCVLOWAT,
+            std::ptr::from_ref(&bytes).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+}
+
+/// Every packet wakes it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn set_low_water(_socket: i32, _bytes: u32) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
@@ -128,10 +162,12 @@ mod tests {
         client.read_exact(&mut [0]).unwrap();
         assert_eq!(super::bytes_acked(client.as_raw_fd()).unwrap() - before, 1000);
         assert_eq!(super::bytes_acked(-1), None);
-        let found = super::round_trips(client.as_raw_fd()).unwrap();
+        let (acked, found) = super::progress(client.as_raw_fd()).unwrap();
+        assert_eq!(acked, before + 1000);
+        let found = found.unwrap();
         let sending = found.sending.expect("it was sent just now");
         assert!((1..1_000_000).contains(&found.least) && sending >= found.least, "{found:?}");
-        assert_eq!(super::round_trips(-1), None);
+        assert_eq!(super::progress(-1), None);
         let history = super::history(client.as_raw_fd()).unwrap();
         assert!((1..1_000_000_000).contains(&history.rtt_ns), "{history:?}");
         assert!(history.busy_ns < 10_000_000_000 && history.retransmits == 0, "{history:?}");

@@ -36,20 +36,20 @@ impl WireMeter {
         Some(self.answer_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0).map(Duration::from_nanos)
     }
 
-    /// Bytes that the other side has acknowledged: what was sent and arrived. What the kernel still holds is not in it.
-    pub fn acknowledged(&self) -> u64 {
+    /// Asks the kernel about every connection: bytes that the other side has acknowledged, which were sent and arrived, and
+    /// how long bytes queue on their way, as the middle one of the connections in use tells; `None` where nobody knows.
+    pub fn look(&self) -> (u64, Option<Duration>) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let there: u64 = open.iter().map(|traffic| traffic.acknowledged()).sum();
-        self.acknowledged.load(Ordering::Relaxed) + there
-    }
-
-    /// How long bytes queue on their way, as the middle one of the connections in use tells; `None` where nobody knows.
-    pub fn queueing(&self) -> Option<Duration> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut delays: Vec<Duration> = open.iter().filter_map(|traffic| traffic.queueing()).collect();
+        let (mut there, mut delays) =
+            (self.acknowledged.load(Ordering::Relaxed), Vec::with_capacity(open.len()));
+        for traffic in open.iter() {
+            let (acknowledged, queueing) = traffic.look();
+            there += acknowledged;
+            delays.extend(queueing);
+        }
         drop(open);
         delays.sort_unstable();
-        delays.get(delays.len() / 2).copied()
+        (there, delays.get(delays.len() / 2).copied())
     }
 
     /// Bytes moved, both directions, and the number of open connections, idle ones included.

@@ -10,6 +10,7 @@ mod body;
 mod connect;
 mod connection;
 mod failure;
+mod gather;
 mod io;
 mod kernel;
 mod meter;
@@ -21,7 +22,7 @@ mod tls;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,13 +35,19 @@ pub use meter::WireMeter;
 pub use origin::Origin;
 
 use crate::error::{ErrorKind, Result, Retry};
-use crate::trace::Trace;
+use crate::trace::{Route, Trace};
 use crate::units::ByteRate;
 use connection::Connection;
 use failure::Call;
+use io::Wire;
 use pacer::Pacer;
 use pool::Pool;
 use tls::Tls;
+
+/// To a service nearer than this, opening a connection takes no time worth saving.
+const NEAR: Duration = Duration::from_millis(2);
+
+const PREPARE: Call<'static> = Call { operation: "connect", object: "" };
 
 /// How the client behaves.
 #[derive(Clone, Debug)]
@@ -89,6 +96,8 @@ struct Shared {
     pool: Pool,
     tls: Tls,
     connections: AtomicU64,
+    /// Connections that were asked for beforehand.
+    prepared: AtomicUsize,
     /// Something has answered at least once.
     answered: AtomicBool,
 }
@@ -103,6 +112,7 @@ impl HttpClient {
             meter: Arc::default(),
             pool: Pool::default(),
             connections: AtomicU64::new(0),
+            prepared: AtomicUsize::new(0),
             answered: AtomicBool::new(false),
         })))
     }
@@ -141,7 +151,7 @@ impl HttpClient {
         let call = Call { operation, object };
         request.headers_mut().insert(HOST, origin.host_header());
         if let Some(mut connection) = self.0.pool.take(origin) {
-            connection.mark_taken(trace, true);
+            connection.mark_taken(trace);
             match connection.exchange(copy(&request), call).await {
                 Ok(answer) => return Ok(self.answer(answer, connection, call, trace)),
                 // The server closed an idle connection just as we took it: it saw no request, or none of
@@ -154,7 +164,7 @@ impl HttpClient {
             }
         }
         let mut connection = self.connect(origin, call).await?;
-        connection.mark_taken(trace, false);
+        connection.mark_taken(trace);
         let exchanged = connection.exchange(request.map(Full::new), call).await;
         match exchanged.inspect_err(|_| connection.mark_failed(trace)) {
             Ok(answer) => Ok(self.answer(answer, connection, call, trace)),
@@ -166,16 +176,56 @@ impl HttpClient {
         }
     }
 
+    /// Opens connections beforehand, so that requests which come a few round trips later find them ready: so many since the
+    /// client was made, but only one where the service is so near that opening them takes no time. Returns at once. What
+    /// fails is left for a request to meet, which says it better.
+    pub fn prepare(&self, origin: &Origin, connections: usize) {
+        let before = self.0.prepared.fetch_max(connections, Ordering::Relaxed);
+        let allowed = connect::allow(origin, self.0.options.insecure_http, PREPARE).is_ok();
+        if allowed && connections > before {
+            let (client, origin) = (self.clone(), origin.clone());
+            tokio::spawn(async move { client.open_ahead(&origin, connections - before).await });
+        }
+    }
+
+    async fn open_ahead(&self, origin: &Origin, connections: usize) {
+        let others = |took: Duration| {
+            for _ in 1..if took < NEAR { 1 } else { connections } {
+                let (client, origin) = (self.clone(), origin.clone());
+                tokio::spawn(async move { client.open_one(&origin, |_| ()).await });
+            }
+        };
+        self.open_one(origin, others).await;
+    }
+
+    async fn open_one(&self, origin: &Origin, dialed: impl FnOnce(Duration)) {
+        if let Ok(wire) = connect::connect(origin, &self.0.tls, PREPARE, dialed).await
+            && let Ok(connection) = self.begin(origin, wire, PREPARE).await
+        {
+            self.0.pool.give_back(connection);
+        }
+    }
+
     async fn connect(&self, origin: &Origin, call: Call<'_>) -> Result<Connection> {
         let shared = &self.0;
         connect::allow(origin, shared.options.insecure_http, call)?;
-        let (wire, route) = match connect::connect(origin, &shared.tls, call).await {
+        let wire = match connect::connect(origin, &shared.tls, call, |_| ()).await {
             // Nothing has ever answered: more likely a wrong address than a passing fault.
             Err(error) if self.connections() == 0 => {
                 connect::insist(origin, &shared.tls, call, error).await?
             }
             other => other?,
         };
+        self.begin(origin, wire, call).await
+    }
+
+    async fn begin(
+        &self,
+        origin: &Origin,
+        (wire, route): (Wire, Route),
+        call: Call<'_>,
+    ) -> Result<Connection> {
+        let shared = &self.0;
         let io = io::MeteredIo::new(wire, shared.meter.clone(), shared.pacer.clone());
         let number = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
         Connection::begin(origin.clone(), number, (io, route), shared.options.stall_timeout, call).await

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
 
+use super::gather;
 use super::io::Traffic;
 use super::kernel;
 use super::meter::WireMeter;
@@ -106,6 +107,7 @@ impl StallWatch {
             std::task::ready!(timer.as_mut().poll(cx));
             let now = Instant::now();
             timer.as_mut().reset((now + pause).into());
+            gather::release(traffic);
             if let Some(slow) = self.look(traffic, in_head, now) {
                 return Poll::Ready(slow);
             }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use self::flights::Flights;
 use self::progress::ProgressMeter;
@@ -42,8 +42,12 @@ use self::objects::Objects;
 /// Objects known at once: enough to choose from, little to hold.
 const WINDOW: usize = 10_000;
 
-/// How often the controller and the progress look.
+/// How often the controller and the progress look, ...
 const TICK: Duration = Duration::from_millis(100);
+
+/// ... and how often in the beginning, in which each round trip counts.
+const FIRST_TICK: Duration = Duration::from_millis(50);
+const BEGINNING: Duration = Duration::from_secs(2);
 
 /// Everything a running job is made of.
 pub(super) struct Flow {
@@ -173,8 +177,7 @@ impl Flow {
 
     /// Moves everything that is listed. True when it was interrupted.
     async fn transfer_all(&mut self, names: &mut mpsc::Receiver<Listed>) -> bool {
-        let mut tick = tokio::time::interval(TICK);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut tick = every(FIRST_TICK);
         let mut batch = Vec::with_capacity(256);
         loop {
             let wake = self.start_requests();
@@ -189,7 +192,7 @@ impl Flow {
             tokio::select! {
                 count = names.recv_many(&mut batch, 256), if room => {
                     self.listed = count == 0;
-                    self.locate();
+                    self.locate(&batch);
                     self.plan(&mut batch).await;
                     self.check_collection().await;
                 }
@@ -202,6 +205,9 @@ impl Flow {
                 _ = tick.tick() => {
                     self.look();
                     self.duplicate_laggards();
+                    if tick.period() != TICK && self.clock.elapsed() > BEGINNING {
+                        tick = every(TICK);
+                    }
                 }
                 () = sleep_until(wake, self.clock) => {}
                 () = stopped(&mut self.cancelled) => return true,
@@ -298,36 +304,48 @@ impl Flow {
 
     /// Shows the controller and the user how it goes.
     fn look(&mut self) {
-        let in_flight = self.observe();
+        let in_flight = self.observe((0, 0));
         let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, in_flight);
         self.recorder.sample(&progress);
     }
 
     /// The first answer shows how far the service is: the controller shall know before anything is cut.
-    fn locate(&mut self) {
+    fn locate(&mut self, coming: &[Listed]) {
         if !self.located && self.opener.meter().quickest_answer().is_some() {
             self.located = true;
-            self.observe();
+            let sizes = coming.iter().filter_map(|listed| match listed {
+                Listed::Pair(pair) => Some(pair.meta.size),
+                _ => None,
+            });
+            // A list may claim any size.
+            let coming =
+                sizes.fold((0, 0_u64), |(count, bytes), size| (count + 1, bytes.saturating_add(size)));
+            self.observe(coming);
         }
     }
 
-    /// Shows the controller what happened since it was last shown.
-    fn observe(&mut self) -> u32 {
+    /// Shows the controller what happened since it was last shown; `coming` are objects that are not known yet, and their bytes.
+    fn observe(&mut self, coming: (u64, u64)) -> u32 {
         let wire = self.opener.meter();
         let now = self.clock.elapsed();
         self.pace.observe(self.seen.succeeded, self.seen.busy, now);
         self.retries.succeeded(self.seen.succeeded);
+        let (arrived, queueing) = self.meter.arrived_since_last();
+        let (total, done) = self.objects.bytes();
         let seen = Observation {
+            left_bytes: total.saturating_sub(done + self.flights.payload()).saturating_add(coming.1),
+            left_objects: self.objects.len() as u64 + coming.0,
+            queueing,
             in_flight: self.budget.in_flight() as u32,
             in_flight_bytes: self.flights.payload(),
-            wire_bytes: self.meter.arrived_since_last(),
+            wire_bytes: arrived,
             quickest_answer: wire.quickest_answer(),
             hungry: self.hungry,
             ..std::mem::take(&mut self.seen)
         };
         if let Some((politeness, most)) = &mut self.politeness {
             let moving = self.meter.bits_per_second();
-            self.opener.cap().set(politeness.observe(wire.queueing(), moving, *most, now));
+            self.opener.cap().set(politeness.observe(queueing, moving, *most, now));
         }
         self.controller.observe(&seen, now);
         seen.in_flight
@@ -390,6 +408,12 @@ impl Flow {
 fn not_started(stop: &Failure) -> Failure {
     let cause = format!("not begun, because the job stopped: {}", stop.cause);
     Failure { operation: "copy", cause, ..stop.clone() }
+}
+
+fn every(period: Duration) -> Interval {
+    let mut tick = tokio::time::interval_at(Instant::now() + period, period);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tick
 }
 
 async fn sleep_until(wake: Option<u64>, clock: Clock) {

@@ -162,6 +162,7 @@ impl CopyOptions {
             concurrency: self.concurrency.fixed(),
             block_size: self.block_size.fixed(),
             single_put_max: self.single_put_max.fixed(),
+            cap: self.store.cap,
             side_by_side: self.checksum == ChecksumMode::Md5,
         })
     }

@@ -223,6 +223,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// The object's name for people and records: never with a secret in it.
     fn name(&self, key: &str) -> String;
 
+    /// Says that so many requests at once are about to come, so that connections may be opened for them. Returns at once.
+    fn prepare(&self, _requests: usize) {}
+
     /// Lists names in byte order.
     fn list(&self, request: ListRequest) -> Box<dyn Lister>;
 

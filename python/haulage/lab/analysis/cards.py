@@ -175,12 +175,12 @@ def steady(results: Results) -> Iterator[Finding]:
         ]
         drift = "" if says == "step" else f" a drift of {float(rows['drift_share'].iloc[0]):+.0%}"
         sentence = f"The path changed while the run went on ({says}): {', '.join(words)}{drift}."
-    wider = float(rows["median_interval_should_be_wider"].iloc[0])
+    wider = float(rows["median_intervals_widened"].iloc[0])
     if wider > 1:
         sentence += (
-            " Replicates are alike from one to the next"
-            f" (p = {rows['replicates_alike_p'].iloc[0]:.2g}): intervals of medians are too narrow, and"
-            f" should be about {wider:.2g} times as wide; ratios within a run are not touched by it."
+            " Replicates look alike from one to the next"
+            f" (p = {rows['replicates_alike_p'].iloc[0]:.2g}), so intervals of medians were made"
+            f" {wider:.2g} times as wide; ratios within a run are not touched by it."
         )
     yield Finding(
         "Path over time", sentence, float(len(steps)), "steps", None, None, n, st.LEVEL, "run_order"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from haulage.lab.analysis import statistics as st
-from haulage.lab.analysis.tables import Table, groups, well
+from haulage.lab.analysis.tables import KIND, Table, groups, replicates_alike, well
 
 #: More files than this at once, on average, share what a single one would show.
 MOST_AT_ONCE = 1.5
@@ -85,8 +85,7 @@ def _levelled(part: pd.DataFrame) -> st.Floats:
 def run_order(cells: pd.DataFrame) -> pd.DataFrame:
     """Whether the whole run stepped or drifted: cells in their order, each against the median of its like."""
     usable = well(cells).sort_values("cell")
-    kind = ["direction", "size_bytes", "files", "treatment"]
-    like = usable.groupby(kind, dropna=False)["rate_bits_per_second"]
+    like = usable.groupby(KIND, dropna=False)["rate_bits_per_second"]
     enough = like.transform("size") >= 2
     relative = (usable["rate_bits_per_second"] / like.transform("median"))[enough]
     usable = usable[enough]
@@ -103,13 +102,9 @@ def run_order(cells: pd.DataFrame) -> pd.DataFrame:
     frame["factor"] = [at[place].factor if place in at else None for place in range(len(frame))]
     frame["drift_share"] = None if found.drift is None else found.drift.total
     frame["drift_p"] = None if found.drift is None else found.drift.p
-    logs = pd.DataFrame(
-        {"kind": usable.groupby(kind, dropna=False).ngroup(), "replicate": usable["replicate"]}
-    )
-    logs["log"] = np.log(relative)
-    of_replicates = st.serial(logs.pivot_table(index="kind", columns="replicate", values="log").to_numpy())
-    frame["replicates_alike"], frame["replicates_alike_p"] = of_replicates.alike, of_replicates.p
-    frame["median_interval_should_be_wider"] = of_replicates.wider if of_replicates.shown else 1.0
+    found_alike = replicates_alike(usable)
+    frame["replicates_alike"], frame["replicates_alike_p"] = found_alike.alike, found_alike.p
+    frame["median_intervals_widened"] = found_alike.wider
     return frame
 
 
@@ -122,7 +117,7 @@ TABLES = [
         "Rate of each cell over the median of its kind, in the order of running; PELT on its logarithm"
         " for steps, Theil-Sen and Hamed and Rao's Mann-Kendall on what remains; shuffled series show how far"
         " chance goes. How alike a replicate is to the one before is tested against other orders of the"
-        " replicates; where it is shown, intervals of medians should be so many times wider.",
+        " replicates; as far as it is more than chance, intervals of medians are made so many times wider.",
         run_order,
     ),
     Table(

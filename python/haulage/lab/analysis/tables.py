@@ -69,12 +69,32 @@ def well(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[kept & frame["rate_bits_per_second"].gt(0)]
 
 
+#: Cells of one kind are replicates of each other.
+KIND = ["direction", "size_bytes", "files", "treatment"]
+
+
+def replicates_alike(cells: pd.DataFrame) -> st.Serial:
+    """Return how alike replicates are to the ones before, over all treatments that were repeated."""
+    like = cells.groupby(KIND, dropna=False)["rate_bits_per_second"]
+    repeated = cells[like.transform("size") >= 2]
+    logs = pd.DataFrame(
+        {
+            "kind": repeated.groupby(KIND, dropna=False).ngroup(),
+            "replicate": repeated["replicate"],
+            "log": np.log(repeated["rate_bits_per_second"].astype(float)),
+        }
+    )
+    return st.serial(logs.pivot_table(index="kind", columns="replicate", values="log").to_numpy())
+
+
 def rate_intervals(cells: pd.DataFrame) -> pd.DataFrame:
     """Median rate of each treatment and size with its interval, the mean, and the median without outliers."""
     rows = []
-    for key, part in groups(well(cells), ["direction", "size_bytes", "files", "treatment"]):
+    usable = well(cells)
+    times = replicates_alike(usable).wider if len(usable) else 1.0
+    for key, part in groups(usable, KIND):
         rate = part["rate_bits_per_second"].to_numpy(dtype=float)
-        median, far = st.median_interval(rate), st.outliers(rate)
+        median, far = st.widened(st.median_interval(rate), times), st.outliers(rate)
         rows.append(
             key
             | {

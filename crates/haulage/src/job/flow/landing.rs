@@ -39,7 +39,7 @@ impl Flow {
                 self.flights.cancel_twins(&unit);
                 let fatal = result.as_ref().err().filter(|error| is_fatal(error)).map(Failure::from);
                 if unit.step == Step::Look {
-                    self.locate();
+                    self.locate(&[]);
                     self.objects.cut(unit.object, &self.limits(self.objects.len()));
                 }
                 self.objects.advance(unit, result, &mut self.schedule, &mut self.recorder, self.clock).await;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::objects::{Objects, OnItsWay};
 use crate::event::{Clock, Progress, SlowObject, Summary};
@@ -60,11 +61,12 @@ impl ProgressMeter {
         self.wire.sent() + self.wire.received()
     }
 
-    /// Bytes that arrived, here or on the other side, since this was last asked. Asks the kernel about every connection, so
-    /// the samples use what it found.
-    pub(super) fn arrived_since_last(&mut self) -> u64 {
-        let arrived = Arrived { there: self.wire.acknowledged(), here: self.wire.received() };
-        arrived.since(std::mem::replace(&mut self.last_arrived, arrived))
+    /// Bytes that arrived, here or on the other side, since this was last asked, and how long bytes queue. Asks the kernel about
+    /// every connection, so the samples use what it found.
+    pub(super) fn arrived_since_last(&mut self) -> (u64, Option<Duration>) {
+        let (there, queueing) = self.wire.look();
+        let arrived = Arrived { there, here: self.wire.received() };
+        (arrived.since(std::mem::replace(&mut self.last_arrived, arrived)), queueing)
     }
 
     /// The rate on the wire over the last second or so.

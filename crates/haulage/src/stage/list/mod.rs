@@ -31,6 +31,13 @@ use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Sto
 /// Pairs looked up at once where each needs a request of its own.
 const LOOKUPS: usize = 64;
 
+/// Connections to open while names are asked for: before anything is known of a source, for a folder, and for one object a
+/// connection for so many bytes up to the most.
+const BLIND: usize = 4;
+const TREE: usize = 8;
+const EACH: u64 = 1 << 20;
+const MOST: u64 = 16;
+
 /// What listing finds.
 #[derive(Debug)]
 pub(crate) enum Listed {
@@ -146,10 +153,20 @@ impl Listing {
         several: bool,
         own: &[String],
     ) -> Result<()> {
+        source.store.prepare(BLIND);
         let meta = match self.shape(&source).await? {
-            Shape::Tree => return self.tree(&source, destination, false, own).await,
+            Shape::Tree => {
+                source.store.prepare(TREE);
+                destination.store.prepare(TREE);
+                return self.tree(&source, destination, false, own).await;
+            }
             Shape::One(meta) => meta,
         };
+        let requests = meta.size.div_ceil(EACH).min(MOST) as usize;
+        if requests > 1 {
+            source.store.prepare(requests);
+            destination.store.prepare(requests);
+        }
         let mut pair = one(&source, destination, meta, several);
         if self.overwrite != Overwrite::Always {
             pair.existing = Existing::Unknown;

@@ -122,6 +122,9 @@ pub(crate) enum Then {
 /// Times a whole object is fetched again because its combined checksum was wrong though no range's was.
 const WHOLE_RETRIES: u32 = 3;
 
+/// From this size on an object is begun before it is known what is there: it most likely travels in blocks.
+const EARLY_MIN: u64 = 4 << 20;
+
 /// An object on its way.
 pub(crate) struct Object {
     pub(crate) pair: Arc<Pair>,
@@ -137,6 +140,8 @@ pub(crate) struct Object {
     pub(crate) staged: Arc<HashSet<BlockId>>,
     pub(crate) bytes_resumed: u64,
     digest_wanted: bool,
+    /// It was begun before anybody knew what is there.
+    begun_early: bool,
     pub(crate) md5: Option<Md5>,
     pub(crate) crc64: Option<Crc64>,
     ranges_checked: bool,
@@ -175,6 +180,7 @@ impl Object {
             staged: Arc::default(),
             bytes_resumed: 0,
             digest_wanted: false,
+            begun_early: false,
             md5: None,
             crc64: None,
             ranges_checked: true,
@@ -222,6 +228,11 @@ impl Object {
         match self.purpose {
             Purpose::Copy => match decide(&self.pair, self.overwrite) {
                 Decision::Skip(reason) => Then::End(self.skipped(reason)),
+                // A round trip is saved where both are asked at once: what is there, and what an interrupted run has left of it.
+                Decision::Look if self.begins_early() => {
+                    self.begun_early = true;
+                    Then::Steps(vec![Step::Look, Step::Begin])
+                }
                 Decision::Look => Then::Steps(vec![Step::Look]),
                 Decision::Move => self.move_it(),
             },
@@ -229,9 +240,16 @@ impl Object {
         }
     }
 
+    /// Whether it will most likely travel in blocks, to a service that is told nothing by a beginning.
+    fn begins_early(&self) -> bool {
+        !self.pair.destination.store.capabilities().local && self.pair.meta.size >= EARLY_MIN
+    }
+
     fn move_it(&mut self) -> Then {
         match self.pieces {
             Pieces::Whole => Then::Steps(vec![Step::Whole]),
+            Pieces::Blocks(_) if self.writer.is_some() => self.open_ranges(),
+            Pieces::Blocks(_) if self.begun_early => Then::Wait,
             Pieces::Blocks(_) => Then::Steps(vec![Step::Begin]),
         }
     }
@@ -361,7 +379,9 @@ impl Object {
                 self.staged = Arc::new(staged);
                 let kept = !self.pair.destination.store.capabilities().local;
                 self.digest_wanted = self.content_md5 && kept && self.pair.meta.md5.is_none();
-                self.open_ranges()
+                // What is there decides whether, and how, it travels.
+                let waits = matches!(self.pair.existing, Existing::Unknown) || self.pieces == Pieces::Whole;
+                if waits { Then::Wait } else { self.open_ranges() }
             }
             Done::Block { stored, range_checked, resumed } => {
                 self.bytes_resumed += if resumed { stored.id.range.len } else { 0 };

@@ -206,6 +206,10 @@ impl Store for AzureStore {
         self.display(key)
     }
 
+    fn prepare(&self, requests: usize) {
+        self.service.prepare(requests);
+    }
+
     fn list(&self, request: ListRequest) -> Box<dyn Lister> {
         Box::new(list::AzureLister::new(self.clone(), request))
     }

@@ -72,6 +72,11 @@ impl Service {
         Self(Arc::new(Shared { endpoint, credential, http, date, block_lists }))
     }
 
+    /// Opens connections for requests to come.
+    pub(super) fn prepare(&self, requests: usize) {
+        self.0.http.prepare(&self.0.endpoint.origin, requests);
+    }
+
     /// Sends the operation; any answer but the one of its rule is an error.
     pub(super) async fn send(
         &self,

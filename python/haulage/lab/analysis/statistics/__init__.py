@@ -37,7 +37,11 @@ from haulage.lab.analysis.statistics.interval import (
     percentile_of_cells as percentile_of_cells,
 )
 from haulage.lab.analysis.statistics.power import detectable as detectable
-from haulage.lab.analysis.statistics.serial import Serial as Serial, serial as serial
+from haulage.lab.analysis.statistics.serial import (
+    Serial as Serial,
+    serial as serial,
+    widened as widened,
+)
 from haulage.lab.analysis.statistics.shape import (
     Density as Density,
     Outliers as Outliers,

@@ -1,17 +1,20 @@
 """Whether replicates are alike from one to the next, which makes the interval of a median too narrow.
 
-It is said, and no interval is widened: the correlation of so few values is known too badly for that. An
-interval that is right for them would be far too wide for independent ones.
+Intervals are widened by what all treatments of a run tell together, as far as they tell it: the correlation that
+is seen counts for less, the more other orders of the same values would show by chance. One treatment alone
+has too few replicates to tell anything.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from haulage.lab.analysis.statistics.interval import Interval
 
 #: Up to so many replicates all orders are tried: 720.
 ALL_ORDERS = 6
@@ -31,11 +34,13 @@ class Serial:
         alike: Correlation with the one before, over all treatments, corrected for their number (Kendall).
         p: Share of the other orders of the replicates in which neighbours are as alike.
         n: Replicates.
+        error: Standard deviation of ``alike`` over those orders: what chance makes of it.
     """
 
     alike: float
     p: float
     n: int
+    error: float = 0.0
 
     @property
     def shown(self) -> bool:
@@ -44,8 +49,11 @@ class Serial:
 
     @property
     def wider(self) -> float:
-        """How many times as wide the interval of a median should be."""
-        return math.sqrt((1 + self.alike) / (1 - self.alike))
+        """How many times as wide the interval of a median has to be: the correlation, shrunk by its error."""
+        if self.alike <= self.error:
+            return 1.0
+        sure = self.alike * (1 - (self.error / self.alike) ** 2)
+        return math.sqrt((1 + sure) / (1 - sure))
 
 
 def serial(rows: ArrayLike, *, seed: int = 0) -> Serial:
@@ -81,4 +89,18 @@ def serial(rows: ArrayLike, *, seed: int = 0) -> Serial:
     products = together[orders[:, :-1], orders[:, 1:]].sum(axis=1)
     p = float(np.mean(products >= products[0] - 1e-12 * square))
     seen = float(products[0]) / square
-    return Serial(float(np.clip(seen + (1 + 3 * seen) / n, -0.9, 0.9)), p, n)
+    error = float(products.std()) / square * (1 + 3 / n)
+    return Serial(float(np.clip(seen + (1 + 3 * seen) / n, -0.9, 0.9)), p, n, error)
+
+
+def widened(interval: Interval, times: float) -> Interval:
+    """Return an interval that reaches so many times as far from its value, on the scale of ratios.
+
+    >>> found = widened(Interval(4.0, 2.0, 8.0, 6, 0.95, "median"), 2.0)
+    >>> round(found.low, 6), round(found.high, 6)
+    (1.0, 16.0)
+    """
+    if times == 1 or interval.value is None or interval.low is None or interval.high is None:
+        return interval
+    low, high = (interval.value * (end / interval.value) ** times for end in (interval.low, interval.high))
+    return replace(interval, low=low, high=high, method=f"{interval.method}, {times:.2g} times as wide")

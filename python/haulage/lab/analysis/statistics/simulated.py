@@ -48,12 +48,15 @@ def coverage(random: Random, draws: int) -> Iterator[Row]:
 
     for n in (6, 12, 20):
         for name, draw in KINDS.items():
-            yield held(
-                "median of replicates",
-                f"{name}, n = {n}",
-                MEDIANS[name],
-                lambda n=n, draw=draw: st.median_interval(draw(random, (n,))),  # type: ignore[misc]
-            )
+            for treatments in (8, 1):
+                yield held(
+                    "median of replicates",
+                    f"{name}, {_treatments(treatments)}, n = {n}",
+                    math.exp(NOISE * MEDIANS[name]),
+                    lambda n=n, draw=draw, count=treatments: (  # type: ignore[misc]
+                        of_a_run(random, draw, (count, n))
+                    ),
+                )
             yield held(
                 "ratio within a run",
                 f"{name}, n = {n}",
@@ -70,12 +73,13 @@ def coverage(random: Random, draws: int) -> Iterator[Row]:
                     draw(random, (n,)), draw(random, (n,)) + 0.3
                 ),
             )
-        yield held(
-            "median of replicates",
-            f"each half of the one before, n = {n}",
-            0.0,
-            lambda n=n: st.median_interval(alike(random, (n,))),  # type: ignore[misc]
-        )
+        for treatments in (8, 1):
+            yield held(
+                "median of replicates",
+                f"each half of the one before, {_treatments(treatments)}, n = {n}",
+                1.0,
+                lambda n=n, count=treatments: of_a_run(random, alike, (count, n)),  # type: ignore[misc]
+            )
         yield held(
             "ratio within a run",
             f"each replicate half of the one before, n = {n}",
@@ -113,6 +117,16 @@ def coverage(random: Random, draws: int) -> Iterator[Row]:
         lambda: st.percentile_of_cells(cells(random, 80, 20), 0.95),
         draws // 4,
     )
+
+
+def _treatments(count: int) -> str:
+    return f"{count} treatments" if count > 1 else "one treatment"
+
+
+def of_a_run(random: Random, draw: Draw, shape: tuple[int, int]) -> Interval:
+    """Return the interval of the first treatment of a run, as the lab makes it: all of them tell how wide."""
+    logs = NOISE * draw(random, shape)
+    return st.widened(st.median_interval(np.exp(logs[0])), st.serial(logs).wider)
 
 
 def _pairs_that_drift(random: Random, n: int) -> Interval:
