@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::pieces::{Pieces, SMALLEST};
-use super::search::{Search, Why};
+use super::search::{OPEN_MOST, OPEN_MOST_SMALL, Search, Why};
 use super::{Controller, Limits, Observation, Wishes};
 use crate::units::{ByteRate, ByteSize, format_duration};
 
@@ -23,7 +23,7 @@ const NEAR_START_SIDE_BY_SIDE: (usize, ByteSize) = (32, ByteSize::mib(2));
 
 /// A far job begins with so many requests, fewest and most, and they double with each round trip while the link feeds them:
 /// see `opening`.
-const FAR_START: (usize, usize) = (4, 16);
+const FAR_START: (usize, usize) = (3, 32);
 
 /// Each request of the beginning shall have so many bytes, or so many objects, to go on with: a short job ends before it
 /// is known how narrow the link is.
@@ -35,6 +35,9 @@ const LEAST: usize = 3;
 
 /// Enough for 1 Gbit/s where each connection gives 4 Mbit/s. Services and firewalls begin to mind more.
 const MOST: usize = 256;
+
+/// Requests below this wait a good part of their time for their answer.
+const SMALL_MAX: u64 = 256 << 10;
 
 /// Bytes come in lumps: windows are announced when a good part of a buffer is free.
 const LUMP: f64 = 64.0 * 1024.0;
@@ -80,7 +83,7 @@ impl AdaptiveController {
             wishes,
             search: match wishes.start.concurrency {
                 Some(told) => Search::settled(told, LEAST, MOST),
-                None => Search::new(FAR_START.1, LEAST, MOST),
+                None => Search::new(FAR_START.1 / 2, LEAST, MOST),
             },
             pieces: Pieces::new(memory, near_start(&wishes).1, wishes.start.block_size),
             quickest_answer: None,
@@ -102,7 +105,8 @@ impl AdaptiveController {
         let was_near = self.is_near();
         let told = self.wishes.start.concurrency.is_some();
         if self.quickest_answer.is_none() {
-            let worth = (seen.left_bytes / START_BYTES).max(seen.left_objects / START_OBJECTS);
+            let of_bytes = (seen.left_bytes / START_BYTES).min(FAR_START.1 as u64 / 2);
+            let worth = of_bytes.max(seen.left_objects / START_OBJECTS);
             self.search.begin_with((worth as usize).clamp(FAR_START.0, FAR_START.1));
             self.pieces.begin_with(seen.left_bytes);
         }
@@ -138,6 +142,9 @@ impl AdaptiveController {
                 self.search = Search::settled(NEAR_START_SMALL, LEAST, MOST);
             }
         }
+        let small = seen.in_flight_bytes / u64::from(seen.in_flight) < SMALL_MAX
+            && seen.left_objects > 2 * u64::from(seen.in_flight);
+        self.search.set_open_most(if small { OPEN_MOST_SMALL } else { OPEN_MOST });
         self.busy_seconds += seconds;
         let rate = seen.wire_bytes as f64 / seconds;
         let weight = (seconds / 1.5).min(1.0);

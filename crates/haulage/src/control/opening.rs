@@ -6,9 +6,9 @@
 use super::Observation;
 use super::search::REQUEST_WORTH;
 
-/// A connection that passes this many bytes in a round trip is fed: TCP sends 14 KiB in the first one, and looks are not in step
-/// with it.
-const FED: f64 = 9.0 * 1024.0;
+/// A connection that passes this many bytes in a round trip is fed: TCP sends 14 KiB in the first one, and twice as much in the
+/// second.
+const FED: f64 = 18.0 * 1024.0;
 
 /// Round trips in which not all are fed that show it: the first ones go by with connecting, and with waiting for the first
 /// acknowledgement.
@@ -18,12 +18,12 @@ const HUNGRY_TRIPS: u32 = 4;
 const TRIP_MIN: f64 = 0.02;
 
 /// What the last look has shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Opened {
     /// Nothing yet.
     Wait,
-    /// All are fed: more.
-    More,
+    /// All are fed, at so many bytes a second together: more.
+    More(f64),
     /// What there is takes all that comes: enough.
     Enough,
 }
@@ -67,7 +67,7 @@ impl Opening {
         }
         if worth / trips >= FED * concurrency as f64 {
             self.unfed = 0;
-            return Opened::More;
+            return Opened::More(worth / (now - began));
         }
         self.unfed += 1;
         if self.unfed >= HUNGRY_TRIPS { Opened::Enough } else { Opened::Wait }
@@ -88,7 +88,7 @@ mod tests {
             last = opening.look(&seen, concurrency, TRIP, f64::from(trip) * TRIP);
             match last {
                 Opened::Wait => {}
-                Opened::More => concurrency *= 2,
+                Opened::More(_) => concurrency *= 2,
                 Opened::Enough => break,
             }
         }
@@ -97,13 +97,13 @@ mod tests {
 
     #[test]
     fn a_wide_link_gets_twice_as_many_each_round_trip() {
-        assert_eq!(play(|concurrency| 50_000 * concurrency as u64, 3), (32, Opened::More));
+        assert_eq!(play(|concurrency| 50_000 * concurrency as u64, 3), (32, Opened::More(800_000.0 / TRIP)));
     }
 
     #[test]
     fn a_narrow_link_gets_no_more_than_it_feeds() {
         assert_eq!(play(|_| 25_000, 9), (4, Opened::Enough));
-        assert_eq!(play(|_| 140_000, 9), (16, Opened::Enough));
+        assert_eq!(play(|_| 200_000, 9), (16, Opened::Enough));
     }
 
     #[test]

@@ -43,6 +43,12 @@ const RAMP_ROUNDS: u32 = 4;
 /// Bytes that wait so long on the way, in seconds, and this part of a round trip, are a queue: the way is full.
 const QUEUE: (f64, f64) = (0.005, 0.125);
 
+/// A rate that is so much better than usual rises by itself.
+const RISES: f64 = 1.03;
+
+/// What queued is forgotten by this part each look.
+const QUEUE_FORGOTTEN: f64 = 0.05;
+
 /// The best rate is forgotten by this part each round: it may have been that of buffers that were filled.
 const BEST_FORGOTTEN: f64 = 0.05;
 
@@ -75,7 +81,10 @@ const ROUND_BYTES: u64 = 2 << 20;
 const ROUND_REQUESTS: u32 = 40;
 
 /// Requests with which the opening ends: from there on a round must show that more pay.
-const OPEN_MOST: usize = 64;
+pub(super) const OPEN_MOST: usize = 64;
+
+/// The same where objects are small: each waits longer than it moves.
+pub(super) const OPEN_MOST_SMALL: usize = 128;
 
 /// A connection to which TCP gives so many bytes in a round trip has a window that a lost packet does not empty.
 const FED: f64 = 28.0 * 1024.0;
@@ -142,6 +151,10 @@ pub(super) struct Search {
     round_trip: f64,
     phase: Phase,
     round: Round,
+    /// Requests with which the opening ends.
+    open_most: usize,
+    /// Going at once to what the way can feed did not pay.
+    leapt: bool,
     /// Rounds in a row in which connections got up to speed.
     ramped: u32,
     /// How long bytes queue on their way, in seconds.
@@ -173,6 +186,8 @@ impl Search {
             round_trip: 0.0,
             phase: Phase::Open(Opening::default()),
             round: Round::default(),
+            open_most: OPEN_MOST,
+            leapt: false,
             ramped: 0,
             queue: 0.0,
             usual: None,
@@ -204,10 +219,16 @@ impl Search {
         self.round_trip = seconds;
     }
 
+    /// As many as this are opened without a proof that they pay.
+    pub(super) fn set_open_most(&mut self, most: usize) {
+        self.open_most = most;
+    }
+
     /// As many as this while nothing has been seen.
     pub(super) fn begin_with(&mut self, start: usize) {
-        if self.phase == Phase::Open(Opening::default()) {
+        if matches!(self.phase, Phase::Open(_)) {
             self.concurrency = start;
+            self.phase = Phase::Open(Opening::default());
         }
     }
 
@@ -218,7 +239,9 @@ impl Search {
 
     /// Takes in what happened until `now`, in seconds since the job began.
     pub(super) fn look(&mut self, seen: &Observation, now: f64) {
-        self.queue = seen.queueing.map_or(0.0, |queue| queue.as_secs_f64());
+        // A queue comes and goes with the windows; it is forgotten within some looks.
+        let queue = seen.queueing.map_or(0.0, |queue| queue.as_secs_f64());
+        self.queue = queue.max(self.queue + QUEUE_FORGOTTEN * (queue - self.queue));
         if let Phase::Open(opening) = &mut self.phase {
             let opened = opening.look(seen, self.concurrency, self.round_trip, now);
             self.open(opened, now);
@@ -246,7 +269,8 @@ impl Search {
             return;
         }
         let round = std::mem::replace(&mut self.round, Round { began: Some(now), ..Round::default() });
-        if matches!(self.phase, Phase::Climb { .. }) && self.ramps(&round, began, now) {
+        let full = self.is_full(round.bytes as f64 / seconds);
+        if matches!(self.phase, Phase::Climb { .. }) && !full && self.ramps(&round, began, now) {
             return;
         }
         let before = self.concurrency();
@@ -262,14 +286,14 @@ impl Search {
     }
 
     fn open(&mut self, opened: Opened, now: f64) {
-        let most = OPEN_MOST.min(self.most);
+        let most = self.open_most.min(self.most);
         match opened {
             Opened::Wait => return,
-            Opened::More if self.concurrency < most => {
+            Opened::More(rate) if self.concurrency < most && !self.is_full(rate) => {
                 self.concurrency = self.scaled(2.0).min(most);
                 return;
             }
-            Opened::More | Opened::Enough => {}
+            Opened::More(_) | Opened::Enough => {}
         }
         self.phase = Phase::Climb { before: None };
         self.settle(now);
@@ -284,6 +308,11 @@ impl Search {
         let ramps = later > RAMPS * earlier && self.ramped < RAMP_ROUNDS;
         self.ramped = if ramps { self.ramped + 1 } else { 0 };
         ramps
+    }
+
+    /// Whether the way is full and could not feed twice as many.
+    fn is_full(&self, rate: f64) -> bool {
+        self.fed(rate).is_some_and(|fed| fed < 2 * self.concurrency)
     }
 
     /// How many connections the way feeds at `rate`, where it is full: each with a good window.
@@ -377,7 +406,7 @@ impl Search {
                 self.usual = Some(rate.max(before.rate));
                 self.hold(now);
             }
-            _ if self.fed(rate).is_some_and(|fed| fed < 2 * self.concurrency) => {
+            _ if self.is_full(rate) => {
                 self.why = Why::Knee;
                 self.usual = Some(rate);
                 self.phase = Phase::Hold { until: now };
@@ -404,6 +433,7 @@ impl Search {
             self.usual = Some(rate);
             self.pause = PAUSE.0;
             self.best = rate;
+            self.leapt = false;
             if better {
                 self.phase = Phase::Climb { before: None };
             } else {
@@ -418,11 +448,14 @@ impl Search {
         let usual = usual + 0.3 * (rate - usual);
         self.usual = Some(usual);
         self.best = (self.best - BEST_FORGOTTEN * (self.best - usual).max(0.0)).max(rate);
-        if now >= until {
+        // While the rate rises by itself, fewer would seem to pay.
+        if now >= until && rate < RISES * usual {
             let factor = if self.upwards { 1.25 } else { 0.75 };
             // Far more than the way can feed: at once to what it can.
             let fed = self.fed(usual).map_or(1.0, |fed| fed as f64 / self.concurrency as f64);
-            self.probe(usual, if fed < 0.75 { fed } else { factor });
+            let leaps = fed < 0.75 && !self.leapt;
+            self.leapt |= leaps;
+            self.probe(usual, if leaps { fed } else { factor });
         }
     }
 

@@ -236,7 +236,7 @@ impl Listing {
     ) -> Result<()> {
         let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
         let mut there = self.cursor(destination, &to, verify).await?;
-        let request = ListRequest { prefix: from.clone(), ..ListRequest::default() };
+        let request = ListRequest { prefix: from.clone(), begin_small: !verify, ..ListRequest::default() };
         let mut pages = Pages::of(source.store.list(request));
         // Called extra when both lists have come to their ends, and not before.
         let mut extras = Spool::default();

@@ -61,6 +61,9 @@ impl Lister for AzureLister {
         }
         query.push(("include", if self.request.leftovers { "uncommittedblobs" } else { "metadata" }));
         query.extend(self.next.marker().map(|marker| ("marker", marker)));
+        if self.request.begin_small && self.next.marker().is_none() {
+            query.push(("maxresults", FIRST_PAGE));
+        }
         if !self.request.prefix.is_empty() {
             query.push(("prefix", &self.request.prefix));
         }
@@ -88,6 +91,9 @@ impl Lister for AzureLister {
         Ok(Some(list))
     }
 }
+
+/// Names on a small first page: what a new connection brings in some four round trips, and enough to fill it and others.
+const FIRST_PAGE: &str = "200";
 
 /// What the page holds, if it answers what was asked.
 fn believe(
