@@ -21,14 +21,14 @@ const NEAR_START_SMALL: usize = 16;
 /// hashed others are sent. Measured on 1 GiB up with MD5: 1.14 CPU-s against 1.33.
 const NEAR_START_SIDE_BY_SIDE: (usize, ByteSize) = (32, ByteSize::mib(2));
 
-/// A far job begins with so many requests, fewest and most, and they double with each round trip while the link feeds them:
-/// see `opening`.
-const FAR_START: (usize, usize) = (3, 32);
+/// A far job begins with so many requests at least, so many at most for its bytes, and so many at most for its objects, of
+/// which each waits for an answer of its own. They double with each round trip while the link feeds them: see `opening`.
+const FAR_START: (u64, u64, u64) = (3, 16, 64);
 
 /// Each request of the beginning shall have so many bytes, or so many objects, to go on with: a short job ends before it
 /// is known how narrow the link is.
 const START_BYTES: u64 = 2 << 20;
-const START_OBJECTS: u64 = 4;
+const START_OBJECTS: u64 = 2;
 
 /// Below this a connection that is lost, or slow, would be felt.
 const LEAST: usize = 3;
@@ -38,6 +38,9 @@ const MOST: usize = 256;
 
 /// Requests below this wait a good part of their time for their answer.
 const SMALL_MAX: u64 = 256 << 10;
+
+/// An object travels whole up to this part of what is left.
+const EVEN_SHARES: u64 = 96;
 
 /// Bytes come in lumps: windows are announced when a good part of a buffer is free.
 const LUMP: f64 = 64.0 * 1024.0;
@@ -58,6 +61,14 @@ fn near_start(wishes: &Wishes) -> (usize, ByteSize) {
     if wishes.side_by_side { NEAR_START_SIDE_BY_SIDE } else { NEAR_START }
 }
 
+/// Requests with which a far job begins, for all that is listed so far.
+fn start(seen: &Observation) -> usize {
+    let (least, most, most_objects) = FAR_START;
+    let of_bytes = (seen.left_bytes / START_BYTES).min(most);
+    let of_objects = (seen.left_objects / START_OBJECTS).min(most_objects);
+    of_bytes.max(of_objects).max(least) as usize
+}
+
 /// Chooses from what the link shows, all through the job.
 #[derive(Debug)]
 pub struct AdaptiveController {
@@ -74,6 +85,8 @@ pub struct AdaptiveController {
     busy_seconds: f64,
     /// The start was chosen by what was in flight.
     weighed: bool,
+    /// Bytes of the job that are not on their way yet, as far as they are listed.
+    left_bytes: u64,
 }
 
 impl AdaptiveController {
@@ -83,7 +96,7 @@ impl AdaptiveController {
             wishes,
             search: match wishes.start.concurrency {
                 Some(told) => Search::settled(told, LEAST, MOST),
-                None => Search::new(FAR_START.1 / 2, LEAST, MOST),
+                None => Search::new(FAR_START.1 as usize, LEAST, MOST),
             },
             pieces: Pieces::new(memory, near_start(&wishes).1, wishes.start.block_size),
             quickest_answer: None,
@@ -92,6 +105,7 @@ impl AdaptiveController {
             rate: 0.0,
             busy_seconds: 0.0,
             weighed: false,
+            left_bytes: u64::MAX,
         };
         controller.search.set_most(controller.most());
         controller
@@ -101,15 +115,9 @@ impl AdaptiveController {
         self.quickest_answer.is_some_and(|answer| answer < NEAR)
     }
 
-    fn locate(&mut self, answer: Duration, seen: &Observation) {
+    fn locate(&mut self, answer: Duration) {
         let was_near = self.is_near();
         let told = self.wishes.start.concurrency.is_some();
-        if self.quickest_answer.is_none() {
-            let of_bytes = (seen.left_bytes / START_BYTES).min(FAR_START.1 as u64 / 2);
-            let worth = of_bytes.max(seen.left_objects / START_OBJECTS);
-            self.search.begin_with((worth as usize).clamp(FAR_START.0, FAR_START.1));
-            self.pieces.begin_with(seen.left_bytes);
-        }
         self.quickest_answer = Some(answer);
         if self.is_near() && !was_near && !told {
             self.search = Search::settled(near_start(&self.wishes).0, LEAST, MOST);
@@ -170,6 +178,8 @@ impl Controller for AdaptiveController {
         let concurrency = self.concurrency();
         let block = self.pieces.block(concurrency);
         let (few, many) = self.pieces.whole_max(block);
+        // In a short job none shall be at work on a large object when all others have ended.
+        let many = many.min(few.max(self.left_bytes / EVEN_SHARES));
         let Wishes { block_size, single_put_max, start, .. } = self.wishes;
         let wished = single_put_max.or(block_size).or(start.single_put_max);
         let single = |chosen| wished.unwrap_or(ByteSize::new(chosen));
@@ -183,8 +193,13 @@ impl Controller for AdaptiveController {
     }
 
     fn observe(&mut self, seen: &Observation, now: Duration) {
+        self.left_bytes = seen.left_bytes;
+        if !self.search.has_begun() {
+            self.search.begin_with(start(seen));
+            self.pieces.begin_with(seen.left_bytes);
+        }
         if let Some(answer) = seen.quickest_answer.filter(|answer| Some(*answer) != self.quickest_answer) {
-            self.locate(answer, seen);
+            self.locate(answer);
         }
         let now = now.as_secs_f64();
         let seen = Observation {

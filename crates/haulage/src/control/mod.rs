@@ -10,6 +10,7 @@ mod opening;
 mod pace;
 mod pieces;
 mod polite;
+mod round;
 mod search;
 #[cfg(test)]
 mod simulator;

@@ -68,15 +68,20 @@ impl Pieces {
     /// Takes in how many bytes there are to move, before the first is.
     pub(super) fn begin_with(&mut self, bytes: u64) {
         self.first = floor_power(bytes / FIRST_BLOCKS).clamp(FAR_FIRST / 4, FAR_FIRST);
+        self.begin();
+    }
+
+    fn begin(&mut self) {
+        if self.connection.is_none() {
+            self.block = self.told.unwrap_or(if self.near { self.near_block } else { self.first });
+        }
     }
 
     /// Takes in how far the service is.
     pub(super) fn locate(&mut self, near: bool, round_trip: Duration) {
-        if self.connection.is_none() {
-            self.block = self.told.unwrap_or(if near { self.near_block } else { self.first });
-        }
         self.near = near;
         self.round_trip = round_trip.as_secs_f64();
+        self.begin();
     }
 
     /// Takes in what one connection gives, in bytes a second, as seen over `seconds`.

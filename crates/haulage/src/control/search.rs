@@ -6,9 +6,7 @@
 
 use super::Observation;
 use super::opening::{Opened, Opening};
-
-/// What one request is worth beside its bytes: small objects are bound by their number.
-pub(super) const REQUEST_WORTH: f64 = 16.0 * 1024.0;
+use super::round::Round;
 
 /// Doubling must give this much more to go on; a link that is not full gives nearly twice.
 const CLIMB_GAIN: f64 = 1.25;
@@ -34,10 +32,7 @@ const WORSE: f64 = 0.6;
 /// ... and so is one that gives this much more.
 const BETTER: f64 = 1.15;
 
-/// Where the later half of a round gives so much more than the earlier one, connections are still getting up to speed, ...
-const RAMPS: f64 = 1.15;
-
-/// ... which is waited for in this many rounds.
+/// Connections that get up to speed are waited for in this many rounds.
 const RAMP_ROUNDS: u32 = 4;
 
 /// Bytes that wait so long on the way, in seconds, and this part of a round trip, are a queue: the way is full.
@@ -72,13 +67,6 @@ const CEILING_SECONDS: f64 = 60.0;
 
 /// Seconds to stay before looking around, at first and at most: where nothing changes, looks become rare.
 const PAUSE: (f64, f64) = (1.0, 16.0);
-
-/// A round is over after so many seconds at the latest.
-const ROUND_MAX: f64 = 3.0;
-
-/// Fewer bytes than this arrive in lumps, of a segment or a window each.
-const ROUND_BYTES: u64 = 2 << 20;
-const ROUND_REQUESTS: u32 = 40;
 
 /// Requests with which the opening ends: from there on a round must show that more pay.
 pub(super) const OPEN_MOST: usize = 64;
@@ -124,22 +112,6 @@ enum Phase {
     Probe { from: Step, rounds: u32, sum: f64 },
     /// Fewer, because the service refused this share at this number; for the second time in a row where `again`.
     Yield { from: Step, refused: f64, again: bool },
-}
-
-/// What one round has seen so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Round {
-    /// Until when a change settles.
-    settles: f64,
-    /// The look at which it began; `None` while it settles.
-    began: Option<f64>,
-    bytes: u64,
-    requests: u32,
-    refused: u32,
-    looks: u32,
-    hungry: u32,
-    /// When half of the round was over, and the bytes by then.
-    half: Option<(f64, u64)>,
 }
 
 /// The search.
@@ -224,12 +196,14 @@ impl Search {
         self.open_most = most;
     }
 
+    /// Whether something has been seen.
+    pub(super) fn has_begun(&self) -> bool {
+        !matches!(&self.phase, Phase::Open(opening) if opening.is_blank())
+    }
+
     /// As many as this while nothing has been seen.
     pub(super) fn begin_with(&mut self, start: usize) {
-        if matches!(self.phase, Phase::Open(_)) {
-            self.concurrency = start;
-            self.phase = Phase::Open(Opening::default());
-        }
+        self.concurrency = start;
     }
 
     /// No more than this from now on.
@@ -247,31 +221,13 @@ impl Search {
             self.open(opened, now);
             return;
         }
-        let Some(began) = self.round.began else {
-            // From look to look, or bytes of before would count.
-            self.round.began = (now >= self.round.settles).then_some(now);
-            return;
-        };
-        self.round.refused += seen.busy + seen.stalled;
-        self.round.bytes += seen.wire_bytes;
-        self.round.requests += seen.succeeded;
-        self.round.looks += 1;
-        self.round.hungry += u32::from(seen.hungry);
-        let seconds = now - began;
-        if self.round.half.is_none() && 2.0 * seconds >= self.round_min() {
-            self.round.half = Some((now, self.round.bytes));
-        }
-        let enough = self.round.bytes >= ROUND_BYTES || self.round.requests >= ROUND_REQUESTS;
-        // A share of few says little.
-        let enough =
-            enough && (self.round.refused == 0 || self.round.refused + self.round.requests >= ROUND_REQUESTS);
-        if seconds < self.round_min() || (!enough && seconds < ROUND_MAX) {
-            return;
-        }
-        let round = std::mem::replace(&mut self.round, Round { began: Some(now), ..Round::default() });
-        let full = self.is_full(round.bytes as f64 / seconds);
-        if matches!(self.phase, Phase::Climb { .. }) && !full && self.ramps(&round, began, now) {
-            return;
+        let Some((round, seconds)) = self.round.look(seen, self.round_min(), now) else { return };
+        if matches!(self.phase, Phase::Climb { .. }) && !self.is_full(round.rate(seconds)) {
+            let waits = round.ramps() && self.ramped < RAMP_ROUNDS;
+            self.ramped = if waits { self.ramped + 1 } else { 0 };
+            if waits {
+                return;
+            }
         }
         let before = self.concurrency();
         self.end_round(&round, seconds, now);
@@ -282,7 +238,7 @@ impl Search {
 
     /// New connections take a round trip or three, and then carry what their buffers take.
     fn settle(&mut self, now: f64) {
-        self.round = Round { settles: now + (3.0 * self.round_trip).clamp(0.1, 1.0), ..Round::default() };
+        self.round = Round::after(now + (3.0 * self.round_trip).clamp(0.1, 1.0));
     }
 
     fn open(&mut self, opened: Opened, now: f64) {
@@ -297,17 +253,6 @@ impl Search {
         }
         self.phase = Phase::Climb { before: None };
         self.settle(now);
-    }
-
-    /// Whether the rate still rises by itself: what it is says nothing yet.
-    fn ramps(&mut self, round: &Round, began: f64, now: f64) -> bool {
-        let Some((half, bytes)) = round.half.filter(|(half, _)| *half < now && *half > began) else {
-            return false;
-        };
-        let (earlier, later) = (bytes as f64 / (half - began), (round.bytes - bytes) as f64 / (now - half));
-        let ramps = later > RAMPS * earlier && self.ramped < RAMP_ROUNDS;
-        self.ramped = if ramps { self.ramped + 1 } else { 0 };
-        ramps
     }
 
     /// Whether the way is full and could not feed twice as many.
@@ -333,11 +278,11 @@ impl Search {
     fn end_round(&mut self, round: &Round, seconds: f64, now: f64) {
         self.ceiling = self.ceiling.filter(|(_, until)| now < *until);
         self.concurrency = self.concurrency();
-        let rate = (round.bytes as f64 + f64::from(round.requests) * REQUEST_WORTH) / seconds;
+        let rate = round.rate(seconds);
         if self.yielded(round, rate, now) {
             return;
         }
-        if f64::from(round.hungry) < 0.7 * f64::from(round.looks) || rate <= 0.0 {
+        if !round.was_hungry() || rate <= 0.0 {
             // Too little to do, or no memory for more: no evidence. A probe is called off.
             if let Phase::Probe { from, .. } = self.phase {
                 self.concurrency = from.concurrency;
@@ -364,7 +309,7 @@ impl Search {
 
     /// Backs off where the service refuses; true where that settles the round.
     fn yielded(&mut self, round: &Round, rate: f64, now: f64) -> bool {
-        let share = f64::from(round.refused) / f64::from(round.refused + round.requests).max(1.0);
+        let share = round.refused_share();
         if round.refused < 3 || share <= REFUSED_MIN.max(1.5 * self.futile) {
             return false;
         }

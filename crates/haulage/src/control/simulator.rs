@@ -145,6 +145,7 @@ fn run(link: &Link, objects: u64, size: u64) -> Run {
             seen.wire_bytes = moved as u64;
             moved = 0.0;
             seen.in_flight = flights.len() as u32;
+            (seen.left_bytes, seen.left_objects) = (left, left.div_ceil(size));
             seen.in_flight_bytes = flights.iter().map(|flight| flight.size).sum();
             controller.observe(&seen, Duration::from_secs_f64(now));
             seen = Observation { quickest_answer: seen.quickest_answer, ..Observation::default() };
