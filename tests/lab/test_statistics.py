@@ -360,7 +360,9 @@ def test_replicates_that_are_alike_one_after_the_other_are_told_from_others() ->
 
 @pytest.mark.parametrize("n", [6, 12, 20])
 @pytest.mark.parametrize("draw", [made.alike, made.lognormal])
-def test_medians_of_replicates_that_are_alike_get_intervals_that_hold_the_truth(n: int, draw: made.Draw) -> None:
+def test_medians_of_replicates_that_are_alike_get_intervals_that_hold_the_truth(
+    n: int, draw: made.Draw
+) -> None:
     random = np.random.default_rng(28)
     held = share_held(lambda: (simulated.of_a_run(random, draw, (8, n)), 1.0), 400)
     assert 0.9 <= held <= 0.99

@@ -1,8 +1,8 @@
 """Whether replicates are alike from one to the next, which makes the interval of a median too narrow.
 
-Intervals are widened by what all treatments of a run tell together, as far as they tell it: the correlation that
-is seen counts for less, the more other orders of the same values would show by chance. One treatment alone
-has too few replicates to tell anything.
+Intervals are widened by what all treatments of a run tell together, as far as they tell it: the correlation
+that is seen counts for less, the more other orders of the same values would show by chance. One treatment
+alone has too few replicates to tell anything.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ class Serial:
         if self.alike <= self.error:
             return 1.0
         sure = self.alike * (1 - (self.error / self.alike) ** 2)
-        return math.sqrt((1 + sure) / (1 - sure))
+        lags = np.arange(1, self.n)
+        # Of a mean, and of the spread that is seen, both of which few values that are alike change.
+        shared = 2 * float(((1 - lags / self.n) * sure**lags).sum())
+        return math.sqrt((1 + shared) / (1 - shared / (self.n - 1)))
 
 
 def serial(rows: ArrayLike, *, seed: int = 0) -> Serial:
@@ -89,8 +92,10 @@ def serial(rows: ArrayLike, *, seed: int = 0) -> Serial:
     products = together[orders[:, :-1], orders[:, 1:]].sum(axis=1)
     p = float(np.mean(products >= products[0] - 1e-12 * square))
     seen = float(products[0]) / square
-    error = float(products.std()) / square * (1 + 3 / n)
-    return Serial(float(np.clip(seen + (1 + 3 * seen) / n, -0.9, 0.9)), p, n, error)
+    # What is seen lies below the truth by (1 + 3 of it) / n.
+    whole = 1 - 3 / n
+    error = float(products.std()) / square / whole
+    return Serial(float(np.clip((seen + 1 / n) / whole, -0.9, 0.9)), p, n, error)
 
 
 def widened(interval: Interval, times: float) -> Interval:
