@@ -105,7 +105,7 @@ class Attempt(_Record):
     committed_ns: int | None  #: the effect is done
     ended_ns: int  #: when the attempt ended
     remote: str | None  #: address and port at the other end of the connection
-    dns_ns: int | None  #: looking the name up took so long; only of the request a connection was made for
+    dns_ns: int | None  #: looking the name up took so long; only of a request that waited for it
     tls_ns: int | None  #: agreeing on TLS took so long; the same
     retry_after_ns: int | None  #: the wait that the service asked for
     tcp_rtt_ns: int | None  #: round trip of the connection at the end, as the kernel sees it

@@ -199,6 +199,11 @@ impl Connection {
         }
     }
 
+    /// It was opened before any request wanted it: none waited, so none tells what it took.
+    pub(super) fn mark_opened_ahead(&mut self) {
+        self.route = Route { remote: self.route.remote, ..Route::default() };
+    }
+
     /// The request that is about to be sent notes that it uses this connection.
     pub(super) fn mark_taken(&mut self, trace: &Trace) {
         let reused = std::mem::replace(&mut self.served, true);

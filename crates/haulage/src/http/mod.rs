@@ -200,8 +200,9 @@ impl HttpClient {
 
     async fn open_one(&self, origin: &Origin, dialed: impl FnOnce(Duration)) {
         if let Ok(wire) = connect::connect(origin, &self.0.tls, PREPARE, dialed).await
-            && let Ok(connection) = self.begin(origin, wire, PREPARE).await
+            && let Ok(mut connection) = self.begin(origin, wire, PREPARE).await
         {
+            connection.mark_opened_ahead();
             self.0.pool.give_back(connection);
         }
     }
