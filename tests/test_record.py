@@ -80,7 +80,8 @@ def test_record_tells_the_way_to_the_service(
     assert {row["remote"] for row in rows} == {address}
     # No request waits for a connection that was opened ahead, nor for one that has served before.
     waited = [row for row in rows if row["dns_ns"] is not None]
-    assert waited and not any(row["connection_reused"] for row in waited)
+    assert waited
+    assert not any(row["connection_reused"] for row in waited)
     assert all(0 < row["dns_ns"] < row["connected_ns"] - row["slot_ns"] for row in waited)
 
 
