@@ -80,8 +80,10 @@ def test_record_tells_the_way_to_the_service(
     assert {row["remote"] for row in rows} == {address}
     # No request waits for a connection that was opened ahead, nor for one that has served before.
     waited = [row for row in rows if row["dns_ns"] is not None]
-    assert waited
+    assert any(not row["connection_reused"] for row in rows)
     assert not any(row["connection_reused"] for row in waited)
+    ahead = [row for row in rows if not row["connection_reused"] and row["dns_ns"] is None]
+    assert len(ahead) <= 8, "so many are opened for a folder"
     assert all(0 < row["dns_ns"] < row["connected_ns"] - row["slot_ns"] for row in waited)
 
 

@@ -61,6 +61,13 @@ fn near_start(wishes: &Wishes) -> (usize, ByteSize) {
     if wishes.side_by_side { NEAR_START_SIDE_BY_SIDE } else { NEAR_START }
 }
 
+/// Requests that may be in flight at all.
+fn most(wishes: &Wishes) -> usize {
+    let Some(cap) = wishes.cap else { return MOST };
+    let pieces = cap.bits() as f64 / 8.0 * CAP_SECONDS / SMALLEST as f64;
+    (pieces as usize).clamp(LEAST, MOST)
+}
+
 /// Requests with which a far job begins, for all that is listed so far.
 fn start(seen: &Observation) -> usize {
     let (least, most, most_objects) = FAR_START;
@@ -73,6 +80,8 @@ fn start(seen: &Observation) -> usize {
 #[derive(Debug)]
 pub struct AdaptiveController {
     wishes: Wishes,
+    /// Requests that may be in flight at all.
+    most: usize,
     search: Search,
     pieces: Pieces,
     quickest_answer: Option<Duration>,
@@ -92,11 +101,13 @@ pub struct AdaptiveController {
 impl AdaptiveController {
     /// Keeps to what is wished and chooses the rest; `memory` bounds the bytes in flight.
     pub fn new(wishes: Wishes, memory: ByteSize) -> Self {
-        let mut controller = Self {
+        let most = most(&wishes);
+        Self {
             wishes,
+            most,
             search: match wishes.start.concurrency {
-                Some(told) => Search::settled(told, LEAST, MOST),
-                None => Search::new(FAR_START.1 as usize, LEAST, MOST),
+                Some(told) => Search::settled(told, LEAST, most),
+                None => Search::new(FAR_START.1 as usize, LEAST, most),
             },
             pieces: Pieces::new(memory, near_start(&wishes).1, wishes.start.block_size),
             quickest_answer: None,
@@ -106,9 +117,7 @@ impl AdaptiveController {
             busy_seconds: 0.0,
             weighed: false,
             left_bytes: u64::MAX,
-        };
-        controller.search.set_most(controller.most());
-        controller
+        }
     }
 
     fn is_near(&self) -> bool {
@@ -120,17 +129,10 @@ impl AdaptiveController {
         let told = self.wishes.start.concurrency.is_some();
         self.quickest_answer = Some(answer);
         if self.is_near() && !was_near && !told {
-            self.search = Search::settled(near_start(&self.wishes).0, LEAST, MOST);
+            self.search = Search::settled(near_start(&self.wishes).0, LEAST, self.most);
         }
         self.search.set_round_trip(answer.as_secs_f64());
         self.pieces.locate(self.is_near(), answer);
-    }
-
-    /// Requests that may be in flight at all.
-    fn most(&self) -> usize {
-        let Some(cap) = self.wishes.cap else { return MOST };
-        let pieces = cap.bits() as f64 / 8.0 * CAP_SECONDS / SMALLEST as f64;
-        (pieces as usize).clamp(LEAST, MOST)
     }
 
     fn concurrency(&self) -> usize {
@@ -147,7 +149,7 @@ impl AdaptiveController {
         if !self.weighed && self.is_near() {
             self.weighed = true;
             if !heavy && self.wishes.start.concurrency.is_none() {
-                self.search = Search::settled(NEAR_START_SMALL, LEAST, MOST);
+                self.search = Search::settled(NEAR_START_SMALL, LEAST, self.most);
             }
         }
         let small = seen.in_flight_bytes / u64::from(seen.in_flight) < SMALL_MAX
@@ -168,7 +170,7 @@ impl AdaptiveController {
         // Admission: with more connections than this, each would starve.
         if self.busy_seconds >= 3.0 {
             let fed = (self.rate * LUMP_SECONDS / LUMP) as usize;
-            self.search.set_most(fed.clamp(2, self.most()));
+            self.search.set_most(fed.clamp(2, self.most));
         }
     }
 }

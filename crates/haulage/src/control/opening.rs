@@ -4,7 +4,7 @@
 //! quickly at hardly any loss of time, and where the link is narrow, they have not flooded it before anybody knew.
 
 use super::Observation;
-use super::round::REQUEST_WORTH;
+use super::round::worth;
 
 /// A connection that passes this many bytes in a round trip is fed: TCP sends 14 KiB in the first one, and twice as much in the
 /// second.
@@ -32,15 +32,14 @@ pub(super) enum Opened {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Opening {
     began: Option<f64>,
-    bytes: u64,
-    requests: u32,
+    /// What was done in this round trip, and since the beginning, in bytes.
+    done: f64,
+    moved: f64,
     unfed: u32,
-    /// Bytes since the beginning.
-    moved: u64,
 }
 
 /// Names are asked for with less.
-const ASKING: u64 = 16 << 10;
+const ASKING: f64 = 16.0 * 1024.0;
 
 impl Opening {
     /// Whether nothing has moved yet but questions.
@@ -63,22 +62,22 @@ impl Opening {
         if seen.busy + seen.stalled > 0 {
             return Opened::Enough;
         }
-        self.bytes += seen.wire_bytes;
-        self.moved += seen.wire_bytes + u64::from(seen.succeeded) * REQUEST_WORTH as u64;
-        self.requests += seen.succeeded;
+        let seen_worth = worth(seen.wire_bytes, seen.succeeded);
+        self.done += seen_worth;
+        self.moved += seen_worth;
         if now - began < round_trip.max(TRIP_MIN) {
             return Opened::Wait;
         }
-        let worth = self.bytes as f64 + f64::from(self.requests) * REQUEST_WORTH;
         let trips = ((now - began) / round_trip.max(TRIP_MIN)).max(1.0);
-        (self.began, self.bytes, self.requests) = (Some(now), 0, 0);
-        if worth == 0.0 || !seen.hungry {
+        self.began = Some(now);
+        let done = std::mem::take(&mut self.done);
+        if done == 0.0 || !seen.hungry {
             // Still connecting, or too little to do.
             return Opened::Wait;
         }
-        if worth / trips >= FED * concurrency as f64 {
+        if done / trips >= FED * concurrency as f64 {
             self.unfed = 0;
-            return Opened::More(worth / (now - began));
+            return Opened::More(done / (now - began));
         }
         self.unfed += 1;
         if self.unfed >= HUNGRY_TRIPS { Opened::Enough } else { Opened::Wait }

@@ -3,7 +3,7 @@
 use super::Observation;
 
 /// What one request is worth beside its bytes: small objects are bound by their number.
-pub(super) const REQUEST_WORTH: f64 = 16.0 * 1024.0;
+const REQUEST_WORTH: f64 = 16.0 * 1024.0;
 
 /// Where the later half of a round gives so much more than the earlier one, connections are still getting up to speed.
 const RAMPS: f64 = 1.15;
@@ -17,6 +17,11 @@ const ROUND_REQUESTS: u32 = 40;
 
 /// More requests would have gone out in this part of the looks, or the round says nothing of their number.
 const HUNGRY: f64 = 0.7;
+
+/// What was done, in bytes.
+pub(super) fn worth(bytes: u64, requests: u32) -> f64 {
+    bytes as f64 + f64::from(requests) * REQUEST_WORTH
+}
 
 /// What one round has seen so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,7 +75,7 @@ impl Round {
 
     /// What it was worth, in bytes a second.
     pub(super) fn rate(&self, seconds: f64) -> f64 {
-        (self.bytes as f64 + f64::from(self.requests) * REQUEST_WORTH) / seconds
+        worth(self.bytes, self.requests) / seconds
     }
 
     /// The part of the requests that was refused.

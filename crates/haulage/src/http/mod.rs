@@ -20,9 +20,10 @@ mod pool;
 mod stall;
 mod tls;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -96,8 +97,8 @@ struct Shared {
     pool: Pool,
     tls: Tls,
     connections: AtomicU64,
-    /// Connections that were asked for beforehand.
-    prepared: AtomicUsize,
+    /// Connections that were asked for beforehand, to each origin.
+    prepared: Mutex<HashMap<Origin, usize>>,
     /// Something has answered at least once.
     answered: AtomicBool,
 }
@@ -112,7 +113,7 @@ impl HttpClient {
             meter: Arc::default(),
             pool: Pool::default(),
             connections: AtomicU64::new(0),
-            prepared: AtomicUsize::new(0),
+            prepared: Mutex::default(),
             answered: AtomicBool::new(false),
         })))
     }
@@ -176,11 +177,14 @@ impl HttpClient {
         }
     }
 
-    /// Opens connections beforehand, so that requests which come a few round trips later find them ready: so many since the
+    /// Opens connections beforehand, so that requests which come a few round trips later find them ready: so many to this origin since the
     /// client was made, but only one where the service is so near that opening them takes no time. Returns at once. What
     /// fails is left for a request to meet, which says it better.
     pub fn prepare(&self, origin: &Origin, connections: usize) {
-        let before = self.0.prepared.fetch_max(connections, Ordering::Relaxed);
+        let mut prepared = self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = prepared.entry(origin.clone()).or_default();
+        let before = std::mem::replace(asked, connections.max(*asked));
+        drop(prepared);
         let allowed = connect::allow(origin, self.0.options.insecure_http, PREPARE).is_ok();
         if allowed && connections > before {
             let (client, origin) = (self.clone(), origin.clone());

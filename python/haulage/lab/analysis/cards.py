@@ -177,9 +177,10 @@ def steady(results: Results) -> Iterator[Finding]:
         sentence = f"The path changed while the run went on ({says}): {', '.join(words)}{drift}."
     wider = float(rows["median_intervals_widened"].iloc[0])
     if wider > 1:
+        p = float(rows["replicates_alike_p"].iloc[0])
+        alike = "are" if rows["replicates_alike_is_shown"].iloc[0] else "may be"
         sentence += (
-            " Replicates look alike from one to the next"
-            f" (p = {rows['replicates_alike_p'].iloc[0]:.2g}), so intervals of medians were made"
+            f" Replicates {alike} alike from one to the next (p = {p:.2g}), so intervals of medians were made"
             f" {wider:.2g} times as wide; ratios within a run are not touched by it."
         )
     yield Finding(

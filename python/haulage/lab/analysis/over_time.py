@@ -104,6 +104,7 @@ def run_order(cells: pd.DataFrame) -> pd.DataFrame:
     frame["drift_p"] = None if found.drift is None else found.drift.p
     found_alike = replicates_alike(usable)
     frame["replicates_alike"], frame["replicates_alike_p"] = found_alike.alike, found_alike.p
+    frame["replicates_alike_is_shown"] = found_alike.shown
     frame["median_intervals_widened"] = found_alike.wider
     return frame
 
