@@ -66,12 +66,20 @@ impl PartialFile {
         let claimed = claim(&destination, &temporary).map_err(|e| io("write", &destination, e))?;
         let Some(file) = claimed else { return Self::create(destination, Some(size)) };
         let whole = file.metadata().is_ok_and(|found| found.len() == size);
-        let Some(ranges) = RangeList::open(&destination, list_of(&temporary), source_etag, size, whole)?
-        else {
-            return Self::create(destination, Some(size));
+        // From here on it goes with this value, whatever fails.
+        let mut part = Self::over(file, temporary, destination, Some(size), None);
+        let list = list_of(&part.temporary);
+        part.ranges = match RangeList::open(&part.destination, list.clone(), source_etag, size, whole) {
+            Ok(ranges) => ranges,
+            // One that is there and could not be read now may be read the next time.
+            Err(error) if part.destination.folder.stat(&list).is_ok() => {
+                part.worth_keeping.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+            // Without a list, as where something else has its name, the file leaves nothing.
+            Err(_) => None,
         };
-        let going_on = !ranges.found().is_empty();
-        let part = Self::over(file, temporary, destination, Some(size), Some(ranges));
+        let going_on = part.found().next().is_some();
         if going_on {
             part.worth_keeping.store(true, Ordering::Relaxed);
         } else {
@@ -324,8 +332,19 @@ fn claim(destination: &Place, name: &str) -> io::Result<Option<File>> {
         };
         let ours = rustix::fs::fstat(&file).map_err(os)?;
         // With a second name it would be written under both.
-        if !file::is_regular(&ours) || ours.st_nlink != 1 || !lock_soon(&file) {
+        if !file::is_regular(&ours) || ours.st_nlink != 1 {
             return Ok(None);
+        }
+        match lock_soon(&file) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            // Where there are no locks this name has no owner; what was made just now is nobody's.
+            Err(_) => {
+                if ours.st_size == 0 {
+                    let _ = folder.remove(name);
+                }
+                return Ok(None);
+            }
         }
         if folder.stat(name).is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)) {
             return Ok(Some(file));
@@ -335,14 +354,14 @@ fn claim(destination: &Place, name: &str) -> io::Result<Option<File>> {
 }
 
 /// Takes the lock, and waits a moment for an owner that is about to leave: a job that was just cancelled may still write.
-fn lock_soon(file: &File) -> bool {
+fn lock_soon(file: &File) -> rustix::io::Result<()> {
     for _ in 0..9 {
         match try_lock(file) {
             Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(20)),
-            ended => return ended.is_ok(),
+            ended => return ended,
         }
     }
-    try_lock(file).is_ok()
+    try_lock(file)
 }
 
 fn try_lock(file: &File) -> rustix::io::Result<()> {

@@ -102,7 +102,11 @@ impl RangeList {
         }
         let found = std::str::from_utf8(&text).ok().and_then(|text| parse(text, &head, size));
         if found.is_none() {
-            file.set_len(0).and_then(|()| file.write_all(head.as_bytes())).map_err(failed)?;
+            file.set_len(0).and_then(|()| file.write_all(head.as_bytes())).map_err(|error| {
+                // It tells of nothing, and whoever reads it next would find no more.
+                let _ = destination.folder.remove(&name);
+                failed(error)
+            })?;
         } else if !text.ends_with(b"\n") {
             // Whatever a torn line ends with, the next one begins anew.
             file.write_all(b"\n").map_err(failed)?;

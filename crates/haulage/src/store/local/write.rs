@@ -95,6 +95,7 @@ impl BlockWriter for LocalWriter {
 mod tests {
     use super::*;
     use crate::store::local::LocalStore;
+    use crate::store::local::leftover::{list_of, partial_name};
     use crate::store::local::partial::folder_in_memory;
     use crate::store::local::tree::{Follow, Tree};
     use crate::store::{GetOptions, Store as _};
@@ -227,5 +228,23 @@ mod tests {
         drop(second);
         assert_eq!(first.staged(&trace).await.unwrap().len(), 3);
         assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), content);
+    }
+
+    #[tokio::test]
+    async fn a_file_whose_list_cannot_be_made_is_written_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = LocalStore::new(dir.path(), crate::buffer::BufferPool::default());
+        let temporary = partial_name(Crc64::of(b"file").to_u64());
+        std::fs::create_dir(dir.path().join(list_of(&temporary))).unwrap();
+        let options = PutOptions { source_etag: Some("one".into()), ..PutOptions::default() };
+        let given_up = store.begin("file", Some(3), &options).await.unwrap();
+        drop(given_up);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "what was there, and nothing of ours");
+        let writer = store.begin("file", Some(3), &options).await.unwrap();
+        let put = writer.put_block(block(0, 3), Bytes::from_static(b"abc").into(), &Trace::detached()).await;
+        writer.commit(&[put.unwrap().id], &Attributes::default(), &Trace::detached()).await.unwrap();
+        drop(writer);
+        assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"abc");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }
