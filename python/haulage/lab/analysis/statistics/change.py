@@ -43,8 +43,9 @@ LONGEST_SLOPE = 300
 NEAR = 8
 #: A fall or rise of the rate below this is no finding.
 SMALLEST = 0.03
-#: In this share of steady series something may be said to have changed.
-FALSE_ALARMS = 0.05
+#: Chance may make a series look this changed this often. Stricter than the 5 % that may be said wrongly: how
+#: alike neighbours are is known badly from 30 values. What is real passes all the same.
+CHANGED_P = 0.005
 #: Chance may make a step this often, once it is known that something changed.
 STEP_P = 0.01
 #: A slope beside a step is believed at this p: it is the last thing sought, of many.
@@ -155,7 +156,7 @@ def change_points(rates: ArrayLike, *, seed: int = 0) -> Change:
     tame = _without_spikes(data)
     cuts, slope, fitted = _explain(tame, _noise(tame))
     alike = alike_of(data, tame - fitted, 2 * len(cuts) + 2)
-    if chance(data, alike, random) > FALSE_ALARMS:
+    if chance(data, alike, random) > CHANGED_P:
         cuts, slope = [], 0.0
     cuts, slope = _believed(tame, cuts, slope, alike, random)
     if cuts and not _slides(tame, cuts, alike):

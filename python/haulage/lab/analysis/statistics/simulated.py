@@ -73,7 +73,8 @@ def coverage(random: Random, draws: int) -> Iterator[Row]:
                     draw(random, (n,)), draw(random, (n,)) + 0.3
                 ),
             )
-        for treatments in (8, 1):
+        # No plan has fewer than three.
+        for treatments in (8, 3):
             yield held(
                 "median of replicates",
                 f"each half of the one before, {_treatments(treatments)}, n = {n}",
