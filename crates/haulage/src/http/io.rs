@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
-use tokio_rustls::client::TlsStream;
 
 use super::meter::WireMeter;
 use super::pacer::Pacer;
+use super::tls::Session;
 use crate::trace::Carrier;
 
 /// What a connection has moved and when, seen from outside hyper. Times are nanoseconds since the
@@ -193,14 +193,14 @@ impl Carrier for Traffic {
 #[derive(Debug)]
 pub(super) enum Wire {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<Session>),
 }
 
 impl Wire {
     fn tcp(&self) -> &TcpStream {
         match self {
             Self::Plain(tcp) => tcp,
-            Self::Tls(tls) => tls.get_ref().0,
+            Self::Tls(tls) => tls.get_ref().0.get_ref(),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, RootCertStore};
+use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -24,6 +25,12 @@ pub(super) struct Tls {
 /// Bytes that are sealed before they are sent: with the usual 64 KiB a body goes out in four times as many system calls.
 const SEALED_MAX: usize = 256 << 10;
 
+/// Bytes that are read at once: TLS itself asks for 4 KiB, and each time would be a system call. In memory for each connection.
+const READ_AHEAD: usize = 64 << 10;
+
+/// A session, over a reader that takes more from the kernel than it is asked for.
+pub(super) type Session = TlsStream<BufReader<TcpStream>>;
+
 impl Tls {
     pub(super) fn new(extra_roots: Option<PathBuf>) -> Self {
         Self { extra_roots, config: OnceLock::new() }
@@ -34,7 +41,7 @@ impl Tls {
         tcp: TcpStream,
         origin: &Origin,
         call: Call<'_>,
-    ) -> Result<TlsStream<TcpStream>> {
+    ) -> Result<Session> {
         let config = match self.config.get() {
             Some(config) => config,
             None => {
@@ -45,6 +52,7 @@ impl Tls {
         let name = ServerName::try_from(origin.host().to_owned())
             .map_err(|_| call.error(ErrorKind::Usage, format!("{origin}: not a name that TLS can check")))?;
         let connector = TlsConnector::from(config.clone());
+        let tcp = BufReader::with_capacity(READ_AHEAD, tcp);
         let connected = connector.connect_with(name, tcp, |tls| tls.set_buffer_limit(Some(SEALED_MAX)));
         connected.await.map_err(|source| failure::handshake(call, origin, source))
     }
