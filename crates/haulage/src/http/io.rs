@@ -290,7 +290,24 @@ impl AsyncRead for MeteredIo {
 fn poll_read(wire: &mut Wire, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
     match wire {
         Wire::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
-        Wire::Tls(tls) => Pin::new(tls.as_mut()).poll_read(cx, buf),
+        Wire::Tls(tls) => fill(tls, cx, buf),
+    }
+}
+
+/// Opens all records that have come, not only one: each piece that is handed on costs a write to the file.
+fn fill(tls: &mut Session, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    let before = buf.filled().len();
+    loop {
+        let filled = buf.filled().len();
+        let more = Pin::new(&mut *tls).poll_read(cx, buf);
+        if filled > before && !matches!(more, Poll::Ready(Ok(()))) {
+            // What there is comes first; a failure is told again when it is asked for.
+            return Poll::Ready(Ok(()));
+        }
+        ready!(more)?;
+        if buf.filled().len() == filled || buf.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
     }
 }
 

@@ -36,12 +36,7 @@ impl Tls {
         Self { extra_roots, config: OnceLock::new() }
     }
 
-    pub(super) async fn handshake(
-        &self,
-        tcp: TcpStream,
-        origin: &Origin,
-        call: Call<'_>,
-    ) -> Result<Session> {
+    pub(super) async fn handshake(&self, tcp: TcpStream, origin: &Origin, call: Call<'_>) -> Result<Session> {
         let config = match self.config.get() {
             Some(config) => config,
             None => {
