@@ -30,6 +30,14 @@ const FAR_START: (u64, u64, u64) = (3, 16, 64);
 const START_BYTES: u64 = 2 << 20;
 const START_OBJECTS: u64 = 2;
 
+/// All together they shall send no more at once, in their first windows, than this part of the job: on a narrow link that is
+/// a queue, or lost, and by then the job has hardly begun.
+const START_BURST: u64 = 64;
+const WINDOW: u64 = 14_600;
+
+/// Round trips from which on the most objects are begun with, in seconds.
+const START_TRIP: f64 = 0.08;
+
 /// Below this a connection that is lost, or slow, would be felt.
 const LEAST: usize = 3;
 
@@ -72,7 +80,12 @@ fn most(wishes: &Wishes) -> usize {
 fn start(seen: &Observation) -> usize {
     let (least, most, most_objects) = FAR_START;
     let of_bytes = (seen.left_bytes / START_BYTES).min(most);
-    let of_objects = (seen.left_objects / START_OBJECTS).min(most_objects);
+    // Where answers come soon they double soon, and need not begin as many.
+    let trips = seen.quickest_answer.map_or(1.0, |answer| answer.as_secs_f64() / START_TRIP);
+    let of_distance = ((most_objects as f64 * trips) as u64).clamp(most, most_objects);
+    let first_window = (seen.left_bytes / seen.left_objects.max(1)).clamp(1, WINDOW);
+    let of_burst = seen.left_bytes / START_BURST / first_window;
+    let of_objects = (seen.left_objects / START_OBJECTS).min(of_distance).min(of_burst);
     of_bytes.max(of_objects).max(least) as usize
 }
 
@@ -109,7 +122,7 @@ impl AdaptiveController {
                 Some(told) => Search::settled(told, LEAST, most),
                 None => Search::new(FAR_START.1 as usize, LEAST, most),
             },
-            pieces: Pieces::new(memory, near_start(&wishes).1, wishes.start.block_size),
+            pieces: Pieces::new(memory, near_start(&wishes).1, wishes.start.block_size, wishes.streams),
             quickest_answer: None,
             pending: Observation::default(),
             looked: 0.0,

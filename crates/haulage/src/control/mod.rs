@@ -24,6 +24,9 @@ pub use polite::Politeness;
 
 use crate::units::{ByteRate, ByteSize};
 
+/// Memory that a body holds which goes into a file as it comes: a piece that is being written, one that waits, and the socket's.
+pub(crate) const STREAMED: u64 = 768 << 10;
+
 /// What the scheduler may do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -84,6 +87,8 @@ pub struct Wishes {
     pub cap: Option<ByteRate>,
     /// Blocks are hashed several at once (MD5), so that there should be several: more of them, and smaller.
     pub side_by_side: bool,
+    /// Bodies go into files as they come, so that a larger block holds no more memory than [`STREAMED`].
+    pub streams: bool,
 }
 
 /// What happened on the link since the last look.

@@ -55,7 +55,8 @@ impl Opening {
         round_trip: f64,
         now: f64,
     ) -> Opened {
-        let Some(began) = self.began else {
+        let Some(began) = self.began.filter(|_| seen.in_flight_bytes > 0) else {
+            // What comes before are names.
             self.began = Some(now);
             return Opened::Wait;
         };
@@ -94,7 +95,12 @@ mod tests {
     fn play(bytes: impl Fn(usize) -> u64, trips: u32) -> (usize, Opened) {
         let (mut opening, mut concurrency, mut last) = (Opening::default(), 4, Opened::Wait);
         for trip in 0..=trips {
-            let seen = Observation { wire_bytes: bytes(concurrency), hungry: true, ..Observation::default() };
+            let seen = Observation {
+                wire_bytes: bytes(concurrency),
+                in_flight_bytes: 1 << 20,
+                hungry: true,
+                ..Observation::default()
+            };
             last = opening.look(&seen, concurrency, TRIP, f64::from(trip) * TRIP);
             match last {
                 Opened::Wait => {}

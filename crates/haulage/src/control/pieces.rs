@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::STREAMED;
 use crate::units::ByteSize;
 
 /// Time that a block takes. What is in flight when a job is killed, or a connection lost, is sent again: with this it is half a
@@ -35,6 +36,8 @@ const SLOTS_MIN: u64 = 64;
 #[derive(Debug)]
 pub(super) struct Pieces {
     memory: u64,
+    /// A block is written as it comes: see [`STREAMED`].
+    streams: bool,
     /// The size over a near link, where larger blocks save requests and the processor is what bounds.
     near_block: u64,
     near: bool,
@@ -49,12 +52,13 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub(super) fn new(memory: ByteSize, near_block: ByteSize, told: Option<ByteSize>) -> Self {
+    pub(super) fn new(memory: ByteSize, near_block: ByteSize, told: Option<ByteSize>, streams: bool) -> Self {
         let (memory, near_block) = (memory.bytes(), near_block.bytes());
         let told = told.map(|size| size.bytes().clamp(SMALLEST, LARGEST));
         let block = told.unwrap_or(FAR_FIRST);
         Self {
             memory,
+            streams,
             near_block,
             near: false,
             told,
@@ -109,6 +113,9 @@ impl Pieces {
         let slots = if self.near { concurrency as u64 } else { (concurrency as u64).max(SLOTS_MIN) };
         // A fifth stays for what is not a block.
         let room = quarters(self.memory / (slots * 5 / 4).max(1));
+        if self.streams && self.memory / slots.max(1) >= STREAMED {
+            return self.block;
+        }
         self.block.min(room).max(SMALLEST)
     }
 
@@ -147,7 +154,7 @@ mod tests {
     use super::*;
 
     fn after(rate: f64, concurrency: usize) -> u64 {
-        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None);
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None, false);
         pieces.locate(false, Duration::from_millis(60));
         for _ in 0..30 {
             pieces.learn(rate, 0.1);
@@ -166,8 +173,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_as_it_comes_may_be_larger_than_its_share_of_memory() {
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None, true);
+        pieces.locate(false, Duration::from_millis(200));
+        for _ in 0..30 {
+            pieces.learn(1_200_000.0, 0.1);
+        }
+        assert_eq!((pieces.block(100), pieces.block(200)), (2 << 20, 384 << 10));
+    }
+
+    #[test]
     fn the_size_follows_the_rate_but_not_its_noise() {
-        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None);
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None, false);
         pieces.locate(false, Duration::from_millis(60));
         for tick in 0..200 {
             let noise = if tick % 2 == 0 { 1.3 } else { 0.7 };
@@ -183,7 +200,7 @@ mod tests {
     #[test]
     fn a_short_job_begins_with_small_blocks() {
         let first = |bytes: u64| {
-            let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None);
+            let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None, false);
             pieces.begin_with(bytes);
             pieces.locate(false, Duration::from_millis(200));
             pieces.block(4)
@@ -194,7 +211,7 @@ mod tests {
 
     #[test]
     fn near_services_get_large_blocks_from_the_start() {
-        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None);
+        let mut pieces = Pieces::new(ByteSize::mib(96), ByteSize::mib(4), None, false);
         pieces.locate(true, Duration::from_micros(300));
         assert_eq!(pieces.block(8), 4 << 20);
     }

@@ -102,7 +102,7 @@ impl Flow {
             recorder.keep_receipt(ReceiptWriter::create(path, head)?);
         }
         Ok(Self {
-            controller: controller(&options.wishes(work.is_upload(&options.store))?, options.max_memory),
+            controller: controller(&options.wishes_for(&work)?, options.max_memory),
             pace: RequestPace::default(),
             retries: RetryBudget::default(),
             politeness: options.polite.then(|| (Politeness::default(), options.store.cap)),

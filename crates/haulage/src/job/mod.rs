@@ -164,13 +164,24 @@ impl CopyOptions {
             single_put_max: self.single_put_max.fixed(),
             cap: self.store.cap,
             side_by_side: self.checksum == ChecksumMode::Md5,
+            streams: false,
         })
+    }
+
+    /// The same for a job that may write files as their bytes come.
+    ///
+    /// # Errors
+    /// Where the profile cannot be read.
+    pub(crate) fn wishes_for(&self, work: &Work) -> Result<Wishes> {
+        let upload = work.is_upload(&self.store);
+        let streams = !upload && !matches!(work, Work::Verify { .. });
+        Ok(Wishes { streams, ..self.wishes(upload)? })
     }
 }
 
 impl Work {
     /// Whether bytes go to a service: judged by the destination, of many by the first.
-    pub(crate) fn is_upload(&self, options: &StoreOptions) -> bool {
+    fn is_upload(&self, options: &StoreOptions) -> bool {
         let destination = match self {
             Self::Copy { destination, .. } => destination,
             Self::CopyPairs(pairs) => match pairs.first() {

@@ -53,7 +53,7 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     let filter = Filter::new(&options.include, &options.exclude)?;
     let work = Work::Copy { sources: sources.to_vec(), destination: destination.to_owned() };
     let round_trip = round_trip(&opener, sources, destination).await?;
-    let mut controller = controller(&options.wishes(work.is_upload(&options.store))?, options.max_memory);
+    let mut controller = controller(&options.wishes_for(&work)?, options.max_memory);
     let seen = Observation { quickest_answer: round_trip, ..Observation::default() };
     controller.observe(&seen, Duration::ZERO);
     let limits = controller.limits();

@@ -87,7 +87,7 @@ pub struct ListRequest {
     pub hierarchical: bool,
     /// In place of objects what interrupted writes have left.
     pub leftovers: bool,
-    /// A first page of a few names, so that work on them can begin while the others come.
+    /// First pages of a few names, so that work on them can begin while the others come.
     pub begin_small: bool,
 }
 

@@ -3,16 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::control::Limits;
+use crate::control::{Limits, STREAMED};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Failure, Method, ObjectRecord, Outcome, Proof};
 use crate::job::{CopyOptions, Overwrite};
 use crate::stage::record::Recorder;
 use crate::stage::schedule::{Schedule, Step, Unit};
 use crate::stage::transfer::{DIGEST_PIECE, Done, Ended, Object, Purpose, Task, Then};
-
-/// Memory that a streamed body holds: what is being written, what is being gathered, and the socket's piece.
-const STREAMED: u64 = 3 << 19;
 
 /// An object and how many of its requests are in flight.
 pub(super) struct OnItsWay {

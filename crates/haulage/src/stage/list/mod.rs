@@ -138,9 +138,9 @@ impl Listing {
                 }
                 let own = self.own_keys(source)?;
                 let source = self.opener.open(source)?;
-                match self.shape(&source).await? {
+                match self.shape(&source, true).await? {
                     Shape::One(meta) => self.verify_one(source, destination, meta).await,
-                    Shape::Tree => self.tree(&source, &destination, true, &own).await,
+                    Shape::Tree(pages) => self.tree(&source, pages, &destination, true, &own).await,
                 }
             }
         }
@@ -154,11 +154,11 @@ impl Listing {
         own: &[String],
     ) -> Result<()> {
         source.store.prepare(BLIND);
-        let meta = match self.shape(&source).await? {
-            Shape::Tree => {
+        let meta = match self.shape(&source, false).await? {
+            Shape::Tree(pages) => {
                 source.store.prepare(TREE);
                 destination.store.prepare(TREE);
-                return self.tree(&source, destination, false, own).await;
+                return self.tree(&source, pages, destination, false, own).await;
             }
             Shape::One(meta) => meta,
         };
@@ -196,26 +196,27 @@ impl Listing {
                 let source = Location { key: meta.key.clone(), ..source };
                 self.verify_one(source, destination.clone(), meta).await
             }
-            _ => self.tree(&source, destination, true, &[]).await,
+            _ => {
+                let pages = below(&source, true);
+                self.tree(&source, pages, destination, true, &[]).await
+            }
         }
     }
 
     /// Whether a location is an object or a folder of them.
-    async fn shape(&self, location: &Location) -> Result<Shape> {
+    async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
         let Location { store, key } = location;
         if key.is_empty() || key.ends_with('/') {
-            return Ok(Shape::Tree);
+            return Ok(Shape::Tree(below(location, verify)));
         }
         match with_retries!(trace => store.head(key, trace).await) {
             Ok(meta) => Ok(Shape::One(meta)),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let below = format!("{key}/");
-                let request = ListRequest { prefix: below, hierarchical: true, ..ListRequest::default() };
-                let mut below = store.list(request);
-                let page = with_retries!(trace => below.next_page(trace).await);
-                match page {
-                    Ok(Some(page)) if !page.objects.is_empty() || !page.prefixes.is_empty() => {
-                        Ok(Shape::Tree)
+                let mut pages = below(location, verify);
+                match pages.first().await {
+                    // What could not be read lies below it too.
+                    Ok(Some(page)) if !page.objects.is_empty() || !page.problems.is_empty() => {
+                        Ok(Shape::Tree(pages))
                     }
                     Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
                     // The answer to the first question says it best.
@@ -230,14 +231,13 @@ impl Listing {
     async fn tree(
         &mut self,
         source: &Location,
+        mut pages: Pages,
         destination: &Location,
         verify: bool,
         own: &[String],
     ) -> Result<()> {
         let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
         let mut there = self.cursor(destination, &to, verify).await?;
-        let request = ListRequest { prefix: from.clone(), begin_small: !verify, ..ListRequest::default() };
-        let mut pages = Pages::of(source.store.list(request));
         // Called extra when both lists have come to their ends, and not before.
         let mut extras = Spool::default();
         let (mut seen, mut wanted, mut any, mut whole) = (0_u64, 0_u64, false, true);
@@ -401,7 +401,13 @@ impl Listing {
 
 enum Shape {
     One(ObjectMeta),
-    Tree,
+    Tree(Pages),
+}
+
+/// The list of all below a folder or prefix.
+fn below(location: &Location, verify: bool) -> Pages {
+    let prefix = as_prefix(&location.key);
+    Pages::of(location.store.list(ListRequest { prefix, begin_small: !verify, ..ListRequest::default() }))
 }
 
 /// The pair of a single object. Into a folder it keeps its name.

@@ -12,6 +12,8 @@ const AHEAD: usize = 1;
 
 /// Reads a list ahead. Dropped, it asks for no more.
 pub(super) struct Pages {
+    /// The first page, where it was looked at before its turn.
+    first: Option<ListPage>,
     pages: mpsc::Receiver<Result<ListPage>>,
     reading: AbortHandle,
 }
@@ -29,12 +31,23 @@ impl Pages {
                 }
             }
         });
-        Self { pages, reading: reading.abort_handle() }
+        Self { first: None, pages, reading: reading.abort_handle() }
+    }
+
+    /// The first page before its turn: it comes again with [`Self::next`].
+    pub(super) async fn first(&mut self) -> Result<Option<&ListPage>> {
+        if self.first.is_none() {
+            self.first = self.pages.recv().await.transpose()?;
+        }
+        Ok(self.first.as_ref())
     }
 
     /// The next page; `None` after the last.
     pub(super) async fn next(&mut self) -> Result<Option<ListPage>> {
-        self.pages.recv().await.transpose()
+        match self.first.take() {
+            Some(first) => Ok(Some(first)),
+            None => self.pages.recv().await.transpose(),
+        }
     }
 }
 

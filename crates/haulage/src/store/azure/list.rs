@@ -19,6 +19,8 @@ pub(super) struct AzureLister {
     request: ListRequest,
     next: Next,
     markers: Markers,
+    /// Pages that have come.
+    pages: usize,
 }
 
 /// Where the next page begins.
@@ -43,7 +45,7 @@ impl Next {
 
 impl AzureLister {
     pub(super) fn new(store: AzureStore, request: ListRequest) -> Self {
-        Self { store, request, next: Next::First, markers: Markers::default() }
+        Self { store, request, next: Next::First, markers: Markers::default(), pages: 0 }
     }
 }
 
@@ -61,9 +63,8 @@ impl Lister for AzureLister {
         }
         query.push(("include", if self.request.leftovers { "uncommittedblobs" } else { "metadata" }));
         query.extend(self.next.marker().map(|marker| ("marker", marker)));
-        if self.request.begin_small && self.next.marker().is_none() {
-            query.push(("maxresults", FIRST_PAGE));
-        }
+        let small = FIRST_PAGES.get(self.pages).filter(|_| self.request.begin_small);
+        query.extend(small.map(|names| ("maxresults", *names)));
         if !self.request.prefix.is_empty() {
             query.push(("prefix", &self.request.prefix));
         }
@@ -88,12 +89,14 @@ impl Lister for AzureLister {
             list.objects = uncommitted(&self.store, list.objects, trace).await?;
         }
         self.next = Next::from(marker);
+        self.pages += 1;
         Ok(Some(list))
     }
 }
 
-/// Names on a small first page: what a new connection brings in some four round trips, and enough to fill it and others.
-const FIRST_PAGE: &str = "200";
+/// Names on the first pages of a list that begins small: what a new connection brings in two round trips, so that something can
+/// be moved, and then so many that the next page is there before all of them are on their way.
+const FIRST_PAGES: [&str; 3] = ["64", "256", "1024"];
 
 /// What the page holds, if it answers what was asked.
 fn believe(
