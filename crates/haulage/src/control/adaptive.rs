@@ -33,6 +33,11 @@ const START_OBJECTS: u64 = 2;
 /// All together they shall send no more at once, in their first windows, than this part of the job: on a narrow link that is
 /// a queue, or lost, and by then the job has hardly begun.
 const START_BURST: u64 = 64;
+
+/// With so many objects, and more to come, nobody knows how large the job is: not small.
+const MANY: u64 = 50;
+
+/// What TCP sends before the first acknowledgement.
 const WINDOW: u64 = 14_600;
 
 /// Round trips from which on the most objects are begun with, in seconds.
@@ -84,7 +89,10 @@ fn start(seen: &Observation) -> usize {
     let trips = seen.quickest_answer.map_or(1.0, |answer| answer.as_secs_f64() / START_TRIP);
     let of_distance = ((most_objects as f64 * trips) as u64).clamp(most, most_objects);
     let first_window = (seen.left_bytes / seen.left_objects.max(1)).clamp(1, WINDOW);
-    let of_burst = seen.left_bytes / START_BURST / first_window;
+    let of_burst = match seen.listing && seen.left_objects >= MANY {
+        true => u64::MAX,
+        false => seen.left_bytes / START_BURST / first_window,
+    };
     let of_objects = (seen.left_objects / START_OBJECTS).min(of_distance).min(of_burst);
     of_bytes.max(of_objects).max(least) as usize
 }

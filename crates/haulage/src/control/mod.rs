@@ -112,6 +112,8 @@ pub struct Observation {
     pub left_bytes: u64,
     /// Objects that are not done yet, as far as they are listed.
     pub left_objects: u64,
+    /// More objects may be listed.
+    pub listing: bool,
     /// How long bytes queue on their way: round trips beyond the shortest. `None` where nobody knows.
     pub queueing: Option<Duration>,
     /// The quickest answer of the job: a round trip and a little; `None` before the first.

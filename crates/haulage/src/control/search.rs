@@ -21,7 +21,10 @@ const CLIMB_AGAIN: f64 = 0.15;
 const BEYOND_CHANCE: f64 = 2.0;
 
 /// ... and a quarter fewer may cost this much, seen against the best rate known.
-const FEWER_COST: f64 = 0.97;
+const FEWER_COST: f64 = 0.985;
+
+/// Fewer are tried so many seconds later than more: they spare a queue, and can only cost time.
+const FEWER_LATER: f64 = 3.0;
 
 /// A little above the knee, so that a slow connection leaves no hole.
 const KNEE_MARGIN: f64 = 1.15;
@@ -393,12 +396,13 @@ impl Search {
         let usual = usual + 0.3 * (rate - usual);
         self.usual = Some(usual);
         self.best = (self.best - BEST_FORGOTTEN * (self.best - usual).max(0.0)).max(rate);
+        // Far more than the way can feed: at once to what it can.
+        let fed = self.fed(usual).map_or(1.0, |fed| fed as f64 / self.concurrency as f64);
+        let leaps = fed < 0.75 && !self.leapt;
+        let until = if self.upwards || leaps { until } else { until + FEWER_LATER };
         // While the rate rises by itself, fewer would seem to pay.
         if now >= until && rate < RISES * usual {
             let factor = if self.upwards { 1.25 } else { 0.75 };
-            // Far more than the way can feed: at once to what it can.
-            let fed = self.fed(usual).map_or(1.0, |fed| fed as f64 / self.concurrency as f64);
-            let leaps = fed < 0.75 && !self.leapt;
             self.leapt |= leaps;
             self.probe(usual, if leaps { fed } else { factor });
         }

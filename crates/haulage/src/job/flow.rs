@@ -335,6 +335,7 @@ impl Flow {
         let seen = Observation {
             left_bytes: total.saturating_sub(done + self.flights.payload()).saturating_add(coming.1),
             left_objects: self.objects.len() as u64 + coming.0,
+            listing: !self.listed,
             queueing,
             in_flight: self.budget.in_flight() as u32,
             in_flight_bytes: self.flights.payload(),
