@@ -40,8 +40,9 @@ const MANY: u64 = 50;
 /// What TCP sends before the first acknowledgement.
 const WINDOW: u64 = 14_600;
 
-/// Round trips from which on the most objects are begun with, in seconds.
-const START_TRIP: f64 = 0.08;
+/// Round trips from which on the most objects are begun with, in seconds, and how many are with short ones.
+const START_TRIP: f64 = 0.12;
+const START_NEAR: u64 = 4;
 
 /// Below this a connection that is lost, or slow, would be felt.
 const LEAST: usize = 3;
@@ -84,10 +85,10 @@ fn most(wishes: &Wishes) -> usize {
 /// Requests with which a far job begins, for all that is listed so far.
 fn start(seen: &Observation) -> usize {
     let (least, most, most_objects) = FAR_START;
-    let of_bytes = (seen.left_bytes / START_BYTES).min(most);
     // Where answers come soon they double soon, and need not begin as many.
     let trips = seen.quickest_answer.map_or(1.0, |answer| answer.as_secs_f64() / START_TRIP);
-    let of_distance = ((most_objects as f64 * trips) as u64).clamp(most, most_objects);
+    let of_distance = ((most_objects as f64 * trips) as u64).clamp(START_NEAR, most_objects);
+    let of_bytes = (seen.left_bytes / START_BYTES).min(most).min(of_distance);
     let first_window = (seen.left_bytes / seen.left_objects.max(1)).clamp(1, WINDOW);
     let of_burst = match seen.listing && seen.left_objects >= MANY {
         true => u64::MAX,

@@ -224,6 +224,11 @@ impl Search {
             self.open(opened, now);
             return;
         }
+        if matches!(self.phase, Phase::Probe { .. }) && seen.in_flight as usize > self.concurrency() {
+            // Fewer are not seen before those that were too many have ended.
+            self.settle(now);
+            return;
+        }
         let Some((round, seconds)) = self.round.look(seen, self.round_min(), now) else { return };
         if matches!(self.phase, Phase::Climb { .. }) && !self.is_full(round.rate(seconds)) {
             let waits = round.ramps() && self.ramped < RAMP_ROUNDS;

@@ -260,6 +260,11 @@ impl MeteredIo {
 impl Drop for MeteredIo {
     fn drop(&mut self) {
         self.meter.closes(&self.traffic);
+        // A request that is given up must not arrive later: the system would go on sending what it has.
+        if self.traffic.written_in_exchange() > 0 && !self.traffic.answered() {
+            // Where that is refused, it may.
+            let _ = self.wire.tcp().set_zero_linger();
+        }
     }
 }
 

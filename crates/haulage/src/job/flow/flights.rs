@@ -188,11 +188,12 @@ impl Flights {
                 continue;
             }
             let Some(fresh_ns) = fresh_ns(&self.ended, flight.len) else { return Vec::new() };
+            let before = if is_replaced(flight) { flight.unit.attempt as i32 - 1 } else { flight.duplicates };
             let attempts = || self.by_id.values().filter(|other| is_twin(other, &flight.unit));
             let left_ns =
                 attempts().map(|other| other.course.left_ns(other.len)).fold(f64::INFINITY, f64::min);
             let newest_ns = attempts().map(|other| other.began_ns).max().unwrap_or(flight.began_ns);
-            let patient = fresh_ns * FURTHER.powi(flight.duplicates);
+            let patient = fresh_ns * FURTHER.powi(before);
             if is_overtaken(now.saturating_sub(newest_ns), left_ns, patient) {
                 found.push((left_ns, flight.unit));
             }
@@ -212,6 +213,17 @@ impl Flights {
         }
     }
 
+    /// Whether another attempt goes in place of this one, not beside it; ends this one if so.
+    pub(super) fn replace(&mut self, unit: &Unit) -> bool {
+        let same = |flight: &&mut Flight| is_twin(flight, unit) && flight.unit.attempt == unit.attempt;
+        let Some(flight) = self.by_id.values_mut().find(same).filter(|flight| is_replaced(flight)) else {
+            return false;
+        };
+        flight.overtaken = true;
+        flight.abort.abort();
+        true
+    }
+
     /// Ends everything.
     pub(super) async fn stop(&mut self) {
         self.tasks.abort_all();
@@ -220,13 +232,18 @@ impl Flights {
 }
 
 /// Blocks are staged under a name that says what they hold, and a file gets its name at once: twice is as good as once. A
-/// whole object that is sent twice may arrive the second time when its owner has long replaced it.
+/// whole object that is sent twice might arrive the second time when its owner has long replaced it: there the first attempt is
+/// given up before the second goes on its way.
 fn may_be_duplicated(flight: &Flight) -> bool {
     match flight.unit.step {
         Step::Block(_) => true,
-        Step::Whole => flight.len > 0 && flight.pair.destination.store.capabilities().local,
+        Step::Whole => flight.len > 0,
         _ => false,
     }
+}
+
+fn is_replaced(flight: &Flight) -> bool {
+    flight.unit.step == Step::Whole && !flight.pair.destination.store.capabilities().local
 }
 
 fn is_twin(flight: &Flight, unit: &Unit) -> bool {

@@ -24,9 +24,9 @@ impl Flow {
             let Some((mut task, _, len)) = self.objects.task(&unit, self.purpose, &self.options) else {
                 continue;
             };
-            task.duplicate = true;
             // Held in memory as a whole, whichever way it goes.
             let Some(share) = self.budget.take(len, limits.concurrency) else { continue };
+            task.duplicate = !self.flights.replace(&original);
             self.flights.note_duplicate(&original);
             self.objects.launched(&unit, &mut self.schedule);
             self.recorder.duplicated(len);
