@@ -35,6 +35,10 @@ const WORSE: f64 = 0.6;
 /// ... and so is one that gives this much more.
 const BETTER: f64 = 1.15;
 
+/// After losses this many times as many are tried; as lost counts a rate below this part of the best.
+const AGAIN: f64 = 1.5;
+const LOST: f64 = 0.85;
+
 /// Connections that get up to speed are waited for in this many rounds.
 const RAMP_ROUNDS: u32 = 4;
 
@@ -390,7 +394,9 @@ impl Search {
             if better {
                 self.phase = Phase::Climb { before: None };
             } else {
-                self.probe(rate, 0.5);
+                // Bytes that queue say that the way is full: it has become narrow. Where nothing queues, packets were lost
+                // and the connections are slow: more of them recover sooner.
+                self.probe(rate, if self.fed(rate).is_some() { 0.5 } else { AGAIN });
             }
             return;
         }
@@ -401,6 +407,8 @@ impl Search {
         let usual = usual + 0.3 * (rate - usual);
         self.usual = Some(usual);
         self.best = (self.best - BEST_FORGOTTEN * (self.best - usual).max(0.0)).max(rate);
+        // Less than it gave, and nothing queues: fewer would give less still.
+        self.upwards |= usual < LOST * self.best && self.fed(usual).is_none();
         // Far more than the way can feed: at once to what it can.
         let fed = self.fed(usual).map_or(1.0, |fed| fed as f64 / self.concurrency as f64);
         let leaps = fed < 0.75 && !self.leapt;
