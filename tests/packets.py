@@ -94,6 +94,8 @@ def link(spec: str, folder: Path, *options: str) -> Iterator[Link]:
     finally:
         process.terminate()
         process.wait(20)
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def files(folder: Path, sizes: Sequence[int]) -> Path:

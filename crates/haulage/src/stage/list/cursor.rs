@@ -27,7 +27,7 @@ enum Way {
     /// Each key is asked for: cheap where the store is local.
     Asking,
     /// A list is read along.
-    Listing(Merge),
+    Listing(Box<Merge>),
     /// A list cannot be had, or is not in order: every object needs a look of its own.
     Unknown,
 }
@@ -72,7 +72,7 @@ impl Cursor {
             out_of_order: false,
         };
         match merge.fill().await {
-            Ok(_) => Ok(Self { store, way: Way::Listing(merge), may_ask }),
+            Ok(_) => Ok(Self { store, way: Way::Listing(Box::new(merge)), may_ask }),
             // A token may allow writing and not listing. One that is wrong altogether is no such case.
             Err(error)
                 if error.kind() == ErrorKind::Permission
@@ -82,7 +82,7 @@ impl Cursor {
             }
             // A folder that is not there is empty; a container that is not there is an error.
             Err(error) if error.kind() == ErrorKind::NotFound && store.capabilities().local => {
-                Ok(Self { store, way: Way::Listing(merge), may_ask })
+                Ok(Self { store, way: Way::Listing(Box::new(merge)), may_ask })
             }
             Err(error) => Err(error),
         }
