@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import trees
 from command import HAUL, clean_environment
 
 MIB = 1 << 20
@@ -46,21 +47,22 @@ class Link:
     process: subprocess.Popen[bytes]
     folder: Path
 
-    def start(self, *words: str | Path, far: bool = False) -> subprocess.Popen[bytes]:
-        """Start the command at the near end, or at the far one, where the endpoint is."""
+    def run(
+        self, *words: str | Path, far: bool = False, kill_after: tuple[int, float] = (signal.SIGKILL, 600)
+    ) -> Ran:
+        """Run the command at the near end, or at the far one, where the endpoint is, to its end, or send it a
+        signal after so many seconds.
+        """
         line = ["nsenter", f"--net={self.far if far else self.near}", str(HAUL), *map(str, words)]
-        return subprocess.Popen(
+        number, seconds = kill_after
+        began = time.monotonic()
+        process = subprocess.Popen(
             line, env=self.environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-
-    def run(self, *words: str | Path, far: bool = False, kill_after: tuple[int, float] | None = None) -> Ran:
-        """Run the command to its end, or send it a signal after so many seconds."""
-        began = time.monotonic()
-        process = self.start(*words, far=far)
         try:
-            said, _ = process.communicate(timeout=kill_after[1] if kill_after else 600)
+            said, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            process.send_signal(kill_after[0] if kill_after else 9)
+            process.send_signal(number)
             said, _ = process.communicate(timeout=20)
         return Ran(process.returncode, time.monotonic() - began, events(said))
 
@@ -78,9 +80,9 @@ def events(said: bytes) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def link(spec: str, folder: Path, *options: str) -> Iterator[Link]:
+def link(spec: str, folder: Path) -> Iterator[Link]:
     """Hold up a link of packets with an empty container `con` behind it."""
-    line = [str(HAUL), "emulate", "--link", f"packets:{spec}", "--json", *options]
+    line = [str(HAUL), "emulate", "--link", f"packets:{spec}", "--json"]
     environment = clean_environment(folder)
     process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     try:
@@ -102,5 +104,5 @@ def files(folder: Path, sizes: Sequence[int]) -> Path:
     """Fill a new folder with random files of these sizes."""
     folder.mkdir()
     for number, size in enumerate(sizes):
-        (folder / f"{number:05}.bin").write_bytes(os.urandom(size))
+        trees.random_file(folder / f"{number:05}.bin", size, seed=number)
     return folder

@@ -111,11 +111,11 @@ impl Pieces {
     /// The size of a block with so many in flight.
     pub(super) fn block(&self, concurrency: usize) -> u64 {
         let slots = if self.near { concurrency as u64 } else { (concurrency as u64).max(SLOTS_MIN) };
-        // A fifth stays for what is not a block.
-        let room = quarters(self.memory / (slots * 5 / 4).max(1));
         if self.streams && self.memory / slots.max(1) >= STREAMED {
             return self.block;
         }
+        // A fifth stays for what is not a block.
+        let room = quarters(self.memory / (slots * 5 / 4).max(1));
         self.block.min(room).max(SMALLEST)
     }
 
