@@ -23,7 +23,10 @@ const NEAR_START_SIDE_BY_SIDE: (usize, ByteSize) = (32, ByteSize::mib(2));
 
 /// A far job begins with so many requests at least, so many at most for its bytes, and so many at most for its objects, of
 /// which each waits for an answer of its own. They double with each round trip while the link feeds them: see `opening`.
-const FAR_START: (u64, u64, u64) = (3, 16, 64);
+const FAR_START: (u64, u64, u64) = (3, 64, 64);
+
+/// Requests before anything is known.
+const FIRST: usize = 16;
 
 /// Each request of the beginning shall have so many bytes, or so many objects, to go on with: a short job ends before it
 /// is known how narrow the link is.
@@ -88,8 +91,8 @@ fn start(seen: &Observation) -> usize {
     // Where answers come soon they double soon, and need not begin as many.
     let trips = seen.quickest_answer.map_or(1.0, |answer| answer.as_secs_f64() / START_TRIP);
     let of_distance = ((most_objects as f64 * trips) as u64).clamp(START_NEAR, most_objects);
-    let of_bytes = (seen.left_bytes / START_BYTES).min(most).min(of_distance);
     let first_window = (seen.left_bytes / seen.left_objects.max(1)).clamp(1, WINDOW);
+    let of_bytes = (seen.left_bytes / START_BYTES).min(most).min(of_distance);
     let of_burst = match seen.listing && seen.left_objects >= MANY {
         true => u64::MAX,
         false => seen.left_bytes / START_BURST / first_window,
@@ -129,7 +132,7 @@ impl AdaptiveController {
             most,
             search: match wishes.start.concurrency {
                 Some(told) => Search::settled(told, LEAST, most),
-                None => Search::new(FAR_START.1 as usize, LEAST, most),
+                None => Search::new(FIRST, LEAST, most),
             },
             pieces: Pieces::new(memory, near_start(&wishes).1, wishes.start.block_size, wishes.streams),
             quickest_answer: None,

@@ -20,11 +20,18 @@ const CLIMB_AGAIN: f64 = 0.15;
 /// ... and both must be so many times as much as chance gives.
 const BEYOND_CHANCE: f64 = 2.0;
 
-/// ... and a quarter fewer may cost this much, seen against the best rate known.
-const FEWER_COST: f64 = 0.985;
+/// ... and a quarter fewer must keep this part of the rate, seen against the best that is known.
+const FEWER_KEEP: f64 = 0.985;
 
 /// Fewer are tried so many seconds later than more: they spare a queue, and can only cost time.
 const FEWER_LATER: f64 = 3.0;
+
+/// From this round trip on, in seconds, windows open slowly.
+const SLOWLY: f64 = 0.1;
+
+/// The number that seemed enough while climbing is tried so much later, and must keep this part of the rate.
+const KNEE_LATER: f64 = 1.0;
+const KNEE_KEEPS: f64 = 0.95;
 
 /// A little above the knee, so that a slow connection leaves no hole.
 const KNEE_MARGIN: f64 = 1.15;
@@ -47,6 +54,12 @@ const QUEUE: (f64, f64) = (0.005, 0.125);
 
 /// A rate that is so much better than usual rises by itself.
 const RISES: f64 = 1.03;
+
+/// Where the way can feed no more than this part of the connections, at once to what it can.
+const LEAPS: f64 = 0.4;
+
+/// A queue that is there at so many looks in a row stands.
+const STANDS: usize = 5;
 
 /// What queued is forgotten by this part each look.
 const QUEUE_FORGOTTEN: f64 = 0.05;
@@ -115,8 +128,9 @@ enum Phase {
     Climb { before: Option<Step> },
     /// Stays until then.
     Hold { until: f64 },
-    /// Tries another number for some rounds, and goes back where that does not pay. What the rounds gave so far.
-    Probe { from: Step, rounds: u32, sum: f64 },
+    /// Tries another number for some rounds, and goes back where that does not pay: where fewer give less than this part. What
+    /// the rounds gave so far.
+    Probe { from: Step, keeps: f64, rounds: u32, sum: f64 },
     /// Fewer, because the service refused this share at this number; for the second time in a row where `again`.
     Yield { from: Step, refused: f64, again: bool },
 }
@@ -132,12 +146,15 @@ pub(super) struct Search {
     round: Round,
     /// Requests with which the opening ends.
     open_most: usize,
+    /// The number that seemed enough while climbing, to be tried next.
+    knee: Option<usize>,
     /// Going at once to what the way can feed did not pay.
     leapt: bool,
     /// Rounds in a row in which connections got up to speed.
     ramped: u32,
-    /// How long bytes queue on their way, in seconds.
+    /// How long bytes queue on their way, in seconds, and what it was at the last looks.
     queue: f64,
+    queues: [f64; STANDS],
     /// The rate where we stay, slowly followed.
     usual: Option<f64>,
     /// The best that this link has given.
@@ -166,9 +183,11 @@ impl Search {
             phase: Phase::Open(Opening::default()),
             round: Round::default(),
             open_most: OPEN_MOST,
+            knee: None,
             leapt: false,
             ramped: 0,
             queue: 0.0,
+            queues: [0.0; STANDS],
             usual: None,
             best: 0.0,
             spread: SPREAD_FIRST,
@@ -223,6 +242,8 @@ impl Search {
         // A queue comes and goes with the windows; it is forgotten within some looks.
         let queue = seen.queueing.map_or(0.0, |queue| queue.as_secs_f64());
         self.queue = queue.max(self.queue + QUEUE_FORGOTTEN * (queue - self.queue));
+        self.queues.rotate_left(1);
+        self.queues[STANDS - 1] = queue;
         if let Phase::Open(opening) = &mut self.phase {
             let opened = opening.look(seen, self.concurrency, self.round_trip, now);
             self.open(opened, now);
@@ -279,6 +300,16 @@ impl Search {
         full.then(|| ((rate * self.round_trip / FED) as usize).max(FEWEST))
     }
 
+    /// Whether there was a queue at each of the last looks: it is no burst that comes and goes.
+    fn queue_stands(&self) -> bool {
+        self.queues.iter().all(|queue| *queue > (self.round_trip * QUEUE.1).max(QUEUE.0))
+    }
+
+    /// Whether each connection has a good window at `rate` that would open again slowly.
+    fn has_windows(&self, rate: f64) -> bool {
+        self.round_trip >= SLOWLY && rate * self.round_trip >= FED * self.concurrency as f64
+    }
+
     /// Quick steps while climbing, steadier ones later.
     fn round_min(&self) -> f64 {
         match self.phase {
@@ -306,11 +337,13 @@ impl Search {
             Phase::Open(_) => {}
             Phase::Climb { before } => self.climb(before, rate, now),
             Phase::Hold { until } => self.stay(rate, until, now),
-            Phase::Probe { from, rounds, sum } if rounds + 1 < self.rounds_needed() => {
-                self.phase = Phase::Probe { from, rounds: rounds + 1, sum: sum + rate };
+            Phase::Probe { from, keeps, rounds, sum }
+                if rounds + 1 < self.rounds_needed() && !self.is_clear(from, sum + rate, rounds + 1) =>
+            {
+                self.phase = Phase::Probe { from, keeps, rounds: rounds + 1, sum: sum + rate };
             }
-            Phase::Probe { from, rounds, sum } => {
-                self.judge(from, (sum + rate) / f64::from(rounds + 1), now);
+            Phase::Probe { from, keeps, rounds, sum } => {
+                self.judge(from, keeps, (sum + rate) / f64::from(rounds + 1), now);
             }
             Phase::Yield { .. } => {
                 self.usual = Some(rate);
@@ -358,7 +391,14 @@ impl Search {
         match before {
             Some(before) if rate < CLIMB_GAIN * before.rate => {
                 let knee = before.concurrency as f64 * (rate / before.rate).max(1.0) * KNEE_MARGIN;
-                self.concurrency = (knee.ceil() as usize).min(self.concurrency);
+                let knee = (knee.ceil() as usize).min(self.concurrency);
+                // Where each has a good window, those that go would take theirs along, and far away the others open theirs
+                // slowly: that is tried a little later, and taken back where it costs.
+                if self.has_windows(rate) && knee < self.concurrency {
+                    (self.knee, self.upwards) = (Some(knee), false);
+                } else {
+                    self.concurrency = knee;
+                }
                 self.why = Why::Knee;
                 self.usual = Some(rate.max(before.rate));
                 self.hold(now);
@@ -396,7 +436,7 @@ impl Search {
             } else {
                 // Bytes that queue say that the way is full: it has become narrow. Where nothing queues, packets were lost
                 // and the connections are slow: more of them recover sooner.
-                self.probe(rate, if self.fed(rate).is_some() { 0.5 } else { AGAIN });
+                self.probe(rate, if self.fed(rate).is_some() { 0.5 } else { AGAIN }, FEWER_KEEP);
             }
             return;
         }
@@ -410,18 +450,22 @@ impl Search {
         // Less than it gave, and nothing queues: fewer would give less still.
         self.upwards |= usual < LOST * self.best && self.fed(usual).is_none();
         // Far more than the way can feed: at once to what it can.
-        let fed = self.fed(usual).map_or(1.0, |fed| fed as f64 / self.concurrency as f64);
-        let leaps = fed < 0.75 && !self.leapt;
-        let until = if self.upwards || leaps { until } else { until + FEWER_LATER };
+        let fed = self.fed(usual).filter(|_| self.queue_stands());
+        let fed = fed.map_or(1.0, |fed| fed as f64 / self.concurrency as f64);
+        let leaps = fed < LEAPS && !self.leapt;
+        let later = if self.knee.is_some() { KNEE_LATER } else { FEWER_LATER };
+        let until = if self.upwards && !leaps { until } else { until + later };
         // While the rate rises by itself, fewer would seem to pay.
         if now >= until && rate < RISES * usual {
-            let factor = if self.upwards { 1.25 } else { 0.75 };
+            let knee = self.knee.take().map(|knee| knee as f64 / self.concurrency as f64);
+            let factor = if self.upwards { 1.25 } else { knee.unwrap_or(0.75) };
             self.leapt |= leaps;
-            self.probe(usual, if leaps { fed } else { factor });
+            let keeps = if knee.is_some() { KNEE_KEEPS } else { FEWER_KEEP };
+            self.probe(usual, if leaps { fed } else { factor }, keeps);
         }
     }
 
-    fn probe(&mut self, rate: f64, factor: f64) {
+    fn probe(&mut self, rate: f64, factor: f64, keeps: f64) {
         let from = Step { concurrency: self.concurrency, rate };
         self.concurrency = self.scaled(factor);
         if self.concurrency == from.concurrency {
@@ -429,7 +473,7 @@ impl Search {
             self.upwards = !self.upwards;
             return;
         }
-        self.phase = Phase::Probe { from, rounds: 0, sum: 0.0 };
+        self.phase = Phase::Probe { from, keeps, rounds: 0, sum: 0.0 };
     }
 
     /// The more the rate strays by itself, the more rounds it takes to see a difference.
@@ -437,7 +481,21 @@ impl Search {
         ((self.spread / ROUND_NOISE).powi(2) as u32 + 1).min(ROUNDS_MAX)
     }
 
-    fn judge(&mut self, from: Step, rate: f64, now: f64) {
+    /// Whether rounds that gave `sum` together leave no doubt: fewer cost much, or more give much.
+    fn is_clear(&self, from: Step, sum: f64, rounds: u32) -> bool {
+        let (rate, chance) = (sum / f64::from(rounds), self.chance(rounds));
+        match self.concurrency > from.concurrency {
+            true => rate >= (1.0 + CLIMB_AGAIN + chance) * from.rate,
+            false => rate < (1.0 - CLIMB_AGAIN / 2.0 - chance) * from.rate,
+        }
+    }
+
+    /// The part that chance makes of the mean of so many rounds.
+    fn chance(&self, rounds: u32) -> f64 {
+        BEYOND_CHANCE * self.spread / f64::from(rounds).sqrt()
+    }
+
+    fn judge(&mut self, from: Step, keeps: f64, rate: f64, now: f64) {
         let up = self.concurrency > from.concurrency;
         let explained = BETTER.max(1.2 * self.concurrency as f64 / from.concurrency as f64) * from.rate;
         if rate > explained.max(BETTER * self.best) {
@@ -447,9 +505,9 @@ impl Search {
             self.phase = Phase::Climb { before: None };
             return;
         }
-        let chance = BEYOND_CHANCE * self.spread / f64::from(self.rounds_needed()).sqrt();
+        let chance = self.chance(self.rounds_needed());
         let gains = |least: f64| rate >= (1.0 + least.max(chance)) * from.rate;
-        let pays = if up { gains(MORE_GAIN) } else { rate >= FEWER_COST * from.rate };
+        let pays = if up { gains(MORE_GAIN) } else { rate >= keeps * from.rate };
         if pays {
             let factor = self.concurrency as f64 / from.concurrency as f64;
             // Giving up a little each time must not add up, so the best rate is forgotten slowly.
@@ -461,7 +519,7 @@ impl Search {
             if up && gains(CLIMB_AGAIN) {
                 self.climb(None, rate, now);
             } else {
-                self.probe(reference, factor.clamp(0.5, 1.5));
+                self.probe(reference, factor.clamp(0.5, 1.5), FEWER_KEEP);
             }
             return;
         }

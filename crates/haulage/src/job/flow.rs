@@ -71,6 +71,8 @@ pub(super) struct Flow {
     held: Vec<(Unit, Held)>,
     meter: ProgressMeter,
     seen: Observation,
+    /// How long bytes queue on their way.
+    queueing: Duration,
     /// Requests wait that only the concurrency holds back.
     hungry: bool,
     /// The controller knows how far the service is.
@@ -113,6 +115,7 @@ impl Flow {
             flights: Flights::new(clock),
             held: Vec::new(),
             seen: Observation::default(),
+            queueing: Duration::ZERO,
             hungry: false,
             located: false,
             stop: None,
@@ -331,6 +334,7 @@ impl Flow {
         self.pace.observe(self.seen.succeeded, self.seen.busy, now);
         self.retries.succeeded(self.seen.succeeded);
         let (arrived, queueing) = self.meter.arrived_since_last();
+        self.queueing = queueing.unwrap_or_default();
         let (total, done) = self.objects.bytes();
         let seen = Observation {
             left_bytes: total.saturating_sub(done + self.flights.payload()).saturating_add(coming.1),

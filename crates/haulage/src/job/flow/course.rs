@@ -40,6 +40,11 @@ impl Course {
         self.looks.push_back((now_ns, arrived));
     }
 
+    /// For how long no byte has moved.
+    pub(super) fn silent_ns(&self) -> u64 {
+        self.looks.back().map_or(0, |(now, _)| now.saturating_sub(self.moved_ns))
+    }
+
     /// How much longer a request of `len` bytes will take, in nanoseconds.
     pub(super) fn left_ns(&self, len: u64) -> f64 {
         let (Some(first), Some(last)) = (self.looks.front(), self.looks.back()) else { return 0.0 };

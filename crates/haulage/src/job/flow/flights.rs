@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
@@ -29,6 +30,9 @@ const FURTHER: f64 = 2.0;
 /// So many second attempts may be in flight, or this part of all requests: where all lag, the link has become slow, and
 /// more bytes would make it slower; where each has stalled by itself, the next ones follow as soon as these have ended.
 const SECONDS_MOST: (usize, usize) = (2, 3);
+
+/// A fresh attempt waits so many times as long as bytes queue.
+const QUEUED_TIMES: f64 = 2.0;
 
 /// Below this, requests take about as long as empty ones.
 const SMALL: u64 = 64 << 10;
@@ -175,10 +179,13 @@ impl Flights {
         }
     }
 
-    /// Steps that carry payload and would end sooner by a fresh attempt; the one that would take longest first. To be asked
+    /// Steps that carry payload and would end sooner by a fresh attempt, where bytes queue on their way for so long; the one that would take longest first. While
+    /// the way is full, only those that have stalled: more bytes would come in the way of the others. To be asked
     /// now and then: each time all requests are looked at.
-    pub(super) fn laggards(&mut self) -> Vec<Unit> {
+    pub(super) fn laggards(&mut self, queueing: Duration, full: bool) -> Vec<Unit> {
         let now = self.clock.now_ns();
+        // A fresh attempt stands in the same queue, with its first bytes and with its last.
+        let queued_ns = QUEUED_TIMES * queueing.as_nanos() as f64;
         for flight in self.by_id.values_mut() {
             flight.course.look(flight.began_ns, now, flight.trace.arrived());
         }
@@ -188,12 +195,16 @@ impl Flights {
                 continue;
             }
             let Some(fresh_ns) = fresh_ns(&self.ended, flight.len) else { return Vec::new() };
+            let fresh_ns = fresh_ns + queued_ns;
             let before = if is_replaced(flight) { flight.unit.attempt as i32 - 1 } else { flight.duplicates };
             let attempts = || self.by_id.values().filter(|other| is_twin(other, &flight.unit));
             let left_ns =
                 attempts().map(|other| other.course.left_ns(other.len)).fold(f64::INFINITY, f64::min);
             let newest_ns = attempts().map(|other| other.began_ns).max().unwrap_or(flight.began_ns);
             let patient = fresh_ns * FURTHER.powi(before);
+            if full && attempts().any(|other| (other.course.silent_ns() as f64) < patient) {
+                continue;
+            }
             if is_overtaken(now.saturating_sub(newest_ns), left_ns, patient) {
                 found.push((left_ns, flight.unit));
             }

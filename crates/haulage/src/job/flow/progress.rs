@@ -15,6 +15,13 @@ const WINDOW_NS: u64 = 3_000_000_000;
 /// A polite job looks back this long: it must see what its last step has done.
 const POLITE_WINDOW_NS: u64 = 500_000_000;
 
+/// The way is full where so much of the best rate is moved; each look forgets this part of the difference.
+const FULL: f64 = 0.6;
+const FORGOTTEN: f64 = 0.02;
+
+/// Looks over which the rate of late is taken.
+const LATE_LOOKS: usize = 3;
+
 /// An object below this takes about as long as an empty one.
 const SMALL: u64 = 64 << 10;
 
@@ -43,6 +50,9 @@ pub(super) struct ProgressMeter {
     /// Time, bytes that arrived and payload at each look, newest last.
     looks: VecDeque<(u64, Arrived, u64)>,
     last_arrived: Arrived,
+    /// Bytes a second of late, and the best of that, slowly forgotten.
+    late: f64,
+    best: f64,
 }
 
 impl ProgressMeter {
@@ -53,7 +63,14 @@ impl ProgressMeter {
             shared,
             looks: VecDeque::from([(0, Arrived::default(), 0)]),
             last_arrived: Arrived::default(),
+            late: 0.0,
+            best: 0.0,
         }
+    }
+
+    /// Whether about as much arrives as ever did of late: then the way has no room for more.
+    pub(super) fn is_full(&self) -> bool {
+        self.late > FULL * self.best
     }
 
     /// Bytes on the wire, both directions.
@@ -123,6 +140,11 @@ impl ProgressMeter {
         self.looks.push_back((now, arrived, payload));
         while self.looks.len() > 2 && self.looks[0].0 + WINDOW_NS < now {
             self.looks.pop_front();
+        }
+        let (then, before, _) = self.looks[self.looks.len().saturating_sub(LATE_LOOKS + 1)];
+        if now > then {
+            self.late = arrived.since(before) as f64 / ((now - then) as f64 / 1e9);
+            self.best = (self.best - FORGOTTEN * (self.best - self.late)).max(self.late);
         }
         let (then, arrived_then, payload_then) = self.looks[0];
         let wire = arrived.since(arrived_then);

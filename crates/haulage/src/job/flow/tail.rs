@@ -19,7 +19,7 @@ impl Flow {
         if matches!(self.schedule.peek(now, limits.concurrency), Next::Step(_) | Next::BlockOf(_)) {
             return;
         }
-        for original in self.flights.laggards() {
+        for original in self.flights.laggards(self.queueing, self.meter.is_full()) {
             let unit = Unit { attempt: original.attempt + 1, queued_ns: now, ..original };
             let Some((mut task, _, len)) = self.objects.task(&unit, self.purpose, &self.options) else {
                 continue;
