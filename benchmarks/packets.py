@@ -220,8 +220,21 @@ def table(rows: Sequence[dict[str, object]], tools: list[str]) -> str:
             shares[name].append(found[name] / whole)
         parts = " ".join(f"{found[name] / whole:8.1%}" for name in tools)
         lines.append(f"{cell:52} {found['iperf3']:8.1f} {parts}")
-    medians = " ".join(f"{statistics.median(shares[name] or [0.0]):8.1%}" for name in tools)
-    return "\n".join([*lines, f"{'median':52} {'':8} {medians}", ""])
+    lossless = [" 0.0 %," in line for line in lines[1:]]
+    for name, wanted in (("without loss", True), ("with loss", False)):
+        places = [place for place, without in enumerate(lossless) if without is wanted]
+        if places:
+            parts = " ".join(f"{statistics.median(shares[tool][at] for at in places):8.1%}" for tool in tools)
+            lines.append(f"{'median ' + name:52} {'':8} {parts}")
+    return "\n".join([*lines, *([behind(shares)] if len(tools) > 1 else []), ""])
+
+
+def behind(shares: dict[str, list[float]]) -> str:
+    """Say in how many cells the first tool is behind the best of the others by more than 3 %."""
+    first, *others = shares.values()
+    best = [max(found) for found in zip(*others, strict=True)]
+    count = sum(ours < 0.97 * theirs for ours, theirs in zip(first, best, strict=False))
+    return f"{next(iter(shares))} is behind the best other by more than 3 % in {count} of {len(first)} cells"
 
 
 if __name__ == "__main__":

@@ -93,6 +93,17 @@ def test_small_objects_come_through_when_each_run_is_killed_early(way: str, tmp_
     assert runs >= 3
 
 
+def test_nothing_is_sent_twice_on_a_full_link(tmp_path: Path) -> None:
+    """Where bytes queued for 0.8 s all that was left seemed to lag, and a quarter of it was sent again."""
+    source = files(tmp_path / "source", [256 << 10] * 128)
+    with link("rtt=200ms,total=50mbit,queue=800ms,control=cubic", tmp_path) as ground:
+        ran = ground.run("cp", "--json", *ends(ground, "up", source))
+        assert came(ground, "up", source)
+    print(f"{ran.seconds:.1f} s, {ran.summary['bytes_duplicated'] >> 20} MiB sent twice")
+    assert ran.code == 0
+    assert ran.summary["bytes_duplicated"] <= 0.03 * 128 * (256 << 10)
+
+
 @UP_AND_DOWN
 def test_two_hauls_share_a_link(way: str, tmp_path: Path) -> None:
     """Neither gets much more than 60 % while both are at it."""

@@ -10,6 +10,7 @@ mod opening;
 mod pace;
 mod pieces;
 mod polite;
+mod queue;
 mod round;
 mod search;
 #[cfg(test)]

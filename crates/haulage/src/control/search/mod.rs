@@ -4,83 +4,31 @@
 //! Time is cut into rounds. A round lets a change settle, then measures; only rounds in which more requests would
 //! have gone out, had they been allowed, say anything about the number of them.
 
+mod around;
+
+use self::around::SPREAD_FIRST;
 use super::Observation;
 use super::opening::{Opened, Opening};
+use super::queue::Queue;
 use super::round::Round;
 
 /// Doubling must give this much more to go on; a link that is not full gives nearly twice.
 const CLIMB_GAIN: f64 = 1.25;
 
-/// A quarter more in flight must give this much, ...
-const MORE_GAIN: f64 = 0.08;
-
-/// ... where it gives this much the knee is far: climb on, ...
-const CLIMB_AGAIN: f64 = 0.15;
-
-/// ... and both must be so many times as much as chance gives.
-const BEYOND_CHANCE: f64 = 2.0;
-
-/// ... and a quarter fewer must keep this part of the rate, seen against the best that is known.
-const FEWER_KEEP: f64 = 0.985;
-
-/// Fewer are tried so many seconds later than more: they spare a queue, and can only cost time.
-const FEWER_LATER: f64 = 3.0;
-
 /// From this round trip on, in seconds, windows open slowly.
 const SLOWLY: f64 = 0.1;
-
-/// The number that seemed enough while climbing is tried so much later, and must keep this part of the rate.
-const KNEE_LATER: f64 = 1.0;
-const KNEE_KEEPS: f64 = 0.95;
 
 /// A little above the knee, so that a slow connection leaves no hole.
 const KNEE_MARGIN: f64 = 1.15;
 
-/// A link that gives this part of what it gave is another link, ...
-const WORSE: f64 = 0.6;
-
-/// ... and so is one that gives this much more.
-const BETTER: f64 = 1.15;
-
-/// After losses this many times as many are tried; as lost counts a rate below this part of the best.
-const AGAIN: f64 = 1.5;
-const LOST: f64 = 0.85;
-
 /// Connections that get up to speed are waited for in this many rounds.
 const RAMP_ROUNDS: u32 = 4;
-
-/// Bytes that wait so long on the way, in seconds, and this part of a round trip, are a queue: the way is full.
-const QUEUE: (f64, f64) = (0.005, 0.125);
-
-/// A rate that is so much better than usual rises by itself.
-const RISES: f64 = 1.03;
-
-/// Where the way can feed no more than this part of the connections, at once to what it can.
-const LEAPS: f64 = 0.4;
-
-/// A queue that is there at so many looks in a row stands.
-const STANDS: usize = 5;
-
-/// What queued is forgotten by this part each look.
-const QUEUE_FORGOTTEN: f64 = 0.05;
-
-/// The best rate is forgotten by this part each round: it may have been that of buffers that were filled.
-const BEST_FORGOTTEN: f64 = 0.05;
 
 /// Below this share of refusals the service is not overloaded by us.
 const REFUSED_MIN: f64 = 0.05;
 
 /// After refusals or stalls, the part goes on that was not refused, between these.
 const YIELD: (f64, f64) = (0.5, 0.7);
-
-/// A rate that strays by this part needs one round to be judged, ...
-const ROUND_NOISE: f64 = 0.03;
-
-/// ... as one is taken to do before it is known, ...
-const SPREAD_FIRST: f64 = 0.035;
-
-/// ... and none needs more than these.
-const ROUNDS_MAX: u32 = 5;
 
 /// Seconds for which a refused number is not tried again.
 const CEILING_SECONDS: f64 = 60.0;
@@ -152,9 +100,8 @@ pub(super) struct Search {
     leapt: bool,
     /// Rounds in a row in which connections got up to speed.
     ramped: u32,
-    /// How long bytes queue on their way, in seconds, and what it was at the last looks.
-    queue: f64,
-    queues: [f64; STANDS],
+    /// How long bytes queue on their way.
+    queue: Queue,
     /// The rate where we stay, slowly followed.
     usual: Option<f64>,
     /// The best that this link has given.
@@ -186,8 +133,7 @@ impl Search {
             knee: None,
             leapt: false,
             ramped: 0,
-            queue: 0.0,
-            queues: [0.0; STANDS],
+            queue: Queue::default(),
             usual: None,
             best: 0.0,
             spread: SPREAD_FIRST,
@@ -239,11 +185,7 @@ impl Search {
 
     /// Takes in what happened until `now`, in seconds since the job began.
     pub(super) fn look(&mut self, seen: &Observation, now: f64) {
-        // A queue comes and goes with the windows; it is forgotten within some looks.
-        let queue = seen.queueing.map_or(0.0, |queue| queue.as_secs_f64());
-        self.queue = queue.max(self.queue + QUEUE_FORGOTTEN * (queue - self.queue));
-        self.queues.rotate_left(1);
-        self.queues[STANDS - 1] = queue;
+        self.queue.look(seen.queueing.map_or(0.0, |queue| queue.as_secs_f64()));
         if let Phase::Open(opening) = &mut self.phase {
             let opened = opening.look(seen, self.concurrency, self.round_trip, now);
             self.open(opened, now);
@@ -276,6 +218,9 @@ impl Search {
 
     fn open(&mut self, opened: Opened, now: f64) {
         let most = self.open_most.min(self.most);
+        if let Opened::More(rate) = opened {
+            self.best = self.best.max(rate);
+        }
         match opened {
             Opened::Wait => return,
             Opened::More(rate) if self.concurrency < most && !self.is_full(rate) => {
@@ -296,13 +241,7 @@ impl Search {
     /// How many connections the way feeds at `rate`, where it is full: each with a good window.
     /// `None` where nothing queues, for then more may well give more.
     fn fed(&self, rate: f64) -> Option<usize> {
-        let full = self.queue > (self.round_trip * QUEUE.1).max(QUEUE.0);
-        full.then(|| ((rate * self.round_trip / FED) as usize).max(FEWEST))
-    }
-
-    /// Whether there was a queue at each of the last looks: it is no burst that comes and goes.
-    fn queue_stands(&self) -> bool {
-        self.queues.iter().all(|queue| *queue > (self.round_trip * QUEUE.1).max(QUEUE.0))
+        self.queue.was_there(self.round_trip).then(|| ((rate * self.round_trip / FED) as usize).max(FEWEST))
     }
 
     /// Whether each connection has a good window at `rate` that would open again slowly.
@@ -418,117 +357,6 @@ impl Search {
                 self.concurrency = self.scaled(2.0);
             }
         }
-    }
-
-    fn stay(&mut self, rate: f64, until: f64, now: f64) {
-        let usual = *self.usual.get_or_insert(rate);
-        // What the link has given before is no news: connections that have lost packets get up to speed again.
-        let (worse, better) = (rate < WORSE * usual, rate > BETTER * usual.max(self.best));
-        self.odd = if worse || better { self.odd + 1 } else { 0 };
-        if self.odd >= 2 {
-            self.odd = 0;
-            self.usual = Some(rate);
-            self.pause = PAUSE.0;
-            self.best = rate;
-            self.leapt = false;
-            if better {
-                self.phase = Phase::Climb { before: None };
-            } else {
-                // Bytes that queue say that the way is full: it has become narrow. Where nothing queues, packets were lost
-                // and the connections are slow: more of them recover sooner.
-                self.probe(rate, if self.fed(rate).is_some() { 0.5 } else { AGAIN }, FEWER_KEEP);
-            }
-            return;
-        }
-        if self.odd > 0 {
-            return;
-        }
-        self.spread += 0.2 * ((rate - usual).abs() / usual - self.spread);
-        let usual = usual + 0.3 * (rate - usual);
-        self.usual = Some(usual);
-        self.best = (self.best - BEST_FORGOTTEN * (self.best - usual).max(0.0)).max(rate);
-        // Less than it gave, and nothing queues: fewer would give less still.
-        self.upwards |= usual < LOST * self.best && self.fed(usual).is_none();
-        // Far more than the way can feed: at once to what it can.
-        let fed = self.fed(usual).filter(|_| self.queue_stands());
-        let fed = fed.map_or(1.0, |fed| fed as f64 / self.concurrency as f64);
-        let leaps = fed < LEAPS && !self.leapt;
-        let later = if self.knee.is_some() { KNEE_LATER } else { FEWER_LATER };
-        let until = if self.upwards && !leaps { until } else { until + later };
-        // While the rate rises by itself, fewer would seem to pay.
-        if now >= until && rate < RISES * usual {
-            let knee = self.knee.take().map(|knee| knee as f64 / self.concurrency as f64);
-            let factor = if self.upwards { 1.25 } else { knee.unwrap_or(0.75) };
-            self.leapt |= leaps;
-            let keeps = if knee.is_some() { KNEE_KEEPS } else { FEWER_KEEP };
-            self.probe(usual, if leaps { fed } else { factor }, keeps);
-        }
-    }
-
-    fn probe(&mut self, rate: f64, factor: f64, keeps: f64) {
-        let from = Step { concurrency: self.concurrency, rate };
-        self.concurrency = self.scaled(factor);
-        if self.concurrency == from.concurrency {
-            // At a bound: the other way next time.
-            self.upwards = !self.upwards;
-            return;
-        }
-        self.phase = Phase::Probe { from, keeps, rounds: 0, sum: 0.0 };
-    }
-
-    /// The more the rate strays by itself, the more rounds it takes to see a difference.
-    fn rounds_needed(&self) -> u32 {
-        ((self.spread / ROUND_NOISE).powi(2) as u32 + 1).min(ROUNDS_MAX)
-    }
-
-    /// Whether rounds that gave `sum` together leave no doubt: fewer cost much, or more give much.
-    fn is_clear(&self, from: Step, sum: f64, rounds: u32) -> bool {
-        let (rate, chance) = (sum / f64::from(rounds), self.chance(rounds));
-        match self.concurrency > from.concurrency {
-            true => rate >= (1.0 + CLIMB_AGAIN + chance) * from.rate,
-            false => rate < (1.0 - CLIMB_AGAIN / 2.0 - chance) * from.rate,
-        }
-    }
-
-    /// The part that chance makes of the mean of so many rounds.
-    fn chance(&self, rounds: u32) -> f64 {
-        BEYOND_CHANCE * self.spread / f64::from(rounds).sqrt()
-    }
-
-    fn judge(&mut self, from: Step, keeps: f64, rate: f64, now: f64) {
-        let up = self.concurrency > from.concurrency;
-        let explained = BETTER.max(1.2 * self.concurrency as f64 / from.concurrency as f64) * from.rate;
-        if rate > explained.max(BETTER * self.best) {
-            // More than the probe can explain: it is another link.
-            self.usual = Some(rate);
-            self.pause = PAUSE.0;
-            self.phase = Phase::Climb { before: None };
-            return;
-        }
-        let chance = self.chance(self.rounds_needed());
-        let gains = |least: f64| rate >= (1.0 + least.max(chance)) * from.rate;
-        let pays = if up { gains(MORE_GAIN) } else { rate >= keeps * from.rate };
-        if pays {
-            let factor = self.concurrency as f64 / from.concurrency as f64;
-            // Giving up a little each time must not add up, so the best rate is forgotten slowly.
-            let reference = if up { rate } else { rate.max(0.99 * from.rate) };
-            self.usual = Some(reference);
-            self.pause = PAUSE.0;
-            self.why = Why::Knee;
-            self.phase = Phase::Hold { until: now };
-            if up && gains(CLIMB_AGAIN) {
-                self.climb(None, rate, now);
-            } else {
-                self.probe(reference, factor.clamp(0.5, 1.5), FEWER_KEEP);
-            }
-            return;
-        }
-        // The link itself may have changed under the probe: the next rounds will tell.
-        self.concurrency = from.concurrency;
-        self.why = Why::Knee;
-        self.upwards = !up;
-        self.pause = if up { self.pause } else { (2.0 * self.pause).min(PAUSE.1) };
-        self.hold(now);
     }
 
     fn hold(&mut self, now: f64) {
