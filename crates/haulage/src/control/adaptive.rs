@@ -53,6 +53,9 @@ const LEAST: usize = 3;
 /// Enough for 1 Gbit/s where each connection gives 4 Mbit/s. Services and firewalls begin to mind more.
 const MOST: usize = 256;
 
+/// A link is shared by connections: many would take most of it before they have seen that it is full.
+const MOST_POLITE: usize = 8;
+
 /// Requests below this wait a good part of their time for their answer.
 const SMALL_MAX: u64 = 256 << 10;
 
@@ -80,6 +83,9 @@ fn near_start(wishes: &Wishes) -> (usize, ByteSize) {
 
 /// Requests that may be in flight at all.
 fn most(wishes: &Wishes) -> usize {
+    if wishes.polite {
+        return MOST_POLITE;
+    }
     let Some(cap) = wishes.cap else { return MOST };
     let pieces = cap.bits() as f64 / 8.0 * CAP_SECONDS / SMALLEST as f64;
     (pieces as usize).clamp(LEAST, MOST)

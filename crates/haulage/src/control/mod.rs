@@ -88,6 +88,8 @@ pub struct Wishes {
     pub cap: Option<ByteRate>,
     /// Blocks are hashed several at once (MD5), so that there should be several: more of them, and smaller.
     pub side_by_side: bool,
+    /// Others come first: few connections.
+    pub polite: bool,
     /// Bodies go into files as they come, so that a larger block holds no more memory than [`STREAMED`].
     pub streams: bool,
 }

@@ -8,8 +8,16 @@ use std::time::Duration;
 
 use crate::units::ByteRate;
 
-/// Bytes may queue for so long: what a person on the telephone does not hear.
-const QUEUE_MAX: Duration = Duration::from_millis(25);
+/// So much longer than without us the queue may be, and so long at most in all, in seconds: where BBR fills a link hardly
+/// anything stands, and 5 to 15 ms when we come.
+const QUEUE: f64 = 0.003;
+const QUEUE_MAX: f64 = 0.010;
+
+/// What one window of a connection holds, in bits, stands before a narrow link by itself: so much more time is granted.
+const WINDOW: f64 = 128_000.0;
+
+/// Below this part of the best rate what queues is not our work.
+const QUIET: f64 = 0.3;
 
 /// The rate rises this often, ...
 const STEP: Duration = Duration::from_millis(200);
@@ -17,22 +25,31 @@ const STEP: Duration = Duration::from_millis(200);
 /// ... and falls this often: round trips are known as a mean over the last few, which shows a change late.
 const STEP_DOWN: Duration = Duration::from_millis(600);
 
-/// With a queue the rate falls to this part, ...
+/// The rate with which a job begins, in bits a second. While nothing has queued it rises each second step by this part at most:
+/// not so quickly that a queue is full before it is seen.
+const FIRST: f64 = 2e6;
+const GROWS: f64 = 1.0;
+
+/// With twice the queue that is aimed at, and more, the rate falls to this part, ...
 const LESS: f64 = 0.6;
 
-/// ... and without one it rises to this.
-const MORE: f64 = 1.08;
+/// ... and with none it rises by this part; in between it does so by less.
+const MORE: f64 = 0.08;
 
 /// Never below this, nor below this part of the best rate that was seen: the job goes on, and where hardly a byte is sent no
 /// round trip tells that the link is free again.
-const LEAST: f64 = 64_000.0;
+const LEAST: f64 = 250_000.0;
 const LEAST_PART: f64 = 1.0 / 30.0;
 
 /// Chooses the bound on the rate.
 #[derive(Debug, Default)]
 pub struct Politeness {
-    /// Bits a second; `None` while nothing has queued.
+    /// Bits a second; `None` while nobody knows what queues.
     rate: Option<f64>,
+    /// For how many seconds bytes queue while we move little.
+    quiet: f64,
+    /// Something has queued.
+    queued: bool,
     /// The best that was seen.
     best: f64,
     next: Duration,
@@ -49,19 +66,37 @@ impl Politeness {
         now: Duration,
     ) -> Option<ByteRate> {
         if let Some(queueing) = queueing.filter(|_| now >= self.next) {
-            self.next = now + if queueing > QUEUE_MAX { STEP_DOWN } else { STEP };
+            let queueing = queueing.as_secs_f64();
+            if moving < QUIET * self.best {
+                self.quiet += 0.2 * (queueing - self.quiet);
+            }
+            let window = WINDOW / self.best.max(FIRST);
+            let excess = queueing / ((self.quiet + QUEUE).min(QUEUE_MAX) + window) - 1.0;
+            self.next = now
+                + if excess > 0.0 {
+                    STEP_DOWN
+                } else if self.queued {
+                    STEP
+                } else {
+                    2 * STEP
+                };
             self.best = self.best.max(moving);
             let least = LEAST.max(LEAST_PART * self.best);
             let most = most.map_or(f64::INFINITY, |most| most.bits() as f64);
-            if queueing > QUEUE_MAX {
-                // What moves is what the link gives; a bound above it would hold nothing back.
-                let from = self.rate.map_or(moving, |rate| rate.min(moving));
-                self.rate = Some((LESS * from).max(least).min(most));
-            } else if let Some(rate) = self.rate {
+            let rate = self.rate.unwrap_or(FIRST);
+            self.rate = Some(if excess > 0.0 {
+                self.queued = true;
+                let part = 1.0 - (1.0 - LESS) * excess.min(1.0);
+                // What moves is what the link gives; a bound above it would hold nothing back. But a job that has just begun
+                // moves nothing yet.
+                (part * moving.clamp(0.5 * rate, rate)).max(least).min(most)
+            } else if moving > 0.5 * rate {
+                let part = if self.queued { MORE } else { GROWS };
+                ((1.0 - part * excess) * rate).min(most)
+            } else {
                 // A bound that is not reached says nothing of the link.
-                let used = moving > 0.5 * rate;
-                self.rate = Some(if used { (MORE * rate).min(most) } else { rate });
-            }
+                rate
+            });
         }
         let chosen = self.rate.map(|rate| ByteRate::bits_per_second(rate as u64));
         match (chosen, most) {
@@ -123,13 +158,44 @@ mod tests {
     }
 
     #[test]
-    fn the_users_cap_is_kept() {
-        let most = Some(ByteRate::bits_per_second(1_000_000));
+    fn before_a_narrow_link_a_window_stands_by_itself() {
         let mut politeness = Politeness::default();
-        let bound = |queue_ms, at| (Some(Duration::from_millis(queue_ms)), Duration::from_secs(at));
-        let (queueing, now) = bound(0, 1);
-        assert_eq!(politeness.observe(queueing, 1e6, most, now), most);
-        let (queueing, now) = bound(80, 2);
-        assert_eq!(politeness.observe(queueing, 1e6, most, now).map(ByteRate::bits), Some(600_000));
+        let ten = |at: u64| politeness_step(&mut politeness, 8, 8e6, at);
+        let rates: Vec<f64> = (1..40).map(ten).collect();
+        assert!(rates[38] > 7e6, "{rates:?}");
+    }
+
+    #[test]
+    fn a_short_queue_that_is_there_without_us_is_not_ours() {
+        let mut politeness = Politeness { best: 100e6, rate: Some(10e6), ..Politeness::default() };
+        let quiet = |at: u64| politeness_step(&mut politeness, 6, 10e6, at);
+        let rates: Vec<f64> = (1..40).map(quiet).collect();
+        assert!(rates[38] > 10e6, "{rates:?}");
+    }
+
+    /// One look a second with so many milliseconds of queue and this much moving, or what is allowed if that is less.
+    fn politeness_step(politeness: &mut Politeness, queue_ms: u64, moving: f64, at: u64) -> f64 {
+        let moving = politeness.rate.map_or(moving, |rate| rate.min(moving));
+        let (queueing, now) = (Some(Duration::from_millis(queue_ms)), Duration::from_secs(at));
+        politeness.observe(queueing, moving, None, now).map_or(0.0, |rate| rate.bits() as f64)
+    }
+
+    #[test]
+    fn the_users_cap_is_kept() {
+        let most = Some(ByteRate::bits_per_second(3_000_000));
+        let mut politeness = Politeness::default();
+        let mut rate = None;
+        for second in 1..10 {
+            let moving = rate.map_or(0.0, |rate: ByteRate| rate.bits() as f64);
+            rate = politeness.observe(Some(Duration::ZERO), moving, most, Duration::from_secs(second));
+        }
+        assert_eq!(rate, most);
+        let rate = politeness.observe(Some(Duration::from_millis(300)), 3e6, most, Duration::from_secs(20));
+        assert_eq!(rate.map(ByteRate::bits), Some(1_800_000));
+    }
+
+    #[test]
+    fn where_nobody_knows_what_queues_nothing_is_held_back() {
+        assert_eq!(Politeness::default().observe(None, 1e6, None, Duration::from_secs(1)), None);
     }
 }

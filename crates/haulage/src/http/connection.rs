@@ -20,9 +20,10 @@ use hyper_util::rt::TokioIo;
 
 use super::failure::{self, Call};
 use super::gather;
-use super::io::{MeteredIo, Traffic};
+use super::io::MeteredIo;
 use super::origin::Origin;
 use super::stall::{HEAD_BYTES_MAX, Slow, StallWatch};
+use super::traffic::Traffic;
 use crate::error::{Error, Result};
 use crate::trace::{Phase, Route, TcpHistory, Trace};
 

@@ -6,8 +6,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::io::Traffic;
 use super::kernel;
+use super::traffic::Traffic;
 
 /// A piece is what arrives in this time, ...
 const PIECE_SECONDS: f64 = 0.04;

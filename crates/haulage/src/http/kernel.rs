@@ -144,6 +144,28 @@ pub(super) fn set_low_water(socket: std::os::fd::RawFd, bytes: u32) {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn set_low_water(_socket: i32, _bytes: u32) {}
 
+/// Lets the peer send no more than so many bytes that are not read yet. The kernel widens the window again while it is read
+/// quickly, so this is said again and again. Where it fails, or before Linux 5.17, the window stays as wide as it is.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+pub(super) fn set_window(socket: std::os::fd::RawFd, bytes: u32) {
+    let bytes = bytes.min(1 << 30) as libc::c_int;
+    // SAFETY: `bytes` is a live integer of the length given, which the kernel only reads.
+    unsafe {
+        libc::setsockopt(
+            socket,
+            libc::IPPROTO_TCP,
+            libc::TCP_WINDOW_CLAMP,
+            std::ptr::from_ref(&bytes).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+}
+
+/// The window stays as wide as it is.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn set_window(_socket: i32, _bytes: u32) {}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::io::{Read as _, Write as _};

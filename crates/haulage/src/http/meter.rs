@@ -1,10 +1,32 @@
 //! Bytes on the wire, counted.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::io::Traffic;
+use super::traffic::{Look, Traffic};
+
+/// Bytes that are read lie here for so long at most where the rate is bounded: the reader takes them in turns.
+const STANDING: Duration = Duration::from_millis(25);
+
+/// What the kernel says of all connections.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WireLook {
+    /// Bytes that the other side has acknowledged, which were sent and arrived.
+    pub acknowledged: u64,
+    /// How long bytes queue on their way, as the middle one of the connections in use tells: longer than at best while it was
+    /// open. `None` where nobody knows.
+    pub queueing: Option<Duration>,
+    /// The same beyond the shortest way that any of the open connections knows: of all that queues, that of others too.
+    pub standing: Option<Duration>,
+}
+
+fn middle(mut times: Vec<Duration>) -> Option<Duration> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
 
 /// Bytes on the wire, headers included. What is sent and received is counted before TLS, what is acknowledged after it.
 #[derive(Debug, Default)]
@@ -15,6 +37,8 @@ pub struct WireMeter {
     answer_ns: AtomicU64,
     /// What the other side has acknowledged of connections that are closed.
     acknowledged: AtomicU64,
+    /// Bytes a second that are read at most; 0 for no bound. See [`WireMeter::bound`].
+    bound: AtomicU64,
     open: Mutex<Vec<Arc<Traffic>>>,
     connections: AtomicUsize,
 }
@@ -36,20 +60,46 @@ impl WireMeter {
         Some(self.answer_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0).map(Duration::from_nanos)
     }
 
-    /// Asks the kernel about every connection: bytes that the other side has acknowledged, which were sent and arrived, and
-    /// how long bytes queue on their way, as the middle one of the connections in use tells; `None` where nobody knows.
-    pub fn look(&self) -> (u64, Option<Duration>) {
+    /// Asks the kernel about every connection.
+    pub fn look(&self) -> WireLook {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut there, mut delays) =
-            (self.acknowledged.load(Ordering::Relaxed), Vec::with_capacity(open.len()));
+        let mut there = self.acknowledged.load(Ordering::Relaxed);
+        let mut looks = Vec::with_capacity(open.len());
+        // The shortest way to each machine: a connection that was opened while others filled the way never saw it empty.
+        let mut nearest = HashMap::new();
         for traffic in open.iter() {
-            let (acknowledged, queueing) = traffic.look();
-            there += acknowledged;
-            delays.extend(queueing);
+            let look = traffic.look();
+            there += look.acknowledged;
+            if let Some(least) = look.least {
+                let known = nearest.entry(traffic.remote).or_insert(least);
+                *known = least.min(*known);
+            }
+            looks.push((traffic, look));
         }
-        drop(open);
-        delays.sort_unstable();
-        (there, delays.get(delays.len() / 2).copied())
+        looks.retain(|(_, look)| look.trip.is_some());
+        self.set_windows(&looks, &nearest);
+        let beyond = |trip: Option<Duration>, least: Option<Duration>| Some(trip?.saturating_sub(least?));
+        let queueing = looks.iter().filter_map(|(_, look)| beyond(look.trip, look.least)).collect();
+        let standing = looks
+            .iter()
+            .filter_map(|(traffic, look)| beyond(look.trip, nearest.get(&traffic.remote).copied()));
+        WireLook { acknowledged: there, queueing: middle(queueing), standing: middle(standing.collect()) }
+    }
+
+    fn set_windows(&self, looks: &[(&Arc<Traffic>, Look)], nearest: &HashMap<Option<IpAddr>, Duration>) {
+        let bound = Some(self.bound.load(Ordering::Relaxed)).filter(|bound| *bound > 0);
+        let reading = looks.iter().filter(|(_, look)| look.reads);
+        let share = bound.map(|bound| bound as f64 / reading.clone().count().max(1) as f64);
+        for (traffic, _) in reading {
+            let trip = nearest.get(&traffic.remote).copied().unwrap_or_default() + STANDING;
+            traffic.set_window(share.map(|share| (share * trip.as_secs_f64()) as u32));
+        }
+    }
+
+    /// Lets the other sides send no more than is read at so many bytes a second. Without that they fill the kernel's buffers
+    /// first, and go on for seconds after the reader has slowed down. Holds from the next [`look`](Self::look) on.
+    pub fn bound(&self, bytes_per_second: Option<f64>) {
+        self.bound.store(bytes_per_second.map_or(0, |bound| bound.max(1.0) as u64), Ordering::Relaxed);
     }
 
     /// Bytes moved, both directions, and the number of open connections, idle ones included.

@@ -19,6 +19,7 @@ mod pacer;
 mod pool;
 mod stall;
 mod tls;
+mod traffic;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 
 pub use body::ResponseBody;
-pub use meter::WireMeter;
+pub use meter::{WireLook, WireMeter};
 pub use origin::Origin;
 
 use crate::error::{ErrorKind, Result, Retry};

@@ -30,7 +30,7 @@ impl Pacer {
         Some(self.rate.load(Relaxed)).filter(|bits| *bits > 0).map(ByteRate::bits_per_second)
     }
 
-    /// From now on. What was charged at the old rate is still waited for: 20 ms of each connection at most.
+    /// From now on. What was charged at the old rate is still waited for: 2 ms of each connection at most.
     pub(super) fn set(&self, cap: Option<ByteRate>) {
         // A rate of zero would divide by nothing; one byte a second is as good a stop.
         self.rate.store(cap.map_or(0, |rate| rate.bits().max(8)), Relaxed);
@@ -40,10 +40,10 @@ impl Pacer {
         self.cap().map(ByteRate::bytes_per_second)
     }
 
-    /// The most that one piece of I/O may move: 20 ms of the whole rate, so that connections
-    /// take turns, within bounds that keep system calls worth their cost. `None` without a cap.
+    /// The most that one piece of I/O may move: 2 ms of the whole rate, so that connections
+    /// take turns and nothing queues for long, within bounds that keep system calls worth their cost. `None` without a cap.
     pub(super) fn quantum(&self) -> Option<usize> {
-        self.bytes_per_second().map(|rate| ((rate * 0.02) as usize).clamp(1 << 10, 1 << 18))
+        self.bytes_per_second().map(|rate| ((rate * 0.002) as usize).clamp(1 << 10, 1 << 18))
     }
 
     /// Charges `bytes` moved at `now`; the connection that moved them waits until the result.

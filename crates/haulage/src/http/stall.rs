@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 
 use super::gather;
-use super::io::Traffic;
 use super::kernel;
 use super::meter::WireMeter;
+use super::traffic::Traffic;
 
 /// A head, with all answers of status 1xx before it, that is longer than this does not end: hyper takes 256 KiB for one.
 pub(super) const HEAD_BYTES_MAX: u64 = 1 << 20;

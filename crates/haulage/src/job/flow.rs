@@ -26,7 +26,7 @@ use crate::budget::Budget;
 use crate::control::{Controller, Limits, Observation, Politeness, RequestPace, RetryBudget, controller};
 use crate::error::Result;
 use crate::event::{Clock, Event, Failure, JobStarted, Progress, Summary};
-use crate::http::Cap;
+use crate::http::{Cap, WireLook};
 use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::plan::{Decision, Pair, decide};
@@ -333,7 +333,7 @@ impl Flow {
         let now = self.clock.elapsed();
         self.pace.observe(self.seen.succeeded, self.seen.busy, now);
         self.retries.succeeded(self.seen.succeeded);
-        let (arrived, queueing) = self.meter.arrived_since_last();
+        let (arrived, WireLook { queueing, standing, .. }) = self.meter.arrived_since_last();
         self.queueing = queueing.unwrap_or_default();
         let (total, done) = self.objects.bytes();
         let seen = Observation {
@@ -350,7 +350,9 @@ impl Flow {
         };
         if let Some((politeness, most)) = &mut self.politeness {
             let moving = self.meter.bits_per_second();
-            self.opener.cap().set(politeness.observe(queueing, moving, *most, now));
+            let bound = politeness.observe(standing, moving, *most, now);
+            self.opener.cap().set(bound);
+            wire.bound(bound.map(ByteRate::bytes_per_second));
         }
         self.controller.observe(&seen, now);
         seen.in_flight

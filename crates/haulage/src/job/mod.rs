@@ -164,6 +164,7 @@ impl CopyOptions {
             single_put_max: self.single_put_max.fixed(),
             cap: self.store.cap,
             side_by_side: self.checksum == ChecksumMode::Md5,
+            polite: self.polite,
             streams: false,
         })
     }

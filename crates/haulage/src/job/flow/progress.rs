@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use super::objects::{Objects, OnItsWay};
 use crate::event::{Clock, Progress, SlowObject, Summary};
-use crate::http::WireMeter;
+use crate::http::{WireLook, WireMeter};
 use crate::secret::redact;
 
 /// The rate is taken over this long: steady enough to read, quick enough to show a change.
@@ -80,10 +79,10 @@ impl ProgressMeter {
 
     /// Bytes that arrived, here or on the other side, since this was last asked, and how long bytes queue. Asks the kernel about
     /// every connection, so the samples use what it found.
-    pub(super) fn arrived_since_last(&mut self) -> (u64, Option<Duration>) {
-        let (there, queueing) = self.wire.look();
-        let arrived = Arrived { there, here: self.wire.received() };
-        (arrived.since(std::mem::replace(&mut self.last_arrived, arrived)), queueing)
+    pub(super) fn arrived_since_last(&mut self) -> (u64, WireLook) {
+        let look = self.wire.look();
+        let arrived = Arrived { there: look.acknowledged, here: self.wire.received() };
+        (arrived.since(std::mem::replace(&mut self.last_arrived, arrived)), look)
     }
 
     /// The rate on the wire over the last second or so.
