@@ -104,16 +104,16 @@ async fn ask(choice: u8, store: &Arc<dyn Store>) -> Result<()> {
             assert!(!put.etag.is_empty());
         }
         6 => {
-            let writer = store.begin("in/a", Some(5), &PutOptions::default()).await?;
-            assert_eq!(writer.put_block(id.range, body(), &trace).await?.id, id);
+            let writer = store.begin("in/a", Some(5), &PutOptions::default(), &trace).await?;
+            assert_eq!(writer.put_block(id.range, body(), &trace).await?.part.id, id);
         }
         7 => {
-            let writer = store.begin("in/a", Some(5), &PutOptions::default()).await?;
+            let writer = store.begin("in/a", Some(5), &PutOptions::default(), &trace).await?;
             writer.staged(&trace).await?;
         }
         8 => {
-            let writer = store.begin("in/a", Some(5), &PutOptions::default()).await?;
-            assert!(!writer.commit(&[id], &Attributes::default(), &trace).await?.etag.is_empty());
+            let writer = store.begin("in/a", Some(5), &PutOptions::default(), &trace).await?;
+            assert!(!writer.commit(&[id.into()], &Attributes::default(), &trace).await?.etag.is_empty());
         }
         9 => store.delete("in/a", &trace).await?,
         _ => match store.create_container(&trace).await {

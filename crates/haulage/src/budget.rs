@@ -33,13 +33,12 @@ impl Budget {
 
     /// Takes a share for a request that holds `bytes` of memory, if there is room.
     ///
-    /// A request larger than the whole budget goes alone: it must not wait for ever.
+    /// A request larger than the whole budget goes when no other holds memory: it must not wait for ever.
     pub fn take(&mut self, bytes: u64, concurrency: usize) -> Option<Share> {
-        let alone = self.in_flight() == 0;
-        if !alone && (self.in_flight() >= concurrency || self.bytes + bytes > self.bytes_max) {
-            return None;
-        }
-        Some(self.force(bytes))
+        let in_flight = self.in_flight();
+        let no_slot = in_flight > 0 && in_flight >= concurrency;
+        let no_memory = bytes > 0 && self.bytes > 0 && self.bytes + bytes > self.bytes_max;
+        (!no_slot && !no_memory).then(|| self.force(bytes))
     }
 
     /// Takes a share whether there is room or not: for bytes that are in memory already.
@@ -76,6 +75,7 @@ mod tests {
         let mut budget = Budget::new(10);
         let large = budget.take(100, 4).unwrap();
         assert!(budget.take(1, 4).is_none());
+        assert!(budget.take(0, 4).is_some(), "what holds nothing needs no memory");
         budget.release(large);
         assert!(budget.take(1, 4).is_some());
     }

@@ -114,7 +114,8 @@ pub struct Phases {
 /// One attempt of one request.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttemptRecord {
-    /// Number of the object in this job; `None` for requests that belong to none (listing).
+    /// Number of the object in this job; `None` for requests that are no step of one: of listing, of a look at a name
+    /// that was given, of a stream.
     pub object_id: Option<u64>,
     /// The object's name, without secrets.
     pub object: Arc<str>,

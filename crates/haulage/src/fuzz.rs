@@ -5,10 +5,10 @@ pub use crate::store::local_fuzz as local;
 
 use crate::checksum::Crc64;
 use crate::error::Result;
-use crate::job::Profile;
+use crate::options::Profile;
 use crate::receipt::{self, ReceiptObject};
 use crate::stage::plan::Cutter;
-use crate::store::{BlockId, BlockRange, Capabilities};
+use crate::store::{BlockId, BlockRange, Capabilities, CutRules};
 
 /// The objects of a receipt.
 pub fn receipt(lines: &[u8]) -> Result<Vec<ReceiptObject>> {
@@ -29,19 +29,22 @@ pub fn join(blocks: &[BlockId]) -> Option<(Crc64, u64)> {
 pub fn cut(size: u64, staged: &[BlockId], mut wanted: impl FnMut() -> u64) -> Vec<BlockRange> {
     let store = Capabilities {
         put_max: 5_000 << 20,
-        block_max: 4_000 << 20,
-        block_min: 1,
-        blocks_max: 50_000,
+        cut: CutRules { most: 4_000 << 20, count: 50_000, ..CutRules::ANY },
         range_checksum_max: 4 << 20,
         streams: false,
-        local: false,
         contents: true,
+        at_hand: false,
+        keeps_checksums: true,
+        folders: false,
+        rechecks: false,
+        late_writes: true,
+        begins_freely: true,
     };
     let mut cutter = Cutter::new(size, &store, &store);
     cutter.resume(staged.iter().map(|id| id.range), 1 << 30);
     let mut pieces = Vec::new();
     while let Some(piece) = cutter.take(wanted()) {
-        assert!(cutter.put(BlockId { range: piece, crc64: Crc64::EMPTY }), "{piece:?} overlaps");
+        assert!(cutter.put(BlockId { range: piece, crc64: Crc64::EMPTY }.into()), "{piece:?} overlaps");
         pieces.push(piece);
     }
     assert!(cutter.is_cut() && cutter.left() == 0);

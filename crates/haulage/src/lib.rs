@@ -4,7 +4,8 @@
 //! A job is one flow of six stages, in [`stage`]: **list** the names, **plan** what to do with each,
 //! **schedule** the requests, **transfer** them, **verify** what arrived, **record** all of it.
 //! [`job`] runs that flow; [`store`] is the seam to whatever holds objects; [`control`] decides
-//! how much to do at once; [`budget`] sees that no more is in flight; [`event`] is all the engine says.
+//! how much to do at once; [`budget`] sees that no more is in flight, at the one gate that every request
+//! passes; [`event`] is all the engine says.
 //!
 //! The engine knows no Python, no command line and no terminal. It never prints and never exits.
 
@@ -18,15 +19,18 @@ pub mod event;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
+mod gate;
 pub mod generate;
 pub mod http;
 pub mod job;
+mod options;
 mod output;
 pub mod receipt;
 mod secret;
 mod spool;
 pub mod stage;
 pub mod store;
+mod task;
 pub mod trace;
 pub mod units;
 

@@ -15,8 +15,8 @@ use haulage::checksum::{ChecksumMode, Crc64, Md5};
 use haulage::http::{HttpClient, HttpOptions};
 use haulage::store::azure::{AzureAddress, AzureStore};
 use haulage::store::{
-    Attributes, BlockRange, GetOptions, ListRequest, ObjectMeta, Payload, Precondition, PutOptions, Store,
-    StoreOptions, Trace,
+    Attributes, BlockRange, GetOptions, ListRequest, ObjectMeta, Payload, Precondition, PutOptions,
+    StagedPart, Store, StoreOptions, Trace,
 };
 
 fn endpoint() -> Option<String> {
@@ -175,30 +175,30 @@ async fn blocks_staged_by_one_are_committed_by_another() {
     for mode in [ChecksumMode::Crc64, ChecksumMode::Md5, ChecksumMode::None] {
         let key = format!("blocks/{mode:?}");
         let options = PutOptions { checksum: mode, ..PutOptions::default() };
-        let one = store.begin(&key, Some(9), &options).await.unwrap();
+        let one = store.begin(&key, Some(9), &options, &trace()).await.unwrap();
         assert_eq!(one.staged(&trace()).await.unwrap(), []);
         let tail = BlockRange { offset: 4, len: 5 };
-        let tail = one.put_block(tail, Bytes::from_static(b"56789").into(), &trace()).await.unwrap().id;
+        let tail = one.put_block(tail, Bytes::from_static(b"56789").into(), &trace()).await.unwrap().part;
 
-        let other = open(&url).begin(&key, Some(9), &options).await.unwrap();
-        assert_eq!(other.staged(&trace()).await.unwrap(), [tail]);
+        let other = open(&url).begin(&key, Some(9), &options, &trace()).await.unwrap();
+        assert_eq!(other.staged(&trace()).await.unwrap(), [StagedPart::from(tail.id)]);
         let head = BlockRange { offset: 0, len: 4 };
-        let head = other.put_block(head, Bytes::from_static(b"1234").into(), &trace()).await.unwrap().id;
+        let head = other.put_block(head, Bytes::from_static(b"1234").into(), &trace()).await.unwrap().part;
         let wrong = Attributes { crc64: Some(Crc64::from_u64(1)), ..Attributes::default() };
         assert_eq!(
-            other.commit(&[head, tail], &wrong, &trace()).await.unwrap_err().kind(),
+            other.commit(&[head.clone(), tail.clone()], &wrong, &trace()).await.unwrap_err().kind(),
             ErrorKind::Integrity
         );
-        let gap = other.commit(&[tail], &Attributes::default(), &trace()).await;
+        let gap = other.commit(std::slice::from_ref(&tail), &Attributes::default(), &trace()).await;
         assert_eq!(gap.unwrap_err().kind(), ErrorKind::Integrity);
         let attributes = Attributes { md5: Some(Md5::of(b"123456789")), ..Attributes::default() };
-        let done = other.commit(&[head, tail], &attributes, &trace()).await.unwrap();
+        let done = other.commit(&[head.clone(), tail.clone()], &attributes, &trace()).await.unwrap();
         assert_eq!(done.crc64, Some(Crc64::of(b"123456789")));
         let (meta, bytes) = read(&store, &key, &GetOptions::default()).await;
         assert_eq!((&bytes[..], &meta.etag), (&b"123456789"[..], &done.etag));
         assert_eq!((meta.crc64, meta.md5), (done.crc64, Some(Md5::of(b"123456789"))));
         let absent = PutOptions { precondition: Precondition::IfAbsent, ..options };
-        let late = store.begin(&key, Some(0), &absent).await.unwrap();
+        let late = store.begin(&key, Some(0), &absent, &trace()).await.unwrap();
         let error = late.commit(&[], &Attributes::default(), &trace()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Exists);
     }
@@ -253,7 +253,7 @@ async fn awkward_names_survive() {
         // The printed name leads back to the same blob.
         let again = AzureAddress::parse(&store.name(name), &StoreOptions::default()).unwrap();
         assert_eq!((again.key.as_str(), store.name("")), (name, url.clone()));
-        let blocks = store.begin(name, Some(0), &PutOptions::default()).await.unwrap();
+        let blocks = store.begin(name, Some(0), &PutOptions::default(), &trace()).await.unwrap();
         assert_eq!(blocks.staged(&trace()).await.unwrap(), []);
     }
     let (mut listed, _) = list(&store, ListRequest::default()).await;

@@ -135,7 +135,7 @@ async fn measure() {
 
     for checksum in [ChecksumMode::None, ChecksumMode::Crc64] {
         let options = PutOptions { checksum, ..PutOptions::default() };
-        let writer = store.begin("k", Some(1 << 40), &options).await.unwrap();
+        let writer = store.begin("k", Some(1 << 40), &options, &Trace::detached()).await.unwrap();
         let body = Bytes::from(vec![1; BODY]);
         for workers in [2, 8] {
             let (writer, body) = (writer.clone(), body.clone());

@@ -183,7 +183,7 @@ async fn a_cancelled_job_leaves_what_the_next_goes_on_from_and_nothing_else() {
     let mut blocks = 0;
     while blocks < 5 {
         blocks += u32::from(
-            matches!(job.next_event().await, Some(Event::Attempt(attempt)) if attempt.api == "GetBlob"),
+            matches!(job.next_event().await, Some(Event::Attempt(attempt)) if attempt.api == "Read"),
         );
     }
     job.cancel();

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::remove::{BATCH, Below, RemoveOptions, whole_account};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
+use crate::gate::{Gate, through};
 use crate::secret::redacted;
 use crate::spool::Spool;
 use crate::stage::list::Filter;
-use crate::stage::transfer::with_retries;
-use crate::store::{Address, ListRequest, Location, Store, StoreOpener, StoreOptions};
+use crate::store::{Address, ListRequest, Location, Request, Store, StoreOpener, StoreOptions};
 
 /// What a cleaning found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -36,6 +36,7 @@ impl CleanReport {
 struct Found {
     url: String,
     store: Arc<dyn Store>,
+    gate: Gate,
     names: Spool,
     /// Folders that cannot be read hold leftovers that stay.
     failures: Vec<Failure>,
@@ -71,7 +72,9 @@ impl Cleaning {
     /// # Errors
     /// None for a single leftover: that is in the report.
     pub async fn next(&mut self) -> Result<Option<(String, CleanReport)>> {
-        let Some(Found { url, store, names, failures }) = self.found.pop_front() else { return Ok(None) };
+        let Some(Found { url, store, gate, names, failures }) = self.found.pop_front() else {
+            return Ok(None);
+        };
         let mut report = CleanReport { failures, ..CleanReport::default() };
         let mut names = names.read()?;
         loop {
@@ -82,7 +85,9 @@ impl Cleaning {
             for (key, size) in batch {
                 let removed = match self.dry_run {
                     true => Ok(true),
-                    false => with_retries!(trace => store.remove_leftover(&key, trace).await),
+                    false => through!(gate, store.api(Request::Delete), store.name(&key), trace => {
+                        store.remove_leftover(&key, trace).await
+                    }),
                 };
                 match removed {
                     Ok(true) => {
@@ -112,12 +117,19 @@ async fn leftovers(url: &str, filter: &Filter, options: &StoreOptions) -> Result
         Address::Azure(address) if address.container.is_empty() => return Err(whole_account("clean", url)),
         _ => {}
     }
-    let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
+    let Location { store, key, gate } = StoreOpener::new(options.clone())?.open(url)?;
     let mut lister =
         store.list(ListRequest { prefix: key.clone(), leftovers: true, ..ListRequest::default() });
     let below = Below::of(&key);
-    let mut found = Found { url: url.to_owned(), store, names: Spool::default(), failures: Vec::new() };
-    while let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
+    let (api, name) = (store.api(Request::List), store.name(&key));
+    let mut found = Found {
+        url: url.to_owned(),
+        store,
+        gate: gate.clone(),
+        names: Spool::default(),
+        failures: Vec::new(),
+    };
+    while let Some(page) = through!(gate, api, name, trace => lister.next_page(trace).await)? {
         // Links and devices are no leftovers.
         let unread = page.problems.iter().filter(|problem| problem.kind() != ErrorKind::Unsupported);
         found.failures.extend(unread.map(Failure::from));

@@ -6,11 +6,11 @@ use super::object;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Clock;
-use crate::job::CopyOptions;
+use crate::gate::through;
+use crate::options::CopyOptions;
 use crate::stage::stream;
-use crate::stage::transfer::with_retries;
 use crate::stage::verify::{agreed, check_crc64, check_md5};
-use crate::store::{GetOptions, GetResult, Location, ObjectMeta, StoreOpener, Trace};
+use crate::store::{GetOptions, GetResult, Location, ObjectMeta, Request, StoreOpener, Trace};
 
 /// More than this is taken only as it comes: what an answer says of its length may be anything.
 const AT_ONCE: u64 = 64 << 20;
@@ -24,7 +24,9 @@ const AT_ONCE: u64 = 64 << 20;
 /// `Integrity` where the bytes are not those of the checksum, however often they are read.
 pub async fn get(opener: &StoreOpener, url: &str, options: &CopyOptions) -> Result<Bytes> {
     let location = object(opener, url, "read")?;
-    let meta = match with_retries!(trace => whole(&location, trace).await)? {
+    let (api, name) = (location.store.api(Request::Get), location.store.name(&location.key));
+    let read = through!(location.gate, api, name, trace => whole(&location, trace).await)?;
+    let meta = match read {
         Read::Whole(bytes) => return Ok(bytes),
         Read::Unstated(meta) => meta,
     };
@@ -41,7 +43,7 @@ enum Read {
 }
 
 async fn whole(from: &Location, trace: &Trace) -> Result<Read> {
-    let Location { store, key } = from;
+    let Location { store, key, .. } = from;
     let got = store.get(key, &GetOptions::default(), trace).await?;
     let name = store.name(key);
     let crc64 = agreed(&name, "CRC64", [got.meta.crc64, got.crc64])?;

@@ -6,12 +6,16 @@ use tokio::task::JoinSet;
 
 use super::shown;
 use crate::error::{Error, ErrorKind, Result};
+use crate::gate::{Gate, through};
 use crate::secret;
-use crate::stage::transfer::{joined, with_retries};
 use crate::store::azure::AzureStore;
 use crate::store::{
-    Address, ListPage, ListRequest, Lister, Location, Store as _, StoreOpener, StoreOptions, Trace,
+    Address, ListPage, ListRequest, Lister, Location, Request, Store as _, StoreOpener, StoreOptions, Trace,
 };
+use crate::task::joined;
+
+/// What the request for the names of containers is called in records.
+const LIST_CONTAINERS: &str = "ListContainers";
 
 /// A list being read page by page. While one page is looked at the next is on its way; dropped, nothing is.
 #[derive(Debug)]
@@ -59,6 +63,10 @@ impl Listing {
 /// The pages of a list as the store has them.
 struct Pages {
     lister: Box<dyn Lister>,
+    /// What the requests are called, what is listed, and what they pass.
+    api: &'static str,
+    name: String,
+    gate: Gate,
     /// Given before the others: the object itself, where the URL names one.
     first: Option<ListPage>,
 }
@@ -69,8 +77,8 @@ impl Pages {
             return Ok(Some(first));
         }
         loop {
-            let lister = &mut self.lister;
-            match with_retries!(trace => lister.next_page(trace).await)? {
+            let Self { lister, api, name, gate, .. } = self;
+            match through!(gate, *api, name, trace => lister.next_page(trace).await)? {
                 // A service may give an empty page with more to come.
                 Some(page) if page.is_empty() => {}
                 other => return Ok(other),
@@ -114,20 +122,25 @@ pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<
         && address.container.is_empty()
     {
         let account = opener.open_azure(address)?;
-        let containers = with_retries!(trace => account.list_containers(trace).await)?;
+        let (gate, name) = (opener.gate().clone(), account.name(""));
+        let containers =
+            through!(gate, LIST_CONTAINERS, name, trace => account.list_containers(trace).await)?;
         if recursive {
-            let lister = Containers { account, left: containers.into(), current: None };
-            return Ok(Listing::new(Pages { lister: Box::new(lister), first: None }));
+            let api = account.api(Request::List);
+            let lister = Box::new(Containers { account, left: containers.into(), current: None });
+            return Ok(Listing::new(Pages { lister, api, name, gate, first: None }));
         }
         let prefixes = containers.into_iter().map(|name| name + "/").collect();
         let first = Some(ListPage { prefixes, ..ListPage::default() });
-        return Ok(Listing::new(Pages { lister: Box::new(Nothing), first }));
+        let lister = Box::new(Nothing);
+        return Ok(Listing::new(Pages { lister, api: LIST_CONTAINERS, name, gate, first }));
     }
-    let Location { store, key } = opener.open(url)?;
+    let Location { store, key, gate } = opener.open(url)?;
+    let name = store.name(&key);
     let mut first = None;
     let mut prefix = key.clone();
     if !key.is_empty() && !key.ends_with('/') {
-        match with_retries!(trace => store.head(&key, trace).await) {
+        match through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await) {
             Ok(meta) => first = Some(ListPage { objects: vec![meta], ..ListPage::default() }),
             Err(error) if error.kind() == ErrorKind::NotFound => prefix.push('/'),
             Err(error) => return Err(error),
@@ -139,7 +152,7 @@ pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<
     } else {
         store.list(ListRequest { prefix: prefix.clone(), hierarchical: !recursive, ..ListRequest::default() })
     };
-    let mut pages = Pages { lister, first };
+    let mut pages = Pages { lister, api: store.api(Request::List), name, gate, first };
     if !found && !key.is_empty() {
         // Nothing below a prefix means that there is no such prefix.
         pages.first = pages.next().await?;
@@ -216,7 +229,8 @@ mod tests {
     }
 
     fn listing() -> Listing {
-        Listing::new(Pages { lister: Box::new(Flaky { given: 0, failed: false }), first: None })
+        let lister = Box::new(Flaky { given: 0, failed: false });
+        Listing::new(Pages { lister, api: "List", name: "names".into(), gate: Gate::default(), first: None })
     }
 
     #[tokio::test]

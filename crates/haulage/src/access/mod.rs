@@ -27,20 +27,21 @@ pub use self::session::Sessions;
 pub use self::writer::Writer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Failure};
-use crate::job::CopyOptions;
+use crate::gate::through;
+use crate::options::CopyOptions;
 use crate::secret::redacted;
 use crate::stage::stream::{self, STDIO};
-use crate::stage::transfer::with_retries;
-use crate::store::{Address, Location, ObjectMeta, StoreOpener, StoreOptions, StreamEnd};
+use crate::store::{Address, Location, ObjectMeta, Request, StoreOpener, StoreOptions, StreamEnd};
 
 /// All that the store says of one object.
 pub async fn stat(url: &str, options: &StoreOptions) -> Result<ObjectMeta> {
-    let Location { store, key } = StoreOpener::new(options.clone())?.open(url)?;
+    let Location { store, key, gate } = StoreOpener::new(options.clone())?.open(url)?;
     if key.is_empty() || key.ends_with('/') {
         return Err(Error::new(ErrorKind::Usage, "stat", store.name(&key), "this names no object")
             .hint("list what is there with: haul ls URL"));
     }
-    with_retries!(trace => store.head(&key, trace).await).map(shown)
+    let name = store.name(&key);
+    through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await).map(shown)
 }
 
 /// The one object that a name stands for.

@@ -7,12 +7,13 @@ use super::object;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{ObjectRecord, Proof};
-use crate::job::{CopyOptions, Overwrite};
+use crate::gate::through;
+use crate::options::{CopyOptions, Overwrite};
 use crate::secret::redacted;
-use crate::stage::transfer::with_retries;
 use crate::stage::verify::{Ends, proof};
 use crate::store::{
-    Attributes, Location, ObjectMeta, Payload, Precondition, PutOptions, PutResult, StoreOpener, Trace,
+    Attributes, Location, ObjectMeta, Payload, Precondition, PutOptions, PutResult, Request, StoreOpener,
+    Trace,
 };
 
 /// What was written.
@@ -58,7 +59,7 @@ pub async fn put(
     options: &CopyOptions,
 ) -> Result<Written> {
     let bytes = Bytes::from_owner(content);
-    let Location { store, key } = object(opener, url, "write")?;
+    let Location { store, key, gate } = object(opener, url, "write")?;
     let name = store.name(&key);
     let size_bytes = bytes.len() as u64;
     if size_bytes > store.capabilities().put_max {
@@ -76,7 +77,8 @@ pub async fn put(
         ..PutOptions::default()
     };
     let mut requests = 0;
-    let put = with_retries!(trace => {
+    let (api, name) = (store.api(Request::Put), store.name(&key));
+    let put = through!(gate, api, name, trace => {
         requests += 1;
         store.put(&key, Payload::Hashed(bytes.clone(), crc64), &to_put, trace).await
     });
@@ -91,8 +93,8 @@ pub async fn put(
         other => other?,
     };
     opener.flush(false).await?;
-    let to_local = store.capabilities().local;
-    let ends = Ends { from_local: true, to_local, vouched: true, confirmed: put.confirmed };
+    let to_plain = !store.capabilities().keeps_checksums;
+    let ends = Ends { from_plain: true, to_plain, vouched: true, confirmed: put.confirmed };
     Ok(Written {
         object: redacted(name),
         size_bytes,

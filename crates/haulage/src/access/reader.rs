@@ -9,10 +9,10 @@ use tokio::task::JoinSet;
 
 use super::{object, shown};
 use crate::error::{Error, ErrorKind, Result};
-use crate::job::CopyOptions;
+use crate::options::CopyOptions;
 use crate::stage::stream;
-use crate::stage::transfer::joined;
 use crate::store::{BlockRange, Location, ObjectMeta, StoreOpener};
+use crate::task::joined;
 
 /// One version of an object, for reading. Other calls may read at the same time; they take turns.
 #[derive(Debug)]
@@ -214,7 +214,7 @@ mod tests {
     async fn reader(name: &str, content: Vec<u8>, blocks: u64) -> Reader {
         let opener = StoreOpener::new(StoreOptions::default()).unwrap();
         let options = CopyOptions {
-            block_size: crate::job::Setting::Fixed(ByteSize::kib(1)),
+            block_size: crate::options::Setting::Fixed(ByteSize::kib(1)),
             max_memory: ByteSize::kib(blocks),
             ..CopyOptions::default()
         };

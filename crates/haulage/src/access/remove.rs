@@ -11,11 +11,11 @@ use futures_util::StreamExt as _;
 use super::list;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
+use crate::gate::{Gate, through};
 use crate::secret::redacted;
 use crate::spool::Spool;
 use crate::stage::list::Filter;
-use crate::stage::transfer::with_retries;
-use crate::store::{Address, ListRequest, Location, Store, StoreOpener, StoreOptions};
+use crate::store::{Address, ListRequest, Location, Request, Store, StoreOpener, StoreOptions};
 
 /// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
 const DELETES: usize = 64;
@@ -73,6 +73,7 @@ pub struct RemoveReport {
 struct Found {
     url: String,
     store: Arc<dyn Store>,
+    gate: Gate,
     names: Spool,
 }
 
@@ -93,13 +94,13 @@ impl Removal {
         let located: Vec<Location> =
             urls.iter().map(|url| remote("rm", url, options)).collect::<Result<_>>()?;
         let many = |at: &&Location| !what.recursive && (at.key.is_empty() || at.key.ends_with('/'));
-        if let Some(Location { store, key }) = located.iter().find(many) {
+        if let Some(Location { store, key, .. }) = located.iter().find(many) {
             return Err(Error::new(ErrorKind::Usage, "rm", store.name(key), "this is not one object")
                 .hint("add --recursive to remove everything below it"));
         }
         let mut found = VecDeque::with_capacity(urls.len());
         let mut named = HashSet::new();
-        for (url, Location { store, key }) in urls.iter().zip(located) {
+        for (url, Location { store, key, gate }) in urls.iter().zip(located) {
             // What is named twice is removed, and counted, once.
             if !named.insert(store.name(&key)) {
                 continue;
@@ -107,14 +108,15 @@ impl Removal {
             let names = if what.recursive {
                 whole_list(url, &key, &filter, options).await?
             } else {
-                let meta = with_retries!(trace => store.head(&key, trace).await)?;
+                let (api, name) = (store.api(Request::Look), store.name(&key));
+                let meta = through!(gate, api, name, trace => store.head(&key, trace).await)?;
                 let mut one = Spool::default();
                 if filter.wants(Below::of(&key).name(&key)) {
                     one.push(&key, meta.size)?;
                 }
                 one
             };
-            found.push_back(Found { url: url.clone(), store, names });
+            found.push_back(Found { url: url.clone(), store, gate, names });
         }
         what.allow("rm", urls, found.iter().map(|found| found.names.count).sum())?;
         Ok(Self { found, dry_run: what.dry_run })
@@ -129,7 +131,7 @@ impl Removal {
         &mut self,
         mut tell: impl FnMut(&str) + Send,
     ) -> Result<Option<(String, RemoveReport)>> {
-        let Some(Found { url, store, names }) = self.found.pop_front() else { return Ok(None) };
+        let Some(Found { url, store, gate, names }) = self.found.pop_front() else { return Ok(None) };
         let mut report = RemoveReport::default();
         let mut names = names.read()?;
         loop {
@@ -143,9 +145,9 @@ impl Removal {
                 report.bytes = batch.iter().fold(report.bytes, |sum, (_, size)| sum.saturating_add(*size));
                 continue;
             }
-            let store = &store;
+            let (store, gate) = (&store, &gate);
             let mut deletes = futures_util::stream::iter(batch)
-                .map(|(key, size)| async move { delete(&**store, &key).await.map(|()| size) })
+                .map(|(key, size)| async move { delete(&**store, &key, gate).await.map(|()| size) })
                 .buffer_unordered(DELETES);
             while let Some(deleted) = deletes.next().await {
                 match deleted {
@@ -203,8 +205,9 @@ async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOption
 
 /// Deletes an object. One that is gone was deleted by somebody, or by an attempt whose answer was lost. Of a service only its
 /// own word counts: any proxy may answer 404.
-async fn delete(store: &dyn Store, key: &str) -> Result<()> {
-    let deleted = with_retries!(trace => store.delete(key, trace).await);
+async fn delete(store: &dyn Store, key: &str, gate: &Gate) -> Result<()> {
+    let (api, name) = (store.api(Request::Delete), store.name(key));
+    let deleted = through!(gate, api, name, trace => store.delete(key, trace).await);
     match deleted {
         Err(error)
             if error.kind() == ErrorKind::NotFound
@@ -221,9 +224,10 @@ async fn delete(store: &dyn Store, key: &str) -> Result<()> {
 /// # Errors
 /// `Usage` for a local path, and for what names no container; `Exists` where it is there.
 pub async fn make_container(url: &str, options: &StoreOptions) -> Result<()> {
-    let store = container("mb", url, options)?.store;
+    let Location { store, gate, .. } = container("mb", url, options)?;
+    let (api, name) = (store.api(Request::CreateContainer), store.name(""));
     let mut tries = 0;
-    let made = with_retries!(trace => {
+    let made = through!(gate, api, name, trace => {
         tries += 1;
         store.create_container(trace).await
     });
@@ -245,10 +249,11 @@ pub async fn remove_container(
     what: &RemoveOptions,
     options: &StoreOptions,
 ) -> Result<RemoveReport> {
-    let Location { store, .. } = container("rb", url, options)?;
+    let Location { store, gate, .. } = container("rb", url, options)?;
+    let (listing, name) = (store.api(Request::List), store.name(""));
     let mut lister = store.list(ListRequest::default());
     let mut report = RemoveReport::default();
-    while let Some(page) = with_retries!(trace => lister.next_page(trace).await)? {
+    while let Some(page) = through!(gate, listing, name, trace => lister.next_page(trace).await)? {
         if !force && !page.is_empty() {
             return Err(Error::new(ErrorKind::Usage, "rb", store.name(""), "it holds objects")
                 .hint("add --force to remove them as well; haul du counts them"));
@@ -258,7 +263,8 @@ pub async fn remove_container(
     }
     what.allow("rb", &[url.to_owned()], report.objects)?;
     if !what.dry_run {
-        with_retries!(trace => store.delete_container(trace).await)?;
+        let api = store.api(Request::DeleteContainer);
+        through!(gate, api, name, trace => store.delete_container(trace).await)?;
     }
     Ok(report)
 }

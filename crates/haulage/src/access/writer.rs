@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use super::{Written, object};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, ObjectRecord};
-use crate::job::CopyOptions;
+use crate::options::CopyOptions;
 use crate::stage::stream::{self, Input};
-use crate::stage::transfer::joined;
 use crate::store::StoreOpener;
+use crate::task::joined;
 
 /// Bytes between the writer and the task that stages them.
 const PIPE: usize = 1 << 20;
@@ -26,7 +26,7 @@ pub struct Writer {
     name: String,
     opener: StoreOpener,
     /// The object lies on this machine, where a write that has begun cannot be called back.
-    local: bool,
+    at_hand: bool,
     whole: Arc<AtomicBool>,
     pipe: DuplexStream,
     /// The upload; it ends with the set.
@@ -46,12 +46,12 @@ impl Writer {
         let limits = stream::limits(options, true)?;
         let (pipe, input) = tokio::io::duplex(PIPE);
         let (name, options) = (location.store.name(&location.key), options.clone());
-        let (local, whole) = (location.store.capabilities().local, Arc::<AtomicBool>::default());
+        let (at_hand, whole) = (location.store.capabilities().at_hand, Arc::<AtomicBool>::default());
         let input = Input::new(Announced { input, whole: whole.clone() }, &name);
         let mut upload = JoinSet::new();
         upload
             .spawn(async move { stream::upload(input, &location, &options, &limits, Clock::start()).await });
-        Ok(Self { name, opener: opener.clone(), local, whole, pipe, upload })
+        Ok(Self { name, opener: opener.clone(), at_hand, whole, pipe, upload })
     }
 
     /// Takes the bytes; waits while as much is in flight as may be.
@@ -81,7 +81,7 @@ impl Writer {
 
     /// Gives up, and waits until what was staged on this machine is gone.
     pub async fn discard(mut self) {
-        if !self.local {
+        if !self.at_hand {
             return self.upload.shutdown().await;
         }
         // It ends by itself, at an input that ends without a word, when all that it writes is written.

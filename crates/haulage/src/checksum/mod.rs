@@ -15,6 +15,25 @@ pub use crc64::{Crc64, Crc64Stream};
 pub use md5::{Md5, Md5Stream};
 pub(crate) use queue::{Md5Queue, OnWire};
 
+/// What a store states of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// Their CRC64.
+    Crc64(Crc64),
+    /// Their MD5.
+    Md5(Md5),
+}
+
+impl Checksum {
+    /// Whether it fits these bytes, of which the CRC64 is known. May take as long as an MD5 does.
+    pub fn fits(&self, bytes: &[u8], crc64: Crc64) -> bool {
+        match self {
+            Self::Crc64(stated) => *stated == crc64,
+            Self::Md5(stated) => *stated == Md5::of(bytes),
+        }
+    }
+}
+
 /// Which checksum guards the bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,46 +1,52 @@
 //! The one flow: list, plan, schedule, transfer, verify, record.
 //!
 //! One task owns all state and makes all decisions; requests run beside it and report back. So nothing here
-//! needs a lock, and what happens next is always a function of what is known.
+//! needs a lock, and what happens next is always a function of what is known. Something happens, [`Flow::run`] takes it in, and
+//! what follows from it is an effect that the words after it apply.
 
 mod atomic;
 mod attempts;
 mod check;
 mod course;
+mod effects;
 mod flights;
 mod landing;
 mod objects;
+mod planning;
 mod progress;
+mod sending;
 mod tail;
+mod watching;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio::task::JoinHandle;
 
-use self::flights::Flights;
+use self::flights::{Flights, Landed};
+use self::objects::Objects;
 use self::progress::ProgressMeter;
 use super::{CopyOptions, Work};
-use crate::budget::Budget;
-use crate::control::{Controller, Limits, Observation, Politeness, RequestPace, RetryBudget, controller};
+use crate::control::{Controller, Observation, Politeness, controller};
 use crate::error::Result;
-use crate::event::{Clock, Event, Failure, JobStarted, Progress, Summary};
-use crate::http::{Cap, WireLook};
+use crate::event::{AttemptRecord, Clock, Event, Failure, JobStarted, Progress, Summary};
+use crate::gate::{Counted, Gate};
+use crate::http::Cap;
 use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::list::{Filter, Listed, Listing};
-use crate::stage::plan::{Decision, Pair, decide};
 use crate::stage::record::Recorder;
-use crate::stage::schedule::{Next, Schedule, Unit};
+use crate::stage::schedule::{Schedule, Unit};
 use crate::stage::stream;
-use crate::stage::transfer::{self, Held, Purpose};
-use crate::store::{Phase, StoreOpener, Trace};
+use crate::stage::transfer::{Held, Purpose};
+use crate::store::StoreOpener;
 use crate::units::ByteRate;
-
-use self::objects::Objects;
 
 /// Objects known at once: enough to choose from, little to hold.
 const WINDOW: usize = 10_000;
+
+/// Names taken at once.
+const BATCH: usize = 256;
 
 /// How often the controller and the progress look, ...
 const TICK: Duration = Duration::from_millis(100);
@@ -59,11 +65,11 @@ pub(super) struct Flow {
     cancelled: watch::Receiver<bool>,
     recorder: Recorder,
     controller: Box<dyn Controller>,
-    pace: RequestPace,
-    retries: RetryBudget,
+    /// What every request passes, and the rows of those that are no steps of an object.
+    gate: Gate,
+    beside: Option<mpsc::Receiver<AttemptRecord>>,
     /// Where the job shall give way to other traffic: how, and what the user allows at most.
     politeness: Option<(Politeness, Option<ByteRate>)>,
-    budget: Budget,
     schedule: Schedule,
     objects: Objects,
     flights: Flights,
@@ -80,6 +86,31 @@ pub(super) struct Flow {
     /// Why no more objects are begun.
     stop: Option<Failure>,
     listed: bool,
+    /// When to look again how it goes, and when the first step that waits is due, in nanoseconds of the job.
+    look_at: u64,
+    wake: Option<u64>,
+}
+
+/// What the listing finds, and the listing.
+struct Names {
+    found: mpsc::Receiver<Listed>,
+    listing: JoinHandle<Result<()>>,
+}
+
+/// What the flow takes in.
+enum Happened {
+    /// Names were found; none where there are no more.
+    Found(Vec<Listed>),
+    /// A request has ended.
+    Landed(Landed),
+    /// A request has ended that was no step of an object.
+    Beside(AttemptRecord),
+    /// It is time to look how it goes.
+    Tick,
+    /// A step that had to wait need not any more.
+    Due,
+    /// The job is to stop.
+    Stopped,
 }
 
 impl Flow {
@@ -90,25 +121,27 @@ impl Flow {
         cancelled: watch::Receiver<bool>,
         progress: Arc<Mutex<Progress>>,
     ) -> Result<Self> {
-        let clock = Clock::start();
+        let gate = Gate::new(options.max_memory.bytes());
+        let clock = gate.clock();
         let (operation, purpose) = match &work {
             Work::Verify { stored, deep, .. } => ("verify", Purpose::Verify { stored: *stored, deep: *deep }),
             Work::Copy { .. } | Work::CopyPairs(_) => ("copy", Purpose::Copy),
         };
         check::check(&work, &options)?;
-        let opener = StoreOpener::new(options.store.clone())?;
+        let opener = StoreOpener::through(options.store.clone(), gate.clone())?;
         let mut recorder = Recorder::new(operation, clock, listener, options.record.as_deref())?;
         if let Some(path) = &options.receipt {
             let (sources, destination) = work.names();
             let head = ReceiptHead::new(sources, destination, clock.began_unix_ns());
             recorder.keep_receipt(ReceiptWriter::create(path, head)?);
         }
+        let controller = controller(&options.wishes_for(&work)?, options.max_memory);
+        gate.guide(controller.limits().concurrency);
         Ok(Self {
-            controller: controller(&options.wishes_for(&work)?, options.max_memory),
-            pace: RequestPace::default(),
-            retries: RetryBudget::default(),
+            controller,
+            beside: recorder.wants_attempts().then(|| gate.keep_rows()),
+            gate,
             politeness: options.polite.then(|| (Politeness::default(), options.store.cap)),
-            budget: Budget::new(options.max_memory.bytes()),
             meter: ProgressMeter::new(clock, Arc::clone(opener.meter()), progress),
             schedule: Schedule::default(),
             objects: Objects::new(options.atomic),
@@ -120,6 +153,8 @@ impl Flow {
             located: false,
             stop: None,
             listed: false,
+            look_at: FIRST_TICK.as_nanos() as u64,
+            wake: None,
             options: Arc::new(options),
             work,
             purpose,
@@ -141,28 +176,54 @@ impl Flow {
         if let Some(ends) = stream::ends(&self.work, &self.options) {
             return self.run_stream(ends).await;
         }
-        let (found, mut names) = mpsc::channel(1000);
+        let mut names = self.list()?;
+        let interrupted = loop {
+            match self.next(&mut names).await {
+                Happened::Found(batch) => self.plan(batch),
+                Happened::Landed(landed) => self.verify(landed),
+                Happened::Beside(row) => self.objects.effects().attempt(row),
+                Happened::Tick => self.look(),
+                Happened::Due => {}
+                Happened::Stopped => break true,
+            }
+            self.schedule();
+            self.transfer();
+            self.record().await;
+            if self.listed && self.objects.is_empty() && self.flights.is_empty() {
+                break false;
+            }
+        };
+        let outcome = names.end(interrupted).await;
+        self.finish(outcome, interrupted).await
+    }
+
+    /// Begins to list what the work names.
+    fn list(&self) -> Result<Names> {
+        let (sender, found) = mpsc::channel(1000);
         let filter = Filter::new(&self.options.include, &self.options.exclude)?;
         let outputs = [&self.options.record, &self.options.receipt].into_iter().flatten().cloned().collect();
         let listing =
-            Listing::new(self.opener.clone(), filter, self.options.overwrite, found).without(outputs);
+            Listing::new(self.opener.clone(), filter, self.options.overwrite, sender).without(outputs);
         let work = self.work.clone();
-        let listing = tokio::spawn(async move { listing.run(&work).await });
+        Ok(Names { found, listing: tokio::spawn(async move { listing.run(&work).await }) })
+    }
 
-        let interrupted = self.transfer_all(&mut names).await;
-        drop(names);
-        let outcome = match interrupted {
-            true => {
-                listing.abort();
-                Ok(())
-            }
-            false => match listing.await {
-                Ok(result) => result,
-                Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-                Err(_) => Ok(()),
+    /// Waits until something happens.
+    async fn next(&mut self, names: &mut Names) -> Happened {
+        let room = !self.listed && (self.options.atomic || self.objects.len() < WINDOW);
+        let due = self.wake.map_or(self.look_at, |wake| wake.min(self.look_at));
+        let mut batch = Vec::new();
+        tokio::select! {
+            _ = names.found.recv_many(&mut batch, BATCH), if room => Happened::Found(batch),
+            Some(landed) = self.flights.next(), if !self.flights.is_empty() => Happened::Landed(landed),
+            row = next_row(&mut self.beside) => Happened::Beside(row),
+            () = self.gate.left() => Happened::Due,
+            () = sleep_until(due, self.clock) => match self.clock.now_ns() >= self.look_at {
+                true => Happened::Tick,
+                false => Happened::Due,
             },
-        };
-        self.finish(outcome, interrupted).await
+            () = stopped(&mut self.cancelled) => Happened::Stopped,
+        }
     }
 
     async fn announce(&mut self) {
@@ -178,190 +239,17 @@ impl Flow {
         self.recorder.say(Event::JobStarted(started)).await;
     }
 
-    /// Moves everything that is listed. True when it was interrupted.
-    async fn transfer_all(&mut self, names: &mut mpsc::Receiver<Listed>) -> bool {
-        let mut tick = every(FIRST_TICK);
-        let mut batch = Vec::with_capacity(256);
-        loop {
-            let wake = self.start_requests();
-            if self.listed && self.objects.is_empty() && self.flights.is_empty() {
-                return false;
-            }
-            if self.listed && self.objects.all_staged() {
-                self.commit_together().await;
-                continue;
-            }
-            let room = !self.listed && (self.options.atomic || self.objects.len() < WINDOW);
-            tokio::select! {
-                count = names.recv_many(&mut batch, 256), if room => {
-                    self.listed = count == 0;
-                    self.locate(&batch);
-                    self.plan(&mut batch).await;
-                    self.check_collection().await;
-                }
-                Some(landed) = self.flights.next(), if !self.flights.is_empty() => {
-                    self.landed(landed).await;
-                    while let Some(landed) = self.flights.try_next() {
-                        self.landed(landed).await;
-                    }
-                }
-                _ = tick.tick() => {
-                    self.look();
-                    self.duplicate_laggards();
-                    if tick.period() != TICK && self.clock.elapsed() > BEGINNING {
-                        tick = every(TICK);
-                    }
-                }
-                () = sleep_until(wake, self.clock) => {}
-                () = stopped(&mut self.cancelled) => return true,
-            }
-        }
-    }
-
-    /// Puts as many requests into flight as the budget allows; gives the time of the next retry.
-    fn start_requests(&mut self) -> Option<u64> {
-        self.hungry = false;
-        loop {
-            let now = self.clock.now_ns();
-            let limits = self.controller.limits();
-            let wanted = limits.block_for(self.left());
-            let unit = match self.schedule.peek(now, limits.concurrency) {
-                Next::Empty => return None,
-                Next::Wait(due) => return Some(due),
-                Next::Step(unit) => unit,
-                Next::BlockOf(object) => match self.objects.peek_range(object, wanted) {
-                    Some(step) => Unit { object, step, attempt: 1, queued_ns: now },
-                    None => {
-                        self.schedule.finish_large(object);
-                        continue;
-                    }
-                },
-            };
-            let Some((task, bytes, len)) = self.objects.task(&unit, self.purpose, &self.options) else {
-                // The object has failed meanwhile.
-                self.schedule.take(&unit);
-                continue;
-            };
-            if let Some(due) = self.pace.wait(self.clock.elapsed()) {
-                return Some(due.as_nanos() as u64);
-            }
-            let Some(share) = self.budget.take(bytes, limits.concurrency) else {
-                self.hungry = self.budget.in_flight() >= limits.concurrency;
-                return None;
-            };
-            self.pace.sent();
-            self.objects.taken(&unit, wanted, now, &mut self.schedule);
-            self.flights.start(unit, task, len, share, self.trace(&unit));
-        }
-    }
-
-    fn trace(&self, unit: &Unit) -> Trace {
-        let trace = Trace::new(self.clock).asking_kernel(self.recorder.wants_attempts());
-        trace.mark_at(Phase::Queued, unit.queued_ns);
-        trace.mark(Phase::Slot);
-        trace
-    }
-
-    /// Bytes of the job that are not on their way yet, as far as anybody knows.
-    fn left(&self) -> u64 {
-        let (total, done) = self.objects.bytes();
-        if self.listed { total.saturating_sub(done + self.flights.payload()) } else { u64::MAX }
-    }
-
-    /// What the controller allows, seen among this many objects.
-    fn limits(&self, objects: usize) -> Limits {
-        self.controller.limits().among(objects)
-    }
-
-    async fn plan(&mut self, batch: &mut Vec<Listed>) {
-        let limits = self.limits(self.objects.len() + batch.len());
-        for listed in batch.drain(..) {
-            match listed {
-                Listed::Unsure { extras } => self.objects.unsure(extras, &mut self.recorder).await,
-                Listed::Extra(name) => self.objects.extra(name, &mut self.recorder, self.clock).await,
-                Listed::NotAFile(error) => {
-                    self.objects.not_a_file(error, &mut self.recorder, self.clock).await;
-                }
-                Listed::Problem(error) => self.objects.problem(error, &mut self.recorder, self.clock).await,
-                Listed::Pair(pair) if self.passes(&pair) => self.objects.pass(&mut self.recorder),
-                Listed::Pair(pair) => {
-                    let now = self.clock.now_ns();
-                    let object = transfer::Object::new(*pair, self.purpose, &self.options, &limits, now);
-                    let id = self.objects.add(object);
-                    if let Some(stop) = &self.stop {
-                        self.objects.fail(id, not_started(stop), &mut self.recorder, self.clock).await;
-                    } else {
-                        self.objects.start(id, &mut self.schedule, &mut self.recorder, self.clock).await;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Whether an object is there already and nobody wants to hear of it: of millions it is most.
-    fn passes(&self, pair: &Pair) -> bool {
-        let Purpose::Copy = self.purpose else { return false };
-        let skipped = |pair| matches!(decide(pair, self.options.overwrite), Decision::Skip(_));
-        !self.recorder.wants_objects() && skipped(pair)
-    }
-
-    /// Shows the controller and the user how it goes.
-    fn look(&mut self) {
-        let in_flight = self.observe((0, 0));
-        let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, in_flight);
-        self.recorder.sample(&progress);
-    }
-
-    /// The first answer shows how far the service is: the controller shall know before anything is cut.
-    fn locate(&mut self, coming: &[Listed]) {
-        if !self.located && self.opener.meter().quickest_answer().is_some() {
-            self.located = true;
-            let sizes = coming.iter().filter_map(|listed| match listed {
-                Listed::Pair(pair) => Some(pair.meta.size),
-                _ => None,
-            });
-            // A list may claim any size.
-            let coming =
-                sizes.fold((0, 0_u64), |(count, bytes), size| (count + 1, bytes.saturating_add(size)));
-            self.observe(coming);
-        }
-    }
-
-    /// Shows the controller what happened since it was last shown; `coming` are objects that are not known yet, and their bytes.
-    fn observe(&mut self, coming: (u64, u64)) -> u32 {
-        let wire = self.opener.meter();
-        let now = self.clock.elapsed();
-        self.pace.observe(self.seen.succeeded, self.seen.busy, now);
-        self.retries.succeeded(self.seen.succeeded);
-        let (arrived, WireLook { queueing, standing, .. }) = self.meter.arrived_since_last();
-        self.queueing = queueing.unwrap_or_default();
-        let (total, done) = self.objects.bytes();
-        let seen = Observation {
-            left_bytes: total.saturating_sub(done + self.flights.payload()).saturating_add(coming.1),
-            left_objects: self.objects.len() as u64 + coming.0,
-            listing: !self.listed,
-            queueing,
-            in_flight: self.budget.in_flight() as u32,
-            in_flight_bytes: self.flights.payload(),
-            wire_bytes: arrived,
-            quickest_answer: wire.quickest_answer(),
-            hungry: self.hungry,
-            ..std::mem::take(&mut self.seen)
-        };
-        if let Some((politeness, most)) = &mut self.politeness {
-            let moving = self.meter.bits_per_second();
-            let bound = politeness.observe(standing, moving, *most, now);
-            self.opener.cap().set(bound);
-            wire.bound(bound.map(ByteRate::bytes_per_second));
-        }
-        self.controller.observe(&seen, now);
-        seen.in_flight
-    }
-
     async fn run_stream(mut self, ends: stream::Ends) -> Result<Summary> {
-        let moved = tokio::select! {
-            moved = stream::run(ends, &self.options, &self.opener, self.clock) => Some(moved),
-            () = stopped(&mut self.cancelled) => None,
+        let moved = {
+            let moving = stream::run(ends, &self.options, &self.opener, self.clock);
+            tokio::pin!(moving);
+            loop {
+                tokio::select! {
+                    moved = &mut moving => break Some(moved),
+                    row = next_row(&mut self.beside) => self.recorder.attempt(|| row).await,
+                    () = stopped(&mut self.cancelled) => break None,
+                }
+            }
         };
         let interrupted = moved.is_none();
         let outcome = match moved {
@@ -377,6 +265,8 @@ impl Flow {
 
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.flights.stop().await;
+        let beside = self.rest_beside().await;
+        self.recorder.count_beside(beside);
         // An interrupted job promises nothing, and shall end at once.
         if !interrupted {
             self.flush(outcome.is_ok()).await;
@@ -389,7 +279,7 @@ impl Flow {
         self.recorder.sample(&sample);
         let total = self.objects.total().max(self.recorder.summary().objects_done);
         let mut chosen = self.controller.explain();
-        if let Some(limit) = self.pace.learnt() {
+        if let Some(limit) = self.gate.learnt() {
             chosen += &format!("; the service takes about {limit:.0} requests a second");
         }
         let summary = self.recorder.finish(interrupted, total, self.meter.wire(), chosen).await?;
@@ -401,6 +291,17 @@ impl Flow {
 }
 
 impl Flow {
+    /// Records the last requests that were no steps of an object; how many there were in all.
+    async fn rest_beside(&mut self) -> Counted {
+        if let Some(mut rows) = self.beside.take() {
+            rows.close();
+            while let Some(row) = rows.recv().await {
+                self.recorder.attempt(|| row).await;
+            }
+        }
+        self.gate.counted()
+    }
+
     /// Waits until what was written is on the disk.
     async fn flush(&mut self, listed: bool) {
         let filtered = !(self.options.include.is_empty() && self.options.exclude.is_empty());
@@ -412,23 +313,38 @@ impl Flow {
     }
 }
 
+impl Names {
+    /// How the listing ended; it is called off where the job was.
+    async fn end(self, interrupted: bool) -> Result<()> {
+        drop(self.found);
+        if interrupted {
+            self.listing.abort();
+            return Ok(());
+        }
+        match self.listing.await {
+            Ok(result) => result,
+            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
 fn not_started(stop: &Failure) -> Failure {
     let cause = format!("not begun, because the job stopped: {}", stop.cause);
     Failure { operation: "copy", cause, ..stop.clone() }
 }
 
-fn every(period: Duration) -> Interval {
-    let mut tick = tokio::time::interval_at(Instant::now() + period, period);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    tick
+async fn sleep_until(due: u64, clock: Clock) {
+    tokio::time::sleep(Duration::from_nanos(due.saturating_sub(clock.now_ns()))).await;
 }
 
-async fn sleep_until(wake: Option<u64>, clock: Clock) {
-    match wake {
-        Some(due) => {
-            let left = Duration::from_nanos(due.saturating_sub(clock.now_ns()));
-            tokio::time::sleep_until(Instant::now() + left).await;
-        }
+/// The row of the next request that was no step of an object; waits for ever where nobody keeps them.
+async fn next_row(rows: &mut Option<mpsc::Receiver<AttemptRecord>>) -> AttemptRecord {
+    match rows.as_mut() {
+        Some(rows) => match rows.recv().await {
+            Some(row) => row,
+            None => std::future::pending().await,
+        },
         None => std::future::pending().await,
     }
 }

@@ -8,10 +8,11 @@ use super::{CopyOptions, Work};
 use crate::control::{Observation, controller};
 use crate::error::Result;
 use crate::event::{Clock, Failure};
+use crate::gate::through;
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
-use crate::stage::transfer::{look, with_retries};
-use crate::store::{ListRequest, Location, StoreOpener};
+use crate::stage::transfer::look;
+use crate::store::{ListRequest, Location, Request, StoreOpener};
 use crate::units::{ByteRate, ByteSize};
 
 /// Link rates for which times are given: nobody knows the link before it was used.
@@ -72,7 +73,9 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
             Listed::Extra(_) | Listed::Unsure { .. } => {}
             Listed::Pair(mut pair) => {
                 if decide(&pair, options.overwrite) == Decision::Look {
-                    let there = with_retries!(trace => look(&pair.destination, trace).await)?;
+                    let to = &pair.destination;
+                    let api = to.store.api(Request::Look);
+                    let there = through!(opener.gate(), api, to.name(), trace => look(to, trace).await)?;
                     pair.existing = there.map_or(Existing::Absent, |meta| Existing::Present(Box::new(meta)));
                 }
                 report.add(&pair, options, &limits);
@@ -100,13 +103,13 @@ impl PlanReport {
         // Sizes come from outside: a list may claim any.
         self.bytes = self.bytes.saturating_add(size);
         // Each remote side sees every piece; a remote destination sees the commit of the blocks too.
-        let remote_sides = u64::from(!from.local) + u64::from(!to.local);
+        let remote_sides = u64::from(!from.at_hand) + u64::from(!to.at_hand);
         self.requests += pieces.count(size) * remote_sides;
         match pieces {
             Pieces::Whole => self.whole += 1,
             Pieces::Blocks(block) => {
                 self.blocks += 1;
-                self.requests += u64::from(!to.local);
+                self.requests += u64::from(!to.at_hand);
                 let (least, most) = self.block_size.unwrap_or((block, block));
                 self.block_size = Some((least.min(block), most.max(block)));
             }
@@ -128,8 +131,8 @@ impl PlanReport {
 /// The faster of two small requests to the first remote location, since the first opens the connection.
 async fn round_trip(opener: &StoreOpener, sources: &[String], destination: &str) -> Result<Option<Duration>> {
     for name in sources.iter().map(String::as_str).chain([destination]) {
-        let Location { store, key } = opener.open(name)?;
-        if store.capabilities().local {
+        let Location { store, key, gate } = opener.open(name)?;
+        if store.capabilities().at_hand {
             continue;
         }
         let mut best = Duration::MAX;
@@ -138,7 +141,9 @@ async fn round_trip(opener: &StoreOpener, sources: &[String], destination: &str)
             // Listing a name that is hardly there costs the service nothing.
             let prefix = format!("{key}.haul-round-trip");
             let mut lister = store.list(ListRequest { prefix, hierarchical: true, ..ListRequest::default() });
-            if with_retries!(trace => lister.next_page(trace).await).is_err() {
+            let page: Result<_> =
+                through!(gate, store.api(Request::List), name, trace => lister.next_page(trace).await);
+            if page.is_err() {
                 // Whatever is wrong, what is planned meets it too, and says it better.
                 return Ok(None);
             }

@@ -29,6 +29,13 @@ pub(crate) enum Step {
     Compare(Option<BlockRange>),
 }
 
+impl Step {
+    /// Whether this is one stretch of several.
+    pub(crate) fn is_ranged(self) -> bool {
+        matches!(self, Self::Block(_) | Self::Compare(Some(_)))
+    }
+}
+
 /// A step of an object, and how often it was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Unit {

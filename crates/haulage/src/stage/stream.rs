@@ -12,16 +12,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::task::{JoinError, JoinSet};
 
 use super::read;
-use super::transfer::with_retries;
 use super::verify::{check_crc64, combine, proof};
 use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
 use crate::control::{Controller as _, FixedController, Limits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Method, ObjectRecord, Outcome, Proof};
-use crate::job::{CopyOptions, Overwrite, Work};
+use crate::gate::through;
+use crate::options::{CopyOptions, Overwrite, Work};
 use crate::store::{
-    Address, Attributes, BlockId, BlockRange, BlockWriter, Capabilities, Location, ObjectMeta, Payload,
-    Precondition, PutOptions, StoreOpener, Stored, StreamEnd,
+    Address, Attributes, BlockRange, BlockWriter, Location, ObjectMeta, Part, Payload, Precondition,
+    PutOptions, Request, StoreOpener, Stored, StreamEnd,
 };
 use crate::units::ByteSize;
 
@@ -94,12 +94,12 @@ fn name_of(stream: &StreamEnd) -> String {
 
 /// What is known of the one object that is to become a stream.
 pub(crate) async fn find(from: &Location, operation: &'static str) -> Result<ObjectMeta> {
-    let Location { store, key } = from;
+    let Location { store, key, gate } = from;
     if key.is_empty() || key.ends_with('/') {
         return Err(Error::new(ErrorKind::Usage, operation, store.name(key), "this names no object")
             .hint("a stream takes one object; name it, or copy into a folder"));
     }
-    with_retries!(trace => store.head(key, trace).await)
+    through!(gate, store.api(Request::Look), store.name(key), trace => store.head(key, trace).await)
 }
 
 /// Opens a pipe or a device; of a pipe this waits for the other end.
@@ -143,6 +143,7 @@ pub(crate) async fn upload(
         checksum: options.checksum,
         ..PutOptions::default()
     };
+    to.gate.widen(limits.concurrency);
     let block_size = limits.block_size.bytes();
     let first = input.block(block_size).await?;
     let md5 = options.content_md5.then(Md5Stream::default);
@@ -153,8 +154,8 @@ pub(crate) async fn upload(
     } else {
         (sent.put_blocks(first, input, to, &put_options, limits).await?, Method::Blocks)
     };
-    let to_local = to.store.capabilities().local;
-    let ends = super::verify::Ends { from_local: true, to_local, vouched: true, confirmed: sent.confirmed };
+    let to_plain = !to.store.capabilities().keeps_checksums;
+    let ends = super::verify::Ends { from_plain: true, to_plain, vouched: true, confirmed: sent.confirmed };
     let proof = proof(&ObjectMeta::default(), ends, options.checksum);
     Ok(ObjectRecord {
         source: input_name.into(),
@@ -202,7 +203,9 @@ impl Sent {
     async fn put_whole(&mut self, bytes: Bytes, to: &Location, options: &PutOptions) -> Result<String> {
         self.take(&bytes);
         let options = PutOptions { attributes: self.attributes(), ..options.clone() };
-        let put = with_retries!(trace => {
+        let (api, name) = (to.store.api(Request::Put), to.store.name(&to.key));
+        let range = BlockRange { offset: 0, len: bytes.len() as u64 };
+        let put = through!(to.gate, api, name; range, trace => {
             to.store.put(&to.key, Payload::Bytes(bytes.clone()), &options, trace).await
         });
         let put = put?;
@@ -219,20 +222,22 @@ impl Sent {
         options: &PutOptions,
         limits: &Limits,
     ) -> Result<String> {
-        let writer = to.store.begin(&to.key, None, options).await?;
+        let Location { store, key, gate } = to;
+        let name = store.name(key);
+        let (begin, commit) = (store.api(Request::Begin), store.api(Request::Commit));
+        let writer = through!(gate, begin, name, trace => store.begin(key, None, options, trace).await)?;
         // Tasks of their own, so that they move while the input makes us wait.
         let mut in_flight = JoinSet::new();
-        let capabilities = to.store.capabilities();
-        let staged = self.stage(first, &mut input, &writer, &mut in_flight, limits, capabilities).await;
-        if staged.is_err() && capabilities.local {
+        let staged = self.stage(first, &mut input, &writer, &mut in_flight, limits, to).await;
+        if staged.is_err() && store.capabilities().at_hand {
             // A write on this machine cannot be called back, and holds the partial file.
             while in_flight.join_next().await.is_some() {}
         }
-        let mut ids = staged?;
-        ids.sort_unstable_by_key(|id: &BlockId| id.range.offset);
-        combine(&to.store.name(&to.key), &ids, self.len)?;
+        let mut parts = staged?;
+        parts.sort_unstable_by_key(|part: &Part| part.id.range.offset);
+        combine(&name, &parts, self.len)?;
         let attributes = self.attributes();
-        let put = with_retries!(trace => writer.commit(&ids, &attributes, trace).await)?;
+        let put = through!(gate, commit, name, trace => writer.commit(&parts, &attributes, trace).await)?;
         self.confirmed &= put.confirmed;
         Ok(put.etag)
     }
@@ -245,43 +250,47 @@ impl Sent {
         writer: &Arc<dyn BlockWriter>,
         in_flight: &mut JoinSet<Result<Stored>>,
         limits: &Limits,
-        capabilities: Capabilities,
-    ) -> Result<Vec<BlockId>> {
-        let mut ids = Vec::new();
+        to: &Location,
+    ) -> Result<Vec<Part>> {
+        let (api, name, capabilities) =
+            (to.store.api(Request::PutBlock), to.store.name(&to.key), to.store.capabilities());
+        let mut parts = Vec::new();
         let mut block = first;
         let mut size = limits.block_size.bytes();
         while !block.is_empty() {
             let range = BlockRange { offset: self.len, len: block.len() as u64 };
             self.take(&block);
-            let writer = Arc::clone(writer);
+            let (writer, gate, name) = (Arc::clone(writer), to.gate.clone(), name.clone());
             in_flight.spawn(async move {
-                with_retries!(trace => writer.put_block(range, Payload::Bytes(block.clone()), trace).await)
+                through!(gate, api, name; range, trace => {
+                    writer.put_block(range, Payload::Bytes(block.clone()), trace).await
+                })
             });
             // Larger blocks, fewer at once: the memory stays the same.
             let room = limits.concurrency * limits.block_size.bytes() as usize / size as usize;
             while in_flight.len() >= room.max(1)
                 && let Some(stored) = in_flight.join_next().await
             {
-                ids.push(self.stored(stored)?);
+                parts.push(self.stored(stored)?);
             }
             // A stream without an end must not run out of blocks: double them as it grows.
-            if (ids.len() as u64) > capabilities.blocks_max / 2 && size < capabilities.block_max / 2 {
+            if (parts.len() as u64) > capabilities.cut.count / 2 && size < capabilities.cut.most / 2 {
                 size = (self.len / 10_000).max(size);
             }
             block = input.block(size).await?;
         }
         while let Some(stored) = in_flight.join_next().await {
-            ids.push(self.stored(stored)?);
+            parts.push(self.stored(stored)?);
         }
-        Ok(ids)
+        Ok(parts)
     }
 
-    fn stored(&mut self, ended: Result<Result<Stored>, JoinError>) -> Result<BlockId> {
+    fn stored(&mut self, ended: Result<Result<Stored>, JoinError>) -> Result<Part> {
         match ended {
             Ok(stored) => {
-                let Stored { id, confirmed } = stored?;
+                let Stored { part, confirmed } = stored?;
                 self.confirmed &= confirmed;
-                Ok(id)
+                Ok(part)
             }
             Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
             Err(_) => Err(Error::new(ErrorKind::Cancelled, "write", STDIO, "the runtime shuts down")),
@@ -320,7 +329,8 @@ pub(crate) async fn download(
     clock: Clock,
 ) -> Result<ObjectRecord> {
     let started_ns = clock.now_ns();
-    let Location { store, key } = from;
+    let Location { store, key, gate } = from;
+    gate.widen(limits.concurrency);
     let capabilities = store.capabilities();
     let mut block = limits.block_size.bytes();
     if capabilities.range_checksum_max > 0 {
@@ -356,8 +366,8 @@ pub(crate) async fn download(
     // What was written cannot be taken back, but the reader shall know.
     check_crc64(&name, crc.value(), meta.crc64)?;
     super::verify::check_md5(&name, by_md5.then(|| md5.value()), meta.md5)?;
-    let from_local = capabilities.local;
-    let ends = super::verify::Ends { from_local, to_local: true, vouched: ranges_checked, confirmed: false };
+    let from_plain = !capabilities.keeps_checksums;
+    let ends = super::verify::Ends { from_plain, to_plain: true, vouched: ranges_checked, confirmed: false };
     Ok(ObjectRecord {
         source: name.into(),
         destination: to.into(),
@@ -377,7 +387,8 @@ pub(crate) async fn fetch_range(
     meta: &ObjectMeta,
     range: BlockRange,
 ) -> Result<(Bytes, bool)> {
-    with_retries!(trace => {
+    let (api, name) = (from.store.api(Request::Get), from.store.name(&from.key));
+    through!(from.gate, api, name; range, trace => {
         let fetched = async {
             let got = read::open(&*from.store, &from.key, meta, Some(range), trace).await?;
             let stated = got.crc64;

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::event::Proof;
-use crate::store::{BlockId, ObjectMeta, join};
+use crate::store::{ObjectMeta, Part, join};
 
 /// Compares the CRC64 of what arrived with what the other side states, where it states one.
 ///
@@ -56,8 +56,8 @@ fn differs(name: &str, checksum: &str, arrived: &dyn Display, stated: &dyn Displ
 }
 
 /// The CRC64 of the whole from its blocks, which must be in order and leave no gap.
-pub(crate) fn combine(name: &str, blocks: &[BlockId], size: u64) -> Result<Crc64> {
-    let end = match join(blocks) {
+pub(crate) fn combine(name: &str, parts: &[Part], size: u64) -> Result<Crc64> {
+    let end = match join(parts.iter().map(|part| &part.id)) {
         Ok((whole, end)) if end == size => return Ok(whole),
         Ok((_, end)) | Err((end, _)) => end,
     };
@@ -67,10 +67,10 @@ pub(crate) fn combine(name: &str, blocks: &[BlockId], size: u64) -> Result<Crc64
 /// What is known of a copy's two ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
-    /// The source is on this machine: what was read of it is what it holds.
-    pub(crate) from_local: bool,
-    /// So is the destination: it takes what it is given and states nothing.
-    pub(crate) to_local: bool,
+    /// The source states no checksums: what was read of it is what it holds.
+    pub(crate) from_plain: bool,
+    /// Nor does the destination: it takes what it is given.
+    pub(crate) to_plain: bool,
     /// The source vouched for every range that was read.
     pub(crate) vouched: bool,
     /// The destination stated a checksum of everything it took, and it was ours.
@@ -80,7 +80,7 @@ pub(crate) struct Ends {
 /// What proves a copy of `source`: the weaker of what is known of its two ends.
 pub(crate) fn proof(source: &ObjectMeta, ends: Ends, mode: ChecksumMode) -> Proof {
     let read = match (source.crc64, source.md5) {
-        _ if ends.from_local => Proof::Crc64,
+        _ if ends.from_plain => Proof::Crc64,
         (Some(_), _) => Proof::Crc64,
         (None, Some(_)) => Proof::Md5,
         (None, None) if ends.vouched => Proof::Crc64,
@@ -88,7 +88,7 @@ pub(crate) fn proof(source: &ObjectMeta, ends: Ends, mode: ChecksumMode) -> Proo
     };
     let written = match mode {
         // What arrived was compared on the way in.
-        _ if ends.to_local && !ends.from_local => Proof::Crc64,
+        _ if ends.to_plain && !ends.from_plain => Proof::Crc64,
         ChecksumMode::None => Proof::Length,
         _ if !ends.confirmed => Proof::Sent,
         ChecksumMode::Md5 => Proof::Md5,
@@ -105,13 +105,13 @@ pub(crate) fn proof(source: &ObjectMeta, ends: Ends, mode: ChecksumMode) -> Proo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::BlockRange;
+    use crate::store::{BlockId, BlockRange};
 
     #[test]
     fn blocks_with_a_gap_do_not_make_an_object() {
-        let id = |offset, bytes: &[u8]| BlockId {
-            range: BlockRange { offset, len: bytes.len() as u64 },
-            crc64: Crc64::of(bytes),
+        let id = |offset, bytes: &[u8]| {
+            let range = BlockRange { offset, len: bytes.len() as u64 };
+            Part::from(BlockId { range, crc64: Crc64::of(bytes) })
         };
         assert_eq!(combine("a", &[id(0, b"12"), id(2, b"345")], 5).unwrap(), Crc64::of(b"12345"));
         assert_eq!(combine("a", &[], 0).unwrap(), Crc64::EMPTY);
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_proof_says_no_more_than_is_known() {
         let ends =
-            |from_local, to_local, vouched, confirmed| Ends { from_local, to_local, vouched, confirmed };
+            |from_plain, to_plain, vouched, confirmed| Ends { from_plain, to_plain, vouched, confirmed };
         let (plain, stated) =
             (ObjectMeta::default(), ObjectMeta { crc64: Some(Crc64::EMPTY), ..ObjectMeta::default() });
         let by = |source: &ObjectMeta, ends| proof(source, ends, ChecksumMode::Crc64);

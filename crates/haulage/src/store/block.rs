@@ -4,10 +4,12 @@
 //! list of uncommitted blocks tells which bytes are already there, whichever machine or block
 //! size comes next (ADR-0002).
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::checksum::Crc64;
+use crate::checksum::{Checksum, Crc64};
 
 const MARK: &str = "h1";
 /// Mark, offset (16), length (8) and CRC64 (16) as hexadecimal digits. A multiple of three, so that
@@ -37,6 +39,55 @@ pub struct BlockId {
     pub range: BlockRange,
     /// Its checksum.
     pub crc64: Crc64,
+}
+
+/// What a store calls a block it holds, where range and checksum do not name it. Only the store can read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Token(Option<Arc<str>>);
+
+impl Token {
+    /// The store's own words; empty where it has none.
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl From<&str> for Token {
+    fn from(text: &str) -> Self {
+        Self(Some(text.into()))
+    }
+}
+
+/// A block that a store has taken, of which everything is known: what a commit is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it holds.
+    pub id: BlockId,
+    /// What the store calls it.
+    pub token: Token,
+}
+
+impl From<BlockId> for Part {
+    fn from(id: BlockId) -> Self {
+        Self { id, token: Token::default() }
+    }
+}
+
+/// A block that a store says it holds from an earlier run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedPart {
+    /// Where it belongs.
+    pub range: BlockRange,
+    /// What the store states of its bytes. Without it nobody can tell what they are, and the block is sent again.
+    pub checksum: Option<Checksum>,
+    /// What the store calls it.
+    pub token: Token,
+}
+
+impl From<BlockId> for StagedPart {
+    fn from(id: BlockId) -> Self {
+        Self { range: id.range, checksum: Some(Checksum::Crc64(id.crc64)), token: Token::default() }
+    }
 }
 
 /// A block that a destination holds.
@@ -76,8 +127,8 @@ impl BlockId {
 ///
 /// # Errors
 /// The byte up to which they do, and the byte at which the next one begins instead.
-pub(crate) fn join(blocks: &[BlockId]) -> Result<(Crc64, u64), (u64, u64)> {
-    blocks.iter().try_fold((Crc64::EMPTY, 0), |(crc64, end), id| {
+pub(crate) fn join<'a>(blocks: impl IntoIterator<Item = &'a BlockId>) -> Result<(Crc64, u64), (u64, u64)> {
+    blocks.into_iter().try_fold((Crc64::EMPTY, 0), |(crc64, end), id| {
         if id.range.offset != end {
             return Err((end, id.range.offset));
         }

@@ -10,9 +10,10 @@ use percent_encoding::percent_decode_str;
 
 use super::azure::{AzureAddress, AzureStore};
 use super::local::{Shared, special};
-use super::{LocalStore, MemoryStore, Store};
+use super::{Capabilities, LocalStore, MemoryStore, Store};
 use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
+use crate::gate::Gate;
 use crate::http::{Cap, HttpClient, HttpOptions, WireMeter};
 use crate::units::ByteRate;
 
@@ -190,6 +191,8 @@ pub struct Location {
     pub store: Arc<dyn Store>,
     /// Object or prefix within it; empty for the container itself.
     pub key: String,
+    /// What every request passes that is sent for it beside the steps of a job.
+    pub(crate) gate: Gate,
 }
 
 /// Opens locations that share one connection pool, one buffer pool and one meter.
@@ -201,19 +204,37 @@ pub struct StoreOpener {
     local: Shared,
     /// Containers opened so far, so that many URLs share credentials and what was learnt of the service.
     containers: Arc<Mutex<Vec<AzureStore>>>,
+    gate: Gate,
+    /// The gate of what lies on this machine.
+    here: Gate,
 }
 
 impl StoreOpener {
     /// An opener with its own pools.
     pub fn new(options: StoreOptions) -> Result<Self> {
+        Self::through(options, Gate::default())
+    }
+
+    /// The same, for a job whose requests pass this gate.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(crate) fn through(options: StoreOptions, gate: Gate) -> Result<Self> {
         let http = HttpClient::new(HttpOptions {
             insecure_http: options.insecure_http,
             stall_timeout: options.stall_timeout,
             cap: options.cap.map(ByteRate::as_cap).transpose()?,
             ..HttpOptions::default()
         })?;
-        let local = Shared::flushing(options.flush);
-        Ok(Self { options, http, buffers: BufferPool::default(), local, containers: Arc::default() })
+        Ok(Self {
+            local: Shared::flushing(options.flush),
+            options,
+            http,
+            buffers: BufferPool::default(),
+            containers: Arc::default(),
+            gate,
+            here: Gate::default(),
+        })
     }
 
     /// Bytes on the wire of everything opened here.
@@ -224,6 +245,11 @@ impl StoreOpener {
     /// The bound on the rate of everything opened here.
     pub fn cap(&self) -> Cap {
         self.http.cap()
+    }
+
+    /// What every request to a service passes.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// How the stores are reached.
@@ -241,19 +267,26 @@ impl StoreOpener {
         match Address::parse(text, &self.options)? {
             Address::Azure(address) => {
                 let key = address.key.clone();
-                Ok(Location { store: Arc::new(self.open_azure(address)?), key })
+                Ok(self.location(Arc::new(self.open_azure(address)?), key))
             }
-            Address::Memory { name, key } => Ok(Location { store: Arc::new(MemoryStore::named(&name)), key }),
+            Address::Memory { name, key } => Ok(self.location(Arc::new(MemoryStore::named(&name)), key)),
             Address::Local(path) => {
                 let (root, key) = LocalStore::split(&path)?;
                 let store = LocalStore::new(&root, self.buffers.clone());
                 let store = store.following(self.options.follow_symlinks, &key).sharing(&self.local);
-                Ok(Location { store: Arc::new(store), key })
+                Ok(self.location(Arc::new(store), key))
             }
             Address::Stdio => {
                 Err(Error::new(ErrorKind::Usage, "open", text, "standard input and output have no names"))
             }
         }
+    }
+
+    /// A name in a store, with the gate that belongs to it.
+    pub(crate) fn location(&self, store: Arc<dyn Store>, key: String) -> Location {
+        let Capabilities { at_hand, contents, .. } = store.capabilities();
+        let gate = if at_hand || !contents { &self.here } else { &self.gate };
+        Location { store, key, gate: gate.clone() }
     }
 
     /// Waits until all that was written to this machine through what was opened here is on the disk. `whole`: nothing was left

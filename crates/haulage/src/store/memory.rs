@@ -105,12 +105,15 @@ impl Store for MemoryStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             put_max: u64::MAX,
-            block_max: u64::MAX,
-            block_min: 1,
-            blocks_max: u64::MAX,
+            cut: CutRules::ANY,
             range_checksum_max: u64::MAX,
             streams: false,
-            local: true,
+            at_hand: true,
+            keeps_checksums: false,
+            folders: true,
+            rechecks: false,
+            late_writes: false,
+            begins_freely: false,
             contents: true,
         }
     }
@@ -171,6 +174,7 @@ impl Store for MemoryStore {
         key: &str,
         _size: Option<u64>,
         options: &PutOptions,
+        _trace: &Trace,
     ) -> Result<Arc<dyn BlockWriter>> {
         Ok(Arc::new(MemoryWriter {
             store: self.clone(),
@@ -257,19 +261,19 @@ impl BlockWriter for MemoryWriter {
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         blocks.insert(range, (id.crc64, bytes));
         trace.mark(Phase::Committed);
-        Ok(Stored { id, confirmed: true })
+        Ok(Stored { part: id.into(), confirmed: true })
     }
 
-    async fn staged(&self, _trace: &Trace) -> Result<Vec<BlockId>> {
+    async fn staged(&self, _trace: &Trace) -> Result<Vec<StagedPart>> {
         let blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(blocks.iter().map(|(&range, &(crc64, _))| BlockId { range, crc64 }).collect())
+        Ok(blocks.iter().map(|(&range, &(crc64, _))| BlockId { range, crc64 }.into()).collect())
     }
 
-    async fn commit(&self, ids: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
+    async fn commit(&self, parts: &[Part], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
         let whole = {
             let blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
             let mut whole = Vec::new();
-            for id in ids {
+            for Part { id, .. } in parts {
                 match blocks.get(&id.range) {
                     Some((crc64, bytes)) if *crc64 == id.crc64 => whole.extend_from_slice(bytes),
                     _ => {

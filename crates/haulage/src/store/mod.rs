@@ -2,7 +2,7 @@
 //!
 //! A [`Store`] is one container (or folder) with a flat space of names. Every request method takes
 //! a [`Trace`] and marks on it the phases it passes; none retries by itself, that is the business of
-//! `stage::transfer`. Dropping a future cancels its request.
+//! `gate`. Dropping a future cancels its request.
 
 mod answer;
 pub mod azure;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub(crate) use block::join;
-pub use block::{BlockId, BlockRange, Kept};
+pub use block::{BlockId, BlockRange, Kept, Part, StagedPart, Token};
 pub use local::LocalStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -41,21 +41,61 @@ const CONTAINER_THERE: &str = "nothing is left to do, or choose another name";
 pub struct Capabilities {
     /// Largest object that one put may carry, in bytes.
     pub put_max: u64,
-    /// Largest block, in bytes.
-    pub block_max: u64,
-    /// Smallest block but the last, in bytes.
-    pub block_min: u64,
-    /// Largest number of blocks in an object.
-    pub blocks_max: u64,
+    /// How an object may be cut into blocks.
+    pub cut: CutRules,
     /// Largest range for which a get returns a checksum of exactly these bytes; 0 for never.
     pub range_checksum_max: u64,
     /// Whether puts take their bytes as they arrive, so that none need be gathered first.
     pub streams: bool,
-    /// Whether the bytes are at hand on this machine: reading costs no request.
-    pub local: bool,
     /// Whether objects can be read. A receipt only knows of them.
     pub contents: bool,
+    /// Whether everything is on this machine: asking and reading cost no request, and work that has begun cannot be called back.
+    pub at_hand: bool,
+    /// Whether a checksum is kept with each object, and stated of what is taken and given. Where not, what is read is
+    /// what is there.
+    pub keeps_checksums: bool,
+    /// Whether folders are there by themselves, so that one may be empty, or missing.
+    pub folders: bool,
+    /// Whether what an earlier run has left can be looked at again without a request.
+    pub rechecks: bool,
+    /// Whether a write that was given up may still arrive.
+    pub late_writes: bool,
+    /// Whether to begin an object in blocks leaves nothing behind.
+    pub begins_freely: bool,
 }
+
+/// How a store lets objects be cut into blocks. Sizes are bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CutRules {
+    /// Smallest block but the last.
+    pub least: u64,
+    /// Largest block.
+    pub most: u64,
+    /// Largest number of blocks in an object.
+    pub count: u64,
+    /// Every block begins at a multiple of this, or of what a very large object needs in its place: see [`Self::granule`].
+    pub granule: u64,
+    /// All blocks but the last are of one size.
+    pub even: bool,
+}
+
+impl CutRules {
+    /// Blocks of any size and number.
+    pub const ANY: Self = Self { least: 1, most: u64::MAX, count: u64::MAX, granule: 1, even: false };
+
+    /// What every block of an object of `size` bytes begins at a multiple of. It depends on the size alone, so that a
+    /// store which numbers its blocks can tell by the number where one begins, whoever has sent it.
+    pub fn granule(&self, size: u64) -> u64 {
+        if self.granule <= 1 {
+            return 1;
+        }
+        let needed = size.div_ceil(self.count).next_multiple_of(GRANULE_STEP);
+        needed.max(self.granule)
+    }
+}
+
+/// Granules larger than the least are multiples of this.
+const GRANULE_STEP: u64 = 1 << 20;
 
 /// What is known of an object without reading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -208,12 +248,37 @@ pub struct PutResult {
 }
 
 /// A block that a store took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// What it holds.
-    pub id: BlockId,
+    /// What it is.
+    pub part: Part,
     /// The store stated a checksum of what it took, and it was ours.
     pub confirmed: bool,
+}
+
+/// What may be asked of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// What is known of an object.
+    Look,
+    /// A page of a list.
+    List,
+    /// An object, or a stretch of it.
+    Get,
+    /// Write an object at once.
+    Put,
+    /// Begin one in blocks, and what is staged of it.
+    Begin,
+    /// Write a block.
+    PutBlock,
+    /// Make the blocks the object.
+    Commit,
+    /// Delete an object, or what is left of one.
+    Delete,
+    /// Make a container.
+    CreateContainer,
+    /// Delete one.
+    DeleteContainer,
 }
 
 /// One container of objects, or one folder of files.
@@ -224,6 +289,22 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// The object's name for people and records: never with a secret in it.
     fn name(&self, key: &str) -> String;
+
+    /// What the service calls a request, for records.
+    fn api(&self, request: Request) -> &'static str {
+        match request {
+            Request::Look => "Look",
+            Request::List => "List",
+            Request::Get => "Read",
+            Request::Put => "Write",
+            Request::Begin => "Begin",
+            Request::PutBlock => "WriteBlock",
+            Request::Commit => "Commit",
+            Request::Delete => "Delete",
+            Request::CreateContainer => "Create",
+            Request::DeleteContainer => "Remove",
+        }
+    }
 
     /// Says that so many requests at once are about to come, so that connections may be opened for them. Returns at once.
     fn prepare(&self, _requests: usize) {}
@@ -246,9 +327,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         trace: &Trace,
     ) -> Result<PutResult>;
 
-    /// Begins to write an object block by block; `size` in bytes, where it is known beforehand.
-    async fn begin(&self, key: &str, size: Option<u64>, options: &PutOptions)
-    -> Result<Arc<dyn BlockWriter>>;
+    /// Begins to write an object block by block, or goes on with what an earlier run has begun; `size` in bytes, where it is
+    /// known beforehand.
+    async fn begin(
+        &self,
+        key: &str,
+        size: Option<u64>,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<Arc<dyn BlockWriter>>;
 
     /// Deletes an object.
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()>;
@@ -271,7 +358,7 @@ pub trait BlockWriter: Send + Sync {
     async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored>;
 
     /// The blocks that are staged already, whoever did it.
-    async fn staged(&self, trace: &Trace) -> Result<Vec<BlockId>>;
+    async fn staged(&self, trace: &Trace) -> Result<Vec<StagedPart>>;
 
     /// The block of exactly this range which an earlier run has left in the store's own hands, after another look at its
     /// bytes. `None` where there is none, or they are no longer what they were. Only stores that read without a request.
@@ -282,8 +369,8 @@ pub trait BlockWriter: Send + Sync {
     /// Notes a block that is there and right, for a later run to go on from. Nothing to do where the store itself remembers.
     async fn keep(&self, _kept: Kept) {}
 
-    /// Makes these blocks, in this order, the object.
-    async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult>;
+    /// Makes these, in this order, the object.
+    async fn commit(&self, parts: &[Part], attributes: &Attributes, trace: &Trace) -> Result<PutResult>;
 
     /// Gives up: removes what is staged where the store does not do so by itself. Not to be called where a later run shall
     /// go on from it.

@@ -76,12 +76,15 @@ impl Store for ReceiptStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             put_max: 0,
-            block_max: 0,
-            block_min: 1,
-            blocks_max: 1,
+            cut: CutRules { count: 1, ..CutRules::ANY },
             range_checksum_max: 0,
             streams: false,
-            local: false,
+            at_hand: false,
+            keeps_checksums: true,
+            folders: false,
+            rechecks: false,
+            late_writes: false,
+            begins_freely: false,
             contents: false,
         }
     }
@@ -109,7 +112,13 @@ impl Store for ReceiptStore {
         Err(self.refuse("write"))
     }
 
-    async fn begin(&self, _: &str, _: Option<u64>, _: &PutOptions) -> Result<Arc<dyn BlockWriter>> {
+    async fn begin(
+        &self,
+        _: &str,
+        _: Option<u64>,
+        _: &PutOptions,
+        _: &Trace,
+    ) -> Result<Arc<dyn BlockWriter>> {
         Err(self.refuse("write"))
     }
 

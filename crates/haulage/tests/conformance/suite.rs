@@ -183,29 +183,30 @@ pub(crate) async fn blocks_make_an_object(store: Arc<dyn Store>) {
     let data = bytes(1_000_000);
     // Sizes differ on purpose: the block size follows the link.
     let ends = [0, 100_000, 100_001, 700_000, 1_000_000];
-    let writer = store.begin("blob", Some(1_000_000), &PutOptions::default()).await.unwrap();
-    let mut ids = Vec::new();
+    let writer =
+        store.begin("blob", Some(1_000_000), &PutOptions::default(), &Trace::detached()).await.unwrap();
+    let mut parts = Vec::new();
     for (start, end) in ends.into_iter().zip(ends.into_iter().skip(1)).rev() {
         let range = BlockRange { offset: start as u64, len: (end - start) as u64 };
         let block = data.slice(start..end);
         for _ in 0..2 {
             let put =
                 writer.put_block(range, Payload::Bytes(block.clone()), &Trace::detached()).await.unwrap();
-            let id = put.id;
-            assert_eq!((id.range, id.crc64), (range, Crc64::of(&block)));
-            ids.push(id);
+            let part = put.part;
+            assert_eq!((part.id.range, part.id.crc64), (range, Crc64::of(&block)));
+            parts.push(part);
         }
-        ids.dedup();
+        parts.dedup();
     }
-    ids.reverse();
+    parts.reverse();
     let attributes = Attributes { crc64: Some(Crc64::of(&data)), ..Attributes::default() };
-    writer.commit(&ids, &attributes, &Trace::detached()).await.unwrap();
+    writer.commit(&parts, &attributes, &Trace::detached()).await.unwrap();
     assert_eq!(get(&store, "blob").await, data);
 }
 
 pub(crate) async fn nobody_sees_an_object_before_its_commit(store: Arc<dyn Store>) {
     container(&store).await;
-    let writer = store.begin("blob", Some(4), &PutOptions::default()).await.unwrap();
+    let writer = store.begin("blob", Some(4), &PutOptions::default(), &Trace::detached()).await.unwrap();
     let range = BlockRange { offset: 0, len: 4 };
     writer.put_block(range, Payload::Bytes(bytes(4)), &Trace::detached()).await.unwrap();
     assert!(keys(&store, "", false).await.0.is_empty());

@@ -9,10 +9,10 @@ const OBJECTS_MAX: usize = 100_000;
 
 impl Flow {
     /// Commits all objects, now that every block is there; none where one object has failed.
-    pub(super) async fn commit_together(&mut self) {
+    pub(super) fn commit_together(&mut self) {
         let failed = self.recorder.summary().objects_failed;
         if failed == 0 {
-            self.objects.release_commits(&mut self.schedule, self.clock.now_ns());
+            self.objects.release_commits(self.clock.now_ns());
             return;
         }
         let cause = format!("not committed, because {failed} of its collection failed");
@@ -25,11 +25,11 @@ impl Flow {
                 "mend what failed and run the same command again: what is staged is not sent again".into(),
             ),
         };
-        self.objects.fail_waiting(&failure, &mut self.recorder, self.clock).await;
+        self.objects.fail_waiting(&failure, self.clock.now_ns());
     }
 
     /// Stops before a collection is larger than can be held.
-    pub(super) async fn check_collection(&mut self) {
+    pub(super) fn check_collection(&mut self) {
         if self.options.atomic && self.stop.is_none() && self.objects.len() > OBJECTS_MAX {
             let error = Error::new(
                 ErrorKind::Unsupported,
@@ -38,7 +38,7 @@ impl Flow {
                 format!("more than {OBJECTS_MAX} objects cannot be committed together"),
             );
             let failure = Failure::from(&error.hint("copy it in parts, or without --atomic"));
-            self.objects.fail_waiting(&not_started(&failure), &mut self.recorder, self.clock).await;
+            self.objects.fail_waiting(&not_started(&failure), self.clock.now_ns());
             self.recorder.failure(failure.clone());
             self.stop = Some(failure);
         }

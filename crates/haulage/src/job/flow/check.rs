@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::job::{CopyOptions, Work};
+use crate::options::{CopyOptions, Work};
 use crate::output::identity;
 use crate::stage::list::Filter;
 use crate::store::Address;

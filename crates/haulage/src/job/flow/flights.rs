@@ -254,7 +254,7 @@ fn may_be_duplicated(flight: &Flight) -> bool {
 }
 
 fn is_replaced(flight: &Flight) -> bool {
-    flight.unit.step == Step::Whole && !flight.pair.destination.store.capabilities().local
+    flight.unit.step == Step::Whole && flight.pair.destination.store.capabilities().late_writes
 }
 
 fn is_twin(flight: &Flight, unit: &Unit) -> bool {

@@ -4,14 +4,48 @@ use std::time::Duration;
 
 use super::flights::Landed;
 use super::{Flow, not_started};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
+use crate::gate::was_too_slow;
 use crate::stage::schedule::{Step, Unit};
-use crate::stage::transfer::{self, Done};
+use crate::stage::transfer::{Done, Held};
+
+/// What the end of a request means.
+enum Verdict {
+    /// It failed, and is sent again after this wait.
+    Again(Error, Duration),
+    /// It says nothing: another attempt was quicker, or still may be.
+    Nothing,
+    /// A duplicate has all bytes, and must wait for the original to be gone.
+    Held(Held),
+    /// The object goes on from this, or fails.
+    Counts(Result<Done>),
+}
+
+/// Judges how a request ended. `twin`: another attempt of the same step is on its way, so that nothing is lost; `wait`: it may be
+/// sent again after so long.
+fn judge(result: Option<Result<Done>>, twin: bool, wait: Option<Duration>) -> Verdict {
+    match (result, wait) {
+        (Some(Err(error)), Some(wait)) => Verdict::Again(error, wait),
+        (None, _) => Verdict::Nothing,
+        (Some(Err(_)), None) if twin => Verdict::Nothing,
+        (Some(Ok(Done::Held(held))), _) => Verdict::Held(held),
+        (Some(result), _) => Verdict::Counts(result),
+    }
+}
 
 impl Flow {
-    /// Takes in the end of a request.
-    pub(super) async fn landed(&mut self, landed: Landed) {
+    /// Takes in the end of a request, and of all others that have ended meanwhile.
+    pub(super) fn verify(&mut self, landed: Landed) {
+        let mut next = Some(landed);
+        while let Some(landed) = next {
+            self.land(landed);
+            next = self.flights.try_next();
+        }
+        self.give_up_if_stopped();
+    }
+
+    fn land(&mut self, landed: Landed) {
         let unit = landed.flight.unit;
         let error = landed.result.as_ref().and_then(|result| result.as_ref().err());
         if landed.result.is_some() {
@@ -19,41 +53,45 @@ impl Flow {
         }
         let held = self.take_held(&unit);
         let twin = held.is_some() || self.flights.has_twin(&unit);
-        // While another attempt is on its way, nothing is lost.
         let wait = error.filter(|_| !twin).and_then(|error| self.retry_wait(error, &unit));
-        let wait = wait.map(|wait| wait.max(self.retries.take(self.clock.elapsed())));
         self.recorder.count_attempt(error.map(Error::kind), wait.is_some());
         if self.recorder.wants_attempts() {
-            self.recorder.attempt(|| landed.record(wait)).await;
+            self.objects.effects().attempt(landed.record(wait));
         }
         let Landed { flight, ended_ns, result } = landed;
-        self.budget.release(flight.share);
-        self.objects.came_back(&unit, &mut self.schedule);
-        match (result, wait) {
-            (Some(Err(error)), Some(wait)) => self.again(unit, &error, ended_ns, wait),
-            // Another attempt was quicker, or still may be.
-            (None, _) => self.write_held(unit, held),
-            (Some(Err(_)), None) if twin => self.write_held(unit, held),
-            (Some(Ok(Done::Held(held))), _) => self.hold(unit, held),
-            (Some(result), _) => {
-                self.flights.cancel_twins(&unit);
-                let fatal = result.as_ref().err().filter(|error| is_fatal(error)).map(Failure::from);
-                if unit.step == Step::Look {
-                    self.locate(&[]);
-                    self.objects.cut(unit.object, &self.limits(self.objects.len()));
-                }
-                self.objects.advance(unit, result, &mut self.schedule, &mut self.recorder, self.clock).await;
-                self.stop = self.stop.take().or(fatal);
-            }
+        self.gate.release(flight.share);
+        self.came_back(&unit);
+        match judge(result, twin, wait) {
+            Verdict::Again(error, wait) => self.again(unit, &error, ended_ns, wait),
+            Verdict::Nothing => self.write_held(unit, held),
+            Verdict::Held(held) => self.hold(unit, held),
+            Verdict::Counts(result) => self.advance(unit, result),
         }
-        self.give_up_if_stopped().await;
+    }
+
+    fn came_back(&mut self, unit: &Unit) {
+        self.objects.came_back(unit);
+        if unit.step.is_ranged() {
+            self.schedule.note_block(false);
+        }
+    }
+
+    fn advance(&mut self, unit: Unit, result: Result<Done>) {
+        self.flights.cancel_twins(&unit);
+        let fatal = result.as_ref().err().filter(|error| is_fatal(error)).map(Failure::from);
+        if unit.step == Step::Look {
+            self.locate(&[]);
+            self.objects.cut(unit.object, &self.limits(self.objects.len()));
+        }
+        self.objects.advance(unit, result, self.clock.now_ns());
+        self.stop = self.stop.take().or(fatal);
     }
 
     /// Puts a step back into the queue; in halves where it was too much for the link.
     fn again(&mut self, unit: Unit, error: &Error, ended_ns: u64, wait: Duration) {
         let due = ended_ns + wait.as_nanos() as u64;
         let again = Unit { attempt: unit.attempt + 1, queued_ns: ended_ns, ..unit };
-        let halves = if transfer::was_too_slow(error) { self.objects.split(&unit) } else { None };
+        let halves = if was_too_slow(error) { self.objects.split(&unit) } else { None };
         match halves {
             Some(halves) => {
                 self.recorder.split();
@@ -67,14 +105,17 @@ impl Flow {
         if self.stop.is_some() || !self.objects.contains(unit.object) {
             return None;
         }
-        transfer::backoff(error, unit.attempt, fastrand::f64())
+        self.gate.retry_after(error, unit.attempt)
     }
 
     /// What stopped one object would stop all others: nothing more is begun, and each says why.
-    async fn give_up_if_stopped(&mut self) {
+    fn give_up_if_stopped(&mut self) {
         if let Some(stop) = &self.stop {
             self.schedule.clear();
-            self.objects.fail_waiting(&not_started(stop), &mut self.recorder, self.clock).await;
+            self.objects.effects().steps.clear();
+            self.objects.effects().opened.clear();
+            let stop = not_started(stop);
+            self.objects.fail_waiting(&stop, self.clock.now_ns());
         }
     }
 
@@ -93,4 +134,23 @@ fn is_fatal(error: &Error) -> bool {
     let refused =
         error.kind() == ErrorKind::Permission && error.service_code() == Some("AuthenticationFailed");
     refused || error.kind() == ErrorKind::NoSpace
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed() -> Option<Result<Done>> {
+        Some(Err(Error::new(ErrorKind::Connection, "write", "a", "it was cut")))
+    }
+
+    #[test]
+    fn a_failure_is_tried_again_where_it_may_and_is_nothing_beside_a_twin() {
+        let second = Duration::from_secs(1);
+        assert!(matches!(judge(failed(), false, Some(second)), Verdict::Again(_, wait) if wait == second));
+        assert!(matches!(judge(failed(), true, None), Verdict::Nothing));
+        assert!(matches!(judge(failed(), false, None), Verdict::Counts(Err(_))));
+        assert!(matches!(judge(None, false, None), Verdict::Nothing));
+        assert!(matches!(judge(Some(Ok(Done::Looked(None))), true, None), Verdict::Counts(Ok(_))));
+    }
 }

@@ -1,15 +1,16 @@
-//! The objects on their way: what each needs next, and how each ended.
+//! The objects on their way: what each needs next, and how each ended. Pure: what follows is left as effects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::effects::{Effects, Said};
 use crate::control::{Limits, STREAMED};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Clock, Failure, Method, ObjectRecord, Outcome, Proof};
-use crate::job::{CopyOptions, Overwrite};
-use crate::stage::record::Recorder;
-use crate::stage::schedule::{Schedule, Step, Unit};
-use crate::stage::transfer::{DIGEST_PIECE, Done, Ended, Object, Purpose, Task, Then};
+use crate::event::{Failure, Method, ObjectRecord, Outcome, Proof};
+use crate::options::{CopyOptions, Overwrite};
+use crate::stage::schedule::{Step, Unit};
+use crate::stage::transfer::{Copying, DIGEST_PIECE, Done, Ended, Object, Purpose, Task, Then};
+use crate::store::BlockWriter;
 
 /// An object and how many of its requests are in flight.
 pub(super) struct OnItsWay {
@@ -17,6 +18,16 @@ pub(super) struct OnItsWay {
     pub(super) in_flight: u32,
     /// When its first request went out.
     pub(super) first_ns: Option<u64>,
+}
+
+impl OnItsWay {
+    fn never_overwrites(&self) -> bool {
+        self.object.copying().is_some_and(|copying| copying.overwrite == Overwrite::Never)
+    }
+
+    fn writer(&self) -> Option<Arc<dyn BlockWriter>> {
+        self.object.copying()?.writer.clone()
+    }
 }
 
 /// All of them.
@@ -29,6 +40,7 @@ pub(super) struct Objects {
     bytes_done: u64,
     /// Where all are committed together: the commits that wait for the others.
     staged: Option<Vec<Unit>>,
+    effects: Effects,
 }
 
 impl Objects {
@@ -44,10 +56,14 @@ impl Objects {
     }
 
     /// Lets all commits go, and those to come too.
-    pub(super) fn release_commits(&mut self, schedule: &mut Schedule, now_ns: u64) {
-        for unit in self.staged.take().into_iter().flatten() {
-            schedule.push(Unit { queued_ns: now_ns, ..unit }, 0);
-        }
+    pub(super) fn release_commits(&mut self, now_ns: u64) {
+        let staged = self.staged.take().into_iter().flatten();
+        self.effects.steps.extend(staged.map(|unit| (Unit { queued_ns: now_ns, ..unit }, 0)));
+    }
+
+    /// What is to be applied.
+    pub(super) fn effects(&mut self) -> &mut Effects {
+        &mut self.effects
     }
 
     pub(super) fn len(&self) -> usize {
@@ -75,15 +91,15 @@ impl Objects {
         let id = self.total;
         self.total += 1;
         // A list may claim any size.
-        self.bytes_total = self.bytes_total.saturating_add(object.pair.meta.size);
+        self.bytes_total = self.bytes_total.saturating_add(object.subject.pair.meta.size);
         self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None });
         id
     }
 
     /// Counts an object that is skipped, and says no more of it.
-    pub(super) fn pass(&mut self, recorder: &mut Recorder) {
+    pub(super) fn pass(&mut self) {
         self.total += 1;
-        recorder.skipped();
+        self.effects.said.push(Said::Skipped);
     }
 
     /// Decides anew in what pieces an object moves, before it does.
@@ -94,16 +110,10 @@ impl Objects {
     }
 
     /// The first steps of a new object.
-    pub(super) async fn start(
-        &mut self,
-        id: u64,
-        schedule: &mut Schedule,
-        recorder: &mut Recorder,
-        clock: Clock,
-    ) {
+    pub(super) fn start(&mut self, id: u64, now_ns: u64) {
         let Some(it) = self.by_id.get_mut(&id) else { return };
         let then = it.object.start();
-        self.follow(id, then, schedule, recorder, clock).await;
+        self.follow(id, then, now_ns);
     }
 
     /// The next stretch of an object, without taking it.
@@ -124,17 +134,17 @@ impl Objects {
         options: &Arc<CopyOptions>,
     ) -> Option<(Task, u64, u64)> {
         let object = &self.by_id.get(&unit.object)?.object;
-        let commit = unit.step == Step::Commit;
+        let (commit, copying) = (unit.step == Step::Commit, object.copying());
         let task = Task {
             step: unit.step,
-            pair: Arc::clone(&object.pair),
+            pair: Arc::clone(&object.subject.pair),
             purpose,
             options: Arc::clone(options),
-            writer: object.writer.clone(),
-            staged: Arc::clone(&object.staged),
-            blocks: if commit { object.block_ids() } else { Vec::new() },
-            crc64: object.crc64,
-            md5: object.md5,
+            writer: copying.and_then(|copying| copying.writer.clone()),
+            staged: copying.map(|copying| Arc::clone(&copying.staged)).unwrap_or_default(),
+            parts: if commit { object.parts() } else { Vec::new() },
+            crc64: copying.and_then(|copying| copying.crc64),
+            md5: copying.and_then(|copying| copying.md5),
             duplicate: false,
             held: None,
         };
@@ -143,124 +153,95 @@ impl Objects {
         Some((task, bytes, len))
     }
 
-    /// Notes that a step went into flight, and takes it out of the queue.
-    pub(super) fn taken(&mut self, unit: &Unit, wanted: u64, now_ns: u64, schedule: &mut Schedule) {
-        self.launched(unit, schedule);
-        let Some(it) = self.by_id.get_mut(&unit.object) else { return };
-        it.first_ns.get_or_insert(now_ns);
-        if is_ranged(unit.step) && unit.attempt == 1 {
-            if it.object.take_range(wanted) {
-                schedule.finish_large(unit.object);
-            }
-        } else {
-            schedule.take(unit);
-        }
+    /// Takes the stretch of an object that [`Self::peek_range`] gave; true with the last one.
+    pub(super) fn take_range(&mut self, id: u64, wanted: u64) -> bool {
+        self.by_id.get_mut(&id).is_some_and(|it| it.object.take_range(wanted))
     }
 
     /// Notes that an attempt of a step went into flight.
-    pub(super) fn launched(&mut self, unit: &Unit, schedule: &mut Schedule) {
-        if is_ranged(unit.step) {
-            schedule.note_block(true);
-        }
+    pub(super) fn launched(&mut self, unit: &Unit, now_ns: u64) {
         if let Some(it) = self.by_id.get_mut(&unit.object) {
+            it.first_ns.get_or_insert(now_ns);
             it.in_flight += 1;
             it.object.attempts += 1;
         }
     }
 
     /// Notes that a step came out of flight.
-    pub(super) fn came_back(&mut self, unit: &Unit, schedule: &mut Schedule) {
-        if is_ranged(unit.step) {
-            schedule.note_block(false);
-        }
+    pub(super) fn came_back(&mut self, unit: &Unit) {
         if let Some(it) = self.by_id.get_mut(&unit.object) {
             it.in_flight -= 1;
         }
     }
 
     /// Takes in what a step came to.
-    pub(super) async fn advance(
-        &mut self,
-        unit: Unit,
-        result: Result<Done>,
-        schedule: &mut Schedule,
-        recorder: &mut Recorder,
-        clock: Clock,
-    ) {
+    pub(super) fn advance(&mut self, unit: Unit, result: Result<Done>, now_ns: u64) {
         let Some(it) = self.by_id.get_mut(&unit.object) else { return };
         let then = match result {
             Ok(done) => {
-                let before = it.object.bytes_done;
+                let before = it.object.subject.bytes_done;
                 let then = it.object.advance(done);
-                self.bytes_done = self.bytes_done + it.object.bytes_done - before;
+                self.bytes_done = self.bytes_done + it.object.subject.bytes_done - before;
                 then
             }
             Err(error) if it.object.may_go_unseen(unit.step, &error) => it.object.advance(Done::Looked(None)),
-            Err(error) if error.kind() == ErrorKind::Exists && it.object.overwrite == Overwrite::Never => {
+            Err(error) if error.kind() == ErrorKind::Exists && it.never_overwrites() => {
                 // Somebody else was quicker: what was written is of no use.
-                if let Some(writer) = it.object.writer.clone() {
-                    writer.abandon().await;
-                }
+                self.effects.said.extend(it.writer().map(Said::Abandon));
                 Then::End(Ended::skipped("there already"))
             }
             Err(error) => Then::End(Ended::failed(error)),
         };
-        self.follow(unit.object, then, schedule, recorder, clock).await;
+        self.follow(unit.object, then, now_ns);
     }
 
-    async fn follow(
-        &mut self,
-        id: u64,
-        then: Then,
-        schedule: &mut Schedule,
-        recorder: &mut Recorder,
-        clock: Clock,
-    ) {
+    fn follow(&mut self, id: u64, then: Then, now_ns: u64) {
         let Some(it) = self.by_id.get(&id) else { return };
-        let (now, size) = (clock.now_ns(), it.object.pair.meta.size);
+        let size = it.object.subject.pair.meta.size;
+        let unit = |step| Unit { object: id, step, attempt: 1, queued_ns: now_ns };
         match then {
             Then::Wait => {}
             Then::Steps(steps) => {
                 for step in steps {
-                    let unit = Unit { object: id, step, attempt: 1, queued_ns: now };
                     match &mut self.staged {
-                        Some(staged) if step == Step::Commit => staged.push(unit),
-                        _ => schedule.push(unit, size),
+                        Some(staged) if step == Step::Commit => staged.push(unit(step)),
+                        _ => self.effects.steps.push((unit(step), size)),
                     }
                 }
             }
             Then::Ranges => {
-                schedule.push_large(id, size);
-                if it.object.wants_digest() {
-                    let digest = Unit { object: id, step: Step::Digest, attempt: 1, queued_ns: now };
-                    schedule.push(digest, size);
+                self.effects.opened.push((id, size));
+                if it.object.copying().is_some_and(Copying::wants_digest) {
+                    self.effects.steps.push((unit(Step::Digest), size));
                 }
             }
-            Then::End(ended) => self.end(id, ended, recorder, clock).await,
+            Then::End(ended) => self.end(id, ended, now_ns),
         }
     }
 
     /// Ends an object and says so.
-    async fn end(&mut self, id: u64, ended: Ended, recorder: &mut Recorder, clock: Clock) {
-        let Some(OnItsWay { object, .. }) = self.by_id.remove(&id) else { return };
-        if let Some(writer) = &object.writer
-            && ended.error.as_ref().is_some_and(|error| spoils(error.kind()))
-        {
-            writer.abandon().await;
+    fn end(&mut self, id: u64, ended: Ended, now_ns: u64) {
+        let Some(it) = self.by_id.remove(&id) else { return };
+        if ended.error.as_ref().is_some_and(|error| spoils(error.kind())) {
+            self.effects.said.extend(it.writer().map(Said::Abandon));
         }
-        recorder.resumed(object.bytes_resumed);
+        let object = it.object;
+        let resumed = object.copying().map_or(0, |copying| copying.bytes_resumed);
+        if resumed > 0 {
+            self.effects.said.push(Said::Resumed(resumed));
+        }
         let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Equal);
         if !moved {
             // What did not arrive is no longer awaited.
-            self.bytes_total = self.bytes_total.saturating_sub(object.pair.meta.size);
-            self.bytes_done -= object.bytes_done;
+            self.bytes_total = self.bytes_total.saturating_sub(object.subject.pair.meta.size);
+            self.bytes_done -= object.subject.bytes_done;
         }
-        let record = ObjectRecord {
+        self.effects.object(ObjectRecord {
             object_id: id,
-            source: object.pair.source.name(),
-            destination: object.pair.destination.name(),
-            name: object.pair.relative_name().into(),
-            size_bytes: object.pair.meta.size,
+            source: object.subject.pair.source.name(),
+            destination: object.subject.pair.destination.name(),
+            name: object.subject.pair.relative_name().into(),
+            size_bytes: object.subject.pair.meta.size,
             outcome: ended.outcome,
             method: ended.method,
             proof: ended.proof,
@@ -269,45 +250,44 @@ impl Objects {
             etag: ended.etag,
             attempts: object.attempts,
             started_ns: object.started_ns,
-            ended_ns: clock.now_ns(),
+            ended_ns: now_ns,
             reason: ended.reason,
             failure: ended.error.as_ref().map(Failure::from),
-        };
-        recorder.object(record).await;
+        });
     }
 
     /// Ends an object that was never begun.
-    pub(super) async fn fail(&mut self, id: u64, failure: Failure, recorder: &mut Recorder, clock: Clock) {
+    pub(super) fn fail(&mut self, id: u64, failure: &Failure, now_ns: u64) {
         let Some(it) = self.by_id.get(&id) else { return };
-        let error = Error::from(&failure).object(&*it.object.pair.source.name());
-        self.end(id, Ended::failed(error), recorder, clock).await;
+        let error = Error::from(failure).object(&*it.object.subject.pair.source.name());
+        self.end(id, Ended::failed(error), now_ns);
     }
 
     /// Ends all objects that have nothing in flight.
-    pub(super) async fn fail_waiting(&mut self, failure: &Failure, recorder: &mut Recorder, clock: Clock) {
+    pub(super) fn fail_waiting(&mut self, failure: &Failure, now_ns: u64) {
         let idle = |(id, it): (&u64, &OnItsWay)| (it.in_flight == 0).then_some(*id);
         let waiting: Vec<u64> = self.by_id.iter().filter_map(idle).collect();
         for id in waiting {
-            self.fail(id, failure.clone(), recorder, clock).await;
+            self.fail(id, failure, now_ns);
         }
     }
 
     /// A name that cannot be moved: an outcome like any other.
-    pub(super) async fn problem(&mut self, error: Error, recorder: &mut Recorder, clock: Clock) {
-        let failure = Some(Failure::from(&error));
+    pub(super) fn problem(&mut self, error: &Error, now_ns: u64) {
+        let failure = Some(Failure::from(error));
         let source = error.object_name().into();
         let object_id = self.count_name();
-        let record = ObjectRecord { object_id, source, outcome: Outcome::Failed, failure, ..unmoved(clock) };
-        recorder.object(record).await;
+        let record = ObjectRecord { object_id, source, outcome: Outcome::Failed, failure, ..unmoved(now_ns) };
+        self.effects.object(record);
     }
 
     /// A link, a socket or a device: skipped, and said.
-    pub(super) async fn not_a_file(&mut self, error: Error, recorder: &mut Recorder, clock: Clock) {
+    pub(super) fn not_a_file(&mut self, error: &Error, now_ns: u64) {
         let source: Arc<str> = error.object_name().into();
         let object_id = self.count_name();
-        recorder.warn(source.clone(), format!("skipped: {}", error.cause())).await;
+        self.effects.said.push(Said::Warning(source.clone(), format!("skipped: {}", error.cause())));
         let reason = Some("not a regular file");
-        recorder.object(ObjectRecord { object_id, source, reason, ..unmoved(clock) }).await;
+        self.effects.object(ObjectRecord { object_id, source, reason, ..unmoved(now_ns) });
     }
 
     fn count_name(&mut self) -> u64 {
@@ -321,24 +301,23 @@ impl Objects {
     }
 
     /// Names seem to be only at the destination, but a list was not whole.
-    pub(super) async fn unsure(&mut self, extras: u64, recorder: &mut Recorder) {
+    pub(super) fn unsure(&mut self, extras: u64) {
         let message =
             format!("a list is not whole: {extras} names that seem to be only there are not reported");
         if extras > 0 {
-            recorder.warn("destination".into(), message).await;
+            self.effects.said.push(Said::Warning("destination".into(), message));
         }
     }
 
     /// An object that is only at the destination.
-    pub(super) async fn extra(&mut self, name: String, recorder: &mut Recorder, clock: Clock) {
-        let record = ObjectRecord { destination: name.into(), outcome: Outcome::Extra, ..unmoved(clock) };
-        recorder.object(record).await;
+    pub(super) fn extra(&mut self, name: String, now_ns: u64) {
+        let extra = ObjectRecord { destination: name.into(), outcome: Outcome::Extra, ..unmoved(now_ns) };
+        self.effects.object(extra);
     }
 }
 
 /// The record of a name that never was an object of the job.
-fn unmoved(clock: Clock) -> ObjectRecord {
-    let now = clock.now_ns();
+fn unmoved(now: u64) -> ObjectRecord {
     ObjectRecord {
         object_id: 0,
         source: "".into(),
@@ -367,18 +346,14 @@ fn spoils(kind: ErrorKind) -> bool {
     )
 }
 
-fn is_ranged(step: Step) -> bool {
-    matches!(step, Step::Block(_) | Step::Compare(Some(_)))
-}
-
 /// Bytes of memory that a step holds while it runs.
 fn memory(task: &Task, payload: u64) -> u64 {
     let (from, to) = (task.pair.source.store.capabilities(), task.pair.destination.store.capabilities());
     match task.step {
         Step::Look | Step::Begin | Step::Commit => 0,
         Step::Digest => DIGEST_PIECE.min(task.pair.meta.size),
-        Step::Whole | Step::Block(_) if to.streams && !from.local => payload.min(STREAMED),
+        Step::Whole | Step::Block(_) if to.streams && !from.at_hand => payload.min(STREAMED),
         Step::Whole | Step::Block(_) => payload,
-        Step::Compare(_) => payload.min(STREAMED) + if from.local || to.local { payload } else { 0 },
+        Step::Compare(_) => payload.min(STREAMED) + if from.at_hand || to.at_hand { payload } else { 0 },
     }
 }

@@ -173,10 +173,10 @@ fn slowest<'a>(objects: impl Iterator<Item = &'a OnItsWay>, now: u64) -> Vec<Slo
     }
     oldest.sort_unstable_by_key(|(_, age)| std::cmp::Reverse(*age));
     let named = oldest.into_iter().map(|(it, age_ns)| SlowObject {
-        object: redact(&it.object.pair.source.name()).into(),
+        object: redact(&it.object.subject.pair.source.name()).into(),
         age_ns,
-        bytes_done: it.object.bytes_done,
-        size_bytes: it.object.pair.meta.size,
+        bytes_done: it.object.subject.bytes_done,
+        size_bytes: it.object.subject.pair.meta.size,
     });
     named.collect()
 }

@@ -1,8 +1,9 @@
 //! The end of a job: what a fresh attempt would bring sooner is sent a second time, over connections that have nothing
 //! else to do.
 
+use super::sending::Reserved;
 use super::{Flow, Unit};
-use crate::job::Overwrite;
+use crate::options::Overwrite;
 use crate::stage::schedule::Next;
 use crate::stage::transfer::{Held, Purpose};
 
@@ -25,12 +26,11 @@ impl Flow {
                 continue;
             };
             // Held in memory as a whole, whichever way it goes.
-            let Some(share) = self.budget.take(len, limits.concurrency) else { continue };
+            let Some(share) = self.gate.take_unpaced(len, limits.concurrency) else { continue };
             task.duplicate = !self.flights.replace(&original);
             self.flights.note_duplicate(&original);
-            self.objects.launched(&unit, &mut self.schedule);
             self.recorder.duplicated(len);
-            self.flights.start(unit, task, len, share, self.trace(&unit));
+            self.launch(Reserved { unit, task, len, share });
         }
     }
 
@@ -57,9 +57,8 @@ impl Flow {
         let Some((mut task, _, len)) = self.objects.task(&unit, self.purpose, &self.options) else { return };
         (task.duplicate, task.held) = (true, Some(held));
         // The bytes are here already, whatever the budget says.
-        let share = self.budget.force(len);
-        self.objects.launched(&unit, &mut self.schedule);
+        let share = self.gate.force(len);
         // They were counted when they came.
-        self.flights.start(unit, task, 0, share, self.trace(&unit));
+        self.launch(Reserved { unit, task, len: 0, share });
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::pages::Pages;
 use crate::error::{ErrorKind, Result};
+use crate::gate::{Gate, through};
 use crate::stage::plan::Existing;
-use crate::stage::transfer::with_retries;
-use crate::store::{ListRequest, ObjectMeta, Store};
+use crate::store::{ListRequest, ObjectMeta, Request, Store};
 
 /// Keys that a walk may pass for each one that is asked for, and before the first, until asking is cheaper.
 const PASSED_EACH: u64 = 4;
@@ -16,6 +16,7 @@ const PASSED_FIRST: u64 = 1000;
 /// Answers "what is at this key?" for keys that come in byte order.
 pub(super) struct Cursor {
     store: Arc<dyn Store>,
+    gate: Gate,
     way: Way,
     /// A folder may hold far more than what comes: then each key is asked for, which costs no request.
     may_ask: bool,
@@ -51,16 +52,21 @@ struct Merge {
 }
 
 impl Cursor {
-    pub(super) fn unasked(store: Arc<dyn Store>) -> Self {
-        Self { store, way: Way::Unasked, may_ask: false }
+    pub(super) fn unasked(store: Arc<dyn Store>, gate: Gate) -> Self {
+        Self { store, gate, way: Way::Unasked, may_ask: false }
     }
 
     /// Reads a list along; `extras` says that the keys that nobody asks for matter too.
-    pub(super) async fn listing(store: Arc<dyn Store>, prefix: &str, extras: bool) -> Result<Self> {
-        let may_ask = store.capabilities().local && !extras;
+    pub(super) async fn listing(
+        store: Arc<dyn Store>,
+        gate: Gate,
+        prefix: &str,
+        extras: bool,
+    ) -> Result<Self> {
+        let may_ask = store.capabilities().at_hand && !extras;
         let request = ListRequest { prefix: prefix.to_owned(), ..ListRequest::default() };
         let mut merge = Merge {
-            pages: Pages::of(store.list(request)),
+            pages: Pages::of(&*store, request, gate.clone()),
             page: VecDeque::new(),
             last_there: String::new(),
             last_asked: String::new(),
@@ -72,17 +78,17 @@ impl Cursor {
             out_of_order: false,
         };
         match merge.fill().await {
-            Ok(_) => Ok(Self { store, way: Way::Listing(Box::new(merge)), may_ask }),
+            Ok(_) => Ok(Self { store, gate, way: Way::Listing(Box::new(merge)), may_ask }),
             // A token may allow writing and not listing. One that is wrong altogether is no such case.
             Err(error)
                 if error.kind() == ErrorKind::Permission
                     && error.service_code() != Some("AuthenticationFailed") =>
             {
-                Ok(Self { store, way: Way::Unknown, may_ask })
+                Ok(Self { store, gate, way: Way::Unknown, may_ask })
             }
             // A folder that is not there is empty; a container that is not there is an error.
-            Err(error) if error.kind() == ErrorKind::NotFound && store.capabilities().local => {
-                Ok(Self { store, way: Way::Listing(Box::new(merge)), may_ask })
+            Err(error) if error.kind() == ErrorKind::NotFound && store.capabilities().folders => {
+                Ok(Self { store, gate, way: Way::Listing(Box::new(merge)), may_ask })
             }
             Err(error) => Err(error),
         }
@@ -93,7 +99,7 @@ impl Cursor {
         match &mut self.way {
             Way::Unasked => Ok((Existing::Absent, Vec::new())),
             Way::Unknown => Ok((Existing::Unknown, Vec::new())),
-            Way::Asking => Ok((ask(&self.store, key).await, Vec::new())),
+            Way::Asking => Ok((ask(&self.store, key, &self.gate).await, Vec::new())),
             Way::Listing(merge) => {
                 let existing = merge.find(key).await?;
                 let extras = std::mem::take(&mut merge.extras);
@@ -106,7 +112,7 @@ impl Cursor {
                 let crowded = merge.passed > PASSED_FIRST + PASSED_EACH * merge.asked;
                 if self.may_ask && (merge.gaps || crowded) {
                     self.way = Way::Asking;
-                    return Ok((ask(&self.store, key).await, Vec::new()));
+                    return Ok((ask(&self.store, key, &self.gate).await, Vec::new()));
                 }
                 Ok((existing, extras))
             }
@@ -130,8 +136,9 @@ impl Cursor {
     }
 }
 
-async fn ask(store: &Arc<dyn Store>, key: &str) -> Existing {
-    let found = with_retries!(trace => store.head(key, trace).await);
+async fn ask(store: &Arc<dyn Store>, key: &str, gate: &Gate) -> Existing {
+    let name = store.name(key);
+    let found = through!(gate, store.api(Request::Look), name, trace => store.head(key, trace).await);
     match found {
         Ok(meta) => Existing::Present(Box::new(meta)),
         Err(error) if error.kind() == ErrorKind::NotFound => Existing::Absent,

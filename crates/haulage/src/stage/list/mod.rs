@@ -8,25 +8,25 @@ mod cursor;
 mod filter;
 mod pages;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesOrdered;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use self::cursor::Cursor;
 pub(crate) use self::filter::Filter;
 use self::pages::Pages;
 use super::plan::{Existing, Pair, Place};
-use super::transfer::{off_thread, with_retries};
 use crate::error::{Error, ErrorKind, Result};
-use crate::job::{Overwrite, Work};
+use crate::gate::through;
+use crate::options::{Overwrite, Work};
 use crate::output::{keys_below, resolved};
 use crate::spool::Spool;
-use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Store, StoreOpener};
+use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, Store, StoreOpener};
+use crate::task::{joined, off_thread};
 
 /// Pairs looked up at once where each needs a request of its own.
 const LOOKUPS: usize = 64;
@@ -189,7 +189,7 @@ impl Listing {
 
     async fn verify_receipt(&mut self, receipt: ReceiptStore, destination: &Location) -> Result<()> {
         let only = receipt.only();
-        let source = Location { store: Arc::new(receipt), key: String::new() };
+        let source = self.opener.location(Arc::new(receipt), String::new());
         match only {
             // The copy was of one object to exactly this name.
             Some(meta) if destination.key.rsplit('/').next() == Some(&meta.key) => {
@@ -205,13 +205,14 @@ impl Listing {
 
     /// Whether a location is an object or a folder of them.
     async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
-        let Location { store, key } = location;
+        let Location { store, key, gate } = location;
         if key.is_empty() || key.ends_with('/') {
             return Ok(Shape::Tree(below(location, verify)));
         }
-        match with_retries!(trace => store.head(key, trace).await) {
+        let (api, name) = (store.api(Request::Look), store.name(key));
+        match through!(gate, api, name, trace => answered(store.head(key, trace).await))? {
             Ok(meta) => Ok(Shape::One(meta)),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(missing) => {
                 let mut pages = below(location, verify);
                 match pages.first().await {
                     // What could not be read lies below it too.
@@ -220,10 +221,9 @@ impl Listing {
                     }
                     Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
                     // The answer to the first question says it best.
-                    _ => Err(error),
+                    _ => Err(missing),
                 }
             }
-            Err(error) => Err(error),
         }
     }
 
@@ -300,7 +300,7 @@ impl Listing {
             (0, 0) if verify && whole => {
                 error("nothing was compared: there is no object".to_owned(), "check the name of the source")
             }
-            _ if any || source.store.capabilities().local || source.key.is_empty() => Ok(()),
+            _ if any || source.store.capabilities().folders || source.key.is_empty() => Ok(()),
             _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL"),
         }
     }
@@ -332,24 +332,27 @@ impl Listing {
     async fn cursor(&self, destination: &Location, prefix: &str, verify: bool) -> Result<Cursor> {
         let store = destination.store.clone();
         if self.overwrite == Overwrite::Always && !verify {
-            return Ok(Cursor::unasked(store));
+            return Ok(Cursor::unasked(store, destination.gate.clone()));
         }
-        Cursor::listing(store, prefix, verify).await
+        Cursor::listing(store, destination.gate.clone(), prefix, verify).await
     }
 
-    /// Pairs each need their own look at the source; many at once.
+    /// Pairs each need their own look at the source; many at once, each in a task of its own: it may hold a slot, and must
+    /// get on with it while the pairs before it wait to be taken.
     async fn pairs(&mut self, pairs: &[(String, String)]) -> Result<()> {
-        let opener = self.opener.clone();
-        let overwrite = self.overwrite;
         let mut pairs = pairs.iter();
-        let mut looking = FuturesOrdered::new();
+        let mut looking: VecDeque<JoinSet<Result<Pair>>> = VecDeque::new();
         loop {
-            let room = LOOKUPS - looking.len();
-            let next = pairs.by_ref().take(room);
-            looking
-                .extend(next.map(|(source, destination)| look_up(&opener, source, destination, overwrite)));
-            let Some(result) = looking.next().await else { break Ok(()) };
-            match result {
+            while looking.len() < LOOKUPS
+                && let Some(pair) = pairs.next()
+            {
+                let mut one = JoinSet::new();
+                one.spawn(look_up(self.opener.clone(), pair.clone(), self.overwrite));
+                looking.push_back(one);
+            }
+            let Some(mut first) = looking.pop_front() else { break Ok(()) };
+            let Some(looked) = first.join_next().await else { continue };
+            match joined(looked).and_then(|pair| pair) {
                 Ok(pair) => self.give(pair).await?,
                 // A wrong key or URL is wrong for all of them.
                 Err(error) if matches!(error.kind(), ErrorKind::Permission | ErrorKind::Usage) => {
@@ -379,7 +382,7 @@ impl Listing {
     fn identity(&mut self, place: &Place) -> PathBuf {
         let named = PathBuf::from(&*place.name());
         let (true, Some(folder), Some(name)) =
-            (place.store.capabilities().local, named.parent(), named.file_name())
+            (place.store.capabilities().folders, named.parent(), named.file_name())
         else {
             return named;
         };
@@ -404,10 +407,19 @@ enum Shape {
     Tree(Pages),
 }
 
+/// That nothing is there is an answer too, and no failure of the request.
+fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
+    match looked {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        answer => Ok(answer),
+    }
+}
+
 /// The list of all below a folder or prefix.
 fn below(location: &Location, verify: bool) -> Pages {
     let prefix = as_prefix(&location.key);
-    Pages::of(location.store.list(ListRequest { prefix, begin_small: !verify, ..ListRequest::default() }))
+    let request = ListRequest { prefix, begin_small: !verify, ..ListRequest::default() };
+    Pages::of(&*location.store, request, location.gate.clone())
 }
 
 /// The pair of a single object. Into a folder it keeps its name.
@@ -432,14 +444,11 @@ fn as_prefix(key: &str) -> String {
     if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") }
 }
 
-async fn look_up(
-    opener: &StoreOpener,
-    source: &str,
-    destination: &str,
-    overwrite: Overwrite,
-) -> Result<Pair> {
-    let (source, destination) = (opener.open(source)?, opener.open(destination)?);
-    let meta = with_retries!(trace => source.store.head(&source.key, trace).await)?;
+async fn look_up(opener: StoreOpener, named: (String, String), overwrite: Overwrite) -> Result<Pair> {
+    let (source, destination) = (opener.open(&named.0)?, opener.open(&named.1)?);
+    let Location { store, key, gate } = &source;
+    let meta =
+        through!(gate, store.api(Request::Look), store.name(key), trace => store.head(key, trace).await)?;
     let mut pair = one(&source, &destination, meta, false);
     if overwrite != Overwrite::Always {
         pair.existing = Existing::Unknown;

@@ -4,8 +4,8 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use crate::error::Result;
-use crate::stage::transfer::with_retries;
-use crate::store::{ListPage, Lister};
+use crate::gate::{Gate, through};
+use crate::store::{ListPage, ListRequest, Request, Store};
 
 /// Pages that wait to be looked at: some thousand names.
 const AHEAD: usize = 1;
@@ -19,11 +19,15 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn of(mut lister: Box<dyn Lister>) -> Self {
+    pub(super) fn of(store: &dyn Store, request: ListRequest, gate: Gate) -> Self {
         let (send, pages) = mpsc::channel(AHEAD);
+        let (api, name) = (store.api(Request::List), store.name(&request.prefix));
+        let mut lister = store.list(request);
         let reading = tokio::spawn(async move {
             loop {
-                let page = with_retries!(trace => lister.next_page(trace).await).transpose();
+                let page: Result<Option<ListPage>> =
+                    through!(gate, api, name, trace => lister.next_page(trace).await);
+                let page = page.transpose();
                 let Some(page) = page else { return };
                 let last = page.is_err();
                 if send.send(page).await.is_err() || last {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 pub(crate) use pieces::{Cutter, Pieces};
 
-use crate::job::Overwrite;
+use crate::options::Overwrite;
 use crate::store::{ObjectMeta, Store};
 
 /// An object's place: a store and a name in it.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::control::Limits;
-use crate::job::MethodChoice;
-use crate::store::{BlockId, BlockRange, Capabilities};
+use crate::options::MethodChoice;
+use crate::store::{BlockRange, Capabilities, CutRules, Part};
 
 /// In what pieces an object moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +53,10 @@ impl Pieces {
 /// The smallest and the largest block of an object of `size` bytes.
 fn bounds(size: u64, from: &Capabilities, to: &Capabilities) -> (u64, u64) {
     // The service bounds the number of blocks, so a very large object needs larger ones.
-    let least = size.div_ceil(to.blocks_max).max(to.block_min).max(1);
+    let least = size.div_ceil(to.cut.count).max(to.cut.least).max(to.cut.granule(size));
     // Where the source can vouch for a range of this size, let it.
-    let vouched = !from.local && from.range_checksum_max >= least;
-    let most = if vouched { to.block_max.min(from.range_checksum_max) } else { to.block_max };
+    let vouched = from.range_checksum_max >= least;
+    let most = if vouched { to.cut.most.min(from.range_checksum_max) } else { to.cut.most };
     (least, most.max(least))
 }
 
@@ -68,38 +68,41 @@ const SPLIT_MIN: u64 = 64 << 10;
 
 /// Cuts one object into blocks or ranges as they are wanted, and knows which are there.
 ///
-/// Sizes may differ from one to the next, as the link changes. Stretches that an earlier run has staged are cut exactly so
-/// again, whatever size is wanted now.
+/// Sizes may differ from one to the next, as the link changes, within the rules of the store. Stretches that an earlier run has
+/// staged are cut exactly so again, whatever size is wanted now.
 #[derive(Debug)]
 pub(crate) struct Cutter {
     size: u64,
-    block_min: u64,
+    rules: CutRules,
+    /// Every piece begins at a multiple of this.
+    granule: u64,
+    least: u64,
     /// What the source can vouch for, where that is enough.
     vouched_max: u64,
-    block_max: u64,
-    blocks_max: u64,
+    /// The size of all pieces but the last, where they must be even and one is cut.
+    even: Option<u64>,
     /// The first byte that is in no piece yet.
     next: u64,
     /// Pieces cut so far.
     count: u64,
     /// Staged by an earlier run, not yet cut; in order, without overlap.
     staged: VecDeque<BlockRange>,
-    there: BTreeMap<u64, BlockId>,
+    there: BTreeMap<u64, Part>,
     left: u64,
 }
 
 impl Cutter {
     /// An object of `size` bytes between two stores.
     pub(crate) fn new(size: u64, from: &Capabilities, to: &Capabilities) -> Self {
-        let (block_min, vouched_max) = bounds(size, from, to);
-        let Capabilities { block_max, blocks_max, .. } = *to;
+        let (least, vouched_max) = bounds(size, from, to);
         let (staged, there) = Default::default();
         Self {
             size,
-            block_min,
+            rules: to.cut,
+            granule: to.cut.granule(size),
+            least,
             vouched_max,
-            block_max,
-            blocks_max,
+            even: None,
             next: 0,
             count: 0,
             staged,
@@ -108,14 +111,20 @@ impl Cutter {
         }
     }
 
-    /// Takes over the stretches of an earlier run, as far as they do not overlap and none is larger than `largest`.
+    /// Takes over the stretches of an earlier run, as far as they fit the rules and each other and none is larger than `largest`.
     pub(crate) fn resume(&mut self, staged: impl Iterator<Item = BlockRange>, largest: u64) {
         let largest = largest.min(self.vouched_max);
-        let fits = |range: &BlockRange| {
-            let end = range.offset.checked_add(range.len);
-            range.len > 0 && range.len <= largest && end.is_some_and(|end| end <= self.size)
-        };
-        let mut staged: Vec<BlockRange> = staged.filter(fits).collect();
+        let mut staged: Vec<BlockRange> = staged.filter(|range| self.is_legal(*range, largest)).collect();
+        if self.rules.even {
+            // What an earlier run chose is the size for all.
+            self.even = staged.iter().map(|range| range.len).max();
+            staged.retain(|range| {
+                let fits = |even: u64| {
+                    range.offset.is_multiple_of(even) && (range.len == even || range.end() == self.size)
+                };
+                self.even.is_some_and(fits)
+            });
+        }
         // Of those that begin together the longest: it leaves the least to send.
         staged.sort_unstable_by_key(|range| (range.offset, u64::MAX - range.len));
         // A service bounds the blocks; very many small ones with gaps between would leave none for the rest.
@@ -132,9 +141,18 @@ impl Cutter {
         self.staged = staged.into();
     }
 
+    /// Whether a stretch could have been cut here.
+    fn is_legal(&self, range: BlockRange, largest: u64) -> bool {
+        let Some(end) = range.offset.checked_add(range.len).filter(|end| *end <= self.size) else {
+            return false;
+        };
+        let whole = range.len.is_multiple_of(self.granule) || end == self.size;
+        range.len > 0 && range.len <= largest && range.offset.is_multiple_of(self.granule) && whole
+    }
+
     /// Pieces that may be cut from the beginning to the end.
     fn slots(&self) -> u64 {
-        self.blocks_max - self.blocks_max / KEPT_FOR_SPLITS
+        self.rules.count - self.rules.count / KEPT_FOR_SPLITS
     }
 
     /// The next piece where one of `wanted` bytes is asked for, without taking it.
@@ -149,11 +167,17 @@ impl Cutter {
             return Some(*staged);
         }
         let room = self.staged.front().map_or(left, |staged| staged.offset - self.next);
-        let used = self.count + self.staged.len() as u64;
-        let kept = if self.slots() > used { self.slots() } else { self.blocks_max };
-        let least = left.div_ceil(kept.saturating_sub(used).max(1)).max(self.block_min);
-        let len = wanted.min(self.vouched_max).max(least).min(self.block_max).min(room);
+        let len = self.even.unwrap_or_else(|| self.fit(wanted, left)).min(room);
         Some(BlockRange { offset: self.next, len })
+    }
+
+    /// The legal size that is nearest to the wanted one, where `left` bytes are not cut yet.
+    fn fit(&self, wanted: u64, left: u64) -> u64 {
+        let used = self.count + self.staged.len() as u64;
+        let kept = if self.slots() > used { self.slots() } else { self.rules.count };
+        let least = left.div_ceil(kept.saturating_sub(used).max(1)).max(self.least);
+        let len = wanted.min(self.vouched_max).max(least.next_multiple_of(self.granule)).min(self.rules.most);
+        (len / self.granule * self.granule).max(self.granule)
     }
 
     /// Takes the next piece.
@@ -161,6 +185,9 @@ impl Cutter {
         let piece = self.peek(wanted)?;
         if self.staged.front() == Some(&piece) {
             self.staged.pop_front();
+        }
+        if self.rules.even {
+            self.even.get_or_insert(piece.len);
         }
         self.next = piece.end();
         self.count += 1;
@@ -175,9 +202,9 @@ impl Cutter {
     /// Two halves of a piece that was too much for the link; `None` where it stays as it is.
     pub(crate) fn split(&mut self, piece: BlockRange) -> Option<[BlockRange; 2]> {
         // On a boundary that later runs are likely to cut at as well.
-        let half = (piece.len / 2).next_multiple_of(SPLIT_MIN);
-        let enough = half >= self.block_min.max(SPLIT_MIN) && half < piece.len;
-        if !enough || self.count >= self.blocks_max {
+        let half = (piece.len / 2).next_multiple_of(SPLIT_MIN.max(self.granule));
+        let enough = half >= self.least.max(SPLIT_MIN) && half < piece.len;
+        if !enough || self.rules.even || self.count >= self.rules.count {
             return None;
         }
         self.count += 1;
@@ -186,13 +213,13 @@ impl Cutter {
     }
 
     /// Notes a piece that has arrived; false where it, or a part of it, was there.
-    pub(crate) fn put(&mut self, id: BlockId) -> bool {
-        let BlockRange { offset, len } = id.range;
-        let last_before = self.there.range(..id.range.end()).next_back();
-        if last_before.is_some_and(|(_, other)| other.range.end() > offset) {
+    pub(crate) fn put(&mut self, part: Part) -> bool {
+        let BlockRange { offset, len } = part.id.range;
+        let last_before = self.there.range(..part.id.range.end()).next_back();
+        if last_before.is_some_and(|(_, other)| other.id.range.end() > offset) {
             return false;
         }
-        self.there.insert(offset, id);
+        self.there.insert(offset, part);
         self.left -= len;
         true
     }
@@ -203,8 +230,8 @@ impl Cutter {
     }
 
     /// What is there, in order.
-    pub(crate) fn blocks(&self) -> Vec<BlockId> {
-        self.there.values().copied().collect()
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        self.there.values().cloned().collect()
     }
 }
 
@@ -212,20 +239,30 @@ impl Cutter {
 mod tests {
     use super::*;
     use crate::checksum::Crc64;
+    use crate::store::BlockId;
     use crate::units::ByteSize;
     use proptest::prelude::*;
 
     const AZURE: Capabilities = Capabilities {
         put_max: 5000 << 20,
-        block_max: 4000 << 20,
-        block_min: 1,
-        blocks_max: 50_000,
+        cut: CutRules { most: 4000 << 20, count: 50_000, ..CutRules::ANY },
         range_checksum_max: 4 << 20,
         streams: false,
-        local: false,
         contents: true,
+        at_hand: false,
+        keeps_checksums: true,
+        folders: false,
+        rechecks: false,
+        late_writes: true,
+        begins_freely: true,
     };
-    const LOCAL: Capabilities = Capabilities { local: true, ..AZURE };
+    const LOCAL: Capabilities = Capabilities { range_checksum_max: 0, ..AZURE };
+    /// Parts are numbered, so each begins where its number says.
+    const NUMBERED: Capabilities = Capabilities {
+        cut: CutRules { least: 5 << 20, most: 5 << 30, count: 10_000, granule: 5 << 20, even: false },
+        range_checksum_max: 0,
+        ..AZURE
+    };
 
     fn limits(block: u64) -> Limits {
         use crate::control::{Controller as _, FixedController};
@@ -237,7 +274,7 @@ mod tests {
     }
 
     fn put(cutter: &mut Cutter, range: BlockRange) -> bool {
-        cutter.put(BlockId { range, crc64: Crc64::EMPTY })
+        cutter.put(BlockId { range, crc64: Crc64::EMPTY }.into())
     }
 
     #[test]
@@ -284,7 +321,47 @@ mod tests {
         assert_eq!(cutter.split(range(0, 100 << 10)), Some([range(0, 64 << 10), range(64 << 10, 36 << 10)]));
     }
 
+    #[test]
+    fn even_pieces_are_of_one_size_and_stay_whole() {
+        let even = Capabilities { cut: CutRules { even: true, ..NUMBERED.cut }, ..NUMBERED };
+        let mut cutter = Cutter::new(100 << 20, &LOCAL, &even);
+        cutter.resume([range(40 << 20, 20 << 20), range(0, 10 << 20)].into_iter(), 96 << 20);
+        let cut: Vec<u64> =
+            std::iter::from_fn(|| cutter.take(7 << 20)).map(|piece| piece.len >> 20).collect();
+        assert_eq!(cut, [20, 20, 20, 20, 20]);
+        assert_eq!(cutter.split(range(0, 20 << 20)), None);
+    }
+
+    #[test]
+    fn a_very_large_object_has_larger_granules() {
+        assert_eq!(NUMBERED.cut.granule(1), 5 << 20);
+        assert_eq!(NUMBERED.cut.granule(50_000 << 20), 5 << 20);
+        assert_eq!(NUMBERED.cut.granule((50_000 << 20) + 1), 6 << 20);
+        assert_eq!(AZURE.cut.granule(u64::MAX), 1);
+    }
+
     proptest! {
+        #[test]
+        fn a_piece_begins_where_its_number_says(
+            size in 1u64..5 << 40,
+            wanted in prop::collection::vec(1u64..100 << 20, 1..20),
+            splits in any::<bool>(),
+        ) {
+            let granule = NUMBERED.cut.granule(size);
+            let mut cutter = Cutter::new(size, &AZURE, &NUMBERED);
+            let mut count = 0;
+            while let Some(piece) = cutter.take(wanted[count % wanted.len()]) {
+                count += 1;
+                let halves = if splits { cutter.split(piece) } else { None };
+                for part in halves.map_or(vec![piece], Vec::from) {
+                    prop_assert_eq!(part.offset % granule, 0);
+                    prop_assert!(part.offset / granule < 10_000);
+                    prop_assert!(part.end() == size || part.len % granule == 0 && part.len >= 5 << 20);
+                }
+            }
+            prop_assert!(cutter.is_cut());
+        }
+
         #[test]
         fn pieces_cover_every_byte_once_within_the_bounds(
             size in 1u64..190 << 40,
@@ -296,7 +373,7 @@ mod tests {
             let (mut end, mut count) = (0, 0);
             while let Some(piece) = cutter.take(wanted[count % wanted.len()]) {
                 prop_assert_eq!(piece.offset, end);
-                prop_assert!(piece.len > 0 && piece.len <= AZURE.block_max);
+                prop_assert!(piece.len > 0 && piece.len <= AZURE.cut.most);
                 end = piece.end();
                 count += 1;
             }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use self::rows::RowWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary};
+use crate::gate::Counted;
 use crate::receipt::{ReceiptObject, ReceiptWriter};
 use crate::secret::{redact_name, redacted, redacted_id};
 use crate::stage::plan::UNCHANGED;
@@ -83,6 +84,13 @@ impl Recorder {
         self.summary.requests += 1;
         self.summary.retries += u64::from(retried);
         self.summary.integrity_retries += u64::from(retried && failed == Some(ErrorKind::Integrity));
+    }
+
+    /// Counts the requests that were no steps of an object.
+    pub(crate) fn count_beside(&mut self, beside: Counted) {
+        self.summary.requests += beside.requests;
+        self.summary.retries += beside.retries;
+        self.summary.integrity_retries += beside.integrity_retries;
     }
 
     /// Counts a block that was cut in halves because it was too much for the link.

@@ -17,7 +17,6 @@ use tokio::sync::mpsc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::AttemptRecord;
 use crate::output::{CREATED_BY, Kind, OutputFile};
-use crate::stage::transfer::LOOK;
 
 /// Rows in a batch: with few, making the columns costs more than filling them, and each wakes the thread. With
 /// many, the memory of a batch is fresh from the system each time, which takes longer than to fill it.
@@ -29,10 +28,13 @@ const QUEUE: usize = 16;
 /// Rows after which their columns are compressed: while the job runs, not when it ends.
 const PAGE: usize = 4 * BATCH;
 
+/// What requests are called that only ask what is there.
+const ASKING: [&str; 5] = ["Look", "List", "GetBlobProperties", "ListBlobs", "ListContainers"];
+
 /// Gathers rows for the thread that writes them.
 pub(super) struct RowWriter {
     output: OutputFile,
-    /// Whether a row tells of more than a look at what is there already.
+    /// Whether a row tells of more than questions what is there already.
     told: bool,
     rows: Vec<AttemptRecord>,
     batches: mpsc::Sender<Vec<AttemptRecord>>,
@@ -80,7 +82,7 @@ impl RowWriter {
 
     /// Adds a row; [`RowWriter::hand_over`] is to follow.
     pub(super) fn push(&mut self, row: AttemptRecord) {
-        self.told |= row.api != LOOK || row.fate != "ok";
+        self.told |= row.fate != "ok" || !ASKING.contains(&row.api);
         self.rows.push(row);
     }
 

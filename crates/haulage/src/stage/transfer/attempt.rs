@@ -1,26 +1,23 @@
 //! One try of one step: what goes over the wire and onto the disk.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::task::JoinError;
 
 use super::object::{Done, Held, Purpose};
+use super::staged::Staged;
 use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result};
-use crate::job::{CopyOptions, Overwrite};
+use crate::options::{CopyOptions, Overwrite};
 use crate::stage::plan::{Existing, Pair, Place};
 use crate::stage::read;
 use crate::stage::schedule::Step;
 use crate::stage::verify::{agreed, check_crc64, check_md5};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, Kept, ObjectMeta, Payload, Precondition, PutOptions,
-    PutResult, Stored, Trace,
+    Attributes, BlockId, BlockRange, BlockWriter, Kept, ObjectMeta, Part, Payload, Precondition, PutOptions,
+    PutResult, Request, Stored, Trace,
 };
-
-/// What a step is called that only looks whether an object is there.
-pub(crate) const LOOK: &str = "GetBlobProperties";
+use crate::task::off_thread;
 
 /// A piece of the source that is read only to be hashed.
 pub(crate) const DIGEST_PIECE: u64 = 4 << 20;
@@ -33,9 +30,9 @@ pub(crate) struct Task {
     pub(crate) options: Arc<CopyOptions>,
     pub(crate) writer: Option<Arc<dyn BlockWriter>>,
     /// Blocks that need not be sent again.
-    pub(crate) staged: Arc<HashSet<BlockId>>,
-    /// For the commit: the blocks in order, and what to store with them.
-    pub(crate) blocks: Vec<BlockId>,
+    pub(crate) staged: Arc<Staged>,
+    /// For the commit: the parts in order, and what to store with them.
+    pub(crate) parts: Vec<Part>,
     pub(crate) crc64: Option<Crc64>,
     pub(crate) md5: Option<Md5>,
     /// This is a duplicate.
@@ -47,21 +44,20 @@ pub(crate) struct Task {
 impl Task {
     /// The step by the name of the request it sends.
     pub(crate) fn api(&self) -> &'static str {
-        let upload = !self.pair.destination.store.capabilities().local;
+        let Pair { source, destination, .. } = &*self.pair;
         if self.held.is_some() {
             return "WriteHeld";
         }
-        match (self.step, upload) {
-            (Step::Look, _) => LOOK,
-            (Step::Whole, true) => "PutBlob",
-            (Step::Whole, false) => "GetBlob",
-            (Step::Begin, _) => "Begin",
-            (Step::Block(_), true) => "PutBlock",
-            (Step::Block(_), false) => "GetBlob",
-            (Step::Digest, _) => "Digest",
-            (Step::Commit, true) => "PutBlockList",
-            (Step::Commit, false) => "Commit",
-            (Step::Compare(_), _) => "Compare",
+        let to_service = !destination.store.capabilities().at_hand;
+        match self.step {
+            Step::Look => destination.store.api(Request::Look),
+            Step::Whole if to_service => destination.store.api(Request::Put),
+            Step::Block(_) if to_service => destination.store.api(Request::PutBlock),
+            Step::Whole | Step::Block(_) => source.store.api(Request::Get),
+            Step::Begin => destination.store.api(Request::Begin),
+            Step::Digest => "Digest",
+            Step::Commit => destination.store.api(Request::Commit),
+            Step::Compare(_) => "Compare",
         }
     }
 }
@@ -126,11 +122,11 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
     let Pair { destination, meta, .. } = &*task.pair;
     let source_etag = (!meta.etag.is_empty()).then(|| meta.etag.clone());
     let options = PutOptions { source_etag, ..put_options(task, meta, None, None) };
-    let writer = destination.store.begin(&destination.key, Some(meta.size), &options).await?;
+    let writer = destination.store.begin(&destination.key, Some(meta.size), &options, trace).await?;
     let staged = match writer.staged(trace).await {
         Ok(staged) => staged.into_iter().collect(),
         // Who may write but not read sends everything.
-        Err(error) if error.kind() == ErrorKind::Permission => HashSet::new(),
+        Err(error) if error.kind() == ErrorKind::Permission => Staged::default(),
         Err(error) => return Err(error),
     };
     Ok(Done::Begun { writer, staged })
@@ -142,14 +138,14 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
         let payload = Payload::Hashed(held.bytes.clone(), held.crc64);
         let writer = writer(task)?;
         let stored = writer.put_block(range, payload, trace).await?;
-        writer.keep(Kept { id: stored.id, vouched: held.range_checked }).await;
+        writer.keep(Kept { id: stored.part.id, vouched: held.range_checked }).await;
         return Ok(Done::Block { stored, range_checked: held.range_checked, resumed: false });
     }
     if !task.staged.is_empty()
-        && destination.store.capabilities().local
+        && destination.store.capabilities().rechecks
         && let Some(Kept { id, vouched }) = writer(task)?.recheck(range).await?
     {
-        return Ok(Done::Block { stored: there_already(id), range_checked: vouched, resumed: true });
+        return Ok(Done::Block { stored: there_already(id.into()), range_checked: vouched, resumed: true });
     }
     let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
     let (stated, range_checked) = (got.crc64, got.crc64.is_some());
@@ -162,15 +158,14 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     }
     let stored = if streams {
         let stored = writer.put_block(range, got.payload, trace).await?;
-        check_crc64(&source.name(), stored.id.crc64, stated)?;
-        writer.keep(Kept { id: stored.id, vouched: range_checked }).await;
+        check_crc64(&source.name(), stored.part.id.crc64, stated)?;
+        writer.keep(Kept { id: stored.part.id, vouched: range_checked }).await;
         stored
     } else {
         let (bytes, crc64) = got.payload.collect_hashed().await?;
-        let id = BlockId { range, crc64 };
-        check_crc64(&source.name(), id.crc64, stated)?;
-        if task.staged.contains(&id) {
-            return Ok(Done::Block { stored: there_already(id), range_checked, resumed: true });
+        check_crc64(&source.name(), crc64, stated)?;
+        if let Some(part) = task.staged.holding(range, &bytes, crc64) {
+            return Ok(Done::Block { stored: there_already(part), range_checked, resumed: true });
         }
         writer.put_block(range, Payload::Hashed(bytes, crc64), trace).await?
     };
@@ -178,8 +173,8 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
 }
 
 /// A block that an earlier run has sent. Whether this store confirms what it takes shows with the commit.
-fn there_already(id: BlockId) -> Stored {
-    Stored { id, confirmed: true }
+fn there_already(part: Part) -> Stored {
+    Stored { part, confirmed: true }
 }
 
 async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {
@@ -187,7 +182,7 @@ async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {
     // A store that keeps checksums gets the one we combined. One that does not, compares, and must be
     // told what the source states.
     let crc64 = if destination.store.capabilities().streams { meta.crc64 } else { task.crc64 };
-    writer(task)?.commit(&task.blocks, &attributes(task, meta, crc64, task.md5), trace).await
+    writer(task)?.commit(&task.parts, &attributes(task, meta, crc64, task.md5), trace).await
 }
 
 /// MD5 cannot be combined from blocks, so the source is read once more, in order, beside the blocks.
@@ -227,7 +222,7 @@ async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Resul
         && let Some(range) = range
     {
         let (crc64, _) = crc64_of(destination, there, Some(range), false, trace).await?;
-        return Ok(Done::Seen(BlockId { range, crc64 }));
+        return Ok(Done::Seen(BlockId { range, crc64 }.into()));
     }
     let ((ours, ours_sure), (theirs, theirs_sure)) = tokio::try_join!(
         crc64_of(source, meta, range, trusted, trace),
@@ -268,7 +263,7 @@ async fn crc64_of(
         crc.update(&piece?);
     }
     check_crc64(&place.name(), crc.value(), stated)?;
-    Ok((crc.value(), stated.is_some() || place.store.capabilities().local))
+    Ok((crc.value(), stated.is_some() || !place.store.capabilities().keeps_checksums))
 }
 
 fn put_options(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> PutOptions {
@@ -306,17 +301,4 @@ async fn md5_of(bytes: Bytes) -> Result<Md5> {
         return Ok(Md5::of(&bytes));
     }
     off_thread(move || Md5::of(&bytes)).await
-}
-
-pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    joined(tokio::task::spawn_blocking(work).await)
-}
-
-/// What a task gave; its panic goes on here.
-pub(crate) fn joined<T>(ended: Result<T, JoinError>) -> Result<T> {
-    match ended {
-        Ok(value) => Ok(value),
-        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-        Err(_) => Err(Error::new(ErrorKind::Cancelled, "run", "a task", "the runtime shuts down")),
-    }
 }

@@ -1,9 +1,8 @@
-//! Attempts: one try of one step, and when to try again.
+//! Attempts: one try of one step, and what it says of the object.
 
 mod attempt;
 mod object;
-mod retry;
+mod staged;
 
-pub(crate) use attempt::{DIGEST_PIECE, LOOK, Task, joined, look, off_thread, run};
-pub(crate) use object::{Done, Ended, Held, Object, Purpose, Then};
-pub(crate) use retry::{backoff, pause, was_too_slow, with_retries};
+pub(crate) use attempt::{DIGEST_PIECE, Task, look, run};
+pub(crate) use object::{Copying, Done, Ended, Held, Object, Purpose, Then};

@@ -15,7 +15,8 @@ use crate::checksum::Crc64;
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::Rule;
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, Payload, Phase, PutOptions, PutResult, Stored, Trace, join,
+    Attributes, BlockId, BlockRange, BlockWriter, Part, Payload, Phase, PutOptions, PutResult, StagedPart,
+    Stored, Trace, join,
 };
 
 /// A blob in the making. The service keeps staged blocks for a week, whoever staged them.
@@ -61,10 +62,10 @@ impl BlockWriter for AzureBlocks {
             self.operation(rules::PUT_BLOCK, Method::PUT, &query, HeaderMap::with_capacity(12), body);
         let (_, confirmed) = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
-        Ok(Stored { id, confirmed })
+        Ok(Stored { part: id.into(), confirmed })
     }
 
-    async fn staged(&self, trace: &Trace) -> Result<Vec<BlockId>> {
+    async fn staged(&self, trace: &Trace) -> Result<Vec<StagedPart>> {
         let name = self.store.display(&self.key);
         let asked = self.store.asked("list blocks of", &name, 'r', ErrorKind::Service);
         let query = [("comp", "blocklist"), ("blocklisttype", "uncommitted")];
@@ -76,8 +77,7 @@ impl BlockWriter for AzureBlocks {
                     xml::uncommitted_blocks(&page).map_err(|broken| asked.not_believed(broken))?;
                 // Of a larger version that is gone, or made up: they would only be kept.
                 blocks.retain(|id| self.size.is_none_or(|size| id.range.end() <= size));
-                blocks.shrink_to_fit();
-                Ok(blocks)
+                Ok(blocks.into_iter().map(StagedPart::from).collect())
             }
             // Neither blob nor block: nothing is staged.
             Err(error) if error.service_code() == Some("BlobNotFound") => Ok(Vec::new()),
@@ -85,18 +85,18 @@ impl BlockWriter for AzureBlocks {
         }
     }
 
-    async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
+    async fn commit(&self, parts: &[Part], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
         let name = self.store.display(&self.key);
         let asked = self.store.asked("commit", &name, 'w', ErrorKind::Exists);
         // The service never looks at the whole, so a wrong list must be caught here, before it has the name.
-        let crc64 = whole(blocks, self.size).map_err(|why| asked.error(ErrorKind::Integrity, why))?;
+        let crc64 = whole(parts, self.size).map_err(|why| asked.error(ErrorKind::Integrity, why))?;
         if attributes.crc64.is_some_and(|expected| expected != crc64) {
             return Err(
                 asked.error(ErrorKind::Integrity, "the blocks together do not fit the CRC64 of the whole")
             );
         }
         let attributes = Attributes { crc64: Some(crc64), ..attributes.clone() };
-        let ids: Vec<String> = blocks.iter().map(BlockId::encode).collect();
+        let ids: Vec<String> = parts.iter().map(|part| part.id.encode()).collect();
         let body = Bytes::from(xml::block_list(&ids));
         let guard =
             Guard::of(&self.store, &body, Crc64::of(&body), self.options.checksum, None, asked).await?;
@@ -116,9 +116,9 @@ impl BlockWriter for AzureBlocks {
 }
 
 /// The CRC64 of the blocks together, which must cover the whole without gap or overlap.
-fn whole(blocks: &[BlockId], size: Option<u64>) -> Result<Crc64, String> {
-    let (crc64, end) =
-        join(blocks).map_err(|(end, next)| format!("the block at byte {next} should begin at {end}"))?;
+fn whole(parts: &[Part], size: Option<u64>) -> Result<Crc64, String> {
+    let (crc64, end) = join(parts.iter().map(|part| &part.id))
+        .map_err(|(end, next)| format!("the block at byte {next} should begin at {end}"))?;
     match size {
         Some(size) if size != end => Err(format!("the blocks hold {end} bytes of {size}")),
         _ => Ok(crc64),
@@ -129,17 +129,18 @@ fn whole(blocks: &[BlockId], size: Option<u64>) -> Result<Crc64, String> {
 mod tests {
     use super::*;
 
-    fn id(offset: u64, bytes: &[u8]) -> BlockId {
-        BlockId { range: BlockRange { offset, len: bytes.len() as u64 }, crc64: Crc64::of(bytes) }
+    fn part(offset: u64, bytes: &[u8]) -> Part {
+        let range = BlockRange { offset, len: bytes.len() as u64 };
+        BlockId { range, crc64: Crc64::of(bytes) }.into()
     }
 
     #[test]
     fn blocks_must_cover_the_whole() {
-        let blocks = [id(0, b"1234"), id(4, b"56789")];
-        assert_eq!(whole(&blocks, Some(9)), Ok(Crc64::of(b"123456789")));
+        let parts = [part(0, b"1234"), part(4, b"56789")];
+        assert_eq!(whole(&parts, Some(9)), Ok(Crc64::of(b"123456789")));
         assert_eq!(whole(&[], None), Ok(Crc64::EMPTY));
-        assert!(whole(&blocks, Some(10)).is_err());
-        assert!(whole(&blocks[1..], Some(9)).is_err());
-        assert!(whole(&[blocks[1], blocks[0]], Some(9)).is_err());
+        assert!(whole(&parts, Some(10)).is_err());
+        assert!(whole(&parts[1..], Some(9)).is_err());
+        assert!(whole(&[parts[1].clone(), parts[0].clone()], Some(9)).is_err());
     }
 }

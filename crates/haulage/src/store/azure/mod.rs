@@ -34,8 +34,8 @@ pub use address::{AzureAddress, Endpoint};
 
 use super::answer::Rule;
 use super::{
-    BlockWriter, Capabilities, GetOptions, GetResult, ListRequest, Lister, ObjectMeta, Payload, Phase,
-    PutOptions, PutResult, Store, StoreOptions, Trace,
+    BlockWriter, Capabilities, CutRules, GetOptions, GetResult, ListRequest, Lister, ObjectMeta, Payload,
+    Phase, PutOptions, PutResult, Request, Store, StoreOptions, Trace,
 };
 use crate::checksum::Md5Queue;
 use crate::error::{Error, ErrorKind, Result};
@@ -192,18 +192,36 @@ impl Store for AzureStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             put_max: PUT_MAX,
-            block_max: BLOCK_MAX,
-            block_min: 1,
-            blocks_max: BLOCKS_MAX,
+            cut: CutRules { most: BLOCK_MAX, count: BLOCKS_MAX, ..CutRules::ANY },
             range_checksum_max: RANGE_CHECKSUM_MAX,
             streams: false,
-            local: false,
+            at_hand: false,
+            keeps_checksums: true,
+            folders: false,
+            rechecks: false,
+            late_writes: true,
+            begins_freely: true,
             contents: true,
         }
     }
 
     fn name(&self, key: &str) -> String {
         self.display(key)
+    }
+
+    fn api(&self, request: Request) -> &'static str {
+        match request {
+            Request::Look => "GetBlobProperties",
+            Request::List => "ListBlobs",
+            Request::Get => "GetBlob",
+            Request::Put => "PutBlob",
+            Request::Begin => "Begin",
+            Request::PutBlock => "PutBlock",
+            Request::Commit => "PutBlockList",
+            Request::Delete => "DeleteBlob",
+            Request::CreateContainer => "CreateContainer",
+            Request::DeleteContainer => "DeleteContainer",
+        }
     }
 
     fn prepare(&self, requests: usize) {
@@ -240,6 +258,7 @@ impl Store for AzureStore {
         key: &str,
         size: Option<u64>,
         options: &PutOptions,
+        _trace: &Trace,
     ) -> Result<Arc<dyn BlockWriter>> {
         self.need_key("write", key)?;
         Ok(Arc::new(blocks::AzureBlocks::new(self.clone(), key, size, options)))

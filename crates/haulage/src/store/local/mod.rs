@@ -186,12 +186,15 @@ impl Store for LocalStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             put_max: u64::MAX,
-            block_max: u64::MAX,
-            block_min: 1,
-            blocks_max: u64::MAX,
+            cut: CutRules::ANY,
             range_checksum_max: 0,
             streams: true,
-            local: true,
+            at_hand: true,
+            keeps_checksums: false,
+            folders: true,
+            rechecks: true,
+            late_writes: false,
+            begins_freely: false,
             contents: true,
         }
     }
@@ -288,6 +291,7 @@ impl Store for LocalStore {
         key: &str,
         size: Option<u64>,
         options: &PutOptions,
+        _trace: &Trace,
     ) -> Result<Arc<dyn BlockWriter>> {
         let (store, key) = (self.clone(), key.to_owned());
         let source = size.zip(options.source_etag.clone());

@@ -12,8 +12,8 @@ use super::tree::Place;
 use crate::checksum::Crc64;
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, Kept, Payload, Phase, Precondition, PutOptions, PutResult,
-    Stored, Trace, join,
+    Attributes, BlockId, BlockRange, BlockWriter, Kept, Part, Payload, Phase, Precondition, PutOptions,
+    PutResult, StagedPart, Stored, Trace, join,
 };
 
 /// A small object in one visit to the blocking pool.
@@ -42,11 +42,11 @@ impl BlockWriter for LocalWriter {
     async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored> {
         let crc64 = self.pen.write(range.offset, payload).await?;
         trace.mark(Phase::Committed);
-        Ok(Stored { id: BlockId { range, crc64 }, confirmed: false })
+        Ok(Stored { part: BlockId { range, crc64 }.into(), confirmed: false })
     }
 
-    async fn staged(&self, _trace: &Trace) -> Result<Vec<BlockId>> {
-        Ok(self.part.found().map(|kept| kept.id).collect())
+    async fn staged(&self, _trace: &Trace) -> Result<Vec<StagedPart>> {
+        Ok(self.part.found().map(|kept| kept.id.into()).collect())
     }
 
     async fn recheck(&self, range: BlockRange) -> Result<Option<Kept>> {
@@ -67,8 +67,10 @@ impl BlockWriter for LocalWriter {
         .await;
     }
 
-    async fn commit(&self, blocks: &[BlockId], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
-        let joined = join(blocks).ok().filter(|(_, end)| self.part.size().is_none_or(|size| size == *end));
+    async fn commit(&self, parts: &[Part], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
+        let joined = join(parts.iter().map(|part| &part.id))
+            .ok()
+            .filter(|(_, end)| self.part.size().is_none_or(|size| size == *end));
         let Some((whole, _)) = joined else {
             let (name, cause) = (self.part.name(), "the blocks do not make up the file");
             return Err(Error::new(ErrorKind::Integrity, "write", name, cause));
@@ -118,7 +120,8 @@ mod tests {
         let content: Vec<u8> = (0..3_u32 << 20).map(|at| (at % 251) as u8).collect();
         let content = Bytes::from(content);
         let size = content.len() as u64;
-        let writer = store.begin("a/b", Some(size), &PutOptions::default()).await.unwrap();
+        let writer =
+            store.begin("a/b", Some(size), &PutOptions::default(), &Trace::detached()).await.unwrap();
         // A block of which an earlier try has left something else there.
         let half = size / 2;
         let wrong = Payload::Bytes(Bytes::from(vec![0xff; half as usize]));
@@ -127,7 +130,7 @@ mod tests {
             writer.put_block(block(0, half), content.slice(..half as usize).into(), &trace),
             writer.put_block(block(half, half), content.slice(half as usize..).into(), &trace),
         );
-        let blocks = [first.unwrap().id, second.unwrap().id];
+        let blocks = [first.unwrap().part, second.unwrap().part];
         assert!(!folder.path().join("new/a/b").exists(), "no final name before the end");
         let put = writer.commit(&blocks, &Attributes::default(), &trace).await.unwrap();
         assert_eq!(put.crc64, Some(Crc64::of(&content)));
@@ -160,16 +163,18 @@ mod tests {
         let store = LocalStore::new(folder, crate::buffer::BufferPool::default());
         let options = PutOptions { source_etag: Some("one".into()), ..PutOptions::default() };
         let content: Vec<u8> = (0..10_u32 << 16).map(|at| (at % 251) as u8).collect();
-        let writer = store.begin("file", Some(content.len() as u64), &options).await.unwrap();
+        let writer =
+            store.begin("file", Some(content.len() as u64), &options, &Trace::detached()).await.unwrap();
         for number in [0, 3, 4] {
             let range = block(number << 16, 1 << 16);
             let bytes = Bytes::copy_from_slice(&content[range.offset as usize..range.end() as usize]);
-            let id = writer.put_block(range, bytes.into(), &Trace::detached()).await.unwrap().id;
+            let id = writer.put_block(range, bytes.into(), &Trace::detached()).await.unwrap().part.id;
             writer.keep(Kept { id, vouched: number == 3 }).await;
         }
         drop(writer);
         let options = PutOptions { source_etag: Some(etag.into()), ..PutOptions::default() };
-        let writer = store.begin("file", Some(content.len() as u64), &options).await.unwrap();
+        let writer =
+            store.begin("file", Some(content.len() as u64), &options, &Trace::detached()).await.unwrap();
         (store, writer, content)
     }
 
@@ -195,12 +200,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = LocalStore::new(dir.path(), crate::buffer::BufferPool::default());
         let options = PutOptions { source_etag: Some("one".into()), ..PutOptions::default() };
-        let writer = store.begin("file", Some(300), &options).await.unwrap();
+        let writer = store.begin("file", Some(300), &options, &Trace::detached()).await.unwrap();
         let bytes = Bytes::from_static(&[7; 200]);
-        let id = writer.put_block(block(0, 200), bytes.into(), &Trace::detached()).await.unwrap().id;
+        let id = writer.put_block(block(0, 200), bytes.into(), &Trace::detached()).await.unwrap().part.id;
         writer.keep(Kept { id, vouched: true }).await;
         drop(writer);
-        let writer = store.begin("file", Some(300), &options).await.unwrap();
+        let writer = store.begin("file", Some(300), &options, &Trace::detached()).await.unwrap();
         assert_eq!(writer.recheck(block(0, 200)).await.unwrap(), Some(Kept { id, vouched: true }));
     }
 
@@ -219,12 +224,12 @@ mod tests {
         let (store, first, content) = interrupted(dir.path(), "one").await;
         let options = PutOptions { source_etag: Some("one".into()), ..PutOptions::default() };
         let size = content.len() as u64;
-        let second = store.begin("file", Some(size), &options).await.unwrap();
+        let second = store.begin("file", Some(size), &options, &Trace::detached()).await.unwrap();
         let trace = Trace::detached();
         assert!(second.staged(&trace).await.unwrap().is_empty());
         let put =
             second.put_block(block(0, size), Bytes::from(content.clone()).into(), &trace).await.unwrap();
-        second.commit(&[put.id], &Attributes::default(), &trace).await.unwrap();
+        second.commit(&[put.part], &Attributes::default(), &trace).await.unwrap();
         drop(second);
         assert_eq!(first.staged(&trace).await.unwrap().len(), 3);
         assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), content);
@@ -237,12 +242,12 @@ mod tests {
         let temporary = partial_name(Crc64::of(b"file").to_u64());
         std::fs::create_dir(dir.path().join(list_of(&temporary))).unwrap();
         let options = PutOptions { source_etag: Some("one".into()), ..PutOptions::default() };
-        let given_up = store.begin("file", Some(3), &options).await.unwrap();
+        let given_up = store.begin("file", Some(3), &options, &Trace::detached()).await.unwrap();
         drop(given_up);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "what was there, and nothing of ours");
-        let writer = store.begin("file", Some(3), &options).await.unwrap();
+        let writer = store.begin("file", Some(3), &options, &Trace::detached()).await.unwrap();
         let put = writer.put_block(block(0, 3), Bytes::from_static(b"abc").into(), &Trace::detached()).await;
-        writer.commit(&[put.unwrap().id], &Attributes::default(), &Trace::detached()).await.unwrap();
+        writer.commit(&[put.unwrap().part], &Attributes::default(), &Trace::detached()).await.unwrap();
         drop(writer);
         assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"abc");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);

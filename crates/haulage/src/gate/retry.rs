@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::error::{Error, ErrorKind, Retry};
 
 /// Tries of one request before its object fails. With one request in five failing, one in five
 /// million needs more.
@@ -49,39 +49,6 @@ pub(crate) fn was_too_slow(error: &Error) -> bool {
         || error.status() == Some(408)
         || error.service_code() == Some("OperationTimedOut")
 }
-
-/// Waits before the attempt after `attempt`, or gives the error back.
-pub(crate) async fn pause(error: Error, attempt: u32) -> Result<()> {
-    match backoff(&error, attempt, fastrand::f64()) {
-        Some(wait) => {
-            tokio::time::sleep(wait).await;
-            Ok(())
-        }
-        None => Err(error),
-    }
-}
-
-/// Runs a request outside the queue (a page of a list, a look at one object) until it ends:
-/// `with_retries!(trace => store.head(key, trace).await)`. A macro, because the future of an async closure that
-/// borrows cannot yet be known to be `Send`.
-macro_rules! with_retries {
-    ($trace:ident => $request:expr) => {{
-        let mut attempt = 1;
-        loop {
-            let $trace = &$crate::store::Trace::detached();
-            match $request {
-                Ok(value) => break Ok(value),
-                Err(error) => {
-                    if let Err(error) = $crate::stage::transfer::pause(error, attempt).await {
-                        break Err(error);
-                    }
-                }
-            }
-            attempt += 1;
-        }
-    }};
-}
-pub(crate) use with_retries;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,49 @@
+//! What is found becomes objects with first steps.
+
+use super::{Flow, not_started};
+use crate::control::Limits;
+use crate::stage::list::Listed;
+use crate::stage::plan::{Decision, Pair, decide};
+use crate::stage::transfer::{self, Purpose};
+
+impl Flow {
+    /// Takes in what was found; nothing where all is.
+    pub(super) fn plan(&mut self, batch: Vec<Listed>) {
+        self.listed = batch.is_empty();
+        self.locate(&batch);
+        let limits = self.limits(self.objects.len() + batch.len());
+        let now = self.clock.now_ns();
+        for listed in batch {
+            match listed {
+                Listed::Unsure { extras } => self.objects.unsure(extras),
+                Listed::Extra(name) => self.objects.extra(name, now),
+                Listed::NotAFile(error) => self.objects.not_a_file(&error, now),
+                Listed::Problem(error) => self.objects.problem(&error, now),
+                Listed::Pair(pair) if self.passes(&pair) => self.objects.pass(),
+                Listed::Pair(pair) => self.plan_object(*pair, &limits, now),
+            }
+        }
+        self.check_collection();
+    }
+
+    fn plan_object(&mut self, pair: Pair, limits: &Limits, now_ns: u64) {
+        let object = transfer::Object::new(pair, self.purpose, &self.options, limits, now_ns);
+        let id = self.objects.add(object);
+        match &self.stop {
+            Some(stop) => self.objects.fail(id, &not_started(stop), now_ns),
+            None => self.objects.start(id, now_ns),
+        }
+    }
+
+    /// Whether an object is there already and nobody wants to hear of it: of millions it is most.
+    fn passes(&self, pair: &Pair) -> bool {
+        let Purpose::Copy = self.purpose else { return false };
+        let skipped = |pair| matches!(decide(pair, self.options.overwrite), Decision::Skip(_));
+        !self.recorder.wants_objects() && skipped(pair)
+    }
+
+    /// What the controller allows, seen among this many objects.
+    pub(super) fn limits(&self, objects: usize) -> Limits {
+        self.controller.limits().among(objects)
+    }
+}

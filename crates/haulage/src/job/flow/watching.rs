@@ -1,0 +1,65 @@
+//! How it goes: shown to the controller, the user and whoever must give way.
+
+use super::{BEGINNING, FIRST_TICK, Flow, TICK};
+use crate::control::Observation;
+use crate::http::WireLook;
+use crate::stage::list::Listed;
+use crate::units::ByteRate;
+
+impl Flow {
+    /// Looks how it goes, and sends again what lags.
+    pub(super) fn look(&mut self) {
+        let in_flight = self.observe((0, 0));
+        let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, in_flight);
+        self.recorder.sample(&progress);
+        self.duplicate_laggards();
+        let now = self.clock.elapsed();
+        let period = if now > BEGINNING { TICK } else { FIRST_TICK };
+        self.look_at = (now + period).as_nanos() as u64;
+    }
+
+    /// The first answer shows how far the service is: the controller shall know before anything is cut.
+    pub(super) fn locate(&mut self, coming: &[Listed]) {
+        if !self.located && self.opener.meter().quickest_answer().is_some() {
+            self.located = true;
+            let sizes = coming.iter().filter_map(|listed| match listed {
+                Listed::Pair(pair) => Some(pair.meta.size),
+                _ => None,
+            });
+            // A list may claim any size.
+            let coming =
+                sizes.fold((0, 0_u64), |(count, bytes), size| (count + 1, bytes.saturating_add(size)));
+            self.observe(coming);
+        }
+    }
+
+    /// Shows the controller what happened since it was last shown; `coming` are objects that are not known yet, and their bytes.
+    fn observe(&mut self, coming: (u64, u64)) -> u32 {
+        let wire = self.opener.meter();
+        let now = self.clock.elapsed();
+        self.gate.observe(self.seen.succeeded, self.seen.busy);
+        let (arrived, WireLook { queueing, standing, .. }) = self.meter.arrived_since_last();
+        self.queueing = queueing.unwrap_or_default();
+        let (total, done) = self.objects.bytes();
+        let seen = Observation {
+            left_bytes: total.saturating_sub(done + self.flights.payload()).saturating_add(coming.1),
+            left_objects: self.objects.len() as u64 + coming.0,
+            listing: !self.listed,
+            queueing,
+            in_flight: self.gate.in_flight() as u32,
+            in_flight_bytes: self.flights.payload(),
+            wire_bytes: arrived,
+            quickest_answer: wire.quickest_answer(),
+            hungry: self.hungry,
+            ..std::mem::take(&mut self.seen)
+        };
+        if let Some((politeness, most)) = &mut self.politeness {
+            let moving = self.meter.bits_per_second();
+            let bound = politeness.observe(standing, moving, *most, now);
+            self.opener.cap().set(bound);
+            wire.bound(bound.map(ByteRate::bytes_per_second));
+        }
+        self.controller.observe(&seen, now);
+        seen.in_flight
+    }
+}

@@ -1,0 +1,224 @@
+//! What a job shall do, and everything it can be told: the words that the job, its stages and single questions share.
+
+mod profile;
+
+use std::path::PathBuf;
+
+pub use profile::{Profile, StartValues};
+
+use crate::checksum::ChecksumMode;
+use crate::control::Wishes;
+use crate::error::Result;
+use crate::store::{Address, StoreOptions};
+use crate::units::ByteSize;
+
+/// A setting that the controller chooses unless the user does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setting<T> {
+    /// The controller chooses.
+    #[default]
+    Auto,
+    /// The user's choice.
+    Fixed(T),
+}
+
+impl<T> Setting<T> {
+    /// The user's choice, where there is one.
+    pub fn fixed(self) -> Option<T> {
+        match self {
+            Self::Auto => None,
+            Self::Fixed(value) => Some(value),
+        }
+    }
+}
+
+/// How large objects are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MethodChoice {
+    /// By size: whole objects below the single-put threshold, blocks or ranges above.
+    #[default]
+    Auto,
+    /// One request for each object, whatever its size.
+    Whole,
+    /// Blocks or ranges wherever there is more than one.
+    Ranges,
+}
+
+/// Whether an object at the destination is replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overwrite {
+    /// Unless size and source time say that it is the same: makes a re-run cheap.
+    #[default]
+    IfDifferent,
+    /// Always.
+    Always,
+    /// Never; what is there is skipped.
+    Never,
+}
+
+/// Everything a copy can be told. `Default` is what the command does with no flags.
+#[derive(Clone, Debug)]
+pub struct CopyOptions {
+    /// Requests in flight.
+    pub concurrency: Setting<usize>,
+    /// Size of blocks and ranges.
+    pub block_size: Setting<ByteSize>,
+    /// Objects up to this size travel in one request.
+    pub single_put_max: Setting<ByteSize>,
+    /// Whole objects or ranges.
+    pub method: MethodChoice,
+    /// Checksum on the wire.
+    pub checksum: ChecksumMode,
+    /// Store the MD5 of every object as its Content-MD5, as other tools do and look for. For an object in
+    /// blocks it takes another read of the source, in order, and about 1.5 s of a processor for each GiB.
+    pub content_md5: bool,
+    /// Bound on the bytes in flight in this process.
+    pub max_memory: ByteSize,
+    /// Replace or keep.
+    pub overwrite: Overwrite,
+    /// Stage the blocks of all objects first and commit them together at the end, so that readers see all of the new
+    /// version or nothing of it. For object stores; each object then takes two requests at least.
+    pub atomic: bool,
+    /// Give way to other traffic on the link.
+    pub polite: bool,
+    /// Where the search for concurrency and block size begins: the name of a profile, or its file. See [`Profile`].
+    pub profile: Option<String>,
+    /// Only names (below the source) that match one of these globs; all where empty.
+    pub include: Vec<String>,
+    /// No names that match one of these globs.
+    pub exclude: Vec<String>,
+    /// A row for every attempt and object goes into this Parquet file.
+    pub record: Option<PathBuf>,
+    /// What lies at the destination at the end, and how that was proven, goes into this file: JSON lines, to be checked
+    /// later with `verify`.
+    pub receipt: Option<PathBuf>,
+    /// How to reach the stores.
+    pub store: StoreOptions,
+}
+
+impl Default for CopyOptions {
+    fn default() -> Self {
+        Self {
+            concurrency: Setting::Auto,
+            block_size: Setting::Auto,
+            single_put_max: Setting::Auto,
+            method: MethodChoice::Auto,
+            checksum: ChecksumMode::Crc64,
+            content_md5: false,
+            // Leaves room for code, stacks and socket buffers below 128 MiB in all.
+            max_memory: ByteSize::mib(96),
+            overwrite: Overwrite::IfDifferent,
+            atomic: false,
+            polite: false,
+            profile: None,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            record: None,
+            receipt: None,
+            store: StoreOptions::default(),
+        }
+    }
+}
+
+/// What a job shall do.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Copy files, folders, blobs or prefixes into one destination.
+    Copy {
+        /// Paths or URLs.
+        sources: Vec<String>,
+        /// Path or URL; with more than one source, or a trailing `/`, they go into it.
+        destination: String,
+    },
+    /// Copy each source file or blob to exactly its own destination.
+    CopyPairs(Vec<(String, String)>),
+    /// Compare contents by checksum.
+    Verify {
+        /// Path or URL, or the path of a receipt.
+        source: String,
+        /// Path or URL.
+        destination: String,
+        /// Trust the checksums stored with remote objects instead of reading them again.
+        stored: bool,
+        /// Compare a receipt with the contents of the destination, and not only with what the store says of them.
+        deep: bool,
+    },
+}
+
+impl CopyOptions {
+    /// What the user wants of the controller.
+    ///
+    /// # Errors
+    /// Where the profile cannot be read.
+    pub(crate) fn wishes(&self, upload: bool) -> Result<Wishes> {
+        let profile = self.profile.as_deref().map(Profile::load).transpose()?.unwrap_or_default();
+        Ok(Wishes {
+            start: profile.start(upload),
+            concurrency: self.concurrency.fixed(),
+            block_size: self.block_size.fixed(),
+            single_put_max: self.single_put_max.fixed(),
+            cap: self.store.cap,
+            side_by_side: self.checksum == ChecksumMode::Md5,
+            polite: self.polite,
+            streams: false,
+        })
+    }
+
+    /// The same for a job that may write files as their bytes come.
+    ///
+    /// # Errors
+    /// Where the profile cannot be read.
+    pub(crate) fn wishes_for(&self, work: &Work) -> Result<Wishes> {
+        let upload = work.is_upload(&self.store);
+        let streams = !upload && !matches!(work, Work::Verify { .. });
+        Ok(Wishes { streams, ..self.wishes(upload)? })
+    }
+}
+
+impl Work {
+    /// Whether bytes go to a service: judged by the destination, of many by the first.
+    fn is_upload(&self, options: &StoreOptions) -> bool {
+        let destination = match self {
+            Self::Copy { destination, .. } => destination,
+            Self::CopyPairs(pairs) => match pairs.first() {
+                Some((_, destination)) => destination,
+                None => return false,
+            },
+            Self::Verify { .. } => return false,
+        };
+        matches!(Address::parse(destination, options), Ok(Address::Azure(_)))
+    }
+
+    /// Sources and destination for the record: never with a secret in them.
+    pub(crate) fn names(&self) -> (Vec<String>, String) {
+        match self {
+            Self::Copy { sources, destination } => {
+                (sources.iter().map(|name| without_query(name)).collect(), without_query(destination))
+            }
+            Self::CopyPairs(pairs) => (vec![format!("{} pairs", pairs.len())], String::new()),
+            Self::Verify { source, destination, .. } => {
+                (vec![without_query(source)], without_query(destination))
+            }
+        }
+    }
+}
+
+/// A URL without what may be a signature. File names keep their `?`.
+fn without_query(name: &str) -> String {
+    let web = name.starts_with("http://") || name.starts_with("https://");
+    match name.split_once('?') {
+        Some((plain, _)) if web => plain.to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_carry_no_signature() {
+        assert_eq!(without_query("https://a.example/c/x?sv=1&sig=secret"), "https://a.example/c/x");
+        assert_eq!(without_query("what?.nc"), "what?.nc");
+    }
+}

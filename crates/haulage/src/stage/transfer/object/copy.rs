@@ -1,0 +1,206 @@
+//! The life of an object that is copied.
+
+use std::sync::Arc;
+
+use super::{Capabilities, Done, Ended, Staged, Subject, Then};
+use crate::checksum::{ChecksumMode, Crc64, Md5};
+use crate::event::{Method, Outcome};
+use crate::options::{CopyOptions, MethodChoice, Overwrite};
+use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
+use crate::stage::schedule::Step;
+use crate::stage::verify;
+use crate::store::{BlockWriter, ObjectMeta, PutResult};
+
+/// Times a whole object is fetched again because its combined checksum was wrong though no range's was.
+const WHOLE_RETRIES: u32 = 3;
+
+/// From this size on an object is begun before it is known what is there: it most likely travels in blocks.
+const EARLY_MIN: u64 = 4 << 20;
+
+/// What is wanted of a copy, and what is known of it so far.
+pub(crate) struct Copying {
+    pub(super) choice: MethodChoice,
+    /// Staged first and committed with others, so that it never travels whole.
+    pub(super) atomic: bool,
+    pub(crate) overwrite: Overwrite,
+    mode: ChecksumMode,
+    content_md5: bool,
+    /// Bound on what one block may hold.
+    memory: u64,
+    pub(crate) writer: Option<Arc<dyn BlockWriter>>,
+    /// What an interrupted run has left at the destination.
+    pub(crate) staged: Arc<Staged>,
+    pub(crate) bytes_resumed: u64,
+    pub(crate) md5: Option<Md5>,
+    pub(crate) crc64: Option<Crc64>,
+    digest_wanted: bool,
+    /// It was begun before anybody knew what is there.
+    begun_early: bool,
+    ranges_checked: bool,
+    /// The destination has confirmed every block so far.
+    confirmed: bool,
+    whole_retries: u32,
+}
+
+impl Copying {
+    pub(super) fn new(options: &CopyOptions) -> Self {
+        Self {
+            choice: options.method,
+            atomic: options.atomic,
+            overwrite: options.overwrite,
+            mode: options.checksum,
+            content_md5: options.content_md5,
+            memory: options.max_memory.bytes(),
+            writer: None,
+            staged: Arc::default(),
+            bytes_resumed: 0,
+            md5: None,
+            crc64: None,
+            digest_wanted: false,
+            begun_early: false,
+            ranges_checked: true,
+            confirmed: true,
+            whole_retries: 0,
+        }
+    }
+
+    pub(super) fn start(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
+        match decide(&it.pair, self.overwrite) {
+            Decision::Skip(reason) => Then::End(skipped(it, reason)),
+            // A round trip is saved where both are asked at once: what is there, and what an interrupted run has left of it.
+            Decision::Look if begins_early(it) => {
+                self.begun_early = true;
+                Then::Steps(vec![Step::Look, Step::Begin])
+            }
+            Decision::Look => Then::Steps(vec![Step::Look]),
+            Decision::Move => match it.pieces {
+                Pieces::Whole => Then::Steps(vec![Step::Whole]),
+                Pieces::Blocks(_) if self.writer.is_some() => self.open_ranges(it, bounds),
+                Pieces::Blocks(_) if self.begun_early => Then::Wait,
+                Pieces::Blocks(_) => Then::Steps(vec![Step::Begin]),
+            },
+        }
+    }
+
+    pub(super) fn advance(
+        &mut self,
+        it: &mut Subject,
+        bounds: (Capabilities, Capabilities),
+        done: Done,
+    ) -> Then {
+        match done {
+            Done::Whole { put, crc64, md5, range_checked } => {
+                it.bytes_done = it.size();
+                self.ranges_checked = range_checked;
+                self.confirmed = put.confirmed;
+                (self.crc64, self.md5) = (crc64, md5.or(it.pair.meta.md5));
+                Then::End(self.copied(it, put, Method::Whole))
+            }
+            Done::Begun { writer, staged } => {
+                self.writer = Some(writer);
+                self.staged = Arc::new(staged);
+                let kept = it.pair.destination.store.capabilities().keeps_checksums;
+                self.digest_wanted = self.content_md5 && kept && it.pair.meta.md5.is_none();
+                // What is there decides whether, and how, it travels.
+                let waits = matches!(it.pair.existing, Existing::Unknown) || it.pieces == Pieces::Whole;
+                if waits { Then::Wait } else { self.open_ranges(it, bounds) }
+            }
+            Done::Block { stored, range_checked, resumed } => {
+                self.bytes_resumed += if resumed { stored.part.id.range.len } else { 0 };
+                self.ranges_checked &= range_checked;
+                self.confirmed &= stored.confirmed;
+                it.take(stored.part);
+                self.when_all_there(it, bounds)
+            }
+            Done::Digested(md5) => {
+                self.md5 = Some(md5);
+                self.when_all_there(it, bounds)
+            }
+            Done::Committed(put) => {
+                self.confirmed &= put.confirmed;
+                Then::End(self.copied(it, put, Method::Blocks))
+            }
+            // What is held is written by a step of its own; the others are not asked for.
+            Done::Held(_) | Done::Looked(_) | Done::Equal { .. } | Done::Differs { .. } | Done::Seen(_) => {
+                Then::Wait
+            }
+        }
+    }
+
+    /// Whether the MD5 of the whole must be computed by reading the source in order.
+    pub(crate) fn wants_digest(&self) -> bool {
+        self.digest_wanted && self.md5.is_none()
+    }
+
+    fn open_ranges(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
+        it.cut_ranges(bounds, self.staged.ranges(), self.memory);
+        self.ranges_checked = true;
+        // An empty object has no blocks to wait for.
+        if it.size() == 0 { self.when_all_there(it, bounds) } else { Then::Ranges }
+    }
+
+    /// With the last block and the digest there, judges the whole.
+    fn when_all_there(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
+        if it.ranges_left() > 0 || self.wants_digest() {
+            return Then::Wait;
+        }
+        let name = it.pair.source.name();
+        let whole = match verify::combine(&name, &it.parts(), it.size()) {
+            Ok(whole) => whole,
+            Err(error) => return Then::End(Ended::failed(error)),
+        };
+        self.crc64 = Some(whole);
+        match verify::check_crc64(&name, whole, it.pair.meta.crc64) {
+            Ok(()) => Then::Steps(vec![Step::Commit]),
+            // Where the source vouched for every range, its statement on the whole is what is wrong.
+            Err(_) if !self.ranges_checked && self.whole_retries < WHOLE_RETRIES => {
+                self.whole_retries += 1;
+                it.bytes_done = 0;
+                self.bytes_resumed = 0;
+                self.staged = Arc::default();
+                self.open_ranges(it, bounds)
+            }
+            Err(error) => Then::End(Ended::failed(error)),
+        }
+    }
+
+    fn copied(&self, it: &Subject, put: PutResult, method: Method) -> Ended {
+        let Pair { source, destination, meta, .. } = &*it.pair;
+        let (from, to) = (source.store.capabilities(), destination.store.capabilities());
+        // An MD5 of the whole is compared where the whole passes in order: in one request, or in a file.
+        let in_order = method == Method::Whole || !to.keeps_checksums;
+        let compared = ObjectMeta { md5: meta.md5.filter(|_| in_order), ..meta.clone() };
+        let ends = verify::Ends {
+            from_plain: !from.keeps_checksums,
+            to_plain: !to.keeps_checksums,
+            vouched: self.ranges_checked,
+            confirmed: self.confirmed,
+        };
+        let proof = verify::proof(&compared, ends, self.mode);
+        Ended {
+            crc64: self.crc64.or(put.crc64),
+            md5: self.md5,
+            etag: Some(put.etag),
+            ..Ended::new(Outcome::Copied, method, proof)
+        }
+    }
+}
+
+/// Whether it will most likely travel in blocks, to a service that is told nothing by a beginning.
+fn begins_early(it: &Subject) -> bool {
+    it.pair.destination.store.capabilities().begins_freely && it.size() >= EARLY_MIN
+}
+
+/// The end of an object that is there already, with what the store says of it.
+fn skipped(it: &Subject, reason: &'static str) -> Ended {
+    let skipped = Ended { crc64: it.pair.meta.crc64, ..Ended::skipped(reason) };
+    match &it.pair.existing {
+        Existing::Present(there) => Ended {
+            crc64: there.crc64.or(skipped.crc64),
+            md5: there.md5,
+            etag: Some(there.etag.clone()),
+            ..skipped
+        },
+        Existing::Unknown | Existing::Absent => skipped,
+    }
+}
