@@ -75,6 +75,8 @@ HOST_COLUMNS = {
     "disk_read_bytes": "UBIGINT",
     "disk_write_bytes": "UBIGINT",
 }
+#: Attempts that only asked what there is, before there was an object: no part of what a run measures.
+ASKED_BESIDE = "object_id is null and api in ('GetBlobProperties', 'ListBlobs', 'ListContainers')"
 #: The engine's columns, for a run that recorded no attempt at all.
 ATTEMPT_COLUMNS = {
     "object_id": "UBIGINT",
@@ -282,7 +284,7 @@ class RunStore:
         return (
             "select cast(parse_filename(filename, true) as integer) as cell, * exclude (filename)"
             f" from read_parquet([{', '.join(names)}], filename = true, union_by_name = true)"
-            " order by cell, queued_ns"
+            f" where not ({ASKED_BESIDE}) order by cell, queued_ns"
         )
 
 

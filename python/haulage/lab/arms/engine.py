@@ -129,7 +129,7 @@ def _look_up(record: Path, transfers: list[dict[str, Any]]) -> int | None:
     with duckdb.connect() as database:
         rows = database.execute(
             "select object_id, min(slot_ns), max(lane) + 1 from read_parquet(?)"
-            " where slot_ns is not null group by object_id",
+            " where slot_ns is not null and object_id is not null group by object_id",
             [str(record)],
         ).fetchall()
     began = {object_id: slot_ns for object_id, slot_ns, _ in rows}

@@ -24,6 +24,7 @@ import duckdb
 
 from haulage.errors import HaulageError, IntegrityError, LocalIOError, NotFoundError, UsageError
 from haulage.lab.analysis.query import MEMORY
+from haulage.lab.store import ASKED_BESIDE
 
 #: What an attempt must tell, or its time cannot be placed.
 NEEDED = ("api", "fate", "size_bytes", "slot_ns", "ended_ns")
@@ -77,10 +78,10 @@ class Record:
     """An open record.
 
     Attributes:
-        database: Holds the view ``record``: a row for each attempt that had a slot and ended.
+        database: Holds the view ``record``: a row for each attempt at a step that had a slot and ended.
         name: Of the file, as it was given.
         columns: That the file has.
-        rows: Of the file.
+        rows: Of the file, without what was asked before there were objects: the pages of lists.
         left_out: Of these, without a slot, without an end, or at an impossible time.
         summary: The last line of ``--json``; ``None`` in a Parquet file, or where the job was killed.
         unread: Lines that were no JSON.
@@ -216,13 +217,16 @@ def _view(database: duckdb.DuckDBPyConnection, name: str, source: str) -> Record
         else f'({otherwise})::{kind} as "{name}"'
         for name, (kind, otherwise) in KNOWN.items()
     )
+    # Records of other movers need not say what belongs to an object.
+    steps = f"not ({ASKED_BESIDE})" if "object_id" in columns else "true"
+    picked_of = f"(select {picked} from {source})"
     sane = (
         f"slot_ns between 0 and {LATEST_NS} and ended_ns between slot_ns and {LATEST_NS}"
         f" and lane between 0 and 1000000 and size_bytes between 0 and {LATEST_NS}"
     )
-    database.execute(f"create view record as from (select {picked} from {source}) where {sane}")
+    database.execute(f"create view record as from {picked_of} where {sane} and {steps}")
     rows, kept = database.execute(
-        f"select (select count(*) from {source}), (select count(*) from record)"
+        f"select (select count(*) from {picked_of} where {steps}), (select count(*) from record)"
     ).fetchall()[0]
     return Record(database, name, columns, int(rows), int(rows) - int(kept))
 
