@@ -126,3 +126,60 @@ def test_record_tells_the_wait_that_the_service_asked_for(
     rows = recorded(haul_at(endpoint), tmp_path, tree, endpoint.container().az())
     asked = {(row["status"], row["retry_after_ns"]) for row in rows if row["api"] == "PutBlob"}
     assert asked == {(201, None), (503, None), (503, 1_000_000_000)}
+
+
+def test_record_holds_what_was_asked_to_list(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    """Requests of listing are retried by the same rules, and have rows, without a number of an object."""
+    endpoint = start_emulator(faults="busy=30%,seed=9")
+    haul = haul_at(endpoint)
+    container = endpoint.container()
+    trees.make(tmp_path / "tree", files=20, size=100, awkward=False)
+    haul("cp", tmp_path / "tree", container.az("tree/"))
+    for number in range(9):
+        went = haul("cp", container.az("tree"), f"back{number}", "--json", "--record", "run.parquet")
+        attempts = went.of("attempt")
+        assert went.summary["requests"] == len(attempts)
+        assert went.summary["retries"] == sum(attempt["backoff_ns"] is not None for attempt in attempts)
+        listed = [attempt for attempt in attempts if attempt["object_id"] is None]
+        assert {attempt["api"] for attempt in listed} == {"GetBlobProperties", "ListBlobs"}
+        answered = [attempt for attempt in listed if attempt["fate"] == "ok"]
+        assert all(a["slot_ns"] < a["sent_ns"] < a["first_byte_ns"] < a["ended_ns"] for a in answered)
+        with duckdb.connect() as database:
+            rows = database.execute(
+                f"select count(*) from '{tmp_path / 'run.parquet'}' where object_id is null"
+            ).fetchone()
+        assert rows == (len(listed),)
+        if any(attempt["fate"] == "busy" for attempt in listed):
+            return
+    raise AssertionError("no list was refused")
+
+
+def test_record_holds_what_a_stream_sent(emulator: Endpoint, haul: Haul, tmp_path: Path) -> None:
+    container = emulator.container()
+    content = bytes(range(256)) * (40 << 10)
+    haul("cp", "-", container.az("stream"), "--record", "up.parquet", stdin=content)
+    haul("cp", container.az("stream"), "-", "--record", "down.parquet")
+    with duckdb.connect() as database:
+        for record, api in (("up", "PutBlock"), ("down", "GetBlob")):
+            pieces = database.execute(
+                f"select offset_bytes, size_bytes from '{tmp_path / record}.parquet'"
+                f" where api = '{api}' and object_id is null order by offset_bytes"
+            ).fetchall()
+            assert len(pieces) > 1
+            assert [offset for offset, _ in pieces] == [
+                sum(size for _, size in pieces[:number]) for number in range(len(pieces))
+            ]
+            assert sum(size for _, size in pieces) == len(content)
+
+
+def test_a_job_that_only_asks_leaves_the_record_of_the_one_that_sent(
+    emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path
+) -> None:
+    container = emulator.container()
+    haul("cp", tree, container.az(), "--record", "run.parquet")
+    sent = (tmp_path / "run.parquet").read_bytes()
+    again = haul("cp", tree, container.az(), "--record", "run.parquet", "--json")
+    assert {attempt["api"] for attempt in again.of("attempt")} == {"ListBlobs"}
+    assert (tmp_path / "run.parquet").read_bytes() == sent
