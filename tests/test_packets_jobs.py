@@ -129,9 +129,10 @@ def test_no_request_is_left_behind_in_the_last_second(way: str, spec: str, size:
 
 
 def left_behind(record: Path) -> list[str]:
-    """Return the requests of the last second that were older than three times the median while a slot was free, that
-    nothing else was sent for, and that another, sent then and taking the median, would have beaten: nobody had
-    noticed them.
+    """Return the requests of the last second that lagged and that nobody had noticed.
+
+    They were older than three times the median while a slot was free, nothing else was sent for them, and
+    another, sent then and taking the median, would have beaten them.
     """
     moves = "from run where api in ('PutBlock', 'PutBlob', 'GetBlob') and slot_ns is not null"
     with duckdb.connect() as database:
@@ -177,7 +178,10 @@ def test_two_hauls_share_a_link(way: str, tmp_path: Path) -> None:
 
 @UP_AND_DOWN
 def test_a_polite_copy_leaves_the_link_to_a_stream(way: str, tmp_path: Path) -> None:
-    """The stream keeps 85 % of what it has alone. Beside a download it kept 63 %: the kernel's buffers filled first."""
+    """The stream keeps 85 % of what it has alone.
+
+    Beside a download it kept 63 %: the kernel's buffers filled first.
+    """
     source = files(tmp_path / "source", [256 * MIB]) / "00000.bin"
     shares = {}
     for beside in (False, True):
