@@ -12,6 +12,7 @@ use crate::auth::{Key, account_sas, authorize};
 use crate::config::EmulatorConfig;
 use crate::link::LinkSpec;
 use crate::request::Call;
+use crate::s3;
 use crate::server::{Connection, serve};
 use crate::service::Service;
 use crate::store;
@@ -32,6 +33,21 @@ pub fn query(text: &str, name: &str) -> Option<String> {
 /// The ids of a block list.
 pub fn block_list(body: &[u8]) -> Option<Vec<String>> {
     Some(xml::parse_block_list(body)?.into_iter().map(|(_, id)| id).collect())
+}
+
+/// A request to the S3 interface taken apart: bucket and key, and whether it may pass; `None` where it is none.
+pub fn s3_call(parts: &Parts) -> Option<(String, String, bool)> {
+    s3::fuzz::call(parts)
+}
+
+/// The content of a body in chunks that comes in frames of this size; `None` where it is none.
+pub fn s3_content(wire: &[u8], frame: usize) -> Option<Vec<u8>> {
+    s3::fuzz::content(wire, frame)
+}
+
+/// Whether a body is a document of S3's with this root.
+pub fn s3_document(wire: &[u8], root: &str) -> bool {
+    s3::fuzz::is_document(wire, root)
 }
 
 /// A name as a list has it.

@@ -6,12 +6,14 @@ use http::Method;
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 
+use crate::fault::Nature;
 use crate::store::Key;
 use crate::wire::error::{
     ACCOUNT_NOT_FOUND, Answer, INVALID_RESOURCE_NAME, INVALID_URI, NOT_IMPLEMENTED, OUT_OF_RANGE_NAME,
     ServiceError, UNSUPPORTED_VERB,
 };
 
+/// An enumeration of operations that can be counted by their names.
 macro_rules! operations {
     ($($name:ident)*) => {
         /// What a request asks for.
@@ -29,6 +31,7 @@ macro_rules! operations {
         }
     };
 }
+pub(crate) use operations;
 
 operations! {
     AccountInformation ServiceProperties ListContainers
@@ -38,24 +41,15 @@ operations! {
 }
 
 impl Operation {
-    /// Whether faults may strike it: what moves data.
-    pub(crate) fn moves_data(self) -> bool {
-        self.carries_blob_bytes() || matches!(self, Self::PutBlockList | Self::ListBlobs)
-    }
-
-    /// Whether its body is a blob's bytes, which a checksum can guard.
-    pub(crate) fn carries_blob_bytes(self) -> bool {
-        matches!(self, Self::PutBlob | Self::PutBlock | Self::GetBlob)
-    }
-
-    /// Whether it makes a blob.
-    pub(crate) fn commits(self) -> bool {
-        matches!(self, Self::PutBlob | Self::PutBlockList)
-    }
-
-    /// Whether the data are in the request.
-    pub(crate) fn is_upload(self) -> bool {
-        matches!(self, Self::PutBlob | Self::PutBlock | Self::PutBlockList)
+    /// How it moves data.
+    pub(crate) fn nature(self) -> Nature {
+        let carries_blob_bytes = matches!(self, Self::PutBlob | Self::PutBlock | Self::GetBlob);
+        Nature {
+            moves_data: carries_blob_bytes || matches!(self, Self::PutBlockList | Self::ListBlobs),
+            carries_blob_bytes,
+            commits: matches!(self, Self::PutBlob | Self::PutBlockList),
+            is_upload: matches!(self, Self::PutBlob | Self::PutBlock | Self::PutBlockList),
+        }
     }
 }
 
@@ -193,6 +187,11 @@ impl<'a> Query<'a> {
     /// The first value of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
+    }
+
+    /// All pairs, in the order of the request.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
     /// All pairs, names in lower case, sorted by name and then value.

@@ -17,6 +17,7 @@ use crate::wire::error::{
     Answer, BLOB_NOT_FOUND, BLOCK_COUNT_EXCEEDS_LIMIT, INVALID_BLOB_OR_BLOCK, INVALID_BLOCK_ID,
     INVALID_BLOCK_LIST, INVALID_HEADER_VALUE, INVALID_QUERY_VALUE, INVALID_XML, ServiceError,
 };
+use crate::wire::incoming::Content as _;
 use crate::wire::time::Stamp;
 use crate::wire::upload::Upload;
 use crate::wire::xml::{DECLARATION, Escaped, Search, parse_block_list};
@@ -31,7 +32,7 @@ const LONGEST_ID: usize = 64;
 /// Generous for 50,000 entries of the longest ids.
 const LARGEST_LIST: u64 = 16 << 20;
 
-pub(super) async fn put_block(service: &Service, call: &Call<'_>, upload: &mut Upload) -> Reply {
+pub(super) async fn put_block(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
     let id = call.query.get("blockid").unwrap_or_default();
     check_id(id)?;
     upload.expect(&call.parts.headers, LARGEST_BLOCK, false)?;
@@ -80,7 +81,7 @@ fn check_room(service: &Service, call: &Call<'_>, id: &str) -> Answer<()> {
     Ok(())
 }
 
-pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &mut Upload) -> Reply {
+pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
     upload.expect(&call.parts.headers, LARGEST_LIST, false)?;
     let (conditions, metadata, content) = (Conditions::of(call)?, metadata(call)?, content(call));
     let body = upload.collect().await?;
@@ -110,6 +111,9 @@ pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &
         content,
         metadata,
         blocks: blocks.into(),
+        tags: Vec::new(),
+        tier: None,
+        s3: None,
         data,
     };
     let new = commit(service, call.key(), new, false).await?;

@@ -118,6 +118,9 @@ mod tests {
             content: None,
             metadata: Metadata::new(),
             blocks: Box::default(),
+            tags: Vec::new(),
+            tier: None,
+            s3: None,
             data: Data::Pattern,
         }
     }

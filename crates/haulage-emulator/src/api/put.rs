@@ -5,10 +5,12 @@ use http::StatusCode;
 use super::condition::Conditions;
 use super::headers::{content, metadata, reply, written};
 use super::{Reply, blob, commit, container, find};
+use crate::change::remove;
 use crate::request::Call;
 use crate::service::Service;
 use crate::store::{Blob, ContentHeaders};
 use crate::wire::error::{INVALID_HEADER_VALUE, INVALID_MD5, NOT_IMPLEMENTED, ServiceError};
+use crate::wire::incoming::Content as _;
 use crate::wire::time::Stamp;
 use crate::wire::upload::{Sums, Upload};
 use haulage::checksum::Md5;
@@ -16,7 +18,7 @@ use haulage::checksum::Md5;
 /// The most that one Put Blob may carry: 5,000 MiB.
 const LARGEST_PUT: u64 = 5_000 << 20;
 
-pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Upload) -> Reply {
+pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
     match call.required("x-ms-blob-type")? {
         "BlockBlob" => {}
         "PageBlob" | "AppendBlob" => {
@@ -48,6 +50,9 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Up
         content,
         metadata,
         blocks: Box::default(),
+        tags: Vec::new(),
+        tier: None,
+        s3: None,
         data,
     };
     let new = commit(service, call.key(), new, false).await?;
@@ -92,11 +97,7 @@ pub(super) async fn delete_blob(service: &Service, call: &Call<'_>) -> Reply {
     let _lock = service.lock(call.key()).await;
     let old = blob(&service.read(), call.key())?;
     conditions.check_existing(Some(&old))?;
-    if let Some(container) = service.write().containers.get_mut(call.container()) {
-        container.blobs.remove(call.key().blob);
-    }
-    let dropped = service.store.drop_blob(call.key(), &old).await;
-    dropped.map_err(|error| ServiceError::internal(&error))?;
+    remove(service, call.key(), &old).await?;
     container(&service.read(), call.container())?;
     let mut response = reply(StatusCode::ACCEPTED);
     super::headers::set(response.headers_mut(), "x-ms-delete-type-permanent", "true");

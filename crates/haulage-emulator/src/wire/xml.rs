@@ -14,19 +14,17 @@ pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0;
-        while let Some(at) = rest.find(['<', '>', '&', '"', '\'', '\r', '\n', '\t']) {
+        while let Some(at) = rest.find(|c: char| "<>&\"'".contains(c) || c.is_ascii_control()) {
             f.write_str(&rest[..at])?;
-            f.write_str(match rest.as_bytes()[at] {
-                b'<' => "&lt;",
-                b'>' => "&gt;",
-                b'&' => "&amp;",
-                b'"' => "&quot;",
-                b'\'' => "&apos;",
+            match rest.as_bytes()[at] {
+                b'<' => f.write_str("&lt;")?,
+                b'>' => f.write_str("&gt;")?,
+                b'&' => f.write_str("&amp;")?,
+                b'"' => f.write_str("&quot;")?,
+                b'\'' => f.write_str("&apos;")?,
                 // Parsers normalise bare line ends and tabs away, which would change a name.
-                b'\r' => "&#xD;",
-                b'\n' => "&#xA;",
-                _ => "&#x9;",
-            })?;
+                control => write!(f, "&#x{control:X};")?,
+            }
             rest = &rest[at + 1..];
         }
         f.write_str(rest)
