@@ -42,8 +42,8 @@ $(STAMPS)/engine: $(STAMPS)/venv pyproject.toml $(RUST)
 	$(BIN)/maturin develop --release --locked
 	@mkdir -p $(STAMPS) && touch $@
 
-# The endpoint and the clients of others, for the tests.
-peers: $(STAMPS)/node build/bin/rclone build/bin/azcopy
+# The endpoints and the clients of others, for the tests.
+peers: $(STAMPS)/node build/bin/rclone build/bin/azcopy build/bin/versitygw
 	@sh scripts/system-deps.sh
 
 # The package comes without the right to be run.
@@ -74,7 +74,7 @@ test: test-rust test-python test-hostile
 
 # The bindings have no Rust tests: what they do shows only from Python.
 test-rust: peers
-	sh scripts/with-azurite.sh cargo test --locked --workspace --exclude haulage-python
+	sh scripts/with-azurite.sh sh scripts/with-versitygw.sh cargo test --locked --workspace --exclude haulage-python
 
 test-python: build peers
 	$(BIN)/pytest
@@ -149,8 +149,8 @@ build/floor: benchmarks/floor.c
 	@mkdir -p build
 	cc -O2 -Wall -Wextra -Werror -pthread -o $@ $<
 
-# The libraries, the second server, and an S3 server for s5cmd.
-peers-bench: $(STAMPS)/peers-bench build/nginx/usr/sbin/nginx build/bin/versitygw
+# The libraries and the second server.
+peers-bench: $(STAMPS)/peers-bench build/nginx/usr/sbin/nginx
 
 $(STAMPS)/peers-bench: requirements/peers.lock
 	$(PYTHON) -m venv build/peers
@@ -160,10 +160,9 @@ $(STAMPS)/peers-bench: requirements/peers.lock
 build/nginx/usr/sbin/nginx:
 	sh benchmarks/peers/nginx.sh build/nginx
 
-# Optional: without it the rows of S3 are left out.
 build/bin/versitygw:
 	@mkdir -p build/bin
-	-GOBIN=$(CURDIR)/build/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	GOBIN=$(CURDIR)/build/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 
 docs: build
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator

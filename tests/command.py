@@ -19,7 +19,8 @@ FOREIGN = ("AZURE_", "AWS_", "AZCOPY_", "RCLONE_", "HAUL_")
 def clean_environment(home: Path) -> dict[str, str]:
     """Return this process's environment without credentials or settings of the person who runs it."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    return kept | {"HOME": str(home), "NO_COLOR": "1"}
+    # Where no key is named, no machine is asked for one.
+    return kept | {"HOME": str(home), "NO_COLOR": "1", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 @dataclass(frozen=True)

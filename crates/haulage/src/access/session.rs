@@ -33,7 +33,7 @@ impl Sessions {
     /// # Errors
     /// `Usage` where the name or the options make no sense.
     pub fn opener(&self, url: &str, options: &StoreOptions) -> Result<StoreOpener> {
-        if !matches!(Address::parse(url, options)?, Address::Azure(_)) {
+        if !matches!(Address::parse(url, options)?, Address::Azure(_) | Address::S3(_)) {
             return StoreOpener::new(options.clone());
         }
         let environment = environment();
@@ -59,7 +59,7 @@ impl Sessions {
 
 /// Stands for all variables that credentials and trust may come from: what was found with others is not used again.
 fn environment() -> u64 {
-    const PREFIXES: [&[u8]; 4] = [b"AZURE_", b"IDENTITY_", b"MSI_", b"SSL_CERT_"];
+    const PREFIXES: [&[u8]; 5] = [b"AWS_", b"AZURE_", b"IDENTITY_", b"MSI_", b"SSL_CERT_"];
     let mut variables: Vec<_> = std::env::vars_os()
         .filter(|(name, _)| PREFIXES.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix)))
         .collect();

@@ -25,13 +25,18 @@ const NEXT_ADDRESS: Duration = Duration::from_millis(250);
 const FIRST_CONTACT: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(600)];
 
-/// The service that hands out managed identities on Azure machines. It speaks plain http on a link-local
-/// address that no router forwards, so nothing leaves the machine's host.
-const METADATA_SERVICE: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
+/// The services that hand out identities on machines of Azure and AWS, in AWS's containers and in its Kubernetes pods. They
+/// speak plain http on link-local addresses that no router forwards, so nothing leaves the machine's host.
+const METADATA_SERVICES: [IpAddr; 3] = [
+    IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
+    IpAddr::V4(Ipv4Addr::new(169, 254, 170, 2)),
+    IpAddr::V4(Ipv4Addr::new(169, 254, 170, 23)),
+];
 
 /// Refuses to send what nobody should read over a wire that anybody can.
 pub(super) fn allow(origin: &Origin, insecure_http: bool, call: Call<'_>) -> Result<()> {
-    let private = origin.is_secure() || origin.is_loopback() || origin.ip() == Some(METADATA_SERVICE);
+    let metadata = origin.ip().is_some_and(|ip| METADATA_SERVICES.contains(&ip));
+    let private = origin.is_secure() || origin.is_loopback() || metadata;
     if private || insecure_http {
         return Ok(());
     }

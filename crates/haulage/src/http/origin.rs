@@ -110,7 +110,7 @@ impl Origin {
     }
 
     /// The value of the `Host` header.
-    pub(super) fn host_header(&self) -> HeaderValue {
+    pub(crate) fn host_header(&self) -> HeaderValue {
         self.0.host_header.clone()
     }
 }

@@ -114,6 +114,7 @@ impl Store for MemoryStore {
             rechecks: false,
             late_writes: false,
             begins_freely: false,
+            lists_all: true,
             contents: true,
         }
     }
@@ -222,6 +223,9 @@ struct MemoryLister {
 #[async_trait]
 impl Lister for MemoryLister {
     async fn next_page(&mut self, _trace: &Trace) -> Result<Option<ListPage>> {
+        if self.request.leftovers {
+            return Ok(None);
+        }
         let prefix = &self.request.prefix;
         let from = match &self.after {
             Some(key) => Bound::Excluded(key.clone()),

@@ -1,12 +1,13 @@
-//! One suite that every store passes: folder, memory, the local endpoint and Azurite.
+//! One suite that every store passes: folder, memory, the local endpoint, Azurite and versitygw.
 //!
-//! Azurite is named by `HAUL_TEST_AZURITE` (its Blob endpoint, with the account); `make test` starts one.
+//! Azurite is named by `HAUL_TEST_AZURITE` (its Blob endpoint, with the account), versitygw by `HAUL_TEST_VERSITYGW` (its URL; its
+//! keys are in the variables of AWS); `make test` starts both.
 
 mod suite;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use haulage::store::{StoreOpener, StoreOptions};
+use haulage::store::{AccessKeys, StoreOpener, StoreOptions};
 use haulage_emulator::{Emulator, EmulatorConfig, StoreKind};
 
 /// A container name of its own for every test.
@@ -18,18 +19,20 @@ fn fresh() -> String {
 /// Where a test finds its container, and whatever must live as long.
 struct Ground {
     url: String,
-    _emulator: Option<Emulator>,
+    options: StoreOptions,
+    emulator: Option<Emulator>,
     _folder: Option<tempfile::TempDir>,
 }
 
 async fn folder() -> Ground {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("{}/container/", folder.path().display());
-    Ground { url, _emulator: None, _folder: Some(folder) }
+    Ground { url, options: StoreOptions::default(), emulator: None, _folder: Some(folder) }
 }
 
 async fn memory() -> Ground {
-    Ground { url: format!("mem://{}/", fresh()), _emulator: None, _folder: None }
+    let url = format!("mem://{}/", fresh());
+    Ground { url, options: StoreOptions::default(), emulator: None, _folder: None }
 }
 
 async fn emulator(store: StoreKind, folder: Option<tempfile::TempDir>) -> Ground {
@@ -37,7 +40,8 @@ async fn emulator(store: StoreKind, folder: Option<tempfile::TempDir>) -> Ground
     let emulator = haulage_emulator::start(config).await.unwrap();
     Ground {
         url: format!("{}/{}/", emulator.endpoint(), fresh()),
-        _emulator: Some(emulator),
+        options: StoreOptions::default(),
+        emulator: Some(emulator),
         _folder: folder,
     }
 }
@@ -51,14 +55,39 @@ async fn endpoint_directory() -> Ground {
     emulator(StoreKind::Directory(folder.path().into()), Some(folder)).await
 }
 
+/// The same emulator by its other interface.
+async fn by_s3(ground: Ground) -> Ground {
+    let access = ground.emulator.as_ref().unwrap().s3();
+    let keys = AccessKeys { id: access.access_key_id, secret: access.secret_access_key, token: None };
+    let endpoint = Some(access.endpoint_url);
+    let options = StoreOptions { endpoint, keys: Some(keys), ..StoreOptions::default() };
+    Ground { url: format!("s3://{}/", fresh()), options, ..ground }
+}
+
+async fn endpoint_memory_by_s3() -> Ground {
+    by_s3(endpoint_memory().await).await
+}
+
+async fn endpoint_directory_by_s3() -> Ground {
+    by_s3(endpoint_directory().await).await
+}
+
 async fn azurite() -> Ground {
     let endpoint = std::env::var("HAUL_TEST_AZURITE")
         .expect("HAUL_TEST_AZURITE must name Azurite's Blob endpoint; `make test` starts one and sets it");
-    Ground { url: format!("{}/{}/", endpoint.trim_end_matches('/'), fresh()), _emulator: None, _folder: None }
+    let url = format!("{}/{}/", endpoint.trim_end_matches('/'), fresh());
+    Ground { url, options: StoreOptions::default(), emulator: None, _folder: None }
+}
+
+async fn versitygw() -> Ground {
+    let endpoint = std::env::var("HAUL_TEST_VERSITYGW")
+        .expect("HAUL_TEST_VERSITYGW must name versitygw's URL; `make test` starts one and sets it");
+    let options = StoreOptions { endpoint: Some(endpoint), ..StoreOptions::default() };
+    Ground { url: format!("s3://{}/", fresh()), options, emulator: None, _folder: None }
 }
 
 fn open(ground: &Ground) -> std::sync::Arc<dyn haulage::store::Store> {
-    StoreOpener::new(StoreOptions::default()).unwrap().open(&ground.url).unwrap().store
+    StoreOpener::new(ground.options.clone()).unwrap().open(&ground.url).unwrap().store
 }
 
 /// Every check of the suite for one kind of store.
@@ -96,6 +125,9 @@ macro_rules! every_check {
                 preconditions_hold,
                 a_changed_source_is_noticed,
                 missing_objects_are_named,
+                many_are_deleted_at_once,
+                what_an_interrupted_write_left_is_gone_on_with,
+                leftovers_are_listed_and_removed,
             ]
         );
     };
@@ -105,4 +137,7 @@ every_check!(local, folder);
 every_check!(mem, memory);
 every_check!(endpoint, endpoint_memory);
 every_check!(endpoint_folder, endpoint_directory);
+every_check!(endpoint_s3, endpoint_memory_by_s3);
+every_check!(endpoint_folder_s3, endpoint_directory_by_s3);
 every_check!(azurite_blob, azurite);
+every_check!(versitygw_s3, versitygw);

@@ -20,7 +20,7 @@ from haulage.lab.why.record import Record
 #: Requests that carry payload up and down, by the service's names.
 UP = ("PutBlob", "PutBlock", "UploadPart", "PutObject")
 DOWN = ("GetBlob", "GetObject")
-_EMPTY = ("Begin", "GetBlobProperties", "PutBlockList")
+_EMPTY = ("Begin", "GetBlobProperties", "PutBlockList", "HeadObject", "CompleteMultipartUpload")
 _STAMPS = ("ready_ns", "connected_ns", "sent_ns", "first_byte_ns", "last_byte_ns", "committed_ns", "ended_ns")
 
 

@@ -29,7 +29,16 @@ const QUEUE: usize = 16;
 const PAGE: usize = 4 * BATCH;
 
 /// What requests are called that only ask what is there.
-const ASKING: [&str; 5] = ["Look", "List", "GetBlobProperties", "ListBlobs", "ListContainers"];
+const ASKING: [&str; 8] = [
+    "Look",
+    "List",
+    "GetBlobProperties",
+    "ListBlobs",
+    "ListContainers",
+    "HeadObject",
+    "ListObjectsV2",
+    "ListBuckets",
+];
 
 /// Gathers rows for the thread that writes them.
 pub(super) struct RowWriter {

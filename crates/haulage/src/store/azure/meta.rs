@@ -8,13 +8,12 @@ use http::header::{
 
 use super::auth::CONTENT_MD5;
 use super::error::Asked;
-use super::media;
 use super::service::set;
 use super::xml::http_date_ns;
 use crate::checksum::{Crc64, Md5};
 use crate::error::Result;
 use crate::store::answer::{self, Broken};
-use crate::store::{Attributes, ObjectMeta, Precondition};
+use crate::store::{Attributes, ObjectMeta, Precondition, media};
 
 const META_CRC64: HeaderName = HeaderName::from_static("x-ms-meta-haulage_crc64");
 const META_MTIME: HeaderName = HeaderName::from_static("x-ms-meta-haulage_mtime_ns");

@@ -143,7 +143,7 @@ impl Service {
         let rule = operation.rule;
         let largest = match rule.body {
             Body::Document(document) => document.largest,
-            Body::Nothing | Body::Content => 0,
+            Body::Nothing | Body::Headers | Body::Content => 0,
         };
         let request = self.request(operation, asked).await?;
         let signature = request.headers().get(AUTHORIZATION).cloned();

@@ -3,15 +3,12 @@
 //! A page holds up to 5,000 entries in some megabytes. The parser walks over it once and allocates only what
 //! goes into the result.
 
-mod walk;
-
 use std::time::UNIX_EPOCH;
 
 use super::address::is_container;
 use crate::checksum::{Crc64, Md5};
-use crate::store::answer::Broken;
+use crate::store::answer::{Broken, Step, Text, walk};
 use crate::store::{BlockId, ListPage, ObjectMeta};
-use walk::{Step, Text, walk};
 
 /// The root of every list.
 const LIST: &str = "EnumerationResults";
