@@ -15,6 +15,7 @@ fuzz_target!(|data: &[u8]| {
     any_request(line, headers);
     signed_requests_pass(line, headers);
     block_lists(&data[end..]);
+    tags(line, &data[end..]);
     if let Some((time, written)) = emulator::signature_time(line) {
         assert!(
             emulator::signature_time(&written)
@@ -71,6 +72,16 @@ fn signed_requests_pass(name: &str, rest: &str) {
         for (name, value) in query {
             assert_eq!(emulator::query(parts.uri.query().unwrap_or_default(), name).as_deref(), Some(*value));
         }
+    }
+}
+
+/// Tags that are read read back, and no condition upsets the endpoint.
+fn tags(condition: &str, body: &[u8]) {
+    let read = emulator::tags(body);
+    let tags = read.as_ref().map_or(&[][..], |(tags, _)| tags);
+    let _ = emulator::tags_meet(condition, tags);
+    if let Some((tags, written)) = &read {
+        assert_eq!(emulator::tags(written.as_bytes()).map(|(again, _)| again).as_ref(), Some(tags));
     }
 }
 

@@ -43,11 +43,11 @@ class Emulator:
         """What Azure's own clients take to connect; holds the emulator's well-known key."""
         return self._engine.connection_string
 
-    def sas(self, permissions: str = "rwdlac", expires: datetime | None = None) -> str:
+    def sas(self, permissions: str = "rwdlact", expires: datetime | None = None) -> str:
         """Return a shared access signature for the account, without ``?``.
 
         Args:
-            permissions: Letters as in Azure: read, write, delete, list, add, create.
+            permissions: Letters as in Azure: read, write, delete, list, add, create, tags.
             expires: When it ends, with a time zone; default in an hour, ample for a test.
         """
         return self._engine.sas(permissions, expires or datetime.now(UTC) + timedelta(hours=1))

@@ -8,6 +8,7 @@ use haulage::Result;
 use http::request::Parts;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::api;
 use crate::auth::{Key, account_sas, authorize};
 use crate::config::EmulatorConfig;
 use crate::link::LinkSpec;
@@ -32,6 +33,19 @@ pub fn query(text: &str, name: &str) -> Option<String> {
 /// The ids of a block list.
 pub fn block_list(body: &[u8]) -> Option<Vec<String>> {
     Some(xml::parse_block_list(body)?.into_iter().map(|(_, id)| id).collect())
+}
+
+/// The tags of a body, and as an answer has them.
+pub fn tags(body: &[u8]) -> Option<(Vec<(String, String)>, String)> {
+    let tags = xml::parse_tags(body)?;
+    let mut written = xml::DECLARATION.to_owned();
+    api::push_tags(&mut written, &tags);
+    Some((tags, written))
+}
+
+/// Whether tags meet the condition of a header; `None` where it is none.
+pub fn tags_meet(condition: &str, tags: &[(String, String)]) -> Option<bool> {
+    api::TagCondition::parse(condition).map(|condition| condition.holds(tags))
 }
 
 /// A name as a list has it.
@@ -83,7 +97,7 @@ impl Server {
     /// A signature that lets everything in.
     pub fn sas(&self) -> String {
         let end = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
-        account_sas(&self.0.config.account, &self.0.key, "rwdlac", end)
+        account_sas(&self.0.config.account, &self.0.key, "rwdlact", end)
     }
 
     /// Serves one connection to its end.

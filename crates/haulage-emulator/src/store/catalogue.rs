@@ -41,6 +41,12 @@ pub(crate) struct Blob {
     pub(crate) content: Option<Box<ContentHeaders>>,
     pub(crate) metadata: Metadata,
     pub(crate) blocks: Box<[CommittedBlock]>,
+    /// Keys and values to find it by, in the order in which the client gave them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tags: Vec<(String, String)>,
+    /// The access tier that a client chose; `None` for the account's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tier: Option<String>,
     #[serde(skip)]
     pub(crate) data: Data,
 }
@@ -213,6 +219,8 @@ mod tests {
             content: None,
             metadata: Metadata::new(),
             blocks: Box::default(),
+            tags: Vec::new(),
+            tier: None,
             data: Data::Pattern,
         });
         let mut container = Container::new(1, Metadata::new());

@@ -83,6 +83,8 @@ fn foreign(metadata: &fs::Metadata) -> io::Result<Blob> {
         content: None,
         metadata: Metadata::new(),
         blocks: Box::default(),
+        tags: Vec::new(),
+        tier: None,
         data: Data::Pattern,
     })
 }
