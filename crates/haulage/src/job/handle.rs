@@ -92,14 +92,6 @@ impl JobHandle {
         &self.cap
     }
 
-    /// A switch that cancels this job from elsewhere.
-    pub fn canceller(&self) -> impl Fn() + Send + Sync + 'static {
-        let cancel = self.cancel.clone();
-        move || {
-            cancel.send_replace(true);
-        }
-    }
-
     /// Waits until the job has ended, and leaves its result for [`Self::wait`]. Safe to drop while it waits.
     async fn ended(&mut self) {
         if let Some(task) = &mut self.task {
