@@ -178,7 +178,10 @@ class Job:
         return None if values is None else Progress.from_dict(values)
 
     def cancel(self) -> None:
-        """Stop it at once. Requests in flight are dropped, partial files removed."""
+        """Stop it at once: requests in flight are dropped.
+
+        What has arrived of large objects stays, in partial files or with the service; the same call goes on from it.
+        """
         self._engine.cancel()
 
     def set_cap(self, rate: str | None) -> None:

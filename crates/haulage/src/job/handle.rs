@@ -82,7 +82,8 @@ impl JobHandle {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stops at once: requests in flight are dropped, partial files removed, the summary says what was done.
+    /// Stops at once: requests in flight are dropped, and the summary says what was done. What has arrived of objects in
+    /// several blocks stays where it is, for a later run to go on from: in partial files, or as blocks with the service.
     pub fn cancel(&self) {
         self.cancel.send_replace(true);
     }
