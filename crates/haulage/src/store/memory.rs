@@ -222,6 +222,10 @@ struct MemoryLister {
 #[async_trait]
 impl Lister for MemoryLister {
     async fn next_page(&mut self, _trace: &Trace) -> Result<Option<ListPage>> {
+        if self.request.leftovers {
+            // Blocks go with their writer.
+            return Ok(None);
+        }
         let prefix = &self.request.prefix;
         let from = match &self.after {
             Some(key) => Bound::Excluded(key.clone()),
