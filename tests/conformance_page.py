@@ -1,7 +1,7 @@
 """Write the table of docs/reference/conformance.md from what the suite found: `make conformance`.
 
-The suite of `crates/haulage/tests/conformance` leaves a line of JSON for each of its checks in the folder that
-HAUL_CONFORMANCE names. With `--check` nothing is written: the page must be what it would become.
+The suite of `crates/haulage/tests/conformance` leaves a line of JSON for each of its checks in the folder
+that HAUL_CONFORMANCE names. With `--check` nothing is written: the page must be what it would become.
 """
 
 from __future__ import annotations
@@ -25,11 +25,15 @@ Cells = Mapping[tuple[str, str], str]
 
 def main() -> int:
     """Write or check the page; 1 where it cannot be written, or would be another."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("results", type=Path, help="the folder with the lines")
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     args = parser.parse_args()
-    found = cells(line for file in sorted(args.results.glob("*.jsonl")) for line in file.read_text().splitlines())
+    found = cells(
+        line for file in sorted(args.results.glob("*.jsonl")) for line in file.read_text().splitlines()
+    )
     faults = list(missing(found))
     text = PAGE.read_text()
     if not faults and args.check and text != renewed(text, found):

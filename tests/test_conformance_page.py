@@ -1,4 +1,4 @@
-"""The conformance table names every check and every store of the suite; what it says of them, `make test-rust` checks."""
+"""The conformance table names every check and every store; what it says of them, `make test-rust` checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def lines(passed: bool = True, note: str = "") -> Iterator[str]:
 
 
 def test_the_page_has_a_row_for_each_check_and_a_column_for_each_store() -> None:
-    rows = [line.split(" | ") for line in conformance_page.PAGE.read_text().splitlines() if line.startswith("| ")]
+    rows = [
+        line.split(" | ") for line in conformance_page.PAGE.read_text().splitlines() if line.startswith("| ")
+    ]
     (_, *named), *cells = [[cell.strip("| ") for cell in row] for row in rows]
     assert named == stores(), "run: make conformance"
     assert [title for title, *_ in cells] == list(checks().values()), "run: make conformance"
