@@ -93,3 +93,14 @@ def test_rclone_checks_what_haul_wrote(emulator: Endpoint, haul: Haul, tree: Pat
     container = emulator.container()
     haul("cp", tree, container.az(), "--content-md5")
     rclone(tmp_path, emulator, "check", tree, f"test:{container.name}")
+
+
+def test_azcopy_chooses_tags_and_a_tier(emulator: Endpoint, tree: Path, tmp_path: Path) -> None:
+    container, sas = emulator.container(), emulator.sas("rwdlact")
+    chosen = ["--block-blob-tier=Cool", "--blob-tags=project=alpha&release=2025-08"]
+    to = container.url("large.bin", sas)
+    azcopy(tmp_path, "copy", tree / "large.bin", to, "--from-to=LocalBlob", "--block-size-mb=1", *chosen)
+    blob = container.client.get_blob_client("large.bin")
+    assert blob.get_blob_tags() == {"project": "alpha", "release": "2025-08"}
+    assert blob.get_blob_properties().blob_tier == "Cool"
+    assert blob.download_blob().readall() == (tree / "large.bin").read_bytes()
