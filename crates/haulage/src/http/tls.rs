@@ -1,13 +1,13 @@
 //! TLS: rustls with ring, the system's roots, HTTP/1.1 only.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, RootCertStore};
-use tokio::io::BufReader;
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -26,17 +26,27 @@ pub(super) struct Tls {
 const SEALED_MAX: usize = 256 << 10;
 
 /// Bytes that are read at once: TLS itself asks for 4 KiB, and each time would be a system call. In memory for each connection.
-const READ_AHEAD: usize = 64 << 10;
+pub(super) const READ_AHEAD: usize = 64 << 10;
 
 /// A session, over a reader that takes more from the kernel than it is asked for.
 pub(super) type Session = TlsStream<BufReader<TcpStream>>;
+
+/// A session with a server within one with a proxy.
+pub(super) type Nested = TlsStream<Session>;
 
 impl Tls {
     pub(super) fn new(extra_roots: Option<PathBuf>) -> Self {
         Self { extra_roots, config: OnceLock::new() }
     }
 
-    pub(super) async fn handshake(&self, tcp: TcpStream, origin: &Origin, call: Call<'_>) -> Result<Session> {
+    /// Agrees with `peer`, which errors call by `shown`.
+    pub(super) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+        peer: &Origin,
+        shown: &(dyn fmt::Display + Sync),
+        call: Call<'_>,
+    ) -> Result<TlsStream<S>> {
         let config = match self.config.get() {
             Some(config) => config,
             None => {
@@ -44,12 +54,11 @@ impl Tls {
                 self.config.get_or_init(|| config)
             }
         };
-        let name = ServerName::try_from(origin.host().to_owned())
-            .map_err(|_| call.error(ErrorKind::Usage, format!("{origin}: not a name that TLS can check")))?;
+        let name = ServerName::try_from(peer.host().to_owned())
+            .map_err(|_| call.error(ErrorKind::Usage, format!("{shown}: not a name that TLS can check")))?;
         let connector = TlsConnector::from(config.clone());
-        let tcp = BufReader::with_capacity(READ_AHEAD, tcp);
-        let connected = connector.connect_with(name, tcp, |tls| tls.set_buffer_limit(Some(SEALED_MAX)));
-        connected.await.map_err(|source| failure::handshake(call, origin, source))
+        let connected = connector.connect_with(name, stream, |tls| tls.set_buffer_limit(Some(SEALED_MAX)));
+        connected.await.map_err(|source| failure::handshake(call, shown, source))
     }
 
     fn load(&self, call: Call<'_>) -> Result<Arc<ClientConfig>> {
@@ -58,12 +67,7 @@ impl Tls {
         let native = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(native.certs);
         if let Some(path) = &self.extra_roots {
-            let unreadable = |error: rustls::pki_types::pem::Error| {
-                call.error(ErrorKind::Usage, format!("cannot read roots from {}: {error}", path.display()))
-            };
-            let certificates = CertificateDer::pem_file_iter(path).map_err(unreadable)?;
-            let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-            roots.add_parsable_certificates(certificates);
+            add_roots(&mut roots, path, call)?;
         }
         if roots.is_empty() {
             return Err(call
@@ -80,6 +84,20 @@ impl Tls {
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
+    }
+}
+
+/// Adds the certificates of a PEM file. None at all is a mistake: the file was named for them.
+fn add_roots(roots: &mut RootCertStore, path: &Path, call: Call<'_>) -> Result<()> {
+    let unusable = |why: &dyn fmt::Display| {
+        call.error(ErrorKind::Usage, format!("cannot use the certificates of {}: {why}", path.display()))
+            .hint("name a PEM file with certificates: -----BEGIN CERTIFICATE-----")
+    };
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(&error))?;
+    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(&error))?;
+    match roots.add_parsable_certificates(certificates) {
+        (0, _) => Err(unusable(&"it holds none")),
+        _ => Ok(()),
     }
 }
 

@@ -15,7 +15,7 @@ use super::auth::{Credential, Unsigned};
 use super::error::{Asked, service_error};
 use super::rules;
 use crate::error::{Error, ErrorKind, Result};
-use crate::http::{HttpClient, ResponseBody};
+use crate::http::{HttpClient, Relayed, ResponseBody};
 use crate::secret::Signature;
 use crate::store::answer::{Body, Broken, Rule};
 use crate::store::{Phase, Trace};
@@ -113,6 +113,12 @@ impl Service {
             return Ok(Response::from_parts(head, ResponseBody::default()));
         }
         let (head, body) = response.into_parts();
+        let relayed = head.extensions.get::<Relayed>().filter(|_| request_id(&head.headers).is_none());
+        let refusal = relayed
+            .and_then(|relayed| relayed.refusal(asked.operation, asked.object, status, &head.headers));
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
         // The status says enough, should the rest get lost.
         let body = body.collect_up_to(ERROR_MAX).await.unwrap_or_default();
         Err(service_error(asked, &shared.credential, status, &head.headers, &body))
