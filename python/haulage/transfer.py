@@ -27,8 +27,8 @@ class StoreOptions(TypedDict, total=False):
     endpoint: Where ``az://container`` lives, ``https://host[:port][/account]``; default: the
         environment's (``AZURE_STORAGE_ENDPOINT``, the connection string, or the account's host).
     insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
-    proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default: what
-        ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
+    proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
+        what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
     ca: A PEM file of authorities to trust besides the system's; default none.
     stall_timeout: Give up a request without one byte of progress for this long and send it again;
         ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
@@ -185,7 +185,8 @@ class Job:
     def cancel(self) -> None:
         """Stop it at once: requests in flight are dropped.
 
-        What has arrived of large objects stays, in partial files or with the service; the same call goes on from it.
+        What has arrived of large objects stays, in partial files or with the service; the same call goes on
+        from it.
         """
         self._engine.cancel()
 

@@ -82,7 +82,17 @@ ENDPOINTS = (
     "/",
     ".",
 )
-PROXIES = ("none", "http://127.0.0.1:{port}", "https://me:me@h:1", "socks5://h", "", "h:99999", "@", "://", "%")
+PROXIES = (
+    "none",
+    "http://127.0.0.1:{port}",
+    "https://me:me@h:1",
+    "socks5://h",
+    "",
+    "h:99999",
+    "@",
+    "://",
+    "%",
+)
 
 #: What an option takes, where that is no name and no word of its own.
 VALUES: dict[str, tuple[str, ...]] = {

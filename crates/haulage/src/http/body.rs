@@ -169,11 +169,7 @@ impl ResponseBody {
 
 impl Arriving {
     fn error(&self, failure: BodyFailure) -> Error {
-        let call = Call {
-            operation: self.operation,
-            object: &self.object,
-            proxy: self.connection.proxy(),
-        };
+        let call = Call { operation: self.operation, object: &self.object, proxy: self.connection.proxy() };
         match failure {
             BodyFailure::Lost(error) => failure::exchange(call, error),
             BodyFailure::Slow(slow) => failure::slow(call, slow),

@@ -119,10 +119,13 @@ struct Shared {
 
 impl HttpClient {
     /// A client with an empty pool.
+    ///
+    /// # Errors
+    /// `Usage` where the file of certificates is none.
     pub fn new(options: HttpOptions) -> Result<Self> {
         Ok(Self(Arc::new(Shared {
             pacer: Arc::new(Pacer::new(options.cap)),
-            tls: Tls::new(options.extra_roots.clone()),
+            tls: Tls::new(options.extra_roots.as_deref())?,
             options,
             meter: Arc::default(),
             pool: Pool::default(),
@@ -237,20 +240,13 @@ impl HttpClient {
         connect::allow(way.origin, shared.options.insecure_http, call)?;
         let wire = match connect::connect(way, &shared.tls, call, |_| ()).await {
             // Nothing has ever answered: more likely a wrong address than a passing fault.
-            Err(error) if self.connections() == 0 => {
-                connect::insist(way, &shared.tls, call, error).await?
-            }
+            Err(error) if self.connections() == 0 => connect::insist(way, &shared.tls, call, error).await?,
             other => other?,
         };
         self.begin(way, wire, call).await
     }
 
-    async fn begin(
-        &self,
-        way: Way<'_>,
-        (wire, route): (Wire, Route),
-        call: Call<'_>,
-    ) -> Result<Connection> {
+    async fn begin(&self, way: Way<'_>, (wire, route): (Wire, Route), call: Call<'_>) -> Result<Connection> {
         let shared = &self.0;
         let io = io::MeteredIo::new(wire, shared.meter.clone(), shared.pacer.clone());
         let number = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;

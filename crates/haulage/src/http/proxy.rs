@@ -60,7 +60,7 @@ impl Wrong {
                 .hint("name an http or https proxy, or use --proxy none"),
             Self::Address => call
                 .error(ErrorKind::Usage, format!("{named_by} does not hold the address of a proxy"))
-                .hint("write http://HOST:PORT, http://USER:PASSWORD@HOST:PORT or none; in a password write % as %25"),
+                .hint("write http://HOST:PORT, or none; user and password stand before the host, USER:PASSWORD@HOST, with % written as %25"),
         }
     }
 }
@@ -96,13 +96,19 @@ impl Proxy {
     }
 
     /// Makes a request that is handed to the proxy out of one that is meant for `origin`.
-    pub(super) fn address(&self, origin: &Origin, request: &mut Request<Bytes>, call: Call<'_>) -> Result<()> {
+    pub(super) fn address(
+        &self,
+        origin: &Origin,
+        request: &mut Request<Bytes>,
+        call: Call<'_>,
+    ) -> Result<()> {
         let mut parts = std::mem::take(request.uri_mut()).into_parts();
         parts.scheme = Some(Scheme::HTTP);
         parts.authority = origin.host_header().to_str().ok().and_then(|text| text.parse().ok());
         // The parser's message might repeat the query.
-        *request.uri_mut() = Uri::from_parts(parts)
-            .map_err(|_| call.error(ErrorKind::Usage, format!("{origin} does not fit into a proxy's request")))?;
+        *request.uri_mut() = Uri::from_parts(parts).map_err(|_| {
+            call.error(ErrorKind::Usage, format!("{origin} does not fit into a proxy's request"))
+        })?;
         if let Some(value) = self.authorization() {
             request.headers_mut().insert(PROXY_AUTHORIZATION, value.clone());
         }

@@ -1,7 +1,7 @@
 //! TLS: rustls with ring, the system's roots, HTTP/1.1 only.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::pem::PemObject as _;
@@ -14,11 +14,11 @@ use tokio_rustls::client::TlsStream;
 
 use super::failure::{self, Call};
 use super::origin::Origin;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
-/// Makes TLS sessions. The roots are read at the first one: plain http never pays for them.
+/// Makes TLS sessions. The system's roots are read at the first one: plain http never pays for them.
 pub(super) struct Tls {
-    extra_roots: Option<PathBuf>,
+    extra_roots: Vec<CertificateDer<'static>>,
     config: OnceLock<Arc<ClientConfig>>,
 }
 
@@ -35,8 +35,13 @@ pub(super) type Session = TlsStream<BufReader<TcpStream>>;
 pub(super) type Nested = TlsStream<Session>;
 
 impl Tls {
-    pub(super) fn new(extra_roots: Option<PathBuf>) -> Self {
-        Self { extra_roots, config: OnceLock::new() }
+    /// Trusts the certificates of this PEM file besides the system's.
+    ///
+    /// # Errors
+    /// `Usage` where it cannot be read, or holds none.
+    pub(super) fn new(extra_roots: Option<&Path>) -> Result<Self> {
+        let extra_roots = extra_roots.map(read_roots).transpose()?.unwrap_or_default();
+        Ok(Self { extra_roots, config: OnceLock::new() })
     }
 
     /// Agrees with `peer`, which errors call by `shown`.
@@ -66,9 +71,7 @@ impl Tls {
         // Honours SSL_CERT_FILE and SSL_CERT_DIR. One unreadable certificate among many is no reason to stop.
         let native = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(native.certs);
-        if let Some(path) = &self.extra_roots {
-            add_roots(&mut roots, path, call)?;
-        }
+        roots.add_parsable_certificates(self.extra_roots.iter().cloned());
         if roots.is_empty() {
             return Err(call
                 .error(ErrorKind::Connection, "this system has no root certificates to check servers with")
@@ -87,18 +90,23 @@ impl Tls {
     }
 }
 
-/// Adds the certificates of a PEM file. None at all is a mistake: the file was named for them.
-fn add_roots(roots: &mut RootCertStore, path: &Path, call: Call<'_>) -> Result<()> {
+/// The certificates of a PEM file. None at all is a mistake: the file was named for them.
+fn read_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let unusable = |why: &dyn fmt::Display| {
-        call.error(ErrorKind::Usage, format!("cannot use the certificates of {}: {why}", path.display()))
-            .hint("name a PEM file with certificates: -----BEGIN CERTIFICATE-----")
+        Error::new(
+            ErrorKind::Usage,
+            "open",
+            path.display().to_string(),
+            format!("not usable as certificates: {why}"),
+        )
+        .hint("name a PEM file with certificates: -----BEGIN CERTIFICATE-----")
     };
     let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(&error))?;
     let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(&error))?;
-    match roots.add_parsable_certificates(certificates) {
-        (0, _) => Err(unusable(&"it holds none")),
-        _ => Ok(()),
+    if RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
+        return Err(unusable(&"it holds none that can be read"));
     }
+    Ok(certificates)
 }
 
 fn is_aes_128(suite: CipherSuite) -> bool {
@@ -113,7 +121,7 @@ fn is_aes_128(suite: CipherSuite) -> bool {
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("extra_roots", &self.extra_roots).finish_non_exhaustive()
+        f.debug_struct("Tls").field("extra_roots", &self.extra_roots.len()).finish_non_exhaustive()
     }
 }
 

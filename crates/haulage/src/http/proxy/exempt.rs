@@ -117,8 +117,12 @@ fn name(text: &str) -> Option<Hosts> {
 fn is_within(address: IpAddr, net: IpAddr, bits: u32) -> bool {
     // All bits are shifted out where none is compared.
     match (address, net) {
-        (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).checked_shr(32 - bits).unwrap_or(0) == 0,
-        (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits() ^ b.to_bits()).checked_shr(128 - bits).unwrap_or(0) == 0,
+        (IpAddr::V4(a), IpAddr::V4(b)) => {
+            (a.to_bits() ^ b.to_bits()).checked_shr(32 - bits).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(a), IpAddr::V6(b)) => {
+            (a.to_bits() ^ b.to_bits()).checked_shr(128 - bits).unwrap_or(0) == 0
+        }
         _ => false,
     }
 }

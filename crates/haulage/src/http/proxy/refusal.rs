@@ -87,7 +87,7 @@ fn unknown(call: Call<'_>, proxy: &Proxy, headers: &HeaderMap) -> Error {
         Some(_) => "does not accept this user name and password",
         None => "asks for a user name and a password",
     })
-    .hint("write them into the proxy's address, http://USER:PASSWORD@HOST:PORT, with special characters encoded, such as %40 for @")
+    .hint("write them into the proxy's address, USER:PASSWORD@HOST:PORT, with special characters encoded, such as %40 for @")
 }
 
 /// The known ways to sign in that the proxy offers.

@@ -200,3 +200,18 @@ fn a_refusal_says_who_and_why() {
     assert!(error.cause().contains("asks for Negotiate or NTLM, which is not supported"), "{error}");
     assert!(!error.to_string().contains("secret01"), "{error}");
 }
+
+#[test]
+fn a_request_is_addressed_with_its_whole_url() {
+    let proxy = Proxy::parse("http://me:secret01@p", OPTION).unwrap();
+    for (authority, url) in [
+        ("store.example", "http://store.example/c/k?a=b"),
+        ("store.example:8080", "http://store.example:8080/c/k?a=b"),
+        ("[2001:db8::1]:8080", "http://[2001:db8::1]:8080/c/k?a=b"),
+    ] {
+        let mut request = Request::get("/c/k?a=b").body(Bytes::new()).unwrap();
+        proxy.address(&Origin::parse("http", authority).unwrap(), &mut request, CALL).unwrap();
+        assert_eq!(request.uri().to_string(), url);
+        assert!(request.headers().get("proxy-authorization").is_some_and(HeaderValue::is_sensitive));
+    }
+}
