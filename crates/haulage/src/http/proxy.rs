@@ -208,7 +208,7 @@ impl Proxies {
         let get =
             |name: &str| lookup(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let first = |names: &[&'static str]| {
-            names.iter().find_map(|name| {
+            names.iter().copied().find_map(|name| {
                 let text = get(name)?;
                 Some(Proxy::parse(&text, name).map_or_else(|wrong| Named::Wrong(wrong, name), Named::Proxy))
             })
