@@ -87,6 +87,7 @@ impl MemoryStore {
             crc64: Some(crc64),
             md5: attributes.md5,
             content_type: attributes.content_type.clone(),
+            properties: attributes.properties.clone(),
         };
         let etag = meta.etag.clone();
         objects.by_key.insert(key.to_owned(), (meta, bytes));

@@ -91,7 +91,7 @@ macro_rules! every_check {
             [
                 suite::containers_are_made_once_and_removed => "Create and delete a container",
                 suite::what_is_put_is_got => "Put, get, head, delete",
-                suite::attributes_are_kept => "Keep CRC64, MD5 and time of the source, in heads and lists",
+                suite::attributes_are_kept => "Keep CRC64, MD5, time of the source, headers and metadata, in heads and lists",
                 suite::ranges_are_exact => "Get a range, with its checksum",
                 suite::awkward_names_survive => "Names with spaces, quotes, `#?%+<&` and letters of every script",
                 suite::lists_are_complete_and_in_order => "List all names in byte order, or those of a prefix",

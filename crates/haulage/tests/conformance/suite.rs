@@ -6,7 +6,8 @@ use bytes::Bytes;
 use haulage::checksum::{ChecksumMode, Crc64, Md5};
 use haulage::error::ErrorKind;
 use haulage::store::{
-    Attributes, BlockRange, GetOptions, ListRequest, Payload, Precondition, PutOptions, Store, Trace,
+    Attributes, BlockRange, GetOptions, ListRequest, ObjectMeta, Payload, Precondition, Properties,
+    PutOptions, Store, Trace,
 };
 
 const AWKWARD: [&str; 12] = [
@@ -99,6 +100,17 @@ pub(crate) async fn attributes_are_kept(store: Arc<dyn Store>) -> &'static str {
     let mut options = options(&data);
     options.attributes.source_modified_ns = Some(source_time);
     options.attributes.md5 = Some(Md5::of(&data));
+    let properties = Arc::new(Properties {
+        cache_control: Some("no-cache".to_owned()),
+        content_disposition: Some("attachment; filename=\"data.nc\"".to_owned()),
+        content_encoding: Some("gzip".to_owned()),
+        content_language: Some("de, en".to_owned()),
+        metadata: vec![
+            ("author".to_owned(), "somebody <some@body>".to_owned()),
+            ("run".to_owned(), "7".to_owned()),
+        ],
+    });
+    options.attributes.properties = Some(properties.clone());
     for checksum in [ChecksumMode::Crc64, ChecksumMode::Md5, ChecksumMode::None] {
         options.checksum = checksum;
         store.put("data.nc", data.clone().into(), &options, &Trace::detached()).await.unwrap();
@@ -106,14 +118,23 @@ pub(crate) async fn attributes_are_kept(store: Arc<dyn Store>) -> &'static str {
         assert_eq!(head.source_modified_ns, Some(source_time));
         if !store.capabilities().streams {
             assert_eq!((head.crc64, head.md5), (options.attributes.crc64, options.attributes.md5));
+            assert_eq!(sorted(&head), *properties);
         }
         let mut lister = store.list(ListRequest::default());
         let listed = lister.next_page(&Trace::detached()).await.unwrap().unwrap().objects.remove(0);
         assert_eq!(listed.source_modified_ns, Some(source_time));
         assert_eq!((listed.size, listed.crc64, listed.md5), (head.size, head.crc64, head.md5));
+        assert_eq!(sorted(&listed), sorted(&head));
         assert_eq!(listed.etag, head.etag, "a list and a head must agree, or a copy could not use If-Match");
     }
     if store.capabilities().streams { "the time only" } else { "" }
+}
+
+/// The properties of an object, its metadata in the order of names.
+fn sorted(meta: &ObjectMeta) -> Properties {
+    let mut properties = meta.properties.as_deref().cloned().unwrap_or_default();
+    properties.metadata.sort();
+    properties
 }
 
 pub(crate) async fn ranges_are_exact(store: Arc<dyn Store>) -> &'static str {
