@@ -176,10 +176,19 @@ class Emulator:
     """`haul emulate`, which may be killed and started again at the same address."""
 
     def __init__(
-        self, folder: Path, *, store: str = "memory", link: str = "none", faults: str = "", port: int = 0
+        self,
+        folder: Path,
+        *,
+        store: str = "memory",
+        link: str = "none",
+        faults: str = "",
+        port: int = 0,
+        tls: tuple[Path, Path] | None = None,
     ) -> None:
         self._folder = folder
         self._args = ["--store", store, "--link", link, *(["--faults", faults] if faults else [])]
+        if tls is not None:
+            self._args += ["--tls-cert", str(tls[0]), "--tls-key", str(tls[1])]
         self._start(port)
 
     def _start(self, port: int) -> None:
@@ -213,10 +222,15 @@ class Emulator:
 
 @contextmanager
 def emulator(
-    folder: Path, *, store: str = "memory", link: str = "none", faults: str = ""
+    folder: Path,
+    *,
+    store: str = "memory",
+    link: str = "none",
+    faults: str = "",
+    tls: tuple[Path, Path] | None = None,
 ) -> Iterator[Endpoint]:
-    """Run `haul emulate`."""
-    running = Emulator(folder, store=store, link=link, faults=faults)
+    """Run `haul emulate`; over https with a certificate and its key."""
+    running = Emulator(folder, store=store, link=link, faults=faults, tls=tls)
     try:
         yield running.endpoint
     finally:

@@ -16,6 +16,7 @@ fuzz_target!(|data: &[u8]| {
     signed_requests_pass(line, headers);
     block_lists(&data[end..]);
     s3_bodies(&data[(end + 2).min(data.len())..]);
+    tags(line, &data[end..]);
     if let Some((time, written)) = emulator::signature_time(line) {
         assert!(
             emulator::signature_time(&written)
@@ -84,6 +85,16 @@ fn s3_bodies(body: &[u8]) {
     assert_eq!(emulator::s3_content(body, 3), whole);
     for root in ["Delete", "Tagging", "CompleteMultipartUpload"] {
         emulator::s3_document(body, root);
+    }
+}
+
+/// Tags that are read read back, and no condition upsets the endpoint.
+fn tags(condition: &str, body: &[u8]) {
+    let read = emulator::tags(body);
+    let tags = read.as_ref().map_or(&[][..], |(tags, _)| tags);
+    let _ = emulator::tags_meet(condition, tags);
+    if let Some((tags, written)) = &read {
+        assert_eq!(emulator::tags(written.as_bytes()).map(|(again, _)| again).as_ref(), Some(tags));
     }
 }
 

@@ -58,11 +58,11 @@ class Emulator:
             "region_name": access["region"],
         }
 
-    def sas(self, permissions: str = "rwdlac", expires: datetime | None = None) -> str:
+    def sas(self, permissions: str = "rwdlact", expires: datetime | None = None) -> str:
         """Return a shared access signature for the account, without ``?``.
 
         Args:
-            permissions: Letters as in Azure: read, write, delete, list, add, create.
+            permissions: Letters as in Azure: read, write, delete, list, add, create, tags.
             expires: When it ends, with a time zone; default in an hour, ample for a test.
         """
         return self._engine.sas(permissions, expires or datetime.now(UTC) + timedelta(hours=1))

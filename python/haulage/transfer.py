@@ -35,6 +35,9 @@ class StoreOptions(TypedDict, total=False):
     unsigned: Ask S3 without a signature, for what is open to all; default no.
     requester_pays: Pay for what is read from S3 buckets whose owners do not; default no.
     insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
+    proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
+        what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
+    ca: A PEM file of authorities to trust besides the system's; default none.
     stall_timeout: Give up a request without one byte of progress for this long and send it again;
         ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
         shorter than a person's patience.
@@ -48,6 +51,8 @@ class StoreOptions(TypedDict, total=False):
     unsigned: bool | None
     requester_pays: bool | None
     insecure_http: bool | None
+    proxy: str | None
+    ca: str | PathLike[str] | None
     stall_timeout: str | timedelta | None
     cap: str | None
 
@@ -191,7 +196,11 @@ class Job:
         return None if values is None else Progress.from_dict(values)
 
     def cancel(self) -> None:
-        """Stop it at once. Requests in flight are dropped, partial files removed."""
+        """Stop it at once: requests in flight are dropped.
+
+        What has arrived of large objects stays, in partial files or with the service; the same call goes on
+        from it.
+        """
         self._engine.cancel()
 
     def set_cap(self, rate: str | None) -> None:

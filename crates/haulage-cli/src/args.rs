@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use haulage::checksum::ChecksumMode;
+use haulage::http::ProxyChoice;
 use haulage::job::{CopyOptions, MethodChoice, Overwrite, Setting};
 use haulage::store::{Addressing, StoreOptions};
 use haulage::units::{ByteRate, ByteSize};
@@ -65,6 +66,12 @@ pub struct StoreArgs {
     /// Allow plain http beyond this machine: bytes and signatures travel in the clear
     #[arg(long)]
     pub insecure_http: bool,
+    /// Go through this proxy, or through none, whatever HTTPS_PROXY says
+    #[arg(long, value_name = "URL|none", value_hint = ValueHint::Url)]
+    pub proxy: Option<ProxyChoice>,
+    /// Trust the authorities of this file (PEM) too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ca: Option<PathBuf>,
     /// Send a request again after this long without a byte of progress [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub stall_timeout: Option<Duration>,
@@ -84,6 +91,8 @@ impl StoreArgs {
             unsigned: self.no_sign_request,
             requester_pays: self.requester_pays,
             insecure_http: self.insecure_http,
+            proxy: self.proxy.clone().unwrap_or_default(),
+            ca: self.ca.clone(),
             stall_timeout: self.stall_timeout.unwrap_or(defaults.stall_timeout),
             cap: self.cap,
             ..defaults

@@ -8,6 +8,7 @@ use haulage::Result;
 use http::request::Parts;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::api;
 use crate::auth::{Key, account_sas, authorize};
 use crate::config::EmulatorConfig;
 use crate::link::LinkSpec;
@@ -48,6 +49,19 @@ pub fn s3_content(wire: &[u8], frame: usize) -> Option<Vec<u8>> {
 /// Whether a body is a document of S3's with this root.
 pub fn s3_document(wire: &[u8], root: &str) -> bool {
     s3::fuzz::is_document(wire, root)
+}
+
+/// The tags of a body, and as an answer has them.
+pub fn tags(body: &[u8]) -> Option<(Vec<(String, String)>, String)> {
+    let tags = xml::parse_tags(body)?;
+    let mut written = xml::DECLARATION.to_owned();
+    api::push_tags(&mut written, &tags);
+    Some((tags, written))
+}
+
+/// Whether tags meet the condition of a header; `None` where it is none.
+pub fn tags_meet(condition: &str, tags: &[(String, String)]) -> Option<bool> {
+    api::TagCondition::parse(condition).map(|condition| condition.holds(tags))
 }
 
 /// A name as a list has it.
@@ -99,7 +113,7 @@ impl Server {
     /// A signature that lets everything in.
     pub fn sas(&self) -> String {
         let end = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
-        account_sas(&self.0.config.account, &self.0.key, "rwdlac", end)
+        account_sas(&self.0.config.account, &self.0.key, "rwdlact", end)
     }
 
     /// Serves one connection to its end.

@@ -37,7 +37,7 @@ operations! {
     AccountInformation ServiceProperties ListContainers
     CreateContainer DeleteContainer ContainerProperties SetContainerMetadata ListBlobs
     PutBlob PutBlock PutBlockFromUrl PutBlockList GetBlockList GetBlob BlobProperties BlobMetadata SetBlobMetadata
-    SetBlobProperties DeleteBlob CopyBlob
+    SetBlobProperties BlobTags SetBlobTags SetBlobTier DeleteBlob CopyBlob
 }
 
 impl Operation {
@@ -104,6 +104,11 @@ impl<'a> Call<'a> {
         self.parts.headers.get(name)?.to_str().ok()
     }
 
+    /// Whether a list is asked to carry `what` too.
+    pub(crate) fn includes(&self, what: &str) -> bool {
+        self.query.get("include").is_some_and(|list| list.split(',').any(|item| item.trim() == what))
+    }
+
     /// A header that the operation cannot do without.
     pub(crate) fn required(&self, name: &'static str) -> Answer<&'a str> {
         self.header(name).ok_or_else(|| crate::wire::error::MISSING_HEADER.detail("HeaderName", name))
@@ -150,6 +155,9 @@ fn operation(parts: &Parts, query: &Query<'_>, container: bool, blob: bool) -> A
         (None, Some("metadata")) if put => Op::SetBlobMetadata,
         (None, Some("metadata")) if get || head => Op::BlobMetadata,
         (None, Some("properties")) if put => Op::SetBlobProperties,
+        (None, Some("tags")) if put => Op::SetBlobTags,
+        (None, Some("tags")) if get => Op::BlobTags,
+        (None, Some("tier")) if put => Op::SetBlobTier,
         _ => return Err(unknown(query)),
     })
 }
@@ -235,6 +243,7 @@ mod tests {
             parse("PUT", "/acc/box/a?comp=block&blockid=QQ%3D%3D"),
             named(Operation::PutBlock, "box", "a")
         );
+        assert_eq!(parse("PUT", "/acc/box/a?comp=tags"), named(Operation::SetBlobTags, "box", "a"));
         assert_eq!(parse("GET", "/other/box/a"), Err("ResourceNotFound"));
         assert_eq!(parse("PUT", "/acc/box/a?comp=lease"), Err("NotImplemented"));
         assert_eq!(parse("PUT", "/acc/Bad_Name/a"), Err("InvalidResourceName"));

@@ -85,7 +85,7 @@ impl Emulator {
     }
 
     /// An account signature as a query string without its `?`. `permissions` are the service's
-    /// letters, such as `rwdlac`.
+    /// letters, such as `rwdlact`.
     pub fn sas(&self, permissions: &str, expiry: SystemTime) -> String {
         account_sas(&self.service.config.account, &self.service.key, permissions, expiry)
     }

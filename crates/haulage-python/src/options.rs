@@ -81,6 +81,8 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "unsigned" => options.store.unsigned = value.extract()?,
             "requester_pays" => options.store.requester_pays = value.extract()?,
             "insecure_http" => options.store.insecure_http = value.extract()?,
+            "proxy" => options.store.proxy = value.extract::<String>()?.parse().or_raise(py)?,
+            "ca" => options.store.ca = Some(value.extract()?),
             "stall_timeout" => options.store.stall_timeout = duration(&value)?,
             "cap" => options.store.cap = Some(unit(&value)?),
             other => return Err(usage(py, other, "no such option", "see help(haulage.copy)")),

@@ -96,6 +96,7 @@ ATTEMPT_COLUMNS = {
     "cause": "VARCHAR",
     "request_id": "VARCHAR",
     "remote": "VARCHAR",
+    "proxied": "BOOLEAN",
     "tcp_retransmits": "UINTEGER",
     **{
         f"{phase}_ns": "UBIGINT"
@@ -111,6 +112,7 @@ ATTEMPT_COLUMNS = {
             "ended",
             "backoff",
             "dns",
+            "proxy",
             "tls",
             "retry_after",
             "tcp_rtt",

@@ -9,7 +9,7 @@ use http::StatusCode;
 
 use super::condition::Conditions;
 use super::headers::{content, metadata, set, set_version, written, xml};
-use super::{Reply, commit, container, container_mut, find};
+use super::{Reply, commit, container, container_mut, find, tags, tier};
 use crate::request::Call;
 use crate::service::Service;
 use crate::store::{Blob, CommittedBlock, Data, Part, Staged, StagedBlock};
@@ -84,6 +84,7 @@ fn check_room(service: &Service, call: &Call<'_>, id: &str) -> Answer<()> {
 pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
     upload.expect(&call.parts.headers, LARGEST_LIST, false)?;
     let (conditions, metadata, content) = (Conditions::of(call)?, metadata(call)?, content(call));
+    let (tags, tier) = (tags::sent(call)?, tier::sent(call)?);
     let body = upload.collect().await?;
     let sums = upload.verify()?;
     let entries = parse_block_list(&body).ok_or(&INVALID_XML)?;
@@ -94,6 +95,7 @@ pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &
     let _lock = service.lock(call.key()).await;
     let old = find(service, call.key())?;
     conditions.check_write(old.as_deref())?;
+    let tier = tier::of_new(tier, old.as_deref())?;
     let (blocks, parts) = {
         let catalogue = service.read();
         let staged = container(&catalogue, call.container())?.staged.get(call.key().blob);
@@ -111,8 +113,8 @@ pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &
         content,
         metadata,
         blocks: blocks.into(),
-        tags: Vec::new(),
-        tier: None,
+        tags,
+        tier,
         s3: None,
         data,
     };

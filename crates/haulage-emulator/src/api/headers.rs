@@ -71,6 +71,9 @@ pub(super) fn describe(headers: &mut HeaderMap, blob: &Blob) {
     }
     headers.insert(SERVER_ENCRYPTED, TRUE);
     set(headers, "x-ms-creation-time", &blob.created.http());
+    if !blob.tags.is_empty() {
+        headers.insert("x-ms-tag-count", HeaderValue::from(blob.tags.len()));
+    }
     set_metadata(headers, &blob.metadata);
 }
 

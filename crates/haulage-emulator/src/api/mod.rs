@@ -10,6 +10,9 @@ mod list;
 mod properties;
 mod put;
 mod read;
+mod tag_condition;
+mod tags;
+mod tier;
 
 use std::sync::Arc;
 
@@ -22,6 +25,9 @@ use crate::store::{Blob, Catalogue, Key};
 use crate::wire::body::ResponseBody;
 use crate::wire::error::{Answer, BLOB_NOT_FOUND};
 use crate::wire::upload::Upload;
+
+#[cfg(fuzzing)]
+pub(crate) use {tag_condition::TagCondition, tags::push as push_tags};
 
 /// What every operation gives back.
 type Reply = Answer<Response<ResponseBody>>;
@@ -47,6 +53,9 @@ pub(crate) async fn dispatch(service: &Service, call: &Call<'_>, upload: &mut Up
         Op::BlobMetadata => properties::metadata(service, call),
         Op::SetBlobMetadata => properties::set_metadata(service, call).await,
         Op::SetBlobProperties => properties::set_properties(service, call).await,
+        Op::BlobTags => tags::tags(service, call),
+        Op::SetBlobTags => tags::set_tags(service, call, upload).await,
+        Op::SetBlobTier => tier::set_tier(service, call).await,
         Op::DeleteBlob => put::delete_blob(service, call).await,
         Op::CopyBlob => copy::copy_blob(service, call).await,
     }

@@ -4,7 +4,7 @@ use http::StatusCode;
 
 use super::condition::Conditions;
 use super::headers::{content, metadata, reply, written};
-use super::{Reply, blob, commit, container, find};
+use super::{Reply, blob, commit, container, find, tags, tier};
 use crate::change::remove;
 use crate::request::Call;
 use crate::service::Service;
@@ -31,8 +31,11 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Up
     }
     upload.expect(&call.parts.headers, LARGEST_PUT, service.store.computes_md5())?;
     let (conditions, metadata, mut content) = (Conditions::of(call)?, metadata(call)?, content(call));
+    let (tags, tier) = (tags::sent(call)?, tier::sent(call)?);
     // Refused before the body is taken in, and looked at again when it is there.
-    conditions.check_write(find(service, call.key())?.as_deref())?;
+    let old = find(service, call.key())?;
+    conditions.check_write(old.as_deref())?;
+    tier::of_new(tier, old.as_deref())?;
     fill_defaults(&mut content, call);
     let data = service.store.receive(upload).await?;
     let sums = upload.verify()?;
@@ -41,6 +44,7 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Up
     let _lock = service.lock(call.key()).await;
     let old = find(service, call.key())?;
     conditions.check_write(old.as_deref())?;
+    let tier = tier::of_new(tier, old.as_deref())?;
     let now = Stamp::now();
     let new = Blob {
         size: upload.len(),
@@ -50,8 +54,8 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Up
         content,
         metadata,
         blocks: Box::default(),
-        tags: Vec::new(),
-        tier: None,
+        tags,
+        tier,
         s3: None,
         data,
     };

@@ -44,14 +44,18 @@ kinds! {
     ACCOUNT_NOT_FOUND 404 "ResourceNotFound" "The specified resource does not exist.";
     AUTHENTICATION_FAILED 403 "AuthenticationFailed" "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
     AUTHORIZATION_FAILURE 403 "AuthorizationFailure" "This request is not authorized to perform this operation.";
+    BLOB_ARCHIVED 409 "BlobArchived" "This operation is not permitted on an archived blob.";
     BLOB_EXISTS 409 "BlobAlreadyExists" "The specified blob already exists.";
     BLOB_NOT_FOUND 404 "BlobNotFound" "The specified blob does not exist.";
     BLOCK_COUNT_EXCEEDS_LIMIT 409 "BlockCountExceedsLimit" "The committed block count cannot exceed the maximum limit of 50,000 blocks.";
+    BOTH_TAGS 400 "BothUserTagsAndSourceTagsCopyPresentException" "x-ms-tags header must not be present with x-ms-copy-source-tag-option as COPY.";
     CANNOT_VERIFY_COPY_SOURCE 404 "CannotVerifyCopySource" "The specified blob does not exist.";
     CONDITION_NOT_MET 412 "ConditionNotMet" "The condition specified using HTTP conditional header(s) is not met.";
     CONTAINER_EXISTS 409 "ContainerAlreadyExists" "The specified container already exists.";
     CONTAINER_NOT_FOUND 404 "ContainerNotFound" "The specified container does not exist.";
     CRC64_MISMATCH 400 "Crc64Mismatch" "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
+    DUPLICATE_TAG_NAMES 400 "DuplicateTagNames" "The tags specified contain duplicate names.";
+    EMPTY_TAG_NAME 400 "EmptyTagName" "The name of one of the tag key-value pairs is empty.";
     INTERNAL_ERROR 500 "InternalError" "The server encountered an internal error. Please retry the request.";
     INVALID_BLOB_OR_BLOCK 400 "InvalidBlobOrBlock" "The specified blob or block content is invalid.";
     INVALID_BLOCK_ID 400 "InvalidBlockId" "The specified block ID is invalid. The block ID must be Base64-encoded.";
@@ -61,6 +65,7 @@ kinds! {
     INVALID_QUERY_VALUE 400 "InvalidQueryParameterValue" "Value for one of the query parameters specified in the request URI is invalid.";
     INVALID_RANGE 416 "InvalidRange" "The range specified is invalid for the current size of the resource.";
     INVALID_RESOURCE_NAME 400 "InvalidResourceName" "The specified resource name contains invalid characters.";
+    INVALID_TAG 400 "InvalidTag" "The tags specified are invalid. It contains characters that are not permitted.";
     INVALID_URI 400 "InvalidUri" "The requested URI does not represent any resource on the server.";
     INVALID_XML 400 "InvalidXmlDocument" "XML specified is not syntactically valid.";
     MD5_MISMATCH 400 "Md5Mismatch" "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
@@ -77,6 +82,7 @@ kinds! {
     RESOURCE_TYPE_MISMATCH 403 "AuthorizationResourceTypeMismatch" "This request is not authorized to perform this operation using this resource type.";
     SERVER_BUSY 503 "ServerBusy" "The server is busy.";
     SERVICE_MISMATCH 403 "AuthorizationServiceMismatch" "This request is not authorized to perform this operation using this service.";
+    TAGS_TOO_LARGE 400 "TagsTooLarge" "The tags specified exceed the maximum permissible limit.";
     UNSUPPORTED_VERB 405 "UnsupportedHttpVerb" "The resource doesn't support specified Http Verb.";
 }
 

@@ -15,7 +15,7 @@ use super::{Capabilities, LocalStore, MemoryStore, Store};
 use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Gate;
-use crate::http::{Cap, HttpClient, HttpOptions, WireMeter};
+use crate::http::{Cap, HttpClient, HttpOptions, ProxyChoice, WireMeter};
 use crate::units::ByteRate;
 
 /// How to reach stores.
@@ -26,6 +26,10 @@ pub struct StoreOptions {
     pub endpoint: Option<String>,
     /// Allow plain http beyond this machine.
     pub insecure_http: bool,
+    /// Which hosts are reached through which proxy.
+    pub proxy: ProxyChoice,
+    /// Certificates of authorities (PEM) to trust besides the system's.
+    pub ca: Option<PathBuf>,
     /// A request with no byte of progress for this long is given up and sent again.
     pub stall_timeout: Duration,
     /// Bound on the rate on the wire, both directions together.
@@ -51,6 +55,8 @@ impl Default for StoreOptions {
         Self {
             endpoint: None,
             insecure_http: false,
+            proxy: ProxyChoice::default(),
+            ca: None,
             // Longer than any pause seen in a healthy service, shorter than a person's patience.
             stall_timeout: Duration::from_secs(30),
             cap: None,
@@ -244,7 +250,8 @@ impl StoreOpener {
             insecure_http: options.insecure_http,
             stall_timeout: options.stall_timeout,
             cap: options.cap.map(ByteRate::as_cap).transpose()?,
-            ..HttpOptions::default()
+            extra_roots: options.ca.clone(),
+            proxies: options.proxy.proxies(),
         })?;
         Ok(Self {
             local: Shared::flushing(options.flush),

@@ -12,6 +12,7 @@ mod location;
 mod media;
 mod memory;
 mod payload;
+mod properties;
 mod receipt;
 mod renewed;
 pub mod s3;
@@ -31,6 +32,7 @@ pub(crate) use location::StreamEnd;
 pub use location::{Address, Location, StoreOpener, StoreOptions, check_local};
 pub use memory::MemoryStore;
 pub use payload::Payload;
+pub use properties::Properties;
 pub(crate) use receipt::ReceiptStore;
 pub use s3::{AccessKeys, Addressing};
 
@@ -124,6 +126,8 @@ pub struct ObjectMeta {
     pub md5: Option<Md5>,
     /// Media type.
     pub content_type: Option<String>,
+    /// Other headers and metadata, where there are any.
+    pub properties: Option<Arc<Properties>>,
 }
 
 /// What to list.
@@ -156,11 +160,12 @@ impl ListPage {
         self.objects.is_empty() && self.prefixes.is_empty() && self.problems.is_empty()
     }
 
-    /// All that the service wrote, as it wrote it: names, versions and media types.
+    /// All that the service wrote, as it wrote it: names, versions, media types and properties.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         let objects = self.objects.iter();
         let texts = objects.flat_map(|one| [Some(&one.key), Some(&one.etag), one.content_type.as_ref()]);
-        texts.flatten().chain(&self.prefixes).map(String::as_str)
+        let properties = self.objects.iter().flat_map(|one| &one.properties).flat_map(|one| one.texts());
+        texts.flatten().chain(properties).chain(&self.prefixes).map(String::as_str)
     }
 
     /// The first name on it, of an object or else of a prefix, and the last, whichever of the two comes later.
@@ -225,6 +230,8 @@ pub struct Attributes {
     pub source_modified_ns: Option<i128>,
     /// Media type; by the name's ending where `None`.
     pub content_type: Option<String>,
+    /// Other headers and metadata. A store that cannot keep them leaves them out.
+    pub properties: Option<Arc<Properties>>,
 }
 
 /// How to write.

@@ -3,12 +3,15 @@
 //! Azurite is named by `HAUL_TEST_AZURITE` (its Blob endpoint, with the account), versitygw by `HAUL_TEST_VERSITYGW` (its URL; its
 //! keys are in the variables of AWS); `make test` starts both.
 
+mod record;
+mod resume;
 mod suite;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use haulage::store::{AccessKeys, StoreOpener, StoreOptions};
 use haulage_emulator::{Emulator, EmulatorConfig, StoreKind};
+use record::{Noted as _, Record};
 
 /// A container name of its own for every test.
 fn fresh() -> String {
@@ -90,16 +93,18 @@ fn open(ground: &Ground) -> std::sync::Arc<dyn haulage::store::Store> {
     StoreOpener::new(ground.options.clone()).unwrap().open(&ground.url).unwrap().store
 }
 
-/// Every check of the suite for one kind of store.
+/// Every check of the suite for one kind of store. Its title heads a column of docs/reference/conformance.md, and the
+/// titles of the checks its rows.
 macro_rules! conforms {
-    ($name:ident, $ground:ident, [$($check:ident),* $(,)?]) => {
+    ($name:ident, $store:literal, $ground:ident, [$($file:ident :: $check:ident => $title:literal),* $(,)?]) => {
         mod $name {
             use super::*;
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $check() {
                     let ground = $ground().await;
-                    suite::$check(open(&ground)).await;
+                    let record = Record::new($store, stringify!($check));
+                    record.passed($file::$check(open(&ground)).await.note());
                 }
             )*
         }
@@ -107,37 +112,41 @@ macro_rules! conforms {
 }
 
 macro_rules! every_check {
-    ($name:ident, $ground:ident) => {
+    ($name:ident, $store:literal, $ground:ident) => {
         conforms!(
             $name,
+            $store,
             $ground,
             [
-                containers_are_made_once_and_removed,
-                what_is_put_is_got,
-                attributes_are_kept,
-                ranges_are_exact,
-                awkward_names_survive,
-                lists_are_complete_and_in_order,
-                hierarchical_lists_fold,
-                blocks_make_an_object,
-                nobody_sees_an_object_before_its_commit,
-                wrong_checksums_are_refused,
-                preconditions_hold,
-                a_changed_source_is_noticed,
-                missing_objects_are_named,
-                many_are_deleted_at_once,
-                what_an_interrupted_write_left_is_gone_on_with,
-                leftovers_are_listed_and_removed,
+                suite::containers_are_made_once_and_removed => "Create and delete a container",
+                suite::what_is_put_is_got => "Put, get, head, delete",
+                suite::attributes_are_kept => "Keep CRC64, MD5, time of the source, headers and metadata, in heads and lists",
+                suite::ranges_are_exact => "Get a range, with its checksum",
+                suite::awkward_names_survive => "Names with spaces, quotes, `#?%+<&` and letters of every script",
+                suite::lists_are_complete_and_in_order => "List all names in byte order, or those of a prefix",
+                suite::hierarchical_lists_fold => "List one level",
+                suite::blocks_make_an_object => "Write in blocks of any order, some of them twice, and of any size",
+                suite::nobody_sees_an_object_before_its_commit => "Show nothing before the commit",
+                suite::wrong_checksums_are_refused => "Refuse bytes that do not fit their checksum",
+                suite::preconditions_hold => "Write only if absent, or if unchanged",
+                suite::a_changed_source_is_noticed => "Read only if unchanged",
+                suite::missing_objects_are_named => "Say which object is missing",
+                suite::many_are_deleted_at_once => "Delete several objects at once",
+                resume::an_interrupted_write_is_gone_on_with => "Go on with an interrupted write",
+                resume::a_smaller_source_gets_no_block_beyond_its_end => "Never with blocks beyond the end",
+                resume::what_is_left_is_compared_again => "Compare what is left, without a request",
+                resume::leftovers_are_listed_and_removed => "List and remove what interrupted writes have left",
+                resume::what_somebody_is_writing_stays => "But not what somebody is writing",
             ]
         );
     };
 }
 
-every_check!(local, folder);
-every_check!(mem, memory);
-every_check!(endpoint, endpoint_memory);
-every_check!(endpoint_folder, endpoint_directory);
-every_check!(endpoint_s3, endpoint_memory_by_s3);
-every_check!(endpoint_folder_s3, endpoint_directory_by_s3);
-every_check!(azurite_blob, azurite);
-every_check!(versitygw_s3, versitygw);
+every_check!(mem, "memory", memory);
+every_check!(local, "folder", folder);
+every_check!(endpoint, "emulator, memory", endpoint_memory);
+every_check!(endpoint_folder, "emulator, folder", endpoint_directory);
+every_check!(azurite_blob, "Azurite", azurite);
+every_check!(endpoint_s3, "emulator by S3, memory", endpoint_memory_by_s3);
+every_check!(endpoint_folder_s3, "emulator by S3, folder", endpoint_directory_by_s3);
+every_check!(versitygw_s3, "versitygw", versitygw);

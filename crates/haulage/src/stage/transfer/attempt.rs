@@ -312,6 +312,7 @@ fn attributes(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<
         md5: md5.or(meta.md5),
         source_modified_ns: Some(planned.source_modified_ns.unwrap_or(planned.modified_ns)),
         content_type: planned.content_type.clone(),
+        properties: planned.properties.clone(),
     }
 }
 

@@ -181,6 +181,11 @@ impl<'a> Text<'a> {
         unescape(self.0).map_err(|error| Broken(format!("a text in the answer cannot be read: {error}")))
     }
 
+    /// The same; `None` where there is none.
+    pub(super) fn some(self) -> Result<Option<String>, Broken> {
+        if self.0.is_empty() { Ok(None) } else { self.plain().map(|text| Some(text.into_owned())) }
+    }
+
     /// A name. One with characters that XML cannot hold comes percent-encoded, and its attributes say so.
     pub(in crate::store) fn name(self, attributes: &str) -> Result<String, Broken> {
         let encoded = !attributes.is_empty() && attributes.contains("Encoded=\"true\"");

@@ -52,10 +52,7 @@ pub(super) fn service_error(
     let error = classify(asked, credential, status.as_u16(), word, message.as_deref());
     let retry = match status.as_u16() {
         _ if word == "FeatureNotSupported" => Retry::Never,
-        408 | 429 | 500 | 502 | 503 | 504 => match header(RETRY_AFTER.as_str()).and_then(retry_after) {
-            Some(wait) => Retry::After(wait),
-            None => Retry::Backoff,
-        },
+        408 | 429 | 500 | 502 | 503 | 504 => in_a_while(headers),
         _ => error.retry_advice(),
     };
     error.retry(retry).service(status.as_u16(), code)
@@ -183,6 +180,12 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
                 .hint("check the credential: a key needs AZURE_STORAGE_KEY, Entra a data role on the account")
         }
     }
+}
+
+/// When to try again: as the answer says, or else as usual.
+pub(super) fn in_a_while(headers: &HeaderMap) -> Retry {
+    let wait = headers.get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?));
+    wait.map_or(Retry::Backoff, Retry::After)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod meta;
 mod rules;
 mod service;
 mod settings;
+mod times;
 mod xml;
 
 use std::sync::atomic::AtomicBool;
