@@ -17,7 +17,7 @@ use http::header::{
 use super::BlockRange;
 use crate::error::{Error, ErrorKind, Retry};
 pub(super) use page::{Markers, judge_page};
-pub(super) use refusal::{code_of, retry_after, told};
+pub(super) use refusal::{code_of, in_a_while, told};
 pub(super) use walk::{Step, Text, walk};
 
 /// The only good answer to an operation.

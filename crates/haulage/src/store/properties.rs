@@ -13,13 +13,15 @@ pub struct Properties {
     pub content_encoding: Option<String>,
     /// `Content-Language`.
     pub content_language: Option<String>,
-    /// Names in lower case and values, without those of which other attributes tell.
+    /// Names in lower case and values, in the order of names, without those of which other attributes tell.
     pub metadata: Vec<(String, String)>,
 }
 
 impl Properties {
     /// To be kept with an object; `None` where there are none, as for most.
-    pub(crate) fn kept(self) -> Option<Arc<Self>> {
+    pub(crate) fn kept(mut self) -> Option<Arc<Self>> {
+        // Headers and lists give them in no order of their own.
+        self.metadata.sort_unstable();
         (self != Self::default()).then(|| Arc::new(self))
     }
 

@@ -114,7 +114,9 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
         _ => None,
     };
     check_md5(&name, md5, stated_md5)?;
-    let options = put_options(task, meta, Some(crc64), md5);
+    // What a list leaves out, the answer that brings the bytes says.
+    let told = if source.store.capabilities().lists_all { meta } else { &got.meta };
+    let options = put_options(task, told, Some(crc64), md5);
     let put = destination.store.put(&destination.key, Payload::Hashed(bytes, crc64), &options, trace).await?;
     Ok(Done::Whole { crc64: Some(crc64), md5: put.md5, put, range_checked })
 }
@@ -305,14 +307,16 @@ fn put_options(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option
     }
 }
 
+/// What to store with the object: `meta` is all that is known of the source. Its time is the one that was listed, with which a
+/// later run compares what this one has stored.
 fn attributes(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> Attributes {
     let planned = &task.pair.meta;
     Attributes {
         crc64,
         md5: md5.or(meta.md5),
         source_modified_ns: Some(planned.source_modified_ns.unwrap_or(planned.modified_ns)),
-        content_type: planned.content_type.clone(),
-        properties: planned.properties.clone(),
+        content_type: meta.content_type.clone(),
+        properties: meta.properties.clone(),
     }
 }
 

@@ -3,8 +3,11 @@
 use std::num::IntErrorKind;
 use std::time::{Duration, SystemTime};
 
+use http::header::{HeaderMap, RETRY_AFTER};
 use quick_xml::Reader;
 use quick_xml::events::Event;
+
+use crate::error::Retry;
 
 /// What the body of a refusal tells.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -49,8 +52,14 @@ pub(in crate::store) fn told(body: &[u8]) -> Told {
     }
 }
 
+/// When to try again: as the answer says, or else as usual.
+pub(in crate::store) fn in_a_while(headers: &HeaderMap) -> Retry {
+    let wait = headers.get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?));
+    wait.map_or(Retry::Backoff, Retry::After)
+}
+
 /// Reads `Retry-After`: seconds or a date. An hour is the most that anybody will be told to wait.
-pub(in crate::store) fn retry_after(text: &str) -> Option<Duration> {
+fn retry_after(text: &str) -> Option<Duration> {
     let text = text.trim();
     let wait = match text.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::{HeaderMap, RETRY_AFTER};
+use http::header::HeaderMap;
 
 use super::auth::Credential;
 use crate::error::{Error, ErrorKind, Retry};
 use crate::store::CONTAINER_THERE;
-use crate::store::answer::{Broken, code_of, retry_after, told};
+use crate::store::answer::{Broken, code_of, in_a_while, told};
 
 /// What was asked, as far as errors need it.
 #[derive(Clone, Copy, Debug)]
@@ -182,12 +182,6 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
     }
 }
 
-/// When to try again: as the answer says, or else as usual.
-pub(super) fn in_a_while(headers: &HeaderMap) -> Retry {
-    let wait = headers.get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?));
-    wait.map_or(Retry::Backoff, Retry::After)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -278,7 +272,7 @@ mod tests {
     #[test]
     fn the_service_says_how_long_to_wait() {
         let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, http::HeaderValue::from_static("3"));
+        headers.insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("3"));
         let error = service_error(ASKED, &key(), StatusCode::SERVICE_UNAVAILABLE, &headers, &Bytes::new());
         assert_eq!(error.retry_advice(), Retry::After(Duration::from_secs(3)));
     }

@@ -133,8 +133,10 @@ fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Ask
             set(headers, name, text, asked)?;
         }
     }
-    for (name, text) in metadata {
-        let name = HeaderName::try_from(format!("{META}{}", identifier(name)));
+    let metadata = metadata.iter().map(|(name, text)| (identifier(name), text));
+    // Elsewhere ours may have been somebody's.
+    for (name, text) in metadata.filter(|(name, _)| is_of_others(name)) {
+        let name = HeaderName::try_from(format!("{META}{name}"));
         let name = name.map_err(|_| {
             asked.error(ErrorKind::Unsupported, "metadata with a name that Azure cannot keep")
         })?;

@@ -13,12 +13,12 @@ use tokio::sync::Semaphore;
 
 use super::address::Endpoint;
 use super::auth::{Credential, Unsigned};
-use super::error::{Asked, in_a_while, service_error};
+use super::error::{Asked, service_error};
 use super::rules;
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::http::{HttpClient, Relayed, ResponseBody};
 use crate::secret::Signature;
-use crate::store::answer::{Body, Broken, Rule};
+use crate::store::answer::{Body, Broken, Rule, in_a_while};
 use crate::store::{Phase, Trace};
 
 /// The version of the service's interface that we speak: the oldest that has all we use (CRC64 since

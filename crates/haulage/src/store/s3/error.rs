@@ -1,12 +1,12 @@
 //! From the service's answer to an error that says what to do.
 
-use http::header::{HeaderMap, RETRY_AFTER};
+use http::header::HeaderMap;
 
 use super::address::NAMES;
 use super::auth::Credential;
 use crate::error::{Error, ErrorKind, Retry};
 use crate::store::CONTAINER_THERE;
-use crate::store::answer::{Broken, retry_after, told};
+use crate::store::answer::{Broken, in_a_while, told};
 
 /// What was asked, as far as errors need it.
 #[derive(Clone, Copy, Debug)]
@@ -46,11 +46,10 @@ pub(super) fn service_error(
     let told = told(body);
     let word = told.code.as_deref().unwrap_or_default();
     let error = classify(asked, credential, status, word, told.message.as_deref());
-    let wait = || headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
     let retry = match (status, word) {
         (_, "NotImplemented") => Retry::Never,
         (408 | 429 | 500 | 502 | 503 | 504, _) | (_, "SlowDown" | "InternalError" | "ServiceUnavailable") => {
-            wait().map_or(Retry::Backoff, Retry::After)
+            in_a_while(headers)
         }
         _ => error.retry_advice(),
     };
@@ -245,7 +244,7 @@ mod tests {
         }
         assert_eq!(answer(400, "Odd").cause(), "Odd: Words.");
         let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("3"));
+        headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("3"));
         let error = service_error(ASKED, &Credential::Unsigned, 503, &headers, b"");
         assert_eq!(
             (error.cause(), error.retry_advice()),

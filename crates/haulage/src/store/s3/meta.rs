@@ -1,11 +1,12 @@
 //! Between our attributes and the service's headers.
 //!
 //! The service keeps a CRC64 of the whole object if it knows CRC64NVME, and no MD5 and no time of the source: these are
-//! metadata, under the names that rclone reads and writes. An ETag is an MD5 sometimes, and never taken for one.
+//! metadata, under the names that rclone reads and writes. Metadata of others goes along. An ETag is an MD5 sometimes, and
+//! never taken for one.
 
 use http::header::{
-    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH,
-    LAST_MODIFIED,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, LAST_MODIFIED,
 };
 
 use super::error::Asked;
@@ -13,8 +14,10 @@ use super::xml::FULL_OBJECT;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::{self, Broken};
-use crate::store::{Attributes, ObjectMeta, Precondition, media};
+use crate::store::{Attributes, ObjectMeta, Precondition, Properties, media};
 
+/// How the headers of metadata begin.
+const META: &str = "x-amz-meta-";
 /// CRC64 of the whole, 16 hexadecimal digits: for services that keep none themselves. With hyphens, because some proxies
 /// drop headers with an underscore.
 const META_CRC64: HeaderName = HeaderName::from_static("x-amz-meta-haulage-crc64");
@@ -43,7 +46,36 @@ pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
         crc64: stored_crc64(headers).or_else(|| get(&META_CRC64).and_then(Crc64::from_hex)),
         md5: get(&META_MD5).and_then(Md5::from_base64),
         content_type: get(&CONTENT_TYPE).map(str::to_owned),
+        properties: properties(headers).kept(),
     }
+}
+
+fn properties(headers: &HeaderMap) -> Properties {
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    let get = |name| headers.get(name).and_then(text);
+    let metadata = headers.iter().filter_map(|(name, value)| {
+        let name = name.as_str().strip_prefix(META).filter(|name| is_of_others(name))?;
+        Some((name.to_owned(), text(value)?))
+    });
+    Properties {
+        cache_control: get(CACHE_CONTROL),
+        content_disposition: get(CONTENT_DISPOSITION),
+        content_encoding: get(CONTENT_ENCODING).and_then(|text| packed(&text)),
+        content_language: get(CONTENT_LANGUAGE),
+        metadata: metadata.collect(),
+    }
+}
+
+/// Whether metadata of this name is none of ours.
+fn is_of_others(name: &str) -> bool {
+    ![META_CRC64, META_MTIME, META_MD5].iter().any(|ours| ours.as_str()[META.len()..] == *name)
+}
+
+/// How the bytes are packed, without how somebody has once sent them, which not every service forgets.
+fn packed(text: &str) -> Option<String> {
+    let words = text.split(',').map(str::trim);
+    let words: Vec<&str> = words.filter(|word| !word.eq_ignore_ascii_case("aws-chunked")).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// The same for the answer to a range: the checksum that some services state then may be of one part of the object.
@@ -80,6 +112,33 @@ pub(super) fn write(
     }
     if let Some(mtime) = attributes.source_modified_ns {
         set(headers, META_MTIME, &time_text(mtime), asked)?;
+    }
+    attributes.properties.as_deref().map_or(Ok(()), |properties| write_properties(headers, properties, asked))
+}
+
+fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Asked<'_>) -> Result<()> {
+    let Properties { cache_control, content_disposition, content_encoding, content_language, metadata } =
+        properties;
+    for (name, text) in [
+        (CACHE_CONTROL, cache_control),
+        (CONTENT_DISPOSITION, content_disposition),
+        (CONTENT_ENCODING, content_encoding),
+        (CONTENT_LANGUAGE, content_language),
+    ] {
+        if let Some(text) = text {
+            set(headers, name, text, asked)?;
+        }
+    }
+    // Elsewhere ours may have been somebody's.
+    for (name, text) in metadata.iter().filter(|(name, _)| is_of_others(name)) {
+        let name = HeaderName::try_from(format!("{META}{name}"));
+        let name = name.map_err(|_| {
+            asked.error(ErrorKind::Unsupported, "metadata with a name that S3 cannot keep")
+        })?;
+        if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Err(asked.error(ErrorKind::Unsupported, "metadata with a value that S3 cannot keep"));
+        }
+        set(headers, name, text, asked)?;
     }
     Ok(())
 }
@@ -178,6 +237,14 @@ mod tests {
         pairs.iter().map(pair).collect()
     }
 
+    const ASKED: Asked<'_> = Asked {
+        operation: "write",
+        object: "s3://b/k",
+        bucket: "s3://b",
+        permission: "s3:PutObject",
+        unmet: ErrorKind::Exists,
+    };
+
     const CRC64: (&str, &str) = ("x-amz-checksum-crc64nvme", "rosUhgp5mIg=");
 
     #[test]
@@ -197,6 +264,49 @@ mod tests {
         assert_eq!((meta.md5, meta.crc64), (Some(Md5::of(b"123456789")), Some(Crc64::from_u64(255))));
         let range = read("k", &headers(&[("content-length", "2"), ("content-range", "bytes 0-1/9")]));
         assert_eq!(range.size, 9);
+    }
+
+    #[test]
+    fn what_others_chose_goes_along_and_ours_does_not() {
+        let told = headers(&[
+            ("cache-control", "no-cache"),
+            ("content-disposition", "attachment"),
+            ("content-encoding", "gzip,aws-chunked"),
+            ("content-language", "de, en"),
+            ("x-amz-meta-run", "7"),
+            ("x-amz-meta-author", "somebody"),
+            ("x-amz-meta-mtime", "1700000000"),
+            ("x-amz-meta-md5chksum", "JfnnlDI7RTiF9RgfG2JNCw=="),
+            ("x-amz-meta-haulage-crc64", "00000000000000ff"),
+        ]);
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected = Properties {
+            cache_control: Some("no-cache".to_owned()),
+            content_disposition: Some("attachment".to_owned()),
+            content_encoding: Some("gzip".to_owned()),
+            content_language: Some("de, en".to_owned()),
+            metadata: vec![pair("author", "somebody"), pair("run", "7")],
+        };
+        let meta = read("k", &told);
+        assert_eq!(meta.properties.as_deref(), Some(&expected));
+        let stray = Properties { metadata: vec![pair("md5chksum", "wrong"), pair("run", "7")], ..expected };
+        let attributes = Attributes { properties: stray.kept(), ..Attributes::default() };
+        let mut written = HeaderMap::new();
+        write(&mut written, "k", &attributes, ASKED).unwrap();
+        assert_eq!(written["x-amz-meta-run"], "7");
+        assert!(!written.contains_key(META_MD5), "whose it was nobody knows");
+        assert_eq!(read("k", &headers(&[("content-encoding", "aws-chunked")])).properties, None);
+    }
+
+    #[test]
+    fn metadata_that_no_header_carries_is_refused() {
+        for (name, value) in [("run", "ü"), ("run", "a\nb"), ("two words", "7")] {
+            let metadata = vec![(name.to_owned(), value.to_owned())];
+            let properties = Properties { metadata, ..Properties::default() }.kept();
+            let attributes = Attributes { properties, ..Attributes::default() };
+            let error = write(&mut HeaderMap::new(), "k", &attributes, ASKED).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{name}");
+        }
     }
 
     #[test]

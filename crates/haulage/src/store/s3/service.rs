@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use http::response::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -15,10 +16,10 @@ use super::error::{Asked, service_error};
 use super::settings::Settings;
 use super::xml;
 use crate::checksum::{Md5, Md5Queue, OnWire};
-use crate::error::{ErrorKind, Result};
-use crate::http::{HttpClient, ResponseBody};
+use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::http::{HttpClient, Relayed, ResponseBody};
 use crate::secret::Signature;
-use crate::store::answer::{Body, Broken, Rule, told};
+use crate::store::answer::{Body, Broken, Rule, in_a_while, told};
 use crate::store::{Phase, StoreOptions, Trace};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("haulage/", env!("CARGO_PKG_VERSION")));
@@ -78,7 +79,7 @@ pub(super) struct Operation<'a> {
 enum Answer {
     Good(Response<ResponseBody>),
     /// The bucket is in this region.
-    Moved(String, crate::Error),
+    Moved(String, Error),
 }
 
 impl Service {
@@ -219,6 +220,9 @@ impl Service {
             return Ok(Answer::Good(Response::from_parts(head, ResponseBody::default())));
         }
         let (head, body) = response.into_parts();
+        if let Some(refusal) = by_proxy(asked, &head) {
+            return Err(refusal);
+        }
         // The status says enough, should the rest get lost.
         let body = body.collect_up_to(ERROR_MAX).await.unwrap_or_default();
         let error = service_error(asked, &shared.credential, status.as_u16(), &head.headers, &body);
@@ -352,6 +356,14 @@ fn encoded(query: &[(&str, &str)]) -> String {
 /// The signature in the header of a request.
 fn signature(header: &HeaderValue) -> Option<Signature> {
     header.to_str().ok()?.split_once("Signature=").map(|(_, signature)| Signature::new(signature))
+}
+
+/// The failure that a proxy has answered in the service's place. What a service says has an id.
+fn by_proxy(asked: Asked<'_>, head: &Parts) -> Option<Error> {
+    let relayed = head.extensions.get::<Relayed>().filter(|_| request_id(&head.headers).is_none())?;
+    let refusal = relayed.refusal(asked.operation, asked.object, head.status, &head.headers)?;
+    let again = refusal.retry_advice() == Retry::Backoff;
+    Some(if again { refusal.retry(in_a_while(&head.headers)) } else { refusal })
 }
 
 /// The service's id for a request. It is kept for every attempt, so one that is longer than any id is none.

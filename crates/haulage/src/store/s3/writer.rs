@@ -158,7 +158,8 @@ impl S3Writer {
         if !has_new {
             // Who may write but not read leaves it as it is: the object is there and whole.
             let Ok(there) = object::head(&self.store, &self.key, trace).await else { return put };
-            if there.source_modified_ns == wanted.source_modified_ns && there.md5 == wanted.md5 {
+            let same_time = there.source_modified_ns == wanted.source_modified_ns;
+            if same_time && there.md5 == wanted.md5 && there.properties == wanted.properties {
                 return PutResult { md5: there.md5, ..put };
             }
         }
