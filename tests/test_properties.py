@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobProperties, ContentSettings
 
+import endpoints
 from command import Haul
-from endpoints import Container
+from endpoints import Container, Endpoint
 
 METADATA = {"author": "somebody <some@body>", "run": "7", "owner_group": "a b"}
 HEADERS = ContentSettings(
@@ -21,12 +22,13 @@ HEADERS = ContentSettings(
 )
 #: What is kept for the mover itself.
 OURS = {"haulage_crc64", "mtime", "modtime"}
+OURS_BY_S3 = {"haulage-crc64", "mtime"}
 
 
 def told(found: BlobProperties) -> dict[str, object]:
     """What somebody chose for a blob."""
     names = ("content_type", "cache_control", "content_disposition", "content_encoding", "content_language")
-    metadata = {name: value for name, value in found.metadata.items() if name not in OURS}
+    metadata = {name: value for name, value in found.metadata.items() if name not in OURS | OURS_BY_S3}
     return {name: found.content_settings[name] for name in names} | {"metadata": metadata}
 
 
@@ -42,6 +44,28 @@ def test_what_somebody_chose_for_a_blob_goes_along(
     assert told(copy) == told(source.get_blob_properties())
     assert told(copy)["metadata"] == METADATA
     assert set(copy.metadata) == OURS | set(METADATA)
+
+
+@pytest.mark.parametrize("size", [0, 100, 7_000_000])
+@pytest.mark.parametrize("whole_tree", [False, True])
+def test_it_goes_along_to_s3_from_there_to_s3_and_back(
+    emulator: Endpoint, tmp_path: Path, size: int, whole_tree: bool
+) -> None:
+    """What S3's interface has written is looked at through Azure's."""
+    haul = Haul(tmp_path, emulator.env | endpoints.by_s3(emulator).env, [endpoints.KEY])
+    first, second, third, last = (emulator.container() for _ in range(4))
+    source = first.client.upload_blob("at/a", b"x" * size, metadata=METADATA, content_settings=HEADERS)
+    expected = told(source.get_blob_properties())
+    place = "at/" if whole_tree else "at/a"
+    urls = [first.az(place), f"s3://{second.name}/{place}", f"s3://{third.name}/{place}", last.az(place)]
+    for step in zip(urls, urls[1:], strict=False):
+        haul("cp", *step, "--block-size", "5MiB", "--single-put-max", "1MiB")
+    for container, ours in ((second, OURS_BY_S3), (third, OURS_BY_S3), (last, OURS)):
+        found = container.client.get_blob_client("at/a").get_blob_properties()
+        assert found.size == size
+        assert told(found) == expected
+        assert set(found.metadata) == ours | set(METADATA)
+    assert last.client.download_blob("at/a").readall() == b"x" * size
 
 
 def test_packed_bytes_are_moved_as_they_are(haul: Haul, container: Container, tmp_path: Path) -> None:

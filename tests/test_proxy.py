@@ -140,6 +140,31 @@ def test_a_tree_goes_up_and_down_through_a_proxy(
     assert not [secret for secret in SECRETS if secret.encode() in told]
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_bucket_is_reached_through_a_proxy(
+    start: StartProxy, scheme: str, tree: Path, tmp_path: Path
+) -> None:
+    endpoint, proxy = by_name(start.endpoint(scheme)), start(USER)
+    env = endpoints.by_s3(endpoint).env | {f"{scheme.upper()}_PROXY": proxy.url(WRITTEN)}
+    haul = Haul(tmp_path, env | {"RUST_LOG": "trace"}, SECRETS)
+    trust = ["--insecure-http", *(["--ca", str(start.ca)] if start.ca.read_text() else [])]
+    haul("mb", "s3://data", *trust)
+    up = haul("cp", tree, "s3://data/", "--json", *trust)
+    haul("cp", "s3://data/", "back", *trust)
+    trees.assert_same(trees.contents(tmp_path / "back"), trees.contents(tree))
+    haul("verify", tree, "s3://data/", *trust)
+    assert proxy.seen == proxy.passed
+    target = f"{STORE}:{port(endpoint)}"
+    for asked in proxy.seen:
+        assert asked.authorization == f"Basic {ENCODED}"
+        if scheme == "https":
+            assert (asked.method, asked.target) == ("CONNECT", target)
+        else:
+            assert asked.target.startswith(f"http://{target}/data")
+    assert all(event["proxied"] for event in up.of("attempt") if event["connection"])
+    assert up.summary["retries"] == 0
+
+
 def test_a_job_survives_a_proxy_that_cuts(start: StartProxy, tmp_path: Path) -> None:
     endpoint, proxy = by_name(start.endpoint("https")), start()
     haul = Haul(tmp_path, endpoint.env | {"HTTPS_PROXY": proxy.url()}, SECRETS)
@@ -251,10 +276,11 @@ class Tokens(BaseHTTPRequestHandler):
     elsewhere = ""
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
         self.asked.append(f"{self.path} {self.headers} {body}")
         token = {"token_type": "Bearer", "expires_in": 3599, "access_token": "a-token-for-these-tests"}
-        content = json.dumps(token).encode()
+        keys = {"AccessKeyId": endpoints.ACCOUNT, "SecretAccessKey": endpoints.KEY, "Token": ""}
+        content = json.dumps(token | keys | {"Expiration": "2100-01-01T00:00:00Z"}).encode()
         if self.elsewhere:
             self.send_response(307)
             self.send_header("Location", self.elsewhere + self.path)
@@ -323,6 +349,28 @@ def test_tokens_and_storage_each_have_their_way(
     assert {asked.target for asked in proxy.passed} == {target}
     assert len(asked) == 1
     assert "roxy" not in asked[0], "who we are to the proxy is nobody else's business"
+
+
+def test_keys_come_through_a_proxy_and_storage_does_not(
+    start: StartProxy,
+    serve_tokens: Callable[..., tuple[int, list[str]]],
+    emulator: Endpoint,
+    tmp_path: Path,
+) -> None:
+    """The service of keys is not to be reached without the proxy; the bucket is on this machine."""
+    tokens, asked = serve_tokens()
+    proxy, container = start(USER), emulator.container()
+    env = {
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"https://{LOGIN}:{tokens}/keys",
+        "AWS_ENDPOINT_URL": endpoints.by_s3(emulator).url,
+        "HTTPS_PROXY": proxy.url(WRITTEN),
+    }
+    (tmp_path / "file").write_bytes(b"hello")
+    Haul(tmp_path, env, SECRETS)("cp", "file", f"s3://{container.name}/file", "--ca", start.ca)
+    assert container.contents() == {"file": b"hello"}
+    assert {asked.target for asked in proxy.passed} == {f"{LOGIN}:{tokens}"}
+    assert len(asked) == 1
+    assert "roxy" not in asked[0]
 
 
 def test_nobody_is_sent_elsewhere_with_a_secret(
@@ -403,6 +451,22 @@ def test_a_proxy_that_says_no(
     assert f"the proxy {proxy.address} (--proxy)" in said.stderr
     told = json_failure(desk, f"{KEY} stat {scheme}://{STORE}/account/data/a {how} --json", code)
     assert (told["hint"], told["kind"]) == (hint, KINDS[code, hint])
+
+
+@pytest.mark.parametrize(
+    ("code", "scheme", "says", "hint"),
+    [line for line in LINES if line.values[3] in {SIGN_IN, ALLOW, REACH}],
+)
+def test_a_proxy_that_says_no_to_s3(
+    desk: Desk, start: StartProxy, code: int, scheme: str, says: bytes, hint: str
+) -> None:
+    """It is the proxy that is named, not the service or its keys."""
+    proxy = start()
+    proxy.says = says
+    keys = f"AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=none AWS_ENDPOINT_URL={scheme}://{STORE}"
+    how = f"--insecure-http --proxy {proxy.url(WRITTEN)}"
+    said = desk.expect(code, f"{keys} stat s3://data/a {how}", hint)
+    assert f"the proxy {proxy.address} (--proxy)" in said.stderr
 
 
 KEY = "AZURE_STORAGE_KEY=d3Jvbmc="
