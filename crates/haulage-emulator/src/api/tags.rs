@@ -39,7 +39,7 @@ pub(super) fn tags(service: &Service, call: &Call<'_>) -> Reply {
 }
 
 /// Replaces all tags. The blob's version stays what it was, in the archive too.
-pub(super) async fn set_tags(service: &Service, call: &Call<'_>, upload: &mut Upload) -> Reply {
+pub(super) async fn set_tags(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
     upload.expect(&call.parts.headers, LARGEST_BODY, false)?;
     let body = upload.collect().await?;
     upload.verify()?;

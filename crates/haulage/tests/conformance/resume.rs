@@ -6,8 +6,8 @@ use bytes::Bytes;
 use haulage::checksum::{Checksum, Crc64};
 use haulage::error::ErrorKind;
 use haulage::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, Kept, ListRequest, Part, Payload, PutOptions, StagedPart, Store,
-    Trace,
+    Attributes, BlockId, BlockRange, BlockWriter, Kept, ListRequest, Part, Payload, PutOptions, StagedPart,
+    Store, Trace,
 };
 
 use super::suite::{bytes, container, get, in_blocks, is_s3, put};

@@ -326,11 +326,11 @@ pub(crate) async fn missing_objects_are_named(store: Arc<dyn Store>) -> &'static
 
 pub(crate) async fn many_are_deleted_at_once(store: Arc<dyn Store>) {
     container(&store).await;
-    let keys: Vec<String> = ["a", "b/c & <d>", "b/e"].map(str::to_owned).to_vec();
-    for key in keys.iter().chain([&"kept".to_owned()]) {
+    let several: Vec<String> = ["a", "b/c & <d>", "b/e"].map(str::to_owned).to_vec();
+    for key in several.iter().chain([&"kept".to_owned()]) {
         put(&store, key, &bytes(1)).await;
     }
-    for some in keys.chunks(store.delete_max()) {
+    for some in several.chunks(store.delete_max()) {
         let outcomes = store.delete_many(some, &Trace::detached()).await.unwrap();
         assert_eq!(outcomes.len(), some.len());
         outcomes.into_iter().for_each(|outcome| outcome.unwrap());

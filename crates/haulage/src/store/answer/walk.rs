@@ -182,7 +182,7 @@ impl<'a> Text<'a> {
     }
 
     /// The same; `None` where there is none.
-    pub(super) fn some(self) -> Result<Option<String>, Broken> {
+    pub(in crate::store) fn some(self) -> Result<Option<String>, Broken> {
         if self.0.is_empty() { Ok(None) } else { self.plain().map(|text| Some(text.into_owned())) }
     }
 

@@ -11,8 +11,8 @@ use http::header::{
 use super::auth::CONTENT_MD5;
 use super::error::Asked;
 use super::service::set;
-use super::xml::http_date_ns;
 use super::times;
+use super::xml::http_date_ns;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::{self, Broken};

@@ -132,9 +132,8 @@ fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Ask
     // Elsewhere ours may have been somebody's.
     for (name, text) in metadata.iter().filter(|(name, _)| is_of_others(name)) {
         let name = HeaderName::try_from(format!("{META}{name}"));
-        let name = name.map_err(|_| {
-            asked.error(ErrorKind::Unsupported, "metadata with a name that S3 cannot keep")
-        })?;
+        let name = name
+            .map_err(|_| asked.error(ErrorKind::Unsupported, "metadata with a name that S3 cannot keep"))?;
         if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             return Err(asked.error(ErrorKind::Unsupported, "metadata with a value that S3 cannot keep"));
         }
