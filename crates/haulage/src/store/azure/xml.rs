@@ -290,7 +290,7 @@ mod tests {
         let properties = blob.properties.as_deref().unwrap();
         assert_eq!(properties.content_encoding.as_deref(), Some("gzip"));
         let other = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(properties.metadata, [other("name", "not the name"), other("etag", "nor this")]);
+        assert_eq!(properties.metadata, [other("etag", "nor this"), other("name", "not the name")]);
     }
 
     #[test]
