@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ HEADERS = ContentSettings(
 )
 #: What is kept for the mover itself.
 OURS = {"haulage_crc64", "mtime", "modtime"}
-OURS_BY_S3 = {"haulage-crc64", "mtime"}
+OURS_BY_S3 = {"haulage-crc64", "mtime", "md5chksum"}
 
 
 def told(found: BlobProperties) -> dict[str, object]:
@@ -58,14 +59,16 @@ def test_it_goes_along_to_s3_from_there_to_s3_and_back(
     expected = told(source.get_blob_properties())
     place = "at/" if whole_tree else "at/a"
     urls = [first.az(place), f"s3://{second.name}/{place}", f"s3://{third.name}/{place}", last.az(place)]
-    for step in zip(urls, urls[1:], strict=False):
+    for step in pairwise(urls):
         haul("cp", *step, "--block-size", "5MiB", "--single-put-max", "1MiB")
-    for container, ours in ((second, OURS_BY_S3), (third, OURS_BY_S3), (last, OURS)):
+    # Of an upload in parts it is not known when it begins: the service keeps its own.
+    by_s3 = OURS_BY_S3 - ({"haulage-crc64"} if size > 1 << 20 else set())
+    for container, ours in ((second, by_s3), (third, by_s3), (last, OURS)):
         found = container.client.get_blob_client("at/a").get_blob_properties()
         assert found.size == size
         assert told(found) == expected
         assert set(found.metadata) == ours | set(METADATA)
-    assert last.client.download_blob("at/a").readall() == b"x" * size
+    assert haul("cat", last.az("at/a")).stdout == b"x" * size
 
 
 def test_packed_bytes_are_moved_as_they_are(haul: Haul, container: Container, tmp_path: Path) -> None:
