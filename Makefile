@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python test-hostile check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics help
+.PHONY: build demo test test-rust test-python test-hostile peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -12,6 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 STAMPS := build/stamps
 BIN := .venv/bin
 CONTAINED := $(BIN)/python tests/sandbox.py $(BIN)/pytest -p no:cacheprovider
+CONFORMANCE := $(CURDIR)/build/conformance
 RCLONE_VERSION := v1.76.0
 VERSITYGW_VERSION := v1.8.0
 CARGO_DENY_VERSION := 0.20.2
@@ -23,6 +24,8 @@ help:
 	@echo "make demo    see it work, against an endpoint on this machine"
 	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
 	@echo "make test-hostile  the part of them that attacks, where nothing of this machine can be written"
+	@echo "make conformance  what each store does, into docs/reference/conformance.md"
+	@echo "make peers-suites  rclone's own tests of its cloud backends, against the emulator"
 	@echo "make check   format, lint, types, stubs, import rules, documents"
 	@echo "make campaign  kills, cuts and flips at random moments, then every byte compared"
 	@echo "make lab-truth  what the lab says of causes and links that are known, into the documents"
@@ -42,8 +45,8 @@ $(STAMPS)/engine: $(STAMPS)/venv pyproject.toml $(RUST)
 	$(BIN)/maturin develop --release --locked
 	@mkdir -p $(STAMPS) && touch $@
 
-# The endpoint and the clients of others, for the tests.
-peers: $(STAMPS)/node build/bin/rclone build/bin/azcopy
+# The endpoints and the clients of others, for the tests.
+peers: $(STAMPS)/node build/bin/rclone build/bin/azcopy build/bin/versitygw
 	@sh scripts/system-deps.sh
 
 # The package comes without the right to be run.
@@ -74,7 +77,15 @@ test: test-rust test-python test-hostile
 
 # The bindings have no Rust tests: what they do shows only from Python.
 test-rust: peers
-	sh scripts/with-azurite.sh cargo test --locked --workspace --exclude haulage-python
+	@rm -rf $(CONFORMANCE)
+	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh cargo test --locked --workspace --exclude haulage-python
+	$(PYTHON) tests/conformance_page.py --check $(CONFORMANCE)
+
+# What each store does, into the documents; test-rust compares them.
+conformance: peers
+	@rm -rf $(CONFORMANCE)
+	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh cargo test --locked --package haulage --test conformance
+	$(PYTHON) tests/conformance_page.py $(CONFORMANCE)
 
 test-python: build peers
 	$(BIN)/pytest
@@ -82,6 +93,11 @@ test-python: build peers
 # What deletes, attacks or is attacked, where nothing of this machine can be written.
 test-hostile: build
 	$(CONTAINED) tests/hostile $(ARGS)
+
+# rclone's integration tests of its backends, against our endpoint; its source comes as Go modules do, which takes minutes
+# to compile. ARGS="--only azureblob" for one.
+peers-suites: build build/bin/rclone
+	$(BIN)/python tests/peers_suites.py $(ARGS)
 
 # Moves gibibytes, and tries ten thousand command lines: what the documents claim, shown.
 must-show: build peers
@@ -149,8 +165,8 @@ build/floor: benchmarks/floor.c
 	@mkdir -p build
 	cc -O2 -Wall -Wextra -Werror -pthread -o $@ $<
 
-# The libraries, the second server, and an S3 server for s5cmd.
-peers-bench: $(STAMPS)/peers-bench build/nginx/usr/sbin/nginx build/bin/versitygw
+# The libraries and the second server.
+peers-bench: $(STAMPS)/peers-bench build/nginx/usr/sbin/nginx
 
 $(STAMPS)/peers-bench: requirements/peers.lock
 	$(PYTHON) -m venv build/peers
@@ -160,10 +176,9 @@ $(STAMPS)/peers-bench: requirements/peers.lock
 build/nginx/usr/sbin/nginx:
 	sh benchmarks/peers/nginx.sh build/nginx
 
-# Optional: without it the rows of S3 are left out.
 build/bin/versitygw:
 	@mkdir -p build/bin
-	-GOBIN=$(CURDIR)/build/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	GOBIN=$(CURDIR)/build/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 
 docs: build
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator

@@ -25,14 +25,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import trees
 import troubles
 from command import HAUL, clean_environment
-from endpoints import Container, Emulator, Endpoint, azurite
+from endpoints import Container, Emulator, Endpoint, S3Endpoint, azurite, by_s3
 from troubles import Trouble
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -63,12 +63,13 @@ class Scenario:
     link: str = "rtt=2ms,total=800mbit"
     faults: str = ""
     server: Literal["emulate", "azurite"] = "emulate"
+    by: Literal["azure", "s3"] = "azure"
     trouble: Literal["", "full", "denied", "clock", "restart"] = ""
     ways: tuple[Way, ...] = WAYS
     trials: int = 40
 
 
-SCENARIOS = (
+SCENARIOS: tuple[Scenario, ...] = (
     Scenario("kill", "kill -9", trials=200),
     Scenario("kill-azurite", "kill -9, against Azurite", server="azurite", link="", trials=20),
     Scenario("int", "Ctrl-C", signal.SIGINT),
@@ -97,6 +98,30 @@ SCENARIOS = (
     Scenario("restart", "a server that is killed and comes back", None, trouble="restart", trials=20),
     Scenario("all", "kill -9 amid all of these", faults="busy=5%,cut=3%,flip=2%,stall=0.5%", trials=60),
 )
+#: Scenarios that are also played by the emulator's other interface, with their trials.
+BY_S3 = {
+    "kill": 80,
+    "int": 20,
+    "two": 40,
+    "flip": 40,
+    "cut": 40,
+    "stall": 20,
+    "lost": 20,
+    "checksum": 20,
+    "restart": 20,
+    "all": 40,
+}
+SCENARIOS += tuple(
+    replace(
+        scenario,
+        name=f"s3-{scenario.name}",
+        title=f"S3: {scenario.title}",
+        by="s3",
+        trials=BY_S3[scenario.name],
+    )
+    for scenario in SCENARIOS
+    if scenario.name in BY_S3
+)
 
 
 @dataclass
@@ -124,7 +149,7 @@ class Wrong(Exception):  # noqa: N818
 def moved(lines: list[bytes]) -> int:
     """Payload of the requests that succeeded, out of the events of a run."""
     events = [json.loads(line) for line in lines if line.startswith(b'{"event":"attempt"')]
-    carried = ("PutBlob", "PutBlock", "GetBlob")
+    carried = ("PutBlob", "PutBlock", "GetBlob", "PutObject", "UploadPart", "GetObject")
     return sum(e["size_bytes"] for e in events if e["api"] in carried and e["fate"] == "ok")
 
 
@@ -138,7 +163,11 @@ class Mover:
     """The command in one trial."""
 
     def __init__(
-        self, endpoint: Endpoint, folder: Path, args: tuple[str, ...], trouble: Trouble | None = None
+        self,
+        endpoint: Endpoint | S3Endpoint,
+        folder: Path,
+        args: tuple[str, ...],
+        trouble: Trouble | None = None,
     ) -> None:
         self.env = clean_environment(folder) | endpoint.env | dict(trouble.env if trouble else {})
         self.args = [*(trouble.wrap if trouble else ()), str(HAUL), "cp", *args, *HOW]
@@ -190,6 +219,11 @@ class Stage:
     typical: dict[Way, float]  #: seconds of an undisturbed run
     server: Emulator | None
 
+    @property
+    def service(self) -> Endpoint | S3Endpoint:
+        """What the mover speaks to."""
+        return by_s3(self.endpoint) if self.scenario.by == "s3" else self.endpoint
+
     def run(self, way: Way, seed: int, folder: Path) -> Trial:
         """One trial, judged."""
         trial = Trial(self.scenario.name, way, seed)
@@ -205,9 +239,9 @@ class Stage:
     def _run(self, trial: Trial, rng: random.Random, folder: Path) -> None:
         there = self.endpoint.container() if trial.way == "up" else None
         back = folder / "back"
-        args = (str(self.source), there.az()) if there else (self.full.az(), str(back) + "/")
+        args = (str(self.source), self.url(there)) if there else (self.url(self.full), str(back) + "/")
         trouble = self._trouble(back)
-        mover = Mover(self.endpoint, folder, args, trouble)
+        mover = Mover(self.service, folder, args, trouble)
         after = rng.uniform(0.0, self.typical[trial.way])
         with ThreadPoolExecutor() as beside:
             others = [beside.submit(mover.disturb, None, 0) for _ in range(self.scenario.movers - 1)]
@@ -239,6 +273,21 @@ class Stage:
         if not (self.scenario.faults or self.scenario.trouble) and again > size // 100:
             raise Wrong(f"{again} bytes were moved again")
         trial.leftovers = len(list(back.rglob(".haul-*"))) if back.exists() else 0
+        if there and self.scenario.by == "s3":
+            self._clean(there, folder)
+
+    def url(self, container: Container) -> str:
+        """The container as the mover is told of it."""
+        return f"s3://{container.name}/" if self.scenario.by == "s3" else container.az()
+
+    def _clean(self, container: Container, folder: Path) -> None:
+        """Nothing is left of what was begun, once it is cleaned."""
+        for said in ("removed ", "removed 0 leftovers"):
+            line = [str(HAUL), "clean", self.url(container)]
+            env = clean_environment(folder) | self.service.env
+            ran = subprocess.run(line, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            if ran.returncode != 0 or not ran.stderr.startswith(said):
+                raise Wrong(f"clean ended with {ran.returncode}: {ran.stderr[-300:]}")
 
     def _trouble(self, back: Path) -> Trouble | None:
         match self.scenario.trouble:
@@ -314,14 +363,16 @@ def staged(scenario: Scenario, seed: int, folder: Path) -> Iterator[Stage]:
             endpoint = server.endpoint
         full = endpoint.container()
         typical: dict[Way, float] = {}
-        for way, args in {"up": (str(source), full.az()), "down": (full.az(), "warm/")}.items():
+        stage = Stage(scenario, endpoint, source, expected, store, full, typical, server)
+        url = stage.url(full)
+        for way, args in {"up": (str(source), url), "down": (url, "warm/")}.items():
             began = time.monotonic()
             for _ in range(RUNS_MAX):
-                code, _ = Mover(endpoint, folder, args).disturb(None, 0)
+                code, _ = Mover(stage.service, folder, args).disturb(None, 0)
                 if code == 0:
                     break
             typical["up" if way == "up" else "down"] = time.monotonic() - began
-        yield Stage(scenario, endpoint, source, expected, store, full, typical, server)
+        yield stage
 
 
 def play(scenario: Scenario, seed: int, trials: int) -> Iterator[Trial]:

@@ -14,12 +14,18 @@ from typing import Any
 HAUL = Path(sys.executable).parent / "haul"
 #: What would make a result depend on the machine the tests run on.
 FOREIGN = ("AZURE_", "AWS_", "AZCOPY_", "RCLONE_", "HAUL_")
+PROXY = "_PROXY"
 
 
 def clean_environment(home: Path) -> dict[str, str]:
     """Return this process's environment without credentials or settings of the person who runs it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    return kept | {"HOME": str(home), "NO_COLOR": "1"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(FOREIGN) and not name.upper().endswith(PROXY)
+    }
+    # Where no key is named, no machine is asked for one.
+    return kept | {"HOME": str(home), "NO_COLOR": "1", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import endpoints
 import haulage
 import trees
 from command import Haul
-from endpoints import Container, Endpoint
+from endpoints import Container, Endpoint, S3Endpoint
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -42,6 +42,12 @@ def pytest_runtest_makereport(
 @pytest.fixture(scope="session")
 def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     with endpoints.azurite(tmp_path_factory.mktemp("azurite")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def versitygw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Endpoint]:
+    with endpoints.versitygw(tmp_path_factory.mktemp("versitygw")) as endpoint:
         yield endpoint
 
 

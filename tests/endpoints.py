@@ -1,4 +1,4 @@
-"""Real endpoints to test against: Azurite, which others wrote, and our own emulator."""
+"""Real endpoints to test against: Azurite and versitygw, which others wrote, and our own emulator."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ NODE_MODULES = ROOT / "build/node/node_modules"
 AZURITE = NODE_MODULES / "azurite/dist/src/blob/main.js"
 AZCOPY = NODE_MODULES / "@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64"
 RCLONE = ROOT / "build/bin/rclone"
+VERSITYGW = ROOT / "build/bin/versitygw"
 
 ACCOUNT = "devstoreaccount1"
 #: Published by the service's own documentation for every emulator, so it protects nothing.
@@ -122,14 +123,72 @@ def azurite(folder: Path) -> Iterator[Endpoint]:
             process.kill()
 
 
+#: Of a server that ends with the tests.
+S3_KEYS = ("haul-tests", "secret-of-haul-tests")
+
+
+@dataclass(frozen=True)
+class S3Endpoint:
+    """An S3 service on this machine."""
+
+    name: str
+    url: str  #: http://127.0.0.1:PORT
+    keys: tuple[str, str] = S3_KEYS
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": self.keys[0],
+            "AWS_SECRET_ACCESS_KEY": self.keys[1],
+        }
+
+    def new_name(self) -> str:
+        """Return the name of a bucket that is not there yet."""
+        return f"test-{next(_numbers)}"
+
+
+@contextmanager
+def versitygw(folder: Path) -> Iterator[S3Endpoint]:
+    """Run versitygw with its objects as files below a folder."""
+    port, root = _free_port(), folder / "buckets"
+    root.mkdir()
+    command = [str(VERSITYGW), "--access", S3_KEYS[0], "--secret", S3_KEYS[1], "--quiet", "--keep-alive"]
+    command += ["--port", f"127.0.0.1:{port}", "posix", "--disableotmp", str(root)]
+    with (folder / "versitygw.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, env=clean_environment(folder), stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            _wait_for(port, process)
+            yield S3Endpoint("versitygw", f"http://127.0.0.1:{port}")
+        finally:
+            process.kill()
+            process.wait()
+
+
+def by_s3(emulator: Endpoint) -> S3Endpoint:
+    """Return the other interface of an emulator."""
+    return S3Endpoint(emulator.name, emulator.url.rpartition("/")[0], (ACCOUNT, KEY))
+
+
 class Emulator:
     """`haul emulate`, which may be killed and started again at the same address."""
 
     def __init__(
-        self, folder: Path, *, store: str = "memory", link: str = "none", faults: str = "", port: int = 0
+        self,
+        folder: Path,
+        *,
+        store: str = "memory",
+        link: str = "none",
+        faults: str = "",
+        port: int = 0,
+        tls: tuple[Path, Path] | None = None,
     ) -> None:
         self._folder = folder
         self._args = ["--store", store, "--link", link, *(["--faults", faults] if faults else [])]
+        if tls is not None:
+            self._args += ["--tls-cert", str(tls[0]), "--tls-key", str(tls[1])]
         self._start(port)
 
     def _start(self, port: int) -> None:
@@ -163,10 +222,15 @@ class Emulator:
 
 @contextmanager
 def emulator(
-    folder: Path, *, store: str = "memory", link: str = "none", faults: str = ""
+    folder: Path,
+    *,
+    store: str = "memory",
+    link: str = "none",
+    faults: str = "",
+    tls: tuple[Path, Path] | None = None,
 ) -> Iterator[Endpoint]:
-    """Run `haul emulate`."""
-    running = Emulator(folder, store=store, link=link, faults=faults)
+    """Run `haul emulate`; over https with a certificate and its key."""
+    running = Emulator(folder, store=store, link=link, faults=faults, tls=tls)
     try:
         yield running.endpoint
     finally:

@@ -69,8 +69,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serve(certificate: Path | None = None) -> Iterator[Service]:
-    """Serve on a free port; https with a certificate, which then lies at that path."""
+def serve(certificate: Path | None = None, *names: str) -> Iterator[Service]:
+    """Serve on a free port; https with a certificate, which then lies at that path, for these hosts too."""
     asked, ended = threading.Event(), threading.Event()
     handler = type("Handler", (_Handler,), {"asked": asked, "ended": ended})
     with ThreadingHTTPServer((HOST, 0), handler) as server:
@@ -78,7 +78,7 @@ def serve(certificate: Path | None = None) -> Iterator[Service]:
         if certificate is not None:
             scheme = "https"
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate, make_certificate(certificate))
+            context.load_cert_chain(certificate, make_certificate(certificate, *names))
             # Hands are shaken by the thread of the request: a client that does not trust us ends only that.
             server.socket = context.wrap_socket(server.socket, True, do_handshake_on_connect=False)
         server.handle_error = lambda *_: None  # type: ignore[method-assign]
@@ -92,16 +92,17 @@ def serve(certificate: Path | None = None) -> Iterator[Service]:
             thread.join()
 
 
-def make_certificate(path: Path) -> Path:
-    """Write a certificate of this machine that it has signed itself; return where its key lies."""
+def make_certificate(path: Path, *names: str) -> Path:
+    """Write a certificate of this machine and these hosts, signed by itself; return where its key lies."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a fake service")])
+    hosts = [x509.IPAddress(ip_address(HOST)), *map(x509.DNSName, names)]
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(HOST))]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
         .sign(key, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM

@@ -93,3 +93,49 @@ def test_rclone_checks_what_haul_wrote(emulator: Endpoint, haul: Haul, tree: Pat
     container = emulator.container()
     haul("cp", tree, container.az(), "--content-md5")
     rclone(tmp_path, emulator, "check", tree, f"test:{container.name}")
+
+
+def test_azcopy_chooses_tags_and_a_tier(emulator: Endpoint, tree: Path, tmp_path: Path) -> None:
+    container, sas = emulator.container(), emulator.sas("rwdlact")
+    chosen = ["--block-blob-tier=Cool", "--blob-tags=project=alpha&release=2025-08"]
+    to = container.url("large.bin", sas)
+    azcopy(tmp_path, "copy", tree / "large.bin", to, "--from-to=LocalBlob", "--block-size-mb=1", *chosen)
+    blob = container.client.get_blob_client("large.bin")
+    assert blob.get_blob_tags() == {"project": "alpha", "release": "2025-08"}
+    assert blob.get_blob_properties().blob_tier == "Cool"
+    assert blob.download_blob().readall() == (tree / "large.bin").read_bytes()
+
+
+def test_nothing_is_moved_again_after_rclone(
+    emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path
+) -> None:
+    """Each knows the times that the other has written."""
+    container = emulator.container()
+    rclone(tmp_path, emulator, "copy", tree, f"test:{container.name}")
+    first = haul("cp", tree, container.az(), "--json").summary
+    assert (first["objects_done"], first["objects_skipped"]) == (0, len(trees.contents(tree)))
+
+    container = emulator.container()
+    haul("cp", tree, container.az())
+    before = {blob.name: blob.etag for blob in container.client.list_blobs()}
+    rclone(tmp_path, emulator, "copy", tree, f"test:{container.name}")
+    assert {blob.name: blob.etag for blob in container.client.list_blobs()} == before
+
+
+def test_a_time_that_rclone_sets_later_counts(emulator: Endpoint, haul: Haul, tmp_path: Path) -> None:
+    container = emulator.container()
+    (tmp_path / "file").write_bytes(b"content")
+    haul("cp", "file", container.az("file"))
+    rclone(tmp_path, emulator, "touch", "-t", "2001-02-03T04:05:06.789", f"test:{container.name}/file")
+    haul("cp", container.az("file"), "back")
+    assert (tmp_path / "back").stat().st_mtime_ns == 981_173_106_789_000_000
+
+
+def test_nothing_is_moved_again_after_azcopy(
+    emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path
+) -> None:
+    container, sas = emulator.container(), emulator.sas()
+    how = ["--recursive", "--from-to=LocalBlob", "--preserve-posix-properties"]
+    azcopy(tmp_path, "copy", f"{tree}/*", container.url("", sas), *how)
+    first = haul("cp", tree, container.az(), "--json").summary
+    assert (first["objects_done"], first["objects_skipped"]) == (0, len(trees.contents(tree)))

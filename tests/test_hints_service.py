@@ -111,7 +111,7 @@ LINES = [
     (
         1,
         f"SSL_CERT_FILE=$other {KEY} stat $https/200/data/a",
-        "if the server is yours, name its root certificate (PEM) in SSL_CERT_FILE",
+        "if the server or the proxy is yours, name its root certificate (PEM) with --ca, or in SSL_CERT_FILE",
     ),
     (
         1,

@@ -15,6 +15,8 @@ fuzz_target!(|data: &[u8]| {
     any_request(line, headers);
     signed_requests_pass(line, headers);
     block_lists(&data[end..]);
+    s3_bodies(&data[(end + 2).min(data.len())..]);
+    tags(line, &data[end..]);
     if let Some((time, written)) = emulator::signature_time(line) {
         assert!(
             emulator::signature_time(&written)
@@ -35,11 +37,14 @@ fn any_request(line: &str, headers: &str) {
             request = request.header(name, value);
         }
         let Ok(request) = request.body(()) else { continue };
-        if let Some((container, _, allowed)) =
-            emulator::call(&request.into_parts().0, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)
-        {
+        let parts = request.into_parts().0;
+        if let Some((container, _, allowed)) = emulator::call(&parts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY) {
             assert!(!allowed, "{line:?} {headers:?}");
             assert!(!container.contains(['/', '.']));
+        }
+        if let Some((_, key, allowed)) = emulator::s3_call(&parts) {
+            assert!(!allowed, "{line:?} {headers:?}");
+            assert!(key.len() <= 1024);
         }
     }
 }
@@ -71,6 +76,25 @@ fn signed_requests_pass(name: &str, rest: &str) {
         for (name, value) in query {
             assert_eq!(emulator::query(parts.uri.query().unwrap_or_default(), name).as_deref(), Some(*value));
         }
+    }
+}
+
+/// Chunks are the same however they come.
+fn s3_bodies(body: &[u8]) {
+    let whole = emulator::s3_content(body, body.len().max(1));
+    assert_eq!(emulator::s3_content(body, 3), whole);
+    for root in ["Delete", "Tagging", "CompleteMultipartUpload"] {
+        emulator::s3_document(body, root);
+    }
+}
+
+/// Tags that are read read back, and no condition upsets the endpoint.
+fn tags(condition: &str, body: &[u8]) {
+    let read = emulator::tags(body);
+    let tags = read.as_ref().map_or(&[][..], |(tags, _)| tags);
+    let _ = emulator::tags_meet(condition, tags);
+    if let Some((tags, written)) = &read {
+        assert_eq!(emulator::tags(written.as_bytes()).map(|(again, _)| again).as_ref(), Some(tags));
     }
 }
 

@@ -1,4 +1,4 @@
-"""A local Azure Blob endpoint inside this process, for tests and experiments."""
+"""A local endpoint of Azure Blob and S3 inside this process, for tests and experiments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from haulage import _engine
 
 
 class Emulator:
-    """An Azure Blob endpoint on a free port of this machine, over a link as bad as you ask for.
+    """An endpoint of Azure Blob and S3 on a free port of this machine, over a link as bad as you ask for.
 
     >>> with Emulator(link="none") as emulator:
     ...     emulator.endpoint.startswith("http://127.0.0.1:")
@@ -43,11 +43,26 @@ class Emulator:
         """What Azure's own clients take to connect; holds the emulator's well-known key."""
         return self._engine.connection_string
 
-    def sas(self, permissions: str = "rwdlac", expires: datetime | None = None) -> str:
+    @property
+    def s3(self) -> dict[str, str]:
+        """What S3 clients take to reach the same containers as buckets, by the names that boto3 has for it.
+
+        ``boto3.client("s3", **emulator.s3)`` connects: ``endpoint_url``, ``aws_access_key_id``,
+        ``aws_secret_access_key`` (the well-known key, as text) and ``region_name``.
+        """
+        access = self._engine.s3
+        return {
+            "endpoint_url": access["endpoint_url"],
+            "aws_access_key_id": access["access_key_id"],
+            "aws_secret_access_key": access["secret_access_key"],
+            "region_name": access["region"],
+        }
+
+    def sas(self, permissions: str = "rwdlact", expires: datetime | None = None) -> str:
         """Return a shared access signature for the account, without ``?``.
 
         Args:
-            permissions: Letters as in Azure: read, write, delete, list, add, create.
+            permissions: Letters as in Azure: read, write, delete, list, add, create, tags.
             expires: When it ends, with a time zone; default in an hour, ample for a test.
         """
         return self._engine.sas(permissions, expires or datetime.now(UTC) + timedelta(hours=1))
@@ -55,8 +70,8 @@ class Emulator:
     def stats(self) -> dict[str, Any]:
         """Return what it has seen since its start.
 
-        ``requests`` by operation, such as ``{"PutBlob": 1}``, those refused included; ``bytes_in`` and
-        ``bytes_out`` of bodies; ``faults`` by kind; ``connections`` accepted.
+        ``requests`` by operation, such as ``{"PutBlob": 1, "PutObject": 2}``, those refused included;
+        ``bytes_in`` and ``bytes_out`` of bodies; ``faults`` by kind; ``connections`` accepted.
         """
         return self._engine.stats()
 

@@ -104,8 +104,10 @@ class Attempt(_Record):
     last_byte_ns: int | None  #: the response was complete
     committed_ns: int | None  #: the effect is done
     ended_ns: int  #: when the attempt ended
-    remote: str | None  #: address and port at the other end of the connection
-    dns_ns: int | None  #: looking the name up took so long; only of a request that waited for it
+    remote: str | None  #: address and port at the other end of the connection: the service's, or a proxy's
+    proxied: bool  #: whether that is a proxy's
+    dns_ns: int | None  #: looking its name up took so long; only of a request that waited for it
+    proxy_ns: int | None  #: a proxy took so long to open a tunnel; the same
     tls_ns: int | None  #: agreeing on TLS took so long; the same
     retry_after_ns: int | None  #: the wait that the service asked for
     tcp_rtt_ns: int | None  #: round trip of the connection at the end, as the kernel sees it

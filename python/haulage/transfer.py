@@ -16,17 +16,28 @@ from haulage import _engine
 from haulage.errors import BY_CODE, CancelledError, HaulageError, from_engine
 from haulage.events import Event, ObjectMeta, PlanReport, Progress, Summary, parse
 
-#: A local path, ``az://container/path``, ``http(s)://host/account/container/path[?SAS]`` or
-#: ``mem://name/path``. URLs are ``str``: a ``pathlib.Path`` would fold their ``//``.
+#: A local path, ``az://container/path``, ``s3://bucket/key``, ``http(s)://host/account/container/path[?SAS]``
+#: or ``mem://name/path``. URLs are ``str``: a ``pathlib.Path`` would fold their ``//``.
 Name: TypeAlias = str | PathLike[str]
 
 
 class StoreOptions(TypedDict, total=False):
-    """How to reach stores. Credentials come from the environment, as Azure's own tools take them.
+    """How to reach stores. Credentials come from where Azure's and AWS's own tools find them.
 
-    endpoint: Where ``az://container`` lives, ``https://host[:port][/account]``; default: the
-        environment's (``AZURE_STORAGE_ENDPOINT``, the connection string, or the account's host).
+    endpoint: Where ``az://container`` and ``s3://bucket`` live, ``https://host[:port]``, for Azure with
+        ``/account``; default: the environment's (``AZURE_STORAGE_ENDPOINT``, the connection string, or the
+        account's host; ``AWS_ENDPOINT_URL_S3``, ``AWS_ENDPOINT_URL``, the profile's, or AWS).
+    region: Where an S3 bucket is; default: what the environment, the profile or the service says.
+    addressing: How S3 URLs name a bucket, ``"path"`` or ``"virtual"``; default ``"auto"``: in the host at
+        AWS, in the path elsewhere.
+    keys: Id and secret of an access key of S3, with the session token of one that is good for a time
+        only; default: what the environment, the profile, the container or the machine holds.
+    unsigned: Ask S3 without a signature, for what is open to all; default no.
+    requester_pays: Pay for what is read from S3 buckets whose owners do not; default no.
     insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
+    proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
+        what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
+    ca: A PEM file of authorities to trust besides the system's; default none.
     stall_timeout: Give up a request without one byte of progress for this long and send it again;
         ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
         shorter than a person's patience.
@@ -34,7 +45,14 @@ class StoreOptions(TypedDict, total=False):
     """
 
     endpoint: str | None
+    region: str | None
+    addressing: Literal["auto", "path", "virtual"] | None
+    keys: tuple[str, str] | tuple[str, str, str] | None
+    unsigned: bool | None
+    requester_pays: bool | None
     insecure_http: bool | None
+    proxy: str | None
+    ca: str | PathLike[str] | None
     stall_timeout: str | timedelta | None
     cap: str | None
 
@@ -178,7 +196,11 @@ class Job:
         return None if values is None else Progress.from_dict(values)
 
     def cancel(self) -> None:
-        """Stop it at once. Requests in flight are dropped, partial files removed."""
+        """Stop it at once: requests in flight are dropped.
+
+        What has arrived of large objects stays, in partial files or with the service; the same call goes on
+        from it.
+        """
         self._engine.cancel()
 
     def set_cap(self, rate: str | None) -> None:

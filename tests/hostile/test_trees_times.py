@@ -79,14 +79,27 @@ def test_the_time_of_a_local_copy_survives(haul: Haul, tmp_path: Path) -> None:
         run(haul, *line).says("2446")
 
 
+@pytest.mark.parametrize("name", ["mtime", "modtime", "haulage_mtime_ns"])
 @pytest.mark.parametrize(
-    "claim", ["9" * 40, "-" + "9" * 40, "", "now", "1e9", "0x10", str(2**63), str(-(2**63)), str(2**64 - 1)]
+    "claim",
+    [
+        "9" * 40,
+        "-" + "9" * 40,
+        "",
+        "now",
+        "1e9",
+        "0x10",
+        str(2**63),
+        str(-(2**63)),
+        str(2**64 - 1),
+        "9999-12-31T23:59:59.999999999Z",
+    ],
 )
 def test_a_time_that_is_none_does_no_harm(
-    claim: str, haul: Haul, container: Container, tmp_path: Path
+    claim: str, name: str, haul: Haul, container: Container, tmp_path: Path
 ) -> None:
     """A blob that claims a time that no file can have: the content comes; the time is near, or now."""
-    metadata = {"haulage_mtime_ns": claim} if claim else {}
+    metadata = {name: claim} if claim else {}
     container.client.upload_blob("x", b"content", metadata=metadata)
     run(haul, "cp", container.az("x"), "back")
     assert (tmp_path / "back").read_bytes() == b"content"

@@ -10,7 +10,7 @@ Words = list[bytes]
 #: In the words below: the container that may be named, one that is only reached by a trick, and the service.
 MINE, THEIRS, SERVICE = "mine", "theirs", "http://127.0.0.1:{port}/devstoreaccount1"
 
-STORE = ("--endpoint", "--insecure-http", "--stall-timeout", "--cap")
+STORE = ("--endpoint", "--insecure-http", "--proxy", "--ca", "--stall-timeout", "--cap")
 OUTPUT = ("--json", "-q", "--quiet", "--progress", "-h")
 SELECT = ("--include", "--exclude", "--symlinks")
 TRANSFER = (
@@ -82,10 +82,22 @@ ENDPOINTS = (
     "/",
     ".",
 )
+PROXIES = (
+    "none",
+    "http://127.0.0.1:{port}",
+    "https://me:me@h:1",
+    "socks5://h",
+    "",
+    "h:99999",
+    "@",
+    "://",
+    "%",
+)
 
 #: What an option takes, where that is no name and no word of its own.
 VALUES: dict[str, tuple[str, ...]] = {
     "--endpoint": ENDPOINTS,
+    "--proxy": PROXIES,
     "--stall-timeout": DURATIONS,
     "--cap": RATES,
     "--include": GLOBS,
@@ -105,7 +117,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--faults": ("none", "busy=5%", "busy=500%", "busy=-1%", "cut", "flip=NaN%"),
     "--store": ("memory", "null", "new-store", "file-1", "..", "/", ""),
 }
-NAMED = ("--record", "--receipt", "--profile", "--tls-cert", "--tls-key")
+NAMED = ("--record", "--receipt", "--profile", "--ca", "--tls-cert", "--tls-key")
 ALL_OPTIONS = tuple({option: None for options, _ in VERBS.values() for option in (*options, *OUTPUT)})
 
 #: Names that are there, or may be.

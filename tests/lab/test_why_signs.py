@@ -93,6 +93,17 @@ def test_names_and_tls_are_said_when_they_matter(tmp_path: Path) -> None:
     assert "Opening" not in " ".join(paragraph(of(made.opening(rows, 0.01, 0.02), tmp_path)))
 
 
+def test_a_proxy_is_said_to_be_one_and_what_its_tunnels_took(tmp_path: Path) -> None:
+    rows = made.opening(made.job(made.per_connection(20e6), BLOCKS, ramp), 0.02, 0.1)
+    proxied = [
+        row | {"remote": "192.0.2.9:3128", "proxied": True, "proxy_ns": row.get("tls_ns", 0) // 2}
+        for row in rows
+    ]
+    said = " ".join(paragraph(of(proxied, tmp_path)))
+    assert "It spoke to 192.0.2.9:3128 (a proxy)." in said
+    assert "waiting for the proxy" in said
+
+
 def test_a_slow_resolver_is_asked_by_itself(tmp_path: Path) -> None:
     found = of(made.opening(made.job(made.per_connection(20e6), BLOCKS, ramp), 0.7, 0.1), tmp_path)
     assert found.whole.cause.cause == "connect"

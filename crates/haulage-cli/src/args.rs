@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use haulage::checksum::ChecksumMode;
+use haulage::http::ProxyChoice;
 use haulage::job::{CopyOptions, MethodChoice, Overwrite, Setting};
-use haulage::store::StoreOptions;
+use haulage::store::{Addressing, StoreOptions};
 use haulage::units::{ByteRate, ByteSize};
 
 use crate::value;
@@ -45,12 +46,32 @@ pub enum ProgressMode {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Stores")]
 pub struct StoreArgs {
-    /// Where az://container lives, if not where the environment says
+    /// Where az://container or s3://bucket lives, if not where the environment says
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub endpoint: Option<String>,
+    /// Region of an S3 bucket, if neither the environment nor the service shall say
+    #[arg(long, value_name = "NAME")]
+    pub region: Option<String>,
+    /// How S3 URLs name a bucket: auto (in the host at AWS, in the path elsewhere), path or virtual
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = value::addressing())]
+    #[arg(action = clap::ArgAction::Set)]
+    #[arg(hide_possible_values = true)]
+    pub addressing: Setting<Addressing>,
+    /// Ask S3 without a signature: for what is open to all
+    #[arg(long)]
+    pub no_sign_request: bool,
+    /// Pay for what is read from S3 buckets whose owners do not
+    #[arg(long)]
+    pub requester_pays: bool,
     /// Allow plain http beyond this machine: bytes and signatures travel in the clear
     #[arg(long)]
     pub insecure_http: bool,
+    /// Go through this proxy, or through none, whatever HTTPS_PROXY says
+    #[arg(long, value_name = "URL|none", value_hint = ValueHint::Url)]
+    pub proxy: Option<ProxyChoice>,
+    /// Trust the authorities of this file (PEM) too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ca: Option<PathBuf>,
     /// Send a request again after this long without a byte of progress [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub stall_timeout: Option<Duration>,
@@ -65,7 +86,13 @@ impl StoreArgs {
         let defaults = StoreOptions::default();
         StoreOptions {
             endpoint: self.endpoint.clone(),
+            region: self.region.clone(),
+            addressing: self.addressing.fixed(),
+            unsigned: self.no_sign_request,
+            requester_pays: self.requester_pays,
             insecure_http: self.insecure_http,
+            proxy: self.proxy.clone().unwrap_or_default(),
+            ca: self.ca.clone(),
             stall_timeout: self.stall_timeout.unwrap_or(defaults.stall_timeout),
             cap: self.cap,
             ..defaults

@@ -10,6 +10,9 @@ use crate::cli::Cli;
 use crate::render::public_url;
 use crate::stop::Stop;
 
+/// Whose values may hold a password. What is wrong with them is said without them.
+const SECRET: [&str; 1] = ["--proxy"];
+
 /// Commands of the contract that are written in Python.
 const PLANNED: [&str; 5] = ["sync", "doctor", "watch", "table", "view"];
 
@@ -40,7 +43,9 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
     let error = |object: String, cause: String| Error::new(ErrorKind::Usage, "parse", object, cause);
     match mistake.kind() {
         Mistake::ValueValidation => {
-            let object = format!("{} {}", option(mistake), value(mistake));
+            let name = option(mistake);
+            let is_secret = SECRET.contains(&name.as_str());
+            let object = if is_secret { name } else { format!("{name} {}", value(mistake)) };
             match std::error::Error::source(mistake).and_then(|source| source.downcast_ref::<Error>()) {
                 Some(inner) => {
                     let error = error(object, inner.cause().to_owned());

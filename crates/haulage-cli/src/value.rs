@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use haulage::checksum::ChecksumMode;
 use haulage::job::{MethodChoice, Overwrite, Setting};
+use haulage::store::Addressing;
 use haulage::units::{ByteSize, parse_duration};
 use haulage::{Error, ErrorKind};
 
@@ -77,6 +78,15 @@ pub fn overwrite() -> impl TypedValueParser<Value = Overwrite> {
         ("if-different", "unless size and source time are the same", Overwrite::IfDifferent),
         ("always", "whatever is there", Overwrite::Always),
         ("never", "keep what is there", Overwrite::Never),
+    ])
+}
+
+/// How URLs name a bucket.
+pub fn addressing() -> impl TypedValueParser<Value = Setting<Addressing>> {
+    choice([
+        ("auto", "in the host at AWS, in the path elsewhere", Setting::Auto),
+        ("path", "https://host/bucket/key", Setting::Fixed(Addressing::Path)),
+        ("virtual", "https://bucket.host/key", Setting::Fixed(Addressing::Virtual)),
     ])
 }
 

@@ -1,7 +1,7 @@
 //! Faults by share of requests, the same ones for the same seed.
 //!
 //! Only requests that move data are touched: Put Blob, Put Block, Put Block List, Get Blob and
-//! List. A flip touches only the bytes of blobs, never XML, because no checksum of the service
+//! List, and PutObject, UploadPart, CompleteMultipartUpload, GetObject and ListObjects. A flip touches only the bytes of blobs, never XML, because no checksum of the service
 //! guards a list. The nth such request meets the same fault on every run; under concurrency it
 //! is the order of arrival that decides which request is the nth.
 
@@ -29,8 +29,8 @@ const GRAMMAR: &str = "write something like busy=5%,cut=5%,stall=1%,flip=1%,seed
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultSpec {
-    /// Share answered 503 ServerBusy once the request's body has arrived, in percent. Every
-    /// second one carries `Retry-After: 1`.
+    /// Share answered 503 (ServerBusy, or S3's SlowDown) once the request's body has arrived, in percent.
+    /// Every second one carries `Retry-After: 1`.
     pub busy: f64,
     /// Share whose connection is reset in the midst of a body, in percent.
     pub cut: f64,
@@ -47,7 +47,7 @@ pub struct FaultSpec {
     pub short: f64,
     /// Share whose answer states a wrong checksum, in percent.
     pub checksum: f64,
-    /// Each commit (Put Blob, Put Block List) takes this long.
+    /// Each commit (Put Blob, Put Block List, PutObject, CompleteMultipartUpload) takes this long.
     pub commit: Duration,
     /// Requests are handled one after another, and each takes this long: a server with a single thread.
     pub serial: Duration,
@@ -150,6 +150,26 @@ impl fmt::Display for FaultSpec {
             comma = ",";
         }
         if self.seed != 0 { write!(f, ",seed={}", self.seed) } else { Ok(()) }
+    }
+}
+
+/// What faults and slowness go by: how a request moves data, through whichever interface it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Nature {
+    /// Faults may strike it.
+    pub(crate) moves_data: bool,
+    /// Its body is a blob's bytes, which a checksum can guard.
+    pub(crate) carries_blob_bytes: bool,
+    /// It makes a blob.
+    pub(crate) commits: bool,
+    /// The data are in the request.
+    pub(crate) is_upload: bool,
+}
+
+impl Nature {
+    /// Whether a blob's bytes are in the answer.
+    pub(crate) fn is_download(self) -> bool {
+        self.carries_blob_bytes && !self.is_upload
     }
 }
 

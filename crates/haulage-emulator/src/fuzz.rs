@@ -8,10 +8,12 @@ use haulage::Result;
 use http::request::Parts;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::api;
 use crate::auth::{Key, account_sas, authorize};
 use crate::config::EmulatorConfig;
 use crate::link::LinkSpec;
 use crate::request::Call;
+use crate::s3;
 use crate::server::{Connection, serve};
 use crate::service::Service;
 use crate::store;
@@ -32,6 +34,34 @@ pub fn query(text: &str, name: &str) -> Option<String> {
 /// The ids of a block list.
 pub fn block_list(body: &[u8]) -> Option<Vec<String>> {
     Some(xml::parse_block_list(body)?.into_iter().map(|(_, id)| id).collect())
+}
+
+/// A request to the S3 interface taken apart: bucket and key, and whether it may pass; `None` where it is none.
+pub fn s3_call(parts: &Parts) -> Option<(String, String, bool)> {
+    s3::fuzz::call(parts)
+}
+
+/// The content of a body in chunks that comes in frames of this size; `None` where it is none.
+pub fn s3_content(wire: &[u8], frame: usize) -> Option<Vec<u8>> {
+    s3::fuzz::content(wire, frame)
+}
+
+/// Whether a body is a document of S3's with this root.
+pub fn s3_document(wire: &[u8], root: &str) -> bool {
+    s3::fuzz::is_document(wire, root)
+}
+
+/// The tags of a body, and as an answer has them.
+pub fn tags(body: &[u8]) -> Option<(Vec<(String, String)>, String)> {
+    let tags = xml::parse_tags(body)?;
+    let mut written = xml::DECLARATION.to_owned();
+    api::push_tags(&mut written, &tags);
+    Some((tags, written))
+}
+
+/// Whether tags meet the condition of a header; `None` where it is none.
+pub fn tags_meet(condition: &str, tags: &[(String, String)]) -> Option<bool> {
+    api::TagCondition::parse(condition).map(|condition| condition.holds(tags))
 }
 
 /// A name as a list has it.
@@ -83,7 +113,7 @@ impl Server {
     /// A signature that lets everything in.
     pub fn sas(&self) -> String {
         let end = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
-        account_sas(&self.0.config.account, &self.0.key, "rwdlac", end)
+        account_sas(&self.0.config.account, &self.0.key, "rwdlact", end)
     }
 
     /// Serves one connection to its end.

@@ -1,14 +1,15 @@
-//! A local endpoint: the Azure Blob REST interface over a shaped, faulty link.
+//! A local endpoint: the REST interfaces of Azure Blob and S3 over a shaped, faulty link.
 //!
 //! The laboratory measures against it, the tests kill and resume against it, and people try the
 //! command on it. A request passes these layers, from the wire up:
 //!
 //! 1. `link`: rates and round trips, beneath HTTP; `tls` above it where asked for;
 //! 2. `server`: connections, one task each, hyper's HTTP/1;
-//! 3. `request` and `auth`: what is asked for, and whether it may be;
-//! 4. `fault`: what goes wrong with this one;
-//! 5. `api`: a file for each family of operations;
-//! 6. `store`: the catalogue of names, and memory, nothing or a directory for the bytes.
+//! 3. `dialect`: Azure's below the account's name, S3's everywhere else;
+//! 4. `request` and `auth`: what is asked for, and whether it may be;
+//! 5. `fault`: what goes wrong with this one;
+//! 6. `api`: a file for each family of operations; `s3` has its own of 4 and 6;
+//! 7. `store`: the catalogue of names, and memory, nothing or a directory for the bytes.
 //!
 //! `packets` puts it behind a link of real packets instead, on Linux.
 //!
@@ -24,7 +25,9 @@
 
 mod api;
 mod auth;
+mod change;
 mod config;
+mod dialect;
 mod fault;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -32,6 +35,7 @@ pub mod fuzz;
 mod link;
 mod packets;
 mod request;
+mod s3;
 mod server;
 mod service;
 mod stats;
@@ -46,6 +50,7 @@ pub use link::{LinkChange, LinkSpec};
 #[cfg(target_os = "linux")]
 pub use packets::{NearEnd, PacketLink};
 pub use packets::{PacketChange, PacketLinkSpec, Queue, WayCounts};
+pub use s3::S3Access;
 pub use server::{Emulator, start};
 pub use stats::{EmulatorStats, FaultCounts};
 pub use thread::EmulatorThread;

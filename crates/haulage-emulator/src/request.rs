@@ -6,12 +6,14 @@ use http::Method;
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 
+use crate::fault::Nature;
 use crate::store::Key;
 use crate::wire::error::{
     ACCOUNT_NOT_FOUND, Answer, INVALID_RESOURCE_NAME, INVALID_URI, NOT_IMPLEMENTED, OUT_OF_RANGE_NAME,
     ServiceError, UNSUPPORTED_VERB,
 };
 
+/// An enumeration of operations that can be counted by their names.
 macro_rules! operations {
     ($($name:ident)*) => {
         /// What a request asks for.
@@ -29,33 +31,25 @@ macro_rules! operations {
         }
     };
 }
+pub(crate) use operations;
 
 operations! {
     AccountInformation ServiceProperties ListContainers
     CreateContainer DeleteContainer ContainerProperties SetContainerMetadata ListBlobs
     PutBlob PutBlock PutBlockFromUrl PutBlockList GetBlockList GetBlob BlobProperties BlobMetadata SetBlobMetadata
-    SetBlobProperties DeleteBlob CopyBlob
+    SetBlobProperties BlobTags SetBlobTags SetBlobTier DeleteBlob CopyBlob
 }
 
 impl Operation {
-    /// Whether faults may strike it: what moves data.
-    pub(crate) fn moves_data(self) -> bool {
-        self.carries_blob_bytes() || matches!(self, Self::PutBlockList | Self::ListBlobs)
-    }
-
-    /// Whether its body is a blob's bytes, which a checksum can guard.
-    pub(crate) fn carries_blob_bytes(self) -> bool {
-        matches!(self, Self::PutBlob | Self::PutBlock | Self::GetBlob)
-    }
-
-    /// Whether it makes a blob.
-    pub(crate) fn commits(self) -> bool {
-        matches!(self, Self::PutBlob | Self::PutBlockList)
-    }
-
-    /// Whether the data are in the request.
-    pub(crate) fn is_upload(self) -> bool {
-        matches!(self, Self::PutBlob | Self::PutBlock | Self::PutBlockList)
+    /// How it moves data.
+    pub(crate) fn nature(self) -> Nature {
+        let carries_blob_bytes = matches!(self, Self::PutBlob | Self::PutBlock | Self::GetBlob);
+        Nature {
+            moves_data: carries_blob_bytes || matches!(self, Self::PutBlockList | Self::ListBlobs),
+            carries_blob_bytes,
+            commits: matches!(self, Self::PutBlob | Self::PutBlockList),
+            is_upload: matches!(self, Self::PutBlob | Self::PutBlock | Self::PutBlockList),
+        }
     }
 }
 
@@ -110,6 +104,11 @@ impl<'a> Call<'a> {
         self.parts.headers.get(name)?.to_str().ok()
     }
 
+    /// Whether a list is asked to carry `what` too.
+    pub(crate) fn includes(&self, what: &str) -> bool {
+        self.query.get("include").is_some_and(|list| list.split(',').any(|item| item.trim() == what))
+    }
+
     /// A header that the operation cannot do without.
     pub(crate) fn required(&self, name: &'static str) -> Answer<&'a str> {
         self.header(name).ok_or_else(|| crate::wire::error::MISSING_HEADER.detail("HeaderName", name))
@@ -156,6 +155,9 @@ fn operation(parts: &Parts, query: &Query<'_>, container: bool, blob: bool) -> A
         (None, Some("metadata")) if put => Op::SetBlobMetadata,
         (None, Some("metadata")) if get || head => Op::BlobMetadata,
         (None, Some("properties")) if put => Op::SetBlobProperties,
+        (None, Some("tags")) if put => Op::SetBlobTags,
+        (None, Some("tags")) if get => Op::BlobTags,
+        (None, Some("tier")) if put => Op::SetBlobTier,
         _ => return Err(unknown(query)),
     })
 }
@@ -193,6 +195,11 @@ impl<'a> Query<'a> {
     /// The first value of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
+    }
+
+    /// All pairs, in the order of the request.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
     /// All pairs, names in lower case, sorted by name and then value.
@@ -236,6 +243,7 @@ mod tests {
             parse("PUT", "/acc/box/a?comp=block&blockid=QQ%3D%3D"),
             named(Operation::PutBlock, "box", "a")
         );
+        assert_eq!(parse("PUT", "/acc/box/a?comp=tags"), named(Operation::SetBlobTags, "box", "a"));
         assert_eq!(parse("GET", "/other/box/a"), Err("ResourceNotFound"));
         assert_eq!(parse("PUT", "/acc/box/a?comp=lease"), Err("NotImplemented"));
         assert_eq!(parse("PUT", "/acc/Bad_Name/a"), Err("InvalidResourceName"));

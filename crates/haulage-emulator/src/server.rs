@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::auth::account_sas;
 use crate::config::EmulatorConfig;
 use crate::link::{Link, ShapedStream};
+use crate::s3::S3Access;
 use crate::service::Service;
 use crate::stats::EmulatorStats;
 use crate::tls;
@@ -78,8 +79,13 @@ impl Emulator {
         )
     }
 
+    /// What an S3 client needs to reach the same containers as buckets.
+    pub fn s3(&self) -> S3Access {
+        self.service.s3.clone()
+    }
+
     /// An account signature as a query string without its `?`. `permissions` are the service's
-    /// letters, such as `rwdlac`.
+    /// letters, such as `rwdlact`.
     pub fn sas(&self, permissions: &str, expiry: SystemTime) -> String {
         account_sas(&self.service.config.account, &self.service.key, permissions, expiry)
     }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use haulage::{Error, Result};
 use http::header::{CONNECTION, HeaderValue, RETRY_AFTER, SERVER};
-use http::{Method, Request, Response, request::Parts};
+use http::{Request, Response, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::sleep;
@@ -17,21 +17,22 @@ use tokio::time::sleep;
 use crate::api;
 use crate::auth::{Key, authorize};
 use crate::config::EmulatorConfig;
-use crate::fault::{Fault, FaultPlan};
+use crate::dialect::Dialect;
+use crate::fault::{Fault, FaultPlan, Nature};
 use crate::request::Call;
+use crate::s3::{self, S3Access};
 use crate::server::Connection;
 use crate::stats::Counters;
 use crate::store::{self, Catalogue, Store};
 use crate::wire::answer;
 use crate::wire::body::ResponseBody;
 use crate::wire::error::{Answer, SERVER_BUSY, ServiceError};
+use crate::wire::incoming::RequestBody;
 use crate::wire::tamper::Tamper;
 use crate::wire::time::ticks;
 use crate::wire::upload::Upload;
 
 const SERVER_NAME: &str = concat!("Haulage-Emulator/", env!("CARGO_PKG_VERSION"));
-/// The version answered to clients that name none.
-const DEFAULT_VERSION: &str = "2025-11-05";
 /// Enough that two blobs rarely wait for each other.
 const LOCKS: usize = 256;
 
@@ -42,6 +43,7 @@ pub(crate) struct Service {
     pub(crate) counters: Arc<Counters>,
     pub(crate) store: Box<dyn Store>,
     endpoint: String,
+    pub(crate) s3: S3Access,
     catalogue: RwLock<Catalogue>,
     faults: FaultPlan,
     /// One change of a blob at a time; its name chooses the lock.
@@ -69,6 +71,7 @@ impl Service {
             counters: Arc::default(),
             store,
             endpoint: format!("{}://{address}/{}", config.scheme(), config.account),
+            s3: S3Access::new(&config, address),
             catalogue: RwLock::new(catalogue),
             faults: FaultPlan::new(config.faults),
             locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
@@ -119,16 +122,21 @@ impl Service {
         connection: &Arc<Connection>,
     ) -> Response<ResponseBody> {
         let (parts, incoming) = request.into_parts();
-        let mut upload = Upload::new(incoming, Arc::clone(&self.counters));
-        let request_id = self.request_id();
-        let mut response = match self.handle(&parts, &mut upload, connection).await {
+        let mut body = RequestBody::new(incoming, Arc::clone(&self.counters));
+        let dialect = Dialect::of(&parts, self);
+        let request_id = dialect.request_id(self.serial.fetch_add(1, Relaxed));
+        let answered = match dialect {
+            Dialect::Azure => self.handle(&parts, &mut body, connection).await,
+            Dialect::S3 => s3::handle(self, &parts, &mut body, connection).await,
+        };
+        let mut response = match answered {
             Ok(response) => response,
             Err(error) => {
-                let waits = parts.headers.contains_key("expect") && upload.is_untouched();
+                let waits = parts.headers.contains_key("expect") && body.is_untouched();
                 if !waits {
-                    upload.drain().await;
+                    body.drain().await;
                 }
-                let mut response = error.into_response(&request_id, parts.method == Method::HEAD);
+                let mut response = dialect.refuse(error, &request_id, &parts);
                 if waits {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
@@ -136,81 +144,83 @@ impl Service {
             }
         };
         response.body_mut().count_in(&self.counters);
-        add_common_headers(&mut response, &parts, &request_id);
+        response.headers_mut().insert(SERVER, HeaderValue::from_static(SERVER_NAME));
+        dialect.add_common_headers(response.headers_mut(), &parts, &request_id);
         response
     }
 
+    /// Answers a request to Azure's interface.
     async fn handle(
         &self,
         parts: &Parts,
-        upload: &mut Upload,
+        body: &mut RequestBody,
         connection: &Arc<Connection>,
     ) -> Answer<Response<ResponseBody>> {
         let call = Call::parse(parts, &self.config.account)?;
         self.counters.request(call.operation);
         authorize(&call, &self.config.account, &self.key, || api::blob_exists(self, call.key()))?;
-        let fault = self.fault(&call)?;
-        let arm = |len| Tamper::arm(fault, len, connection, &self.counters);
-        if call.operation.is_upload() {
-            upload.tamper(arm(upload.len()));
-        }
-        let mut response = api::dispatch(self, &call, upload).await?;
-        self.dawdle(&call).await;
-        if !call.operation.is_upload() {
-            let len = response.body().len();
-            response.body_mut().tamper(arm(len));
-        }
-        answer::spoil(&mut response, fault, &call, connection, &self.counters.faults).await;
-        Ok(response)
+        let nature = call.operation.nature();
+        let len = body.announced().unwrap_or(u64::MAX);
+        let fault = self.begin(nature, body, len, connection)?;
+        let response = api::dispatch(self, &call, &mut Upload::new(body)).await?;
+        Ok(self.finish(nature, fault, response, connection).await)
     }
 
-    /// Is as slow as it was told to be.
-    async fn dawdle(&self, call: &Call<'_>) {
+    /// Deals out what goes wrong with a request, and arms what strikes an upload of `len` bytes. Busy is an
+    /// answer like any other.
+    pub(crate) fn begin(
+        &self,
+        nature: Nature,
+        body: &mut RequestBody,
+        len: u64,
+        connection: &Arc<Connection>,
+    ) -> Answer<Option<Fault>> {
+        if !nature.moves_data {
+            return Ok(None);
+        }
+        let fault = match self.faults.deal() {
+            Some(Fault::Busy { retry_after }) => {
+                self.counters.faults.busy.fetch_add(1, Relaxed);
+                let busy = ServiceError::from(&SERVER_BUSY);
+                let second = HeaderValue::from_static("1");
+                return Err(if retry_after { busy.header(RETRY_AFTER, second) } else { busy });
+            }
+            Some(Fault::Flip { .. }) if !nature.carries_blob_bytes => None,
+            Some(Fault::Truncate { .. }) if nature.is_upload => None,
+            fault => fault,
+        };
+        if nature.is_upload {
+            body.tamper(Tamper::arm(fault, len, connection, &self.counters));
+        }
+        Ok(fault)
+    }
+
+    /// Is as slow as it was told to be, and spoils the answer where that is what goes wrong.
+    pub(crate) async fn finish(
+        &self,
+        nature: Nature,
+        fault: Option<Fault>,
+        mut response: Response<ResponseBody>,
+        connection: &Arc<Connection>,
+    ) -> Response<ResponseBody> {
+        self.dawdle(nature).await;
+        if !nature.is_upload {
+            let len = response.body().len();
+            response.body_mut().tamper(Tamper::arm(fault, len, connection, &self.counters));
+        }
+        answer::spoil(&mut response, fault, nature, connection, &self.counters.faults).await;
+        response
+    }
+
+    async fn dawdle(&self, nature: Nature) {
         let faults = &self.config.faults;
         if !faults.serial.is_zero() {
             let turn = self.turn.lock().await;
             sleep(faults.serial).await;
             drop(turn);
         }
-        if call.operation.commits() && !faults.commit.is_zero() {
+        if nature.commits && !faults.commit.is_zero() {
             sleep(faults.commit).await;
         }
-    }
-
-    /// What goes wrong with this request. Busy is an answer like any other.
-    fn fault(&self, call: &Call<'_>) -> Answer<Option<Fault>> {
-        if !call.operation.moves_data() {
-            return Ok(None);
-        }
-        match self.faults.deal() {
-            Some(Fault::Busy { retry_after }) => {
-                self.counters.faults.busy.fetch_add(1, Relaxed);
-                let busy = ServiceError::from(&SERVER_BUSY);
-                let second = HeaderValue::from_static("1");
-                Err(if retry_after { busy.header(RETRY_AFTER, second) } else { busy })
-            }
-            Some(Fault::Flip { .. }) if !call.operation.carries_blob_bytes() => Ok(None),
-            Some(Fault::Truncate { .. }) if call.operation.is_upload() => Ok(None),
-            fault => Ok(fault),
-        }
-    }
-
-    /// In the form of the service's own: unique in this process.
-    fn request_id(&self) -> String {
-        let serial = self.serial.fetch_add(1, Relaxed);
-        format!("{:08x}-001e-0000-0000-{serial:012x}", std::process::id())
-    }
-}
-
-fn add_common_headers(response: &mut Response<ResponseBody>, parts: &Parts, request_id: &str) {
-    let headers = response.headers_mut();
-    headers.insert(SERVER, HeaderValue::from_static(SERVER_NAME));
-    if let Ok(id) = HeaderValue::from_str(request_id) {
-        headers.insert("x-ms-request-id", id);
-    }
-    let version = parts.headers.get("x-ms-version").cloned();
-    headers.insert("x-ms-version", version.unwrap_or(HeaderValue::from_static(DEFAULT_VERSION)));
-    if let Some(id) = parts.headers.get("x-ms-client-request-id") {
-        headers.insert("x-ms-client-request-id", id.clone());
     }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::request::Operation;
+use crate::s3;
 
 /// Counts since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct EmulatorStats {
-    /// Requests by operation (`PutBlock`, `GetBlob`, ...), those seen at least once. Requests that
+    /// Requests by operation (`PutBlock`, `GetBlob`, `UploadPart`, ...), those seen at least once. Requests that
     /// were refused or met a fault count as well.
     pub requests: BTreeMap<&'static str, u64>,
     /// Bytes of request bodies received.
@@ -79,6 +80,7 @@ faults! {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     requests: [AtomicU64; Operation::COUNT],
+    s3_requests: [AtomicU64; s3::Operation::COUNT],
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
     pub(crate) connections: AtomicU64,
@@ -90,10 +92,14 @@ impl Counters {
         self.requests[operation as usize].fetch_add(1, Relaxed);
     }
 
+    pub(crate) fn s3_request(&self, operation: s3::Operation) {
+        self.s3_requests[operation as usize].fetch_add(1, Relaxed);
+    }
+
     pub(crate) fn read(&self) -> EmulatorStats {
-        let counts = Operation::ALL
-            .iter()
-            .map(|operation| (operation.name(), self.requests[*operation as usize].load(Relaxed)));
+        let azure = Operation::ALL.map(Operation::name).into_iter().zip(&self.requests);
+        let s3 = s3::Operation::ALL.map(s3::Operation::name).into_iter().zip(&self.s3_requests);
+        let counts = azure.chain(s3).map(|(name, count)| (name, count.load(Relaxed)));
         EmulatorStats {
             requests: counts.filter(|(_, count)| *count > 0).collect(),
             bytes_in: self.bytes_in.load(Relaxed),

@@ -7,6 +7,7 @@ use haulage::{Error, Result};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::config::EmulatorConfig;
+use crate::s3::S3Access;
 use crate::server::{Emulator, start};
 use crate::stats::EmulatorStats;
 
@@ -48,6 +49,11 @@ impl EmulatorThread {
     /// As [`Emulator::connection_string`].
     pub fn connection_string(&self) -> String {
         self.emulator().connection_string()
+    }
+
+    /// As [`Emulator::s3`].
+    pub fn s3(&self) -> S3Access {
+        self.emulator().s3()
     }
 
     /// As [`Emulator::sas`].

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::error::{Raise, exception};
 use crate::event::to_python;
 
-/// An Azure Blob endpoint on a free port of this machine; lives until closed or dropped.
+/// An endpoint of Azure Blob and S3 on a free port of this machine; lives until closed or dropped.
 #[pyclass(frozen, module = "haulage._engine")]
 pub(crate) struct Emulator(Mutex<Option<EmulatorThread>>);
 
@@ -49,6 +49,12 @@ impl Emulator {
     #[getter]
     fn connection_string(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |thread| thread.connection_string().to_string())
+    }
+
+    /// What an S3 client takes to connect: `endpoint_url`, `access_key_id`, `secret_access_key`, `region`.
+    #[getter]
+    fn s3<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, EmulatorThread::s3)?)
     }
 
     /// A shared access signature for the account, without `?`.

@@ -23,7 +23,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(5);
 /// How often `on_progress` is called, in checks for signals of 20 ms each.
 const CHECKS_PER_PROGRESS: u32 = 10;
-/// After Ctrl-C the job gets this long to remove its partial files before the interrupt is raised.
+/// After Ctrl-C the job gets this long to end, and to remove partial files with nothing in them to go on from, before the
+/// interrupt is raised.
 const CLEAN_UP: Duration = Duration::from_millis(60);
 
 /// A copy or a comparison, from its start to its summary. Dropping it cancels the job.

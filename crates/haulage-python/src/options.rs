@@ -6,6 +6,7 @@ use std::time::Duration;
 use haulage::CopyOptions;
 use haulage::checksum::ChecksumMode;
 use haulage::job::{MethodChoice, Overwrite, Setting};
+use haulage::store::{AccessKeys, Addressing};
 use haulage::units::parse_duration;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -74,7 +75,14 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "record" => options.record = Some(value.extract()?),
             "receipt" => options.receipt = Some(value.extract()?),
             "endpoint" => options.store.endpoint = Some(value.extract()?),
+            "region" => options.store.region = Some(value.extract()?),
+            "keys" => options.store.keys = Some(access_keys(&value)?),
+            "addressing" => options.store.addressing = one_of(&value, ADDRESSINGS)?,
+            "unsigned" => options.store.unsigned = value.extract()?,
+            "requester_pays" => options.store.requester_pays = value.extract()?,
             "insecure_http" => options.store.insecure_http = value.extract()?,
+            "proxy" => options.store.proxy = value.extract::<String>()?.parse().or_raise(py)?,
+            "ca" => options.store.ca = Some(value.extract()?),
             "stall_timeout" => options.store.stall_timeout = duration(&value)?,
             "cap" => options.store.cap = Some(unit(&value)?),
             other => return Err(usage(py, other, "no such option", "see help(haulage.copy)")),
@@ -87,9 +95,20 @@ const METHODS: &[(&str, MethodChoice)] =
     &[("auto", MethodChoice::Auto), ("whole", MethodChoice::Whole), ("ranges", MethodChoice::Ranges)];
 const CHECKSUMS: &[(&str, ChecksumMode)] =
     &[("crc64", ChecksumMode::Crc64), ("md5", ChecksumMode::Md5), ("none", ChecksumMode::None)];
+const ADDRESSINGS: &[(&str, Option<Addressing>)] =
+    &[("auto", None), ("path", Some(Addressing::Path)), ("virtual", Some(Addressing::Virtual))];
 const SYMLINKS: &[(&str, bool)] = &[("skip", false), ("follow", true)];
 const OVERWRITES: &[(&str, Overwrite)] =
     &[("if-different", Overwrite::IfDifferent), ("always", Overwrite::Always), ("never", Overwrite::Never)];
+
+/// Id, secret and perhaps a session token.
+fn access_keys(value: &Bound<'_, PyAny>) -> PyResult<AccessKeys> {
+    if let Ok((id, secret, token)) = value.extract() {
+        return Ok(AccessKeys { id, secret, token });
+    }
+    let (id, secret) = value.extract()?;
+    Ok(AccessKeys { id, secret, token: None })
+}
 
 /// `"auto"`, or what `parse` makes of it.
 fn setting<'py, T>(

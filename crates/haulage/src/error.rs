@@ -278,6 +278,13 @@ impl Error {
         self.0.status
     }
 
+    /// Whether the service does not know who asks: nothing else that is asked in the same way will do better.
+    pub(crate) fn refuses_credential(&self) -> bool {
+        const CODES: [&str; 4] =
+            ["AuthenticationFailed", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"];
+        self.0.kind == ErrorKind::Permission && self.service_code().is_some_and(|code| CODES.contains(&code))
+    }
+
     /// The service's own name for the failure, such as `BlobNotFound`.
     pub fn service_code(&self) -> Option<&str> {
         self.0.service_code.as_deref()

@@ -148,10 +148,14 @@ pub struct AttemptRecord {
     pub phases: Phases,
     /// When the attempt ended.
     pub ended_ns: u64,
-    /// The address at the other end of the connection.
+    /// The address at the other end of the connection: the service's, or that of a proxy.
     pub remote: Option<SocketAddr>,
-    /// What it took to look the name up; only for the request that a connection was made for.
+    /// Whether it is a proxy's.
+    pub proxied: bool,
+    /// What it took to look its name up; only for the request that a connection was made for.
     pub dns_ns: Option<u64>,
+    /// What it took a proxy to open a tunnel; the same.
+    pub proxy_ns: Option<u64>,
     /// What it took to agree on TLS; the same.
     pub tls_ns: Option<u64>,
     /// The wait that the service asked for.

@@ -2,6 +2,7 @@
 
 pub use crate::store::azure::fuzz as azure;
 pub use crate::store::local_fuzz as local;
+pub use crate::store::s3::fuzz as s3;
 
 use crate::checksum::Crc64;
 use crate::error::Result;
@@ -39,6 +40,7 @@ pub fn cut(size: u64, staged: &[BlockId], mut wanted: impl FnMut() -> u64) -> Ve
         rechecks: false,
         late_writes: true,
         begins_freely: true,
+        lists_all: true,
     };
     let mut cutter = Cutter::new(size, &store, &store);
     cutter.resume(staged.iter().map(|id| id.range), 1 << 30);

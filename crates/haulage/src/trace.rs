@@ -66,12 +66,23 @@ pub struct Seen {
 /// The way that a request took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Route {
-    /// The address at its other end.
+    /// The address at the other end of the connection: the service's, or that of a proxy.
     pub remote: Option<SocketAddr>,
-    /// What it took to look the name up, in nanoseconds; only for the request that the connection was made for.
+    /// Whether it is a proxy's.
+    pub proxied: bool,
+    /// What it took to look its name up, in nanoseconds; only for the request that the connection was made for.
     pub dns_ns: Option<u64>,
-    /// What it took to agree on TLS; the same.
+    /// What it took a proxy to open a tunnel; the same.
+    pub proxy_ns: Option<u64>,
+    /// What it took to agree on TLS, with a proxy too where it speaks it; the same.
     pub tls_ns: Option<u64>,
+}
+
+impl Route {
+    /// Where it leads, without what it took.
+    pub(crate) fn known(self) -> Self {
+        Self { remote: self.remote, proxied: self.proxied, ..Self::default() }
+    }
 }
 
 /// What a TCP connection has gone through since it was made, as the kernel counts.

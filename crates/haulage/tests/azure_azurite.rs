@@ -87,7 +87,7 @@ async fn what_is_put_comes_back_with_its_attributes() {
             crc64: Some(Crc64::of(b"123456789")),
             md5: Some(Md5::of(b"123456789")),
             source_modified_ns: Some(1_700_000_000_123_456_789),
-            content_type: None,
+            ..Attributes::default()
         };
         let options = PutOptions { attributes, checksum: mode, ..PutOptions::default() };
         let trace = trace();

@@ -111,18 +111,6 @@ def facts() -> dict[str, Any]:
     }
 
 
-def clock_offset_ns() -> int:
-    """Return unix time minus the monotonic clock, from the closest of several readings."""
-    best, offset = 1 << 62, 0
-    for _ in range(16):
-        before = time.monotonic_ns()
-        unix = time.time_ns()
-        after = time.monotonic_ns()
-        if after - before < best:
-            best, offset = after - before, unix - (before + after) // 2
-    return offset
-
-
 def pin(cpus: int | None) -> int:
     """Let every thread of this process run on the first ``cpus`` processors; ``None`` frees them.
 

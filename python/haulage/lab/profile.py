@@ -183,7 +183,8 @@ def _tail(
         """with took as (
             select ended_ns::bigint - slot_ns::bigint as ns
             from attempts as attempt join cells as cell using (cell)
-            where fate = 'ok' and api in ('PutBlock', 'GetBlob') and direction = ? and not warmup
+            where fate = 'ok' and api in ('PutBlock', 'GetBlob', 'UploadPart', 'GetObject')
+                and direction = ? and not warmup
                 and method = 'blocks' and block_size_bytes = coalesce(?, block_size_bytes)
         ) select quantile_disc(ns, 0.99), max(ns), count(*) from took""",
         [direction, block],

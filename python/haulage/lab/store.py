@@ -76,7 +76,10 @@ HOST_COLUMNS = {
     "disk_write_bytes": "UBIGINT",
 }
 #: Attempts that only asked what there is, before there was an object: no part of what a run measures.
-ASKED_BESIDE = "object_id is null and api in ('GetBlobProperties', 'ListBlobs', 'ListContainers')"
+ASKED_BESIDE = (
+    "object_id is null and api in ('GetBlobProperties', 'ListBlobs', 'ListContainers',"
+    " 'HeadObject', 'ListObjectsV2', 'ListBuckets')"
+)
 #: The engine's columns, for a run that recorded no attempt at all.
 ATTEMPT_COLUMNS = {
     "object_id": "UBIGINT",
@@ -93,6 +96,7 @@ ATTEMPT_COLUMNS = {
     "cause": "VARCHAR",
     "request_id": "VARCHAR",
     "remote": "VARCHAR",
+    "proxied": "BOOLEAN",
     "tcp_retransmits": "UINTEGER",
     **{
         f"{phase}_ns": "UBIGINT"
@@ -108,6 +112,7 @@ ATTEMPT_COLUMNS = {
             "ended",
             "backoff",
             "dns",
+            "proxy",
             "tls",
             "retry_after",
             "tcp_rtt",

@@ -9,7 +9,7 @@ from typing import Any
 import tomli_w
 
 from haulage.errors import UsageError
-from haulage.lab.units import parse_duration, parse_rate, parse_size
+from haulage.lab.units import parse_duration, parse_size
 
 
 class Table:
@@ -49,10 +49,6 @@ class Table:
     def size_bytes(self, key: str, default: str | None = None) -> int:
         """Return a size in bytes."""
         return self._measure(key, default, parse_size)
-
-    def rate(self, key: str, default: str | None = None) -> int:
-        """Return a rate in bits per second."""
-        return self._measure(key, default, parse_rate)
 
     def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
         """Return one of ``choices``."""

@@ -155,7 +155,7 @@ CASES = (
         code=ANY,
     ),
     told("a-checksum", "the checksum", on("get", "put", header("x-ms-content-crc64", said())), code=ANY),
-    told("a-time", "the stored time", on(*READS, header("x-ms-meta-haulage_mtime_ns", said())), code=ANY),
+    told("a-time", "the stored time", on(*READS, header("x-ms-meta-mtime", said())), code=ANY),
     told(
         "a-name",
         "names of blobs",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostile.bends import ALL, READS, body, first, header, on, status
 from hostile.case import Case
+from hostile.credentials import CREDENTIALS
 from hostile.service import Bend
 from hostile.themes.lists import EVERYBODY, HTML
 from hostile.wire import Answer, Request
@@ -43,6 +44,8 @@ REDIRECTS = tuple(
         kind="service protocol",
         must="nobody goes there, with or without a credential",
         tries=1,
+        # A token is sent over TLS alone, and this is plain http.
+        credentials=tuple(name for name in CREDENTIALS if name != "token"),
     )
     for number in (301, 302, 303, 307, 308)
 )

@@ -130,6 +130,7 @@ pub(super) fn said(report: &RemoveReport, dry_run: bool) -> String {
 fn names_one_object(url: &str, options: &StoreOptions, recursive: bool) -> Result<(), Error> {
     let key = match Address::parse(url, options)? {
         Address::Azure(address) => address.key,
+        Address::S3(address) => address.key,
         Address::Memory { key, .. } => key,
         // The engine says it best.
         Address::Local(_) | Address::Stdio => return Ok(()),

@@ -1,18 +1,39 @@
 //! What a person needs to talk to the local endpoint, and what it did.
 
 use haulage::units::{ByteRate, ByteSize};
-use haulage_emulator::{EmulatorStats, WayCounts};
+use haulage_emulator::{EmulatorStats, S3Access, WayCounts};
 
 use super::{count, thousands};
 
-/// Lines that a shell may evaluate as a whole: all but the export are comments.
-pub fn emulator_lines(endpoint: &str, connection: &str, sas: &str, terms: &str) -> Vec<String> {
+/// Lines that a shell may evaluate as a whole: all but the exports are comments.
+pub fn emulator_lines(
+    endpoint: &str,
+    connection: &str,
+    sas: &str,
+    s3: &S3Access,
+    terms: &str,
+) -> Vec<String> {
     let sas = sas.trim_start_matches('?');
+    let variables = s3_variables(s3).map(|(name, value)| format!("{name}='{value}'"));
     vec![
         format!("# serving {endpoint} ({terms}); Ctrl-C stops"),
         format!("export AZURE_STORAGE_CONNECTION_STRING='{connection}'"),
         "# in another terminal, after that line: haul mb az://demo && haul cp DIR az://demo/".to_owned(),
         format!("# or without it, for 24 h: haul ls '{endpoint}/demo?{sas}'"),
+        "# the same containers as S3 buckets, for any S3 client:".to_owned(),
+        format!("export {}", variables.join(" ")),
+    ]
+}
+
+/// The variables in which S3 clients look for what they need.
+pub fn s3_variables(s3: &S3Access) -> [(&'static str, &str); 5] {
+    [
+        ("AWS_ENDPOINT_URL", &s3.endpoint_url),
+        ("AWS_ACCESS_KEY_ID", &s3.access_key_id),
+        ("AWS_SECRET_ACCESS_KEY", &s3.secret_access_key),
+        ("AWS_REGION", &s3.region),
+        // Not all of them read the other.
+        ("AWS_DEFAULT_REGION", &s3.region),
     ]
 }
 
@@ -64,10 +85,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_but_the_export_is_comment() {
-        let lines = emulator_lines("http://127.0.0.1:10000/dev", "A=b;C=d==", "?sv=1&sig=x", "store memory");
+    fn all_but_the_exports_is_comment() {
+        let s3 = S3Access {
+            endpoint_url: "http://127.0.0.1:10000".to_owned(),
+            access_key_id: "dev".to_owned(),
+            secret_access_key: "D==".to_owned(),
+            region: "us-east-1".to_owned(),
+        };
+        let lines =
+            emulator_lines("http://127.0.0.1:10000/dev", "A=b;C=d==", "?sv=1&sig=x", &s3, "store memory");
         let code: Vec<_> = lines.iter().filter(|line| !line.starts_with('#')).collect();
-        assert_eq!(code, ["export AZURE_STORAGE_CONNECTION_STRING='A=b;C=d=='"]);
+        assert_eq!(
+            code,
+            [
+                "export AZURE_STORAGE_CONNECTION_STRING='A=b;C=d=='",
+                "export AWS_ENDPOINT_URL='http://127.0.0.1:10000' AWS_ACCESS_KEY_ID='dev' \
+                 AWS_SECRET_ACCESS_KEY='D==' AWS_REGION='us-east-1' AWS_DEFAULT_REGION='us-east-1'",
+            ]
+        );
         assert!(lines[3].ends_with("haul ls 'http://127.0.0.1:10000/dev/demo?sv=1&sig=x'"));
     }
 

@@ -9,7 +9,7 @@ use http::StatusCode;
 
 use super::condition::Conditions;
 use super::headers::{content, metadata, set, set_version, written, xml};
-use super::{Reply, commit, container, container_mut, find};
+use super::{Reply, commit, container, container_mut, find, tags, tier};
 use crate::request::Call;
 use crate::service::Service;
 use crate::store::{Blob, CommittedBlock, Data, Part, Staged, StagedBlock};
@@ -17,6 +17,7 @@ use crate::wire::error::{
     Answer, BLOB_NOT_FOUND, BLOCK_COUNT_EXCEEDS_LIMIT, INVALID_BLOB_OR_BLOCK, INVALID_BLOCK_ID,
     INVALID_BLOCK_LIST, INVALID_HEADER_VALUE, INVALID_QUERY_VALUE, INVALID_XML, ServiceError,
 };
+use crate::wire::incoming::Content as _;
 use crate::wire::time::Stamp;
 use crate::wire::upload::Upload;
 use crate::wire::xml::{DECLARATION, Escaped, Search, parse_block_list};
@@ -31,7 +32,7 @@ const LONGEST_ID: usize = 64;
 /// Generous for 50,000 entries of the longest ids.
 const LARGEST_LIST: u64 = 16 << 20;
 
-pub(super) async fn put_block(service: &Service, call: &Call<'_>, upload: &mut Upload) -> Reply {
+pub(super) async fn put_block(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
     let id = call.query.get("blockid").unwrap_or_default();
     check_id(id)?;
     upload.expect(&call.parts.headers, LARGEST_BLOCK, false)?;
@@ -80,9 +81,10 @@ fn check_room(service: &Service, call: &Call<'_>, id: &str) -> Answer<()> {
     Ok(())
 }
 
-pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &mut Upload) -> Reply {
+pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
     upload.expect(&call.parts.headers, LARGEST_LIST, false)?;
     let (conditions, metadata, content) = (Conditions::of(call)?, metadata(call)?, content(call));
+    let (tags, tier) = (tags::sent(call)?, tier::sent(call)?);
     let body = upload.collect().await?;
     let sums = upload.verify()?;
     let entries = parse_block_list(&body).ok_or(&INVALID_XML)?;
@@ -93,6 +95,7 @@ pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &
     let _lock = service.lock(call.key()).await;
     let old = find(service, call.key())?;
     conditions.check_write(old.as_deref())?;
+    let tier = tier::of_new(tier, old.as_deref())?;
     let (blocks, parts) = {
         let catalogue = service.read();
         let staged = container(&catalogue, call.container())?.staged.get(call.key().blob);
@@ -110,6 +113,9 @@ pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &
         content,
         metadata,
         blocks: blocks.into(),
+        tags,
+        tier,
+        s3: None,
         data,
     };
     let new = commit(service, call.key(), new, false).await?;

@@ -1,5 +1,6 @@
 //! Conditional headers.
 
+use super::tag_condition::TagCondition;
 use crate::request::Call;
 use crate::store::Blob;
 use crate::wire::error::{
@@ -14,11 +15,15 @@ pub(super) struct Conditions<'a> {
     none_match: Option<&'a str>,
     modified_since: Option<Stamp>,
     unmodified_since: Option<Stamp>,
+    tags: Option<TagCondition<'a>>,
 }
 
 impl<'a> Conditions<'a> {
     pub(super) fn of(call: &Call<'a>) -> Answer<Self> {
-        Self::named(call, ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"])
+        Self::named(
+            call,
+            ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "x-ms-if-tags"],
+        )
     }
 
     /// The conditions that a copy sets for its source.
@@ -30,22 +35,19 @@ impl<'a> Conditions<'a> {
                 "x-ms-source-if-none-match",
                 "x-ms-source-if-modified-since",
                 "x-ms-source-if-unmodified-since",
+                "x-ms-source-if-tags",
             ],
         )
     }
 
-    fn named(call: &Call<'a>, names: [&'static str; 4]) -> Answer<Self> {
-        let date = |name: &'static str| match call.header(name) {
-            None => Ok(None),
-            Some(text) => Stamp::parse_http(text)
-                .map(Some)
-                .ok_or_else(|| INVALID_HEADER_VALUE.detail("HeaderName", name).detail("HeaderValue", text)),
-        };
+    fn named(call: &Call<'a>, names: [&'static str; 5]) -> Answer<Self> {
+        let date = |name| parsed(call, name, Stamp::parse_http);
         Ok(Self {
             matches: call.header(names[0]),
             none_match: call.header(names[1]),
             modified_since: date(names[2])?,
             unmodified_since: date(names[3])?,
+            tags: parsed(call, names[4], TagCondition::parse)?,
         })
     }
 
@@ -60,7 +62,8 @@ impl<'a> Conditions<'a> {
     /// For requests that write: `None` where there is no blob yet.
     pub(super) fn check_write(&self, blob: Option<&Blob>) -> Answer<()> {
         let Some(blob) = blob else {
-            return if self.matches.is_some() { Err((&CONDITION_NOT_MET).into()) } else { Ok(()) };
+            let needs_one = self.matches.is_some() || self.tags.is_some();
+            return if needs_one { Err((&CONDITION_NOT_MET).into()) } else { Ok(()) };
         };
         if self.none_match.map(str::trim) == Some("*") {
             return Err((&BLOB_EXISTS).into());
@@ -78,10 +81,11 @@ impl<'a> Conditions<'a> {
         Ok(blob)
     }
 
-    /// If-Match and If-Unmodified-Since.
+    /// If-Match, If-Unmodified-Since and the condition on tags.
     fn holds_back(&self, blob: &Blob) -> bool {
         self.matches.is_none_or(|etags| names_etag(etags, blob.etag))
             && self.unmodified_since.is_none_or(|date| blob.modified <= date)
+            && self.tags.as_ref().is_none_or(|condition| condition.holds(&blob.tags))
     }
 
     /// If-None-Match, or else If-Modified-Since.
@@ -91,6 +95,17 @@ impl<'a> Conditions<'a> {
             None => self.modified_since.is_some_and(|date| blob.modified <= date),
         }
     }
+}
+
+/// A header that must be of a form where it is there.
+fn parsed<'a, T>(
+    call: &Call<'a>,
+    name: &'static str,
+    parse: impl FnOnce(&'a str) -> Option<T>,
+) -> Answer<Option<T>> {
+    let Some(text) = call.header(name) else { return Ok(None) };
+    let bad = || INVALID_HEADER_VALUE.detail("HeaderName", name).detail("HeaderValue", text);
+    parse(text).map(Some).ok_or_else(bad)
 }
 
 /// Whether a list of ETags has this one. Some clients leave the quotes away.
@@ -118,6 +133,9 @@ mod tests {
             content: None,
             metadata: Metadata::new(),
             blocks: Box::default(),
+            tags: vec![("status".to_owned(), "done".to_owned())],
+            tier: None,
+            s3: None,
             data: Data::Pattern,
         }
     }
@@ -137,6 +155,16 @@ mod tests {
         assert_eq!(code(other_than("*").check_write(None)), "ok");
         assert_eq!(other_than("\"0x8D1\"").check_read(&blob()).unwrap_err().kind.status, 304);
         assert_eq!(other_than("\"0x8D1\"").check_write(Some(&blob())).unwrap_err().kind.status, 412);
+    }
+
+    #[test]
+    fn tags_are_a_condition_like_others() {
+        let tagged =
+            |text| Conditions { tags: Some(TagCondition::parse(text).unwrap()), ..Conditions::default() };
+        assert_eq!(code(tagged("status = 'done'").check_read(&blob())), "ok");
+        assert_eq!(code(tagged("status <> 'done'").check_read(&blob())), "ConditionNotMet");
+        assert_eq!(code(tagged("status = 'done'").check_write(None)), "ConditionNotMet");
+        assert_eq!(code(tagged("status = 'open'").check_write(Some(&blob()))), "ConditionNotMet");
     }
 
     #[test]

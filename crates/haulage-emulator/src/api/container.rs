@@ -5,37 +5,23 @@ use http::header::HeaderMap;
 
 use super::headers::{metadata, reply, set, set_metadata as add_metadata, set_version};
 use super::{Reply, container, container_mut};
+use crate::change::{drop_container, make_container, own_key};
 use crate::request::Call;
 use crate::service::Service;
-use crate::store::{Container, Key};
-use crate::wire::error::{CONTAINER_EXISTS, CONTAINER_NOT_FOUND, ServiceError};
+use crate::store::Container;
+use crate::wire::error::{CONTAINER_EXISTS, ServiceError};
 use crate::wire::time::Stamp;
 
-/// The lock of the container itself: no blob has an empty name.
-fn own_key<'a>(call: &'a Call<'_>) -> Key<'a> {
-    Key { container: call.container(), blob: "" }
-}
-
 pub(super) async fn create(service: &Service, call: &Call<'_>) -> Reply {
-    let _lock = service.lock(own_key(call)).await;
-    if service.read().containers.contains_key(call.container()) {
-        return Err((&CONTAINER_EXISTS).into());
-    }
-    let made = Container::new(service.next_etag(), metadata(call)?);
-    let kept = service.store.keep_container(call.container(), &made).await;
-    kept.map_err(|error| ServiceError::internal(&error))?;
+    let made = make_container(service, call.container(), metadata(call)?).await?;
+    let made = made.ok_or(&CONTAINER_EXISTS)?;
     let mut response = reply(StatusCode::CREATED);
     set_version(response.headers_mut(), made.etag, made.modified);
-    service.write().containers.insert(call.container().to_owned(), made);
     Ok(response)
 }
 
 pub(super) async fn delete(service: &Service, call: &Call<'_>) -> Reply {
-    let _lock = service.lock(own_key(call)).await;
-    let removed = service.write().containers.remove(call.container());
-    removed.ok_or(&CONTAINER_NOT_FOUND)?;
-    let dropped = service.store.drop_container(call.container()).await;
-    dropped.map_err(|error| ServiceError::internal(&error))?;
+    drop_container(service, call.container(), |_| Ok(())).await?;
     Ok(reply(StatusCode::ACCEPTED))
 }
 
@@ -48,7 +34,7 @@ pub(super) fn properties(service: &Service, call: &Call<'_>) -> Reply {
 }
 
 pub(super) async fn set_metadata(service: &Service, call: &Call<'_>) -> Reply {
-    let _lock = service.lock(own_key(call)).await;
+    let _lock = service.lock(own_key(call.container())).await;
     let new = metadata(call)?;
     let mut response = reply(StatusCode::OK);
     let changed = {

@@ -7,7 +7,7 @@ use super::block::{LARGEST_BLOCK, check_id, stage};
 use super::condition::Conditions;
 use super::headers::{metadata, set, written};
 use super::read::within;
-use super::{Reply, blob, commit, find};
+use super::{Reply, blob, commit, find, tags, tier};
 use crate::request::{Call, Operation};
 use crate::service::Service;
 use crate::store::{Blob, Part};
@@ -23,6 +23,9 @@ pub(super) async fn copy_blob(service: &Service, call: &Call<'_>) -> Reply {
     let source = source(service, call, text)?;
     let conditions = Conditions::of(call)?;
     let sent_metadata = metadata(call)?;
+    let tags = tags::of_copy(call, &source)?;
+    let tier = tier::sent(call)?;
+    tier::check_copied(&source, tier)?;
     let parts = vec![Part { data: source.data.clone(), range: 0..source.size }];
     let copied = service.store.assemble(parts).await;
     let data = copied.map_err(|error| ServiceError::internal(&error))?;
@@ -30,12 +33,15 @@ pub(super) async fn copy_blob(service: &Service, call: &Call<'_>) -> Reply {
     let _lock = service.lock(call.key()).await;
     let old = find(service, call.key())?;
     conditions.check_write(old.as_deref())?;
+    let tier = tier::of_new(tier, old.as_deref())?;
     let now = Stamp::now();
     let new = Blob {
         etag: service.next_etag(),
         created: old.map_or(now, |old| old.created),
         modified: now,
         metadata: if sent_metadata.is_empty() { source.metadata.clone() } else { sent_metadata },
+        tags,
+        tier,
         data,
         ..source
     };
@@ -51,6 +57,7 @@ pub(super) async fn put_block(service: &Service, call: &Call<'_>) -> Reply {
     let id = call.query.get("blockid").unwrap_or_default();
     check_id(id)?;
     let source = source(service, call, call.required("x-ms-copy-source")?)?;
+    tier::check_online(&source)?;
     let range = match call.header("x-ms-source-range") {
         Some(text) => within(text, source.size)?,
         None => None,

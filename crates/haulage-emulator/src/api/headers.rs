@@ -1,12 +1,13 @@
 //! Headers that several operations share.
 
-use http::header::{CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
+use http::header::{ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
 use http::{Response, StatusCode};
 
 use crate::request::Call;
 use crate::store::{Blob, ContentHeaders, Metadata};
 use crate::wire::body::ResponseBody;
 use crate::wire::error::{Answer, INVALID_HEADER_VALUE};
+pub(super) use crate::wire::reply::{reply, set, xml};
 use crate::wire::time::Stamp;
 use crate::wire::upload::Sums;
 
@@ -16,27 +17,6 @@ const REQUEST_SERVER_ENCRYPTED: HeaderName = HeaderName::from_static("x-ms-reque
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 const CONTENT_CRC64: HeaderName = HeaderName::from_static("x-ms-content-crc64");
 const TRUE: HeaderValue = HeaderValue::from_static("true");
-
-/// An answer without a body.
-pub(super) fn reply(status: StatusCode) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::empty());
-    *response.status_mut() = status;
-    response
-}
-
-/// A document.
-pub(super) fn xml(text: String) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::full(text.into()));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
-    response
-}
-
-/// A header from text that came from a client or was made here; what is no header text is left out.
-pub(super) fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(HeaderName::from_static(name), value);
-    }
-}
 
 pub(super) fn set_version(headers: &mut HeaderMap, etag: u64, modified: Stamp) {
     if let Ok(value) = HeaderValue::try_from(format!("\"0x{etag:X}\"")) {
@@ -91,6 +71,9 @@ pub(super) fn describe(headers: &mut HeaderMap, blob: &Blob) {
     }
     headers.insert(SERVER_ENCRYPTED, TRUE);
     set(headers, "x-ms-creation-time", &blob.created.http());
+    if !blob.tags.is_empty() {
+        headers.insert("x-ms-tag-count", HeaderValue::from(blob.tags.len()));
+    }
     set_metadata(headers, &blob.metadata);
 }
 

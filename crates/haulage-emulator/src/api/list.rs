@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE;
 
 use super::headers::xml;
-use super::{Reply, container};
+use super::{Reply, container, tags, tier};
 use crate::request::Call;
 use crate::service::Service;
 use crate::store::{Blob, ContentHeaders, Metadata, Page, PageItem, PageQuery};
@@ -20,7 +20,7 @@ pub(super) fn containers(service: &Service, call: &Call<'_>) -> Reply {
     let limit = limit(call)?;
     let prefix = call.query.get("prefix").unwrap_or_default();
     let marker = decode_marker(call.query.get("marker").unwrap_or_default())?;
-    let with_metadata = includes(call, "metadata");
+    let with_metadata = call.includes("metadata");
     let mut text = opening(service, None);
     push_request(&mut text, call);
     text.push_str("<Containers>");
@@ -62,7 +62,7 @@ pub(super) fn blobs(service: &Service, call: &Call<'_>) -> Reply {
         from: marker.as_str().max(start),
         before: call.query.get("endBefore").filter(|end| !end.is_empty()),
         limit: limit(call)?,
-        uncommitted: includes(call, "uncommittedblobs"),
+        uncommitted: call.includes("uncommittedblobs"),
     };
     let page = container(&service.read(), call.container())?.page(&query);
     // Written with the catalogue free again: others need not wait for five thousand entries.
@@ -70,7 +70,7 @@ pub(super) fn blobs(service: &Service, call: &Call<'_>) -> Reply {
 }
 
 fn render(service: &Service, call: &Call<'_>, page: &Page) -> String {
-    let with_metadata = includes(call, "metadata");
+    let besides = Besides { metadata: call.includes("metadata"), tags: call.includes("tags") };
     let mut text = opening(service, Some(call.container()));
     text.reserve(page.items.len() * 700);
     push_request(&mut text, call);
@@ -80,7 +80,7 @@ fn render(service: &Service, call: &Call<'_>, page: &Page) -> String {
     text.push_str("<Blobs>");
     for item in &page.items {
         match item {
-            PageItem::Blob(name, blob) => push_blob(&mut text, name, blob, with_metadata),
+            PageItem::Blob(name, blob) => push_blob(&mut text, name, blob, besides),
             PageItem::Uncommitted(name) => {
                 let _ = write!(
                     text,
@@ -99,7 +99,14 @@ fn render(service: &Service, call: &Call<'_>, page: &Page) -> String {
     text
 }
 
-fn push_blob(text: &mut String, name: &str, blob: &Blob, with_metadata: bool) {
+/// What a list of blobs carries besides properties.
+#[derive(Clone, Copy)]
+struct Besides {
+    metadata: bool,
+    tags: bool,
+}
+
+fn push_blob(text: &mut String, name: &str, blob: &Blob, besides: Besides) {
     let empty = ContentHeaders::default();
     let content = blob.content.as_deref().unwrap_or(&empty);
     let or_empty = |value: &'static str, field: &Option<Box<str>>| {
@@ -122,13 +129,23 @@ fn push_blob(text: &mut String, name: &str, blob: &Blob, with_metadata: bool) {
     text.push_str(&or_empty("Content-MD5", &content.md5));
     text.push_str(&or_empty("Cache-Control", &content.cache_control));
     text.push_str(&or_empty("Content-Disposition", &content.disposition));
+    let _ = write!(text, "<BlobType>BlockBlob</BlobType><AccessTier>{}</AccessTier>", tier::of(blob));
+    if tier::is_inferred(blob) {
+        text.push_str("<AccessTierInferred>true</AccessTierInferred>");
+    }
     text.push_str(
-        "<BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>\
-         <LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>\
-         <ServerEncrypted>true</ServerEncrypted></Properties>",
+        "<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>\
+         <ServerEncrypted>true</ServerEncrypted>",
     );
-    if with_metadata {
+    if !blob.tags.is_empty() {
+        let _ = write!(text, "<TagCount>{}</TagCount>", blob.tags.len());
+    }
+    text.push_str("</Properties>");
+    if besides.metadata {
         push_metadata(text, &blob.metadata);
+    }
+    if besides.tags && !blob.tags.is_empty() {
+        tags::push(text, &blob.tags);
     }
     text.push_str("<OrMetadata /></Blob>");
 }
@@ -162,10 +179,6 @@ fn push_request(text: &mut String, call: &Call<'_>) {
             let _ = write!(text, "{}", Element(element, value));
         }
     }
-}
-
-fn includes(call: &Call<'_>, what: &str) -> bool {
-    call.query.get("include").is_some_and(|list| list.split(',').any(|item| item.trim() == what))
 }
 
 fn limit(call: &Call<'_>) -> Answer<usize> {

@@ -4,11 +4,13 @@ use http::StatusCode;
 
 use super::condition::Conditions;
 use super::headers::{content, metadata, reply, written};
-use super::{Reply, blob, commit, container, find};
+use super::{Reply, blob, commit, container, find, tags, tier};
+use crate::change::remove;
 use crate::request::Call;
 use crate::service::Service;
 use crate::store::{Blob, ContentHeaders};
 use crate::wire::error::{INVALID_HEADER_VALUE, INVALID_MD5, NOT_IMPLEMENTED, ServiceError};
+use crate::wire::incoming::Content as _;
 use crate::wire::time::Stamp;
 use crate::wire::upload::{Sums, Upload};
 use haulage::checksum::Md5;
@@ -16,7 +18,7 @@ use haulage::checksum::Md5;
 /// The most that one Put Blob may carry: 5,000 MiB.
 const LARGEST_PUT: u64 = 5_000 << 20;
 
-pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Upload) -> Reply {
+pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
     match call.required("x-ms-blob-type")? {
         "BlockBlob" => {}
         "PageBlob" | "AppendBlob" => {
@@ -29,8 +31,11 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Up
     }
     upload.expect(&call.parts.headers, LARGEST_PUT, service.store.computes_md5())?;
     let (conditions, metadata, mut content) = (Conditions::of(call)?, metadata(call)?, content(call));
+    let (tags, tier) = (tags::sent(call)?, tier::sent(call)?);
     // Refused before the body is taken in, and looked at again when it is there.
-    conditions.check_write(find(service, call.key())?.as_deref())?;
+    let old = find(service, call.key())?;
+    conditions.check_write(old.as_deref())?;
+    tier::of_new(tier, old.as_deref())?;
     fill_defaults(&mut content, call);
     let data = service.store.receive(upload).await?;
     let sums = upload.verify()?;
@@ -39,6 +44,7 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Up
     let _lock = service.lock(call.key()).await;
     let old = find(service, call.key())?;
     conditions.check_write(old.as_deref())?;
+    let tier = tier::of_new(tier, old.as_deref())?;
     let now = Stamp::now();
     let new = Blob {
         size: upload.len(),
@@ -48,6 +54,9 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Up
         content,
         metadata,
         blocks: Box::default(),
+        tags,
+        tier,
+        s3: None,
         data,
     };
     let new = commit(service, call.key(), new, false).await?;
@@ -92,11 +101,7 @@ pub(super) async fn delete_blob(service: &Service, call: &Call<'_>) -> Reply {
     let _lock = service.lock(call.key()).await;
     let old = blob(&service.read(), call.key())?;
     conditions.check_existing(Some(&old))?;
-    if let Some(container) = service.write().containers.get_mut(call.container()) {
-        container.blobs.remove(call.key().blob);
-    }
-    let dropped = service.store.drop_blob(call.key(), &old).await;
-    dropped.map_err(|error| ServiceError::internal(&error))?;
+    remove(service, call.key(), &old).await?;
     container(&service.read(), call.container())?;
     let mut response = reply(StatusCode::ACCEPTED);
     super::headers::set(response.headers_mut(), "x-ms-delete-type-permanent", "true");

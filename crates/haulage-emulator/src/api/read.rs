@@ -9,7 +9,7 @@ use http::{Response, StatusCode};
 
 use super::condition::Conditions;
 use super::headers::{describe, reply, set};
-use super::{Reply, blob};
+use super::{Reply, blob, tier};
 use crate::request::Call;
 use crate::service::Service;
 use crate::store::Blob;
@@ -25,6 +25,7 @@ pub(super) async fn get_blob(service: &Service, call: &Call<'_>) -> Reply {
     let lock = service.lock(call.key()).await;
     let blob = blob(&service.read(), call.key())?;
     conditions.check_read(&blob)?;
+    tier::check_online(&blob)?;
     let asked = range(call, blob.size)?;
     let checksum = Checksum::asked(call, asked.as_ref())?;
     let range = asked.clone().unwrap_or(0..blob.size);
@@ -66,8 +67,10 @@ pub(super) fn head_blob(service: &Service, call: &Call<'_>) -> Reply {
     describe(headers, &blob);
     headers.insert(CONTENT_LENGTH, HeaderValue::from(blob.size));
     add_md5(headers, "content-md5", &blob);
-    set(headers, "x-ms-access-tier", "Hot");
-    set(headers, "x-ms-access-tier-inferred", "true");
+    set(headers, "x-ms-access-tier", tier::of(&blob));
+    if tier::is_inferred(&blob) {
+        set(headers, "x-ms-access-tier-inferred", "true");
+    }
     Ok(response)
 }
 

@@ -1,6 +1,6 @@
 //! What a signature must allow for each operation.
 
-use crate::request::Operation;
+use crate::request::{Call, Operation};
 
 /// The level of a resource, as account signatures write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,15 @@ pub(super) fn needed(operation: Operation) -> (Level, &'static str) {
         Op::PutBlob | Op::CopyBlob => (Level::Object, "wc"),
         Op::PutBlock | Op::PutBlockFromUrl | Op::PutBlockList => (Level::Object, "w"),
         Op::GetBlob | Op::BlobProperties | Op::BlobMetadata | Op::GetBlockList => (Level::Object, "r"),
-        Op::SetBlobMetadata | Op::SetBlobProperties => (Level::Object, "w"),
+        Op::SetBlobMetadata | Op::SetBlobProperties | Op::SetBlobTier => (Level::Object, "w"),
+        Op::BlobTags | Op::SetBlobTags => (Level::Object, "t"),
         Op::DeleteBlob => (Level::Object, "d"),
     }
+}
+
+/// Whether tags go along with what is asked for: leave to write or list is none to write or read tags.
+pub(super) fn carries_tags(call: &Call<'_>) -> bool {
+    call.header("x-ms-tags").is_some() || (call.operation == Operation::ListBlobs && call.includes("tags"))
 }
 
 /// Whether a signature for a container or a blob may ask for this at all. It may not touch the

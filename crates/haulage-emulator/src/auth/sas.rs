@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::permission::{Level, needed, open_to_service_sas};
+use super::permission::{Level, carries_tags, needed, open_to_service_sas};
 use super::{Key, failed};
 use crate::request::{Call, Operation, Query};
 use crate::wire::error::{
@@ -62,6 +62,7 @@ pub(super) fn check(
     let held = |letter| granted.contains(letter);
     // Who may create but not write may not replace.
     let enough = letters.is_empty() || letters.chars().any(held);
+    let enough = enough && (held('t') || !carries_tags(call));
     let replaces = letters.contains('c') && level == Level::Object && !held('w') && overwrites();
     if enough && !replaces { Ok(()) } else { Err((&PERMISSION_MISMATCH).into()) }
 }
@@ -174,6 +175,24 @@ mod tests {
         let creator = made("c", later());
         assert_eq!(outcome("PUT", "/box/a", &creator, false), Ok(()));
         assert_eq!(outcome("PUT", "/box/a", &creator, true), Err("AuthorizationPermissionMismatch"));
+    }
+
+    #[test]
+    fn tags_need_a_letter_of_their_own() {
+        let (plain, tagging) = (made("rwl", later()), made("rwlt", later()));
+        let tags = [("GET", "/box/a?comp=tags"), ("PUT", "/box/a?comp=tags")];
+        for (method, path) in
+            tags.into_iter().chain([("GET", "/box?restype=container&comp=list&include=metadata,tags")])
+        {
+            assert_eq!(
+                outcome(method, path, &plain, false),
+                Err("AuthorizationPermissionMismatch"),
+                "{path}"
+            );
+            assert_eq!(outcome(method, path, &tagging, false), Ok(()), "{path}");
+        }
+        assert_eq!(outcome("PUT", "/box/a?comp=tier", &plain, false), Ok(()));
+        assert_eq!(outcome("PUT", "/box/a?comp=tags", &made("t", later()), false), Ok(()));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Data;
+use super::{Data, MultipartUpload, ObjectFacts};
 use crate::wire::time::Stamp;
 
 /// Names and values as the client gave them, names in lower case.
@@ -29,6 +29,9 @@ pub(crate) struct Container {
     pub(crate) blobs: BTreeMap<Box<str>, Arc<Blob>>,
     #[serde(skip)]
     pub(crate) staged: BTreeMap<Box<str>, Staged>,
+    /// Multipart uploads by key and upload id, which is the order of their lists.
+    #[serde(skip)]
+    pub(crate) uploads: BTreeMap<(Box<str>, Box<str>), MultipartUpload>,
 }
 
 /// A blob. What few of them have lies behind a pointer: a million are a few hundred MB.
@@ -41,6 +44,15 @@ pub(crate) struct Blob {
     pub(crate) content: Option<Box<ContentHeaders>>,
     pub(crate) metadata: Metadata,
     pub(crate) blocks: Box<[CommittedBlock]>,
+    /// Keys and values to find it by, in the order in which the client gave them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tags: Vec<(String, String)>,
+    /// The access tier that a client chose; `None` for the account's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tier: Option<String>,
+    /// What only S3 says of it; `None` where Azure's interface wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) s3: Option<Box<ObjectFacts>>,
     #[serde(skip)]
     pub(crate) data: Data,
 }
@@ -109,7 +121,14 @@ pub(crate) enum PageItem {
 
 impl Container {
     pub(crate) fn new(etag: u64, metadata: Metadata) -> Self {
-        Self { etag, modified: Stamp::now(), metadata, blobs: BTreeMap::new(), staged: BTreeMap::new() }
+        Self {
+            etag,
+            modified: Stamp::now(),
+            metadata,
+            blobs: BTreeMap::new(),
+            staged: BTreeMap::new(),
+            uploads: BTreeMap::new(),
+        }
     }
 
     /// A page of the blobs, in order of their names. Names beneath a common prefix are stepped
@@ -186,7 +205,7 @@ fn common_prefix<'a>(name: &'a str, query: &PageQuery<'_>) -> Option<&'a str> {
 }
 
 /// The least string above all that begin with `prefix`; `None` where there is none.
-fn successor(prefix: &str) -> Option<String> {
+pub(crate) fn successor(prefix: &str) -> Option<String> {
     let mut chars: Vec<char> = prefix.chars().collect();
     while let Some(last) = chars.pop() {
         // The order of UTF-8 bytes is the order of scalar values; surrogates are no scalars.
@@ -213,6 +232,9 @@ mod tests {
             content: None,
             metadata: Metadata::new(),
             blocks: Box::default(),
+            tags: Vec::new(),
+            tier: None,
+            s3: None,
             data: Data::Pattern,
         });
         let mut container = Container::new(1, Metadata::new());

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::{Catalogue, Chunks, Data, Part, Store};
 use crate::wire::error::Answer;
-use crate::wire::upload::Upload;
+use crate::wire::incoming::Content;
 
 /// The most that is set aside on a client's word; above it, memory grows as bytes arrive.
 const TRUSTED: u64 = 64 << 20;
@@ -21,7 +21,7 @@ impl Store for MemoryStore {
         Ok(Catalogue::default())
     }
 
-    async fn receive(&self, body: &mut Upload) -> Answer<Data> {
+    async fn receive(&self, body: &mut dyn Content) -> Answer<Data> {
         // Copied, not kept as they come: a frame is a slice of a read buffer many times its size.
         let mut whole = BytesMut::with_capacity(body.len().min(TRUSTED) as usize);
         while let Some(bytes) = body.next().await? {

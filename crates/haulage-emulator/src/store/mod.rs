@@ -8,6 +8,7 @@ mod chunks;
 mod directory;
 mod memory;
 mod null;
+mod object;
 mod path;
 
 use std::io;
@@ -21,14 +22,15 @@ use haulage::{Error, Result};
 
 pub(crate) use catalogue::{
     Blob, Catalogue, CommittedBlock, Container, ContentHeaders, Metadata, Page, PageItem, PageQuery, Staged,
-    StagedBlock,
+    StagedBlock, successor,
 };
 pub(crate) use chunks::Chunks;
 pub(crate) use directory::StoredFile;
+pub(crate) use object::{MultipartUpload, ObjectFacts, PartFacts, UploadedPart, opaque_etag};
 
 use crate::config::StoreKind;
 use crate::wire::error::Answer;
-use crate::wire::upload::Upload;
+use crate::wire::incoming::Content;
 
 /// Where the bytes of a block or a blob lie.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +58,13 @@ pub(crate) struct Key<'a> {
     pub(crate) blob: &'a str,
 }
 
+/// Which multipart upload. The id is one that was made here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UploadKey<'a> {
+    pub(crate) container: &'a str,
+    pub(crate) id: &'a str,
+}
+
 /// Keeps bytes. What is received is nobody's until one of the `keep` methods makes it a block's
 /// or a blob's; what is received and never kept is dropped.
 #[async_trait]
@@ -69,7 +78,7 @@ pub(crate) trait Store: Send + Sync {
     }
 
     /// Takes a body in.
-    async fn receive(&self, body: &mut Upload) -> Answer<Data>;
+    async fn receive(&self, body: &mut dyn Content) -> Answer<Data>;
 
     /// Joins stored stretches to one.
     async fn assemble(&self, parts: Vec<Part>) -> io::Result<Data>;
@@ -101,6 +110,22 @@ pub(crate) trait Store: Send + Sync {
 
     /// Notes that a blob is gone.
     async fn drop_blob(&self, _key: Key<'_>, _blob: &Blob) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Notes a new multipart upload.
+    async fn keep_upload(&self, _key: UploadKey<'_>, _upload: &MultipartUpload) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Makes `part` the part `number` of an upload; where its data lie afterwards.
+    async fn keep_part(&self, key: UploadKey<'_>, number: u16, part: &UploadedPart) -> io::Result<Data> {
+        let _ = (key, number);
+        Ok(part.data.clone())
+    }
+
+    /// Notes that a multipart upload is gone with its parts.
+    async fn drop_upload(&self, _key: UploadKey<'_>) -> io::Result<()> {
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{Catalogue, Chunks, Data, Part, Store};
 use crate::wire::error::Answer;
-use crate::wire::upload::Upload;
+use crate::wire::incoming::Content;
 
 /// The pattern's period: a prime just above 1 MiB, so that bytes read from the wrong offset
 /// differ for every usual block size.
@@ -37,7 +37,7 @@ impl Store for NullStore {
         false
     }
 
-    async fn receive(&self, body: &mut Upload) -> Answer<Data> {
+    async fn receive(&self, body: &mut dyn Content) -> Answer<Data> {
         while body.next().await?.is_some() {}
         Ok(Data::Pattern)
     }

@@ -8,19 +8,26 @@ use http::Response;
 use http::header::{CONTENT_LENGTH, HeaderValue};
 
 use super::body::ResponseBody;
-use crate::fault::Fault;
-use crate::request::{Call, Operation};
+use crate::fault::{Fault, Nature};
 use crate::server::Connection;
 use crate::stats::FaultCounters;
 
 /// Where an answer states the checksum of what moved.
-const CHECKSUMS: [&str; 2] = ["x-ms-content-crc64", "content-md5"];
+const CHECKSUMS: [&str; 7] = [
+    "x-ms-content-crc64",
+    "content-md5",
+    "x-amz-checksum-crc64nvme",
+    "x-amz-checksum-crc32",
+    "x-amz-checksum-crc32c",
+    "x-amz-checksum-sha1",
+    "x-amz-checksum-sha256",
+];
 
 /// Does to an answer what `fault` says, where it can. A lost answer never comes.
 pub(crate) async fn spoil(
     response: &mut Response<ResponseBody>,
     fault: Option<Fault>,
-    call: &Call<'_>,
+    nature: Nature,
     connection: &Arc<Connection>,
     counters: &FaultCounters,
 ) {
@@ -30,7 +37,7 @@ pub(crate) async fn spoil(
             connection.reset();
             pending::<()>().await;
         }
-        Some(Fault::Short { position }) if call.operation == Operation::GetBlob => {
+        Some(Fault::Short { position }) if nature.is_download() => {
             let len = response.body().len();
             if len > 0 {
                 counters.short.fetch_add(1, Relaxed);

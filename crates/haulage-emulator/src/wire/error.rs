@@ -1,13 +1,12 @@
 //! The service's own failures: status, code and sentence as clients know them.
 
-use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 
 use super::body::ResponseBody;
+use super::reply::{self, reply};
 use super::time::iso8601;
 use super::xml;
 
@@ -26,28 +25,37 @@ pub(crate) struct Kind {
 #[derive(Debug)]
 pub(crate) struct ServiceError {
     pub(crate) kind: &'static Kind,
+    /// In place of the kind's own, where the service says more.
+    message: Option<String>,
     details: Vec<(&'static str, String)>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
+/// A table of errors: name, status, code, message.
 macro_rules! kinds {
     ($($name:ident $status:literal $code:literal $message:literal;)*) => {
-        $(pub(crate) static $name: Kind = Kind { status: $status, code: $code, message: $message };)*
+        $(pub(crate) static $name: $crate::wire::error::Kind =
+            $crate::wire::error::Kind { status: $status, code: $code, message: $message };)*
     };
 }
+pub(crate) use kinds;
 
 kinds! {
     ACCOUNT_NOT_FOUND 404 "ResourceNotFound" "The specified resource does not exist.";
     AUTHENTICATION_FAILED 403 "AuthenticationFailed" "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
     AUTHORIZATION_FAILURE 403 "AuthorizationFailure" "This request is not authorized to perform this operation.";
+    BLOB_ARCHIVED 409 "BlobArchived" "This operation is not permitted on an archived blob.";
     BLOB_EXISTS 409 "BlobAlreadyExists" "The specified blob already exists.";
     BLOB_NOT_FOUND 404 "BlobNotFound" "The specified blob does not exist.";
     BLOCK_COUNT_EXCEEDS_LIMIT 409 "BlockCountExceedsLimit" "The committed block count cannot exceed the maximum limit of 50,000 blocks.";
+    BOTH_TAGS 400 "BothUserTagsAndSourceTagsCopyPresentException" "x-ms-tags header must not be present with x-ms-copy-source-tag-option as COPY.";
     CANNOT_VERIFY_COPY_SOURCE 404 "CannotVerifyCopySource" "The specified blob does not exist.";
     CONDITION_NOT_MET 412 "ConditionNotMet" "The condition specified using HTTP conditional header(s) is not met.";
     CONTAINER_EXISTS 409 "ContainerAlreadyExists" "The specified container already exists.";
     CONTAINER_NOT_FOUND 404 "ContainerNotFound" "The specified container does not exist.";
     CRC64_MISMATCH 400 "Crc64Mismatch" "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
+    DUPLICATE_TAG_NAMES 400 "DuplicateTagNames" "The tags specified contain duplicate names.";
+    EMPTY_TAG_NAME 400 "EmptyTagName" "The name of one of the tag key-value pairs is empty.";
     INTERNAL_ERROR 500 "InternalError" "The server encountered an internal error. Please retry the request.";
     INVALID_BLOB_OR_BLOCK 400 "InvalidBlobOrBlock" "The specified blob or block content is invalid.";
     INVALID_BLOCK_ID 400 "InvalidBlockId" "The specified block ID is invalid. The block ID must be Base64-encoded.";
@@ -57,6 +65,7 @@ kinds! {
     INVALID_QUERY_VALUE 400 "InvalidQueryParameterValue" "Value for one of the query parameters specified in the request URI is invalid.";
     INVALID_RANGE 416 "InvalidRange" "The range specified is invalid for the current size of the resource.";
     INVALID_RESOURCE_NAME 400 "InvalidResourceName" "The specified resource name contains invalid characters.";
+    INVALID_TAG 400 "InvalidTag" "The tags specified are invalid. It contains characters that are not permitted.";
     INVALID_URI 400 "InvalidUri" "The requested URI does not represent any resource on the server.";
     INVALID_XML 400 "InvalidXmlDocument" "XML specified is not syntactically valid.";
     MD5_MISMATCH 400 "Md5Mismatch" "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
@@ -73,16 +82,22 @@ kinds! {
     RESOURCE_TYPE_MISMATCH 403 "AuthorizationResourceTypeMismatch" "This request is not authorized to perform this operation using this resource type.";
     SERVER_BUSY 503 "ServerBusy" "The server is busy.";
     SERVICE_MISMATCH 403 "AuthorizationServiceMismatch" "This request is not authorized to perform this operation using this service.";
+    TAGS_TOO_LARGE 400 "TagsTooLarge" "The tags specified exceed the maximum permissible limit.";
     UNSUPPORTED_VERB 405 "UnsupportedHttpVerb" "The resource doesn't support specified Http Verb.";
 }
 
 impl From<&'static Kind> for ServiceError {
     fn from(kind: &'static Kind) -> Self {
-        Self { kind, details: Vec::new(), headers: Vec::new() }
+        Self { kind, message: None, details: Vec::new(), headers: Vec::new() }
     }
 }
 
 impl Kind {
+    /// This failure in other words.
+    pub(crate) fn saying(&'static self, message: impl Into<String>) -> ServiceError {
+        ServiceError { message: Some(message.into()), ..self.into() }
+    }
+
     /// This failure with an extra element in its body, as the service adds them.
     pub(crate) fn detail(&'static self, name: &'static str, value: impl Into<String>) -> ServiceError {
         ServiceError::from(self).detail(name, value)
@@ -108,34 +123,49 @@ impl ServiceError {
         (&INTERNAL_ERROR).into()
     }
 
-    /// The answer. A HEAD gets the code in its header alone, as HTTP has no body there.
+    /// What went wrong, in a sentence.
+    pub(crate) fn message(&self) -> &str {
+        self.message.as_deref().unwrap_or(self.kind.message)
+    }
+
+    /// The answer in Azure's form. A HEAD gets the code in its header alone, as HTTP has no body there.
     pub(crate) fn into_response(self, request_id: &str, head: bool) -> Response<ResponseBody> {
-        let status = StatusCode::from_u16(self.kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let bare = head || status == StatusCode::NOT_MODIFIED;
-        let body = if bare { ResponseBody::empty() } else { ResponseBody::full(self.xml(request_id)) };
-        let mut response = Response::new(body);
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
-        headers.insert("x-ms-error-code", HeaderValue::from_static(self.kind.code));
-        if !bare {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
-        }
-        headers.extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
+        let code = HeaderValue::from_static(self.kind.code);
+        let mut response = self.into_response_with(head, |error, details| error.xml(request_id, details));
+        response.headers_mut().insert("x-ms-error-code", code);
         response
     }
 
-    fn xml(&self, request_id: &str) -> Bytes {
-        let Kind { code, message, .. } = self.kind;
+    /// The answer with the document that `write` makes of the failure and its extra elements. There is none
+    /// where HTTP has no body.
+    pub(crate) fn into_response_with(
+        self,
+        head: bool,
+        write: impl FnOnce(&Self, &str) -> String,
+    ) -> Response<ResponseBody> {
+        let status = StatusCode::from_u16(self.kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = if head || status == StatusCode::NOT_MODIFIED {
+            reply(status)
+        } else {
+            reply::xml(write(&self, &self.extra_elements()))
+        };
+        *response.status_mut() = status;
+        response.headers_mut().extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
+        response
+    }
+
+    fn extra_elements(&self) -> String {
+        let element = |(name, value): &(&str, String)| format!("<{name}>{}</{name}>", xml::Escaped(value));
+        self.details.iter().map(element).collect()
+    }
+
+    fn xml(&self, request_id: &str, details: &str) -> String {
+        let (code, message) = (self.kind.code, self.message());
         let time = iso8601(SystemTime::now());
-        let mut body = format!(
-            "{}<Error><Code>{code}</Code><Message>{message}\nRequestId:{request_id}\nTime:{time}</Message>",
+        format!(
+            "{}<Error><Code>{code}</Code><Message>{message}\nRequestId:{request_id}\nTime:{time}</Message>\
+             {details}</Error>",
             xml::DECLARATION
-        );
-        for (name, value) in &self.details {
-            // Writing to a String cannot fail.
-            let _ = write!(body, "<{name}>{}</{name}>", xml::Escaped(value));
-        }
-        body.push_str("</Error>");
-        body.into()
+        )
     }
 }

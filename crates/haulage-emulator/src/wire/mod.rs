@@ -3,6 +3,8 @@
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod error;
+pub(crate) mod incoming;
+pub(crate) mod reply;
 pub(crate) mod tamper;
 pub(crate) mod time;
 pub(crate) mod upload;

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use time::OffsetDateTime;
+use time::format_description::BorrowedFormatItem;
 use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+use time::{OffsetDateTime, PrimitiveDateTime};
 
 /// A moment to the second, the resolution of every time on this wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -18,6 +20,12 @@ impl Stamp {
     /// As HTTP headers and lists have it: `Sun, 06 Nov 1994 08:49:37 GMT`.
     pub(crate) fn http(self) -> String {
         httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(self.0))
+    }
+
+    /// As S3's documents have it: `2026-01-02T03:04:05.000Z`.
+    pub(crate) fn iso8601(self) -> String {
+        let text = iso8601(UNIX_EPOCH + Duration::from_secs(self.0));
+        text.replace('Z', ".000Z")
     }
 
     /// How far apart two moments are.
@@ -43,6 +51,19 @@ impl From<SystemTime> for Stamp {
 pub(crate) fn iso8601(time: SystemTime) -> String {
     let whole = UNIX_EPOCH + Duration::from_secs(Stamp::from(time).0);
     OffsetDateTime::from(whole).format(&Rfc3339).unwrap_or_default()
+}
+
+/// `20260102T030405Z`, as S3's signatures carry their times.
+pub(crate) fn basic(time: SystemTime) -> String {
+    iso8601(time).replace(['-', ':'], "")
+}
+
+/// Reads that form; `None` where it is another.
+pub(crate) fn parse_basic(text: &str) -> Option<SystemTime> {
+    const FORM: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T[hour][minute][second]Z");
+    let plain = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let time = PrimitiveDateTime::parse(text, FORM).ok().filter(|_| plain)?;
+    Some(SystemTime::from(time.assume_utc())).filter(|time| *time >= UNIX_EPOCH)
 }
 
 /// Reads the forms in which a signature may carry a time: to the day, the minute or the second.
@@ -74,6 +95,17 @@ mod tests {
         }
         assert_eq!(parse_iso8601("tomorrow"), None);
         assert_eq!(iso8601(midnight), "2026-01-02T00:00:00Z");
+    }
+
+    #[test]
+    fn basic_times_read_back() {
+        let time = UNIX_EPOCH + Duration::from_secs(1_767_323_045);
+        assert_eq!(basic(time), "20260102T030405Z");
+        assert_eq!(parse_basic("20260102T030405Z"), Some(time));
+        for bad in ["", "20260102", "2026-01-02T03:04", "20260132T030405Z", "+2026102T030405Z"] {
+            assert_eq!(parse_basic(bad), None, "{bad}");
+        }
+        assert_eq!(Stamp::from(time).iso8601(), "2026-01-02T03:04:05.000Z");
     }
 
     #[test]

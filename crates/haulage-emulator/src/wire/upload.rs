@@ -1,31 +1,21 @@
-//! The body of a request: counted, checked against its checksum, perhaps damaged on the way.
+//! The body of a request to Azure, checked against its checksum.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-
+use async_trait::async_trait;
 use bytes::Bytes;
 use haulage::checksum::{Crc64, Crc64Stream, Md5, Md5Stream};
 use http::HeaderMap;
-use http_body::Body as _;
-use hyper::body::Incoming;
 
 use super::error::{
     Answer, CRC64_MISMATCH, INVALID_HEADER_VALUE, INVALID_MD5, MD5_MISMATCH, MISSING_CONTENT_LENGTH,
-    REQUEST_BODY_TOO_LARGE, REQUEST_CUT,
+    REQUEST_BODY_TOO_LARGE,
 };
-use super::tamper::Tamper;
-use crate::stats::Counters;
+use super::incoming::{Content, RequestBody};
 
-/// A request's body.
-pub(crate) struct Upload {
-    incoming: Incoming,
+/// A request's body and what is known of it.
+pub(crate) struct Upload<'a> {
+    body: &'a mut RequestBody,
     len: u64,
-    received: u64,
     check: Check,
-    tamper: Option<Tamper>,
-    counters: Arc<Counters>,
 }
 
 /// What is computed as bytes pass, and what it must come to.
@@ -44,24 +34,29 @@ pub(crate) struct Sums {
     pub(crate) md5: Option<Md5>,
 }
 
-impl Upload {
-    pub(crate) fn new(incoming: Incoming, counters: Arc<Counters>) -> Self {
-        let len = incoming.size_hint().exact().unwrap_or(u64::MAX);
-        Self { incoming, len, received: 0, check: Check::default(), tamper: None, counters }
-    }
-
-    /// How many bytes the client announced.
-    pub(crate) fn len(&self) -> u64 {
+#[async_trait]
+impl Content for Upload<'_> {
+    fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether no byte has been asked for yet, so that the client may still be waiting for leave.
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.received == 0
+    async fn next(&mut self) -> Answer<Option<Bytes>> {
+        let Some(bytes) = self.body.frame().await? else { return Ok(None) };
+        let bytes = self.body.strike(bytes).await;
+        if let Some(crc64) = &mut self.check.crc64 {
+            crc64.update(&bytes);
+        }
+        if let Some(md5) = &mut self.check.md5 {
+            md5.update(&bytes);
+        }
+        Ok(Some(bytes))
     }
+}
 
-    pub(crate) fn tamper(&mut self, tamper: Option<Tamper>) {
-        self.tamper = tamper;
+impl<'a> Upload<'a> {
+    pub(crate) fn new(body: &'a mut RequestBody) -> Self {
+        let len = body.announced().unwrap_or(u64::MAX);
+        Self { body, len, check: Check::default() }
     }
 
     /// Reads which checksum the client sent, and refuses bodies that the service would.
@@ -94,18 +89,6 @@ impl Upload {
         Ok(())
     }
 
-    /// The next bytes; `None` after the last.
-    pub(crate) async fn next(&mut self) -> Answer<Option<Bytes>> {
-        let Some(bytes) = self.frame().await? else { return Ok(None) };
-        if let Some(crc64) = &mut self.check.crc64 {
-            crc64.update(&bytes);
-        }
-        if let Some(md5) = &mut self.check.md5 {
-            md5.update(&bytes);
-        }
-        Ok(Some(bytes))
-    }
-
     /// Compares the checksums. To be called after the last byte.
     pub(crate) fn verify(&mut self) -> Answer<Sums> {
         let check = std::mem::take(&mut self.check);
@@ -135,35 +118,5 @@ impl Upload {
             whole.extend_from_slice(&bytes);
         }
         Ok(whole)
-    }
-
-    /// Reads to the end, so that the client gets its answer: one that is still sending when the
-    /// connection closes sees a reset instead.
-    pub(crate) async fn drain(&mut self) {
-        self.tamper = None;
-        while let Ok(Some(_)) = self.frame().await {}
-    }
-
-    async fn frame(&mut self) -> Answer<Option<Bytes>> {
-        loop {
-            let frame = poll_fn(|context| Pin::new(&mut self.incoming).poll_frame(context)).await;
-            let Some(frame) = frame else { return Ok(None) };
-            let frame = frame.map_err(|error| {
-                tracing::debug!(%error, "a request body broke off");
-                &REQUEST_CUT
-            })?;
-            // Trailers carry nothing that this service reads.
-            let Ok(bytes) = frame.into_data() else { continue };
-            let offset = self.received;
-            self.received += bytes.len() as u64;
-            self.counters.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
-            return match self.tamper.take_if(|tamper| tamper.halts(offset, bytes.len())) {
-                Some(tamper) => match tamper.halt().await {},
-                None => Ok(Some(match &self.tamper {
-                    Some(tamper) => tamper.flipped(offset, bytes),
-                    None => bytes,
-                })),
-            };
-        }
     }
 }

@@ -1,12 +1,16 @@
-//! XML out, with the escapes the service uses, and the one document that comes in.
+//! XML out, with the escapes the service uses, and the two documents that come in.
 
 use std::fmt;
+use std::mem;
 
 use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 
 /// How every document begins.
 pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>";
+/// Where a tag stands in the body of Set Blob Tags.
+const TAG: &str = "/Tags/TagSet/Tag";
 
 /// Text made safe for an element or an attribute.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
@@ -14,19 +18,17 @@ pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0;
-        while let Some(at) = rest.find(['<', '>', '&', '"', '\'', '\r', '\n', '\t']) {
+        while let Some(at) = rest.find(|c: char| "<>&\"'".contains(c) || c.is_ascii_control()) {
             f.write_str(&rest[..at])?;
-            f.write_str(match rest.as_bytes()[at] {
-                b'<' => "&lt;",
-                b'>' => "&gt;",
-                b'&' => "&amp;",
-                b'"' => "&quot;",
-                b'\'' => "&apos;",
+            match rest.as_bytes()[at] {
+                b'<' => f.write_str("&lt;")?,
+                b'>' => f.write_str("&gt;")?,
+                b'&' => f.write_str("&amp;")?,
+                b'"' => f.write_str("&quot;")?,
+                b'\'' => f.write_str("&apos;")?,
                 // Parsers normalise bare line ends and tabs away, which would change a name.
-                b'\r' => "&#xD;",
-                b'\n' => "&#xA;",
-                _ => "&#x9;",
-            })?;
+                control => write!(f, "&#x{control:X};")?,
+            }
             rest = &rest[at + 1..];
         }
         f.write_str(rest)
@@ -113,6 +115,45 @@ pub(crate) fn parse_block_list(body: &[u8]) -> Option<Vec<(Search, String)>> {
     }
 }
 
+/// Reads the body of Set Blob Tags as keys and values; `None` where it is not one.
+pub(crate) fn parse_tags(body: &[u8]) -> Option<Vec<(String, String)>> {
+    let mut reader = Reader::from_str(std::str::from_utf8(body).ok()?.trim_start_matches('\u{FEFF}'));
+    reader.config_mut().expand_empty_elements = true;
+    let mut tags = Vec::new();
+    let (mut key, mut value) = (None, None);
+    let (mut path, mut text) = (String::new(), String::new());
+    let mut seen_root = false;
+    loop {
+        match reader.read_event().ok()? {
+            Event::Start(element) => {
+                path.push('/');
+                path.push_str(element.local_name().as_ref());
+                text.clear();
+            }
+            Event::Text(part) if path.starts_with(TAG) => text.push_str(&part),
+            Event::Text(part) if part.trim().is_empty() => {}
+            Event::GeneralRef(part) if path.starts_with(TAG) => match part.resolve_char_ref().ok()? {
+                Some(c) => text.push(c),
+                None => text.push_str(resolve_predefined_entity(&part)?),
+            },
+            Event::End(_) => {
+                match path.strip_prefix(TAG) {
+                    Some("/Key") => key = Some(mem::take(&mut text)),
+                    Some("/Value") => value = Some(mem::take(&mut text)),
+                    Some("") => tags.push((key.take()?, value.take()?)),
+                    None if path == "/Tags" => seen_root = true,
+                    None if path == "/Tags/TagSet" => {}
+                    _ => return None,
+                }
+                path.truncate(path.rfind('/')?);
+            }
+            Event::Eof => return (seen_root && path.is_empty()).then_some(tags),
+            Event::Decl(_) | Event::Comment(_) | Event::PI(_) => {}
+            _ => return None,
+        }
+    }
+}
+
 fn search(name: &str) -> Option<Search> {
     Some(match name {
         "Committed" => Search::Committed,
@@ -153,10 +194,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn tags_are_read_as_clients_write_them() {
+        let text = "<?xml version='1.0' encoding='utf-8'?>\n<Tags><TagSet>\n <Tag><Key>a b</Key><Value> x=&#49; </Value></Tag>\
+                    <Tag><Value /><Key>c&amp;d</Key></Tag></TagSet></Tags>";
+        let tag = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(parse_tags(text.as_bytes()).unwrap(), [tag("a b", " x=1 "), tag("c&d", "")]);
+        for none in ["<Tags><TagSet/></Tags>", "<Tags />"] {
+            assert_eq!(parse_tags(none.as_bytes()).unwrap(), [], "{none}");
+        }
+        for bad in [
+            "",
+            "<Tags>",
+            "<Other/>",
+            "<Tags><Tag><Key>a</Key><Value>b</Value></Tag></Tags>",
+            "<Tags><TagSet><Tag><Key>a</Key></Tag></TagSet></Tags>",
+            "<Tags><TagSet>x</TagSet></Tags>",
+        ] {
+            assert_eq!(parse_tags(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_input_is_read_or_refused_but_never_panics(body in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse_block_list(&body);
+            let _ = (parse_block_list(&body), parse_tags(&body));
         }
 
         #[test]

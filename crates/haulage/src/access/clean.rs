@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::remove::{BATCH, Below, RemoveOptions, whole_account};
+use super::remove::{BATCH, Below, RemoveOptions, all_buckets, whole_account};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
 use crate::gate::{Gate, through};
@@ -115,6 +115,7 @@ async fn leftovers(url: &str, filter: &Filter, options: &StoreOptions) -> Result
                 .hint("name the folder that copies went to"));
         }
         Address::Azure(address) if address.container.is_empty() => return Err(whole_account("clean", url)),
+        Address::S3(address) if address.bucket.is_empty() => return Err(all_buckets("clean", url)),
         _ => {}
     }
     let Location { store, key, gate } = StoreOpener::new(options.clone())?.open(url)?;
@@ -134,7 +135,8 @@ async fn leftovers(url: &str, filter: &Filter, options: &StoreOptions) -> Result
         let unread = page.problems.iter().filter(|problem| problem.kind() != ErrorKind::Unsupported);
         found.failures.extend(unread.map(Failure::from));
         for leftover in page.objects {
-            if below.holds(&leftover.key) && filter.wants(below.name(&leftover.key)) {
+            let object = found.store.leftover_of(&leftover.key);
+            if below.holds(object) && filter.wants(below.name(object)) {
                 found.names.push(&leftover.key, leftover.size)?;
             }
         }

@@ -9,13 +9,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::secret;
 use crate::store::azure::AzureStore;
+use crate::store::s3::S3Store;
 use crate::store::{
-    Address, ListPage, ListRequest, Lister, Location, Request, Store as _, StoreOpener, StoreOptions, Trace,
+    Address, ListPage, ListRequest, Lister, Location, Request, Store, StoreOpener, StoreOptions, Trace,
 };
 use crate::task::joined;
-
-/// What the request for the names of containers is called in records.
-const LIST_CONTAINERS: &str = "ListContainers";
 
 /// A list being read page by page. While one page is looked at the next is on its way; dropped, nothing is.
 #[derive(Debug)]
@@ -118,22 +116,25 @@ impl std::fmt::Debug for Pages {
 /// An account without a container lists its containers, `recursive` all objects of all of them, named by container.
 pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<Listing> {
     let opener = StoreOpener::new(options.clone())?;
-    if let Address::Azure(address) = Address::parse(url, options)?
-        && address.container.is_empty()
-    {
-        let account = opener.open_azure(address)?;
-        let (gate, name) = (opener.gate().clone(), account.name(""));
-        let containers =
-            through!(gate, LIST_CONTAINERS, name, trace => account.list_containers(trace).await)?;
+    let account = match Address::parse(url, options)? {
+        Address::Azure(address) if address.container.is_empty() => {
+            Some(Account::Azure(opener.open_azure(address)?))
+        }
+        Address::S3(address) if address.bucket.is_empty() => Some(Account::S3(opener.open_s3("")?)),
+        _ => None,
+    };
+    if let Some(account) = account {
+        let (gate, name) = (opener.gate().clone(), account.store().name(""));
+        let containers = through!(gate, account.api(), name, trace => account.containers(trace).await)?;
         if recursive {
-            let api = account.api(Request::List);
+            let api = account.store().api(Request::List);
             let lister = Box::new(Containers { account, left: containers.into(), current: None });
             return Ok(Listing::new(Pages { lister, api, name, gate, first: None }));
         }
         let prefixes = containers.into_iter().map(|name| name + "/").collect();
         let first = Some(ListPage { prefixes, ..ListPage::default() });
-        let lister = Box::new(Nothing);
-        return Ok(Listing::new(Pages { lister, api: LIST_CONTAINERS, name, gate, first }));
+        let (lister, api) = (Box::new(Nothing), account.api());
+        return Ok(Listing::new(Pages { lister, api, name, gate, first }));
     }
     let Location { store, key, gate } = opener.open(url)?;
     let name = store.name(&key);
@@ -178,9 +179,46 @@ impl Lister for Nothing {
     }
 }
 
+/// An account, whose containers are listed one after the other.
+enum Account {
+    Azure(AzureStore),
+    S3(S3Store),
+}
+
+impl Account {
+    fn store(&self) -> &dyn Store {
+        match self {
+            Self::Azure(account) => account,
+            Self::S3(account) => account,
+        }
+    }
+
+    /// What the request for the names of containers is called in records.
+    fn api(&self) -> &'static str {
+        match self {
+            Self::Azure(_) => "ListContainers",
+            Self::S3(_) => "ListBuckets",
+        }
+    }
+
+    async fn containers(&self, trace: &Trace) -> Result<Vec<String>> {
+        match self {
+            Self::Azure(account) => account.list_containers(trace).await,
+            Self::S3(account) => account.list_buckets(trace).await,
+        }
+    }
+
+    fn list(&self, container: &str) -> Result<Box<dyn Lister>> {
+        Ok(match self {
+            Self::Azure(account) => account.container(container).list(ListRequest::default()),
+            Self::S3(account) => account.bucket_named(container)?.list(ListRequest::default()),
+        })
+    }
+}
+
 /// The objects of all containers of an account, one container after the other.
 struct Containers {
-    account: AzureStore,
+    account: Account,
     left: VecDeque<String>,
     current: Option<(String, Box<dyn Lister>)>,
 }
@@ -197,7 +235,7 @@ impl Lister for Containers {
                 self.current = None;
             }
             let Some(name) = self.left.pop_front() else { return Ok(None) };
-            let lister = self.account.container(&name).list(ListRequest::default());
+            let lister = self.account.list(&name)?;
             self.current = Some((name + "/", lister));
         }
     }

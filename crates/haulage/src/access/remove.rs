@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 
 use super::list;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::event::Failure;
 use crate::gate::{Gate, through};
 use crate::secret::redacted;
@@ -146,16 +146,20 @@ impl Removal {
                 continue;
             }
             let (store, gate) = (&store, &gate);
-            let mut deletes = futures_util::stream::iter(batch)
-                .map(|(key, size)| async move { delete(&**store, &key, gate).await.map(|()| size) })
+            let together: Vec<Vec<(String, u64)>> =
+                batch.chunks(store.delete_max()).map(<[_]>::to_vec).collect();
+            let mut deletes = futures_util::stream::iter(together)
+                .map(|some| async move { delete_some(&**store, some, gate).await })
                 .buffer_unordered(DELETES);
-            while let Some(deleted) = deletes.next().await {
-                match deleted {
-                    Ok(bytes) => {
-                        report.objects += 1;
-                        report.bytes = report.bytes.saturating_add(bytes);
+            while let Some(outcomes) = deletes.next().await {
+                for deleted in outcomes {
+                    match deleted {
+                        Ok(bytes) => {
+                            report.objects += 1;
+                            report.bytes = report.bytes.saturating_add(bytes);
+                        }
+                        Err(error) => report.failures.push(Failure::from(&error)),
                     }
-                    Err(error) => report.failures.push(Failure::from(&error)),
                 }
             }
         }
@@ -203,6 +207,39 @@ async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOption
     Ok(found)
 }
 
+/// Deletes objects, as many as one request takes: the size of each, or why it is still there.
+async fn delete_some(store: &dyn Store, some: Vec<(String, u64)>, gate: &Gate) -> Vec<Result<u64>> {
+    if let [(key, size)] = &some[..] {
+        return vec![delete(store, key, gate).await.map(|()| *size)];
+    }
+    let (keys, sizes): (Vec<String>, Vec<u64>) = some.into_iter().unzip();
+    let (api, name) = (store.api(Request::DeleteMany), store.name(""));
+    let deleted = through!(gate, api, name, trace => store.delete_many(&keys, trace).await);
+    let outcomes = match deleted {
+        Ok(outcomes) => outcomes,
+        Err(error) => {
+            let same = |key: &String| {
+                let one = Error::new(error.kind(), "delete", store.name(key), error.cause());
+                Err(match error.hint_text() {
+                    Some(hint) => one.hint(hint),
+                    None => one,
+                })
+            };
+            keys.iter().map(same).collect()
+        }
+    };
+    let mut deleted = Vec::with_capacity(outcomes.len());
+    for (outcome, (key, size)) in outcomes.into_iter().zip(keys.iter().zip(sizes)) {
+        deleted.push(match outcome {
+            Err(error) if error.retry_advice() != Retry::Never => {
+                delete(store, key, gate).await.map(|()| size)
+            }
+            other => other.map(|()| size),
+        });
+    }
+    deleted
+}
+
 /// Deletes an object. One that is gone was deleted by somebody, or by an attempt whose answer was lost. Of a service only its
 /// own word counts: any proxy may answer 404.
 async fn delete(store: &dyn Store, key: &str, gate: &Gate) -> Result<()> {
@@ -211,7 +248,8 @@ async fn delete(store: &dyn Store, key: &str, gate: &Gate) -> Result<()> {
     match deleted {
         Err(error)
             if error.kind() == ErrorKind::NotFound
-                && (error.status().is_none() || error.service_code() == Some("BlobNotFound")) =>
+                && (error.status().is_none()
+                    || matches!(error.service_code(), Some("BlobNotFound" | "NoSuchKey"))) =>
         {
             Ok(())
         }
@@ -287,12 +325,13 @@ pub fn check_remote(operation: &'static str, url: &str, options: &StoreOptions) 
             url,
             "this is a local path; only object stores are changed so",
         )
-        .hint("for local files use rm, mkdir and rmdir; for an object write az://container/path")),
+        .hint("for local files use rm, mkdir and rmdir; for an object write az://container/path or s3://bucket/key")),
         Address::Stdio => {
             Err(Error::new(ErrorKind::Usage, operation, url, "this is a stream, not an object"))
         }
         Address::Azure(address) if address.container.is_empty() => Err(whole_account(operation, url)),
-        Address::Azure(_) | Address::Memory { .. } => Ok(()),
+        Address::S3(address) if address.bucket.is_empty() => Err(all_buckets(operation, url)),
+        Address::Azure(_) | Address::S3(_) | Address::Memory { .. } => Ok(()),
     }
 }
 
@@ -306,6 +345,11 @@ pub(super) fn whole_account(operation: &'static str, url: &str) -> Error {
         .hint("name a container: az://container; haul ls az:// lists them")
 }
 
+pub(super) fn all_buckets(operation: &'static str, url: &str) -> Error {
+    Error::new(ErrorKind::Usage, operation, url, "this is a whole account")
+        .hint("name a bucket: s3://bucket; haul ls s3:// lists them")
+}
+
 fn container(operation: &'static str, url: &str, options: &StoreOptions) -> Result<Location> {
     let location = remote(operation, url, options)?;
     if location.key.is_empty() {
@@ -313,5 +357,5 @@ fn container(operation: &'static str, url: &str, options: &StoreOptions) -> Resu
     }
     let name = location.store.name(&location.key);
     Err(Error::new(ErrorKind::Usage, operation, name, "this names no container")
-        .hint("write az://container, without a path after it"))
+        .hint(format!("write {}, without a path after it", location.store.name(""))))
 }

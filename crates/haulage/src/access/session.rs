@@ -33,7 +33,7 @@ impl Sessions {
     /// # Errors
     /// `Usage` where the name or the options make no sense.
     pub fn opener(&self, url: &str, options: &StoreOptions) -> Result<StoreOpener> {
-        if !matches!(Address::parse(url, options)?, Address::Azure(_)) {
+        if !matches!(Address::parse(url, options)?, Address::Azure(_) | Address::S3(_)) {
             return StoreOpener::new(options.clone());
         }
         let environment = environment();
@@ -57,12 +57,15 @@ impl Sessions {
     }
 }
 
-/// Stands for all variables that credentials and trust may come from: what was found with others is not used again.
+/// Stands for all variables that credentials, trust and proxies may come from: what was found with others is not used again.
 fn environment() -> u64 {
-    const PREFIXES: [&[u8]; 4] = [b"AZURE_", b"IDENTITY_", b"MSI_", b"SSL_CERT_"];
-    let mut variables: Vec<_> = std::env::vars_os()
-        .filter(|(name, _)| PREFIXES.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix)))
-        .collect();
+    const PREFIXES: [&[u8]; 5] = [b"AWS_", b"AZURE_", b"IDENTITY_", b"MSI_", b"SSL_CERT_"];
+    const PROXY: &[u8] = b"_PROXY";
+    let counts = |name: &[u8]| {
+        PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || name.to_ascii_uppercase().ends_with(PROXY)
+    };
+    let mut variables: Vec<_> =
+        std::env::vars_os().filter(|(name, _)| counts(name.as_encoded_bytes())).collect();
     variables.sort_unstable();
     let mut hasher = DefaultHasher::new();
     variables.hash(&mut hasher);

@@ -25,8 +25,8 @@ const PIPE: usize = 1 << 20;
 pub struct Writer {
     name: String,
     opener: StoreOpener,
-    /// The object lies on this machine, where a write that has begun cannot be called back.
-    at_hand: bool,
+    /// Something is there as soon as the upload has begun, which it removes itself where it fails.
+    leaves: bool,
     whole: Arc<AtomicBool>,
     pipe: DuplexStream,
     /// The upload; it ends with the set.
@@ -46,12 +46,12 @@ impl Writer {
         let limits = stream::limits(options, true)?;
         let (pipe, input) = tokio::io::duplex(PIPE);
         let (name, options) = (location.store.name(&location.key), options.clone());
-        let (at_hand, whole) = (location.store.capabilities().at_hand, Arc::<AtomicBool>::default());
+        let (leaves, whole) = (!location.store.capabilities().begins_freely, Arc::<AtomicBool>::default());
         let input = Input::new(Announced { input, whole: whole.clone() }, &name);
         let mut upload = JoinSet::new();
         upload
             .spawn(async move { stream::upload(input, &location, &options, &limits, Clock::start()).await });
-        Ok(Self { name, opener: opener.clone(), at_hand, whole, pipe, upload })
+        Ok(Self { name, opener: opener.clone(), leaves, whole, pipe, upload })
     }
 
     /// Takes the bytes; waits while as much is in flight as may be.
@@ -79,9 +79,9 @@ impl Writer {
         Ok(record.into())
     }
 
-    /// Gives up, and waits until what was staged on this machine is gone.
+    /// Gives up, and waits until what was staged is gone, where its store would keep it.
     pub async fn discard(mut self) {
-        if !self.at_hand {
+        if !self.leaves {
             return self.upload.shutdown().await;
         }
         // It ends by itself, at an input that ends without a word, when all that it writes is written.

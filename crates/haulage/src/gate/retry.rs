@@ -47,7 +47,7 @@ pub(crate) fn backoff(error: &Error, attempt: u32, random: f64) -> Option<Durati
 pub(crate) fn was_too_slow(error: &Error) -> bool {
     error.kind() == ErrorKind::Stalled
         || error.status() == Some(408)
-        || error.service_code() == Some("OperationTimedOut")
+        || matches!(error.service_code(), Some("OperationTimedOut" | "RequestTimeout"))
 }
 
 #[cfg(test)]

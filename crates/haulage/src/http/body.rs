@@ -89,7 +89,7 @@ impl ResponseBody {
         let Some(arriving) = &self.arriving else { return Ok(Bytes::new()) };
         let expected = arriving.incoming.size_hint().lower();
         let (operation, object) = (arriving.operation, arriving.object.clone());
-        let too_large = || Err(failure::too_large(Call { operation, object: &object }, limit));
+        let too_large = || Err(failure::too_large(Call { operation, object: &object, proxy: None }, limit));
         if expected > limit as u64 {
             return too_large();
         }
@@ -169,7 +169,7 @@ impl ResponseBody {
 
 impl Arriving {
     fn error(&self, failure: BodyFailure) -> Error {
-        let call = Call { operation: self.operation, object: &self.object };
+        let call = Call { operation: self.operation, object: &self.object, proxy: self.connection.proxy() };
         match failure {
             BodyFailure::Lost(error) => failure::exchange(call, error),
             BodyFailure::Slow(slow) => failure::slow(call, slow),

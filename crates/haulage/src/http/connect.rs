@@ -1,21 +1,26 @@
-//! A new connection: look the name up, try its addresses, agree on TLS.
+//! A new connection: look the name up, try its addresses, ask a proxy where there is one, agree on TLS.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::net::{TcpStream, lookup_host};
+use tokio_rustls::client::TlsStream;
 
 use super::failure::{self, Call};
-use super::io::Wire;
 use super::origin::Origin;
-use super::tls::Tls;
+use super::proxy::{Way, open_tunnel};
+use super::tls::{READ_AHEAD, Tls};
+use super::wire::Wire;
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::trace::Route;
 
-/// From the lookup to the end of TLS. A healthy path needs three round trips, below a second anywhere.
+/// From the lookup to the end of TLS. A healthy path needs three round trips, below a second anywhere; a proxy looks up and
+/// dials in the same time.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long one address may keep silent before the next is tried beside it (RFC 8305 recommends 250 ms).
@@ -25,13 +30,18 @@ const NEXT_ADDRESS: Duration = Duration::from_millis(250);
 const FIRST_CONTACT: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(600)];
 
-/// The service that hands out managed identities on Azure machines. It speaks plain http on a link-local
-/// address that no router forwards, so nothing leaves the machine's host.
-const METADATA_SERVICE: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
+/// The services that hand out identities on machines of Azure and AWS, in AWS's containers and in its Kubernetes pods. They
+/// speak plain http on link-local addresses that no router forwards, so nothing leaves the machine's host.
+const METADATA_SERVICES: [IpAddr; 3] = [
+    IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
+    IpAddr::V4(Ipv4Addr::new(169, 254, 170, 2)),
+    IpAddr::V4(Ipv4Addr::new(169, 254, 170, 23)),
+];
 
 /// Refuses to send what nobody should read over a wire that anybody can.
 pub(super) fn allow(origin: &Origin, insecure_http: bool, call: Call<'_>) -> Result<()> {
-    let private = origin.is_secure() || origin.is_loopback() || origin.ip() == Some(METADATA_SERVICE);
+    let metadata = origin.ip().is_some_and(|ip| METADATA_SERVICES.contains(&ip));
+    let private = origin.is_secure() || origin.is_loopback() || metadata;
     if private || insecure_http {
         return Ok(());
     }
@@ -40,36 +50,88 @@ pub(super) fn allow(origin: &Origin, insecure_http: bool, call: Call<'_>) -> Res
         .hint("use https, or --insecure-http if you trust the network"))
 }
 
-/// Connects within the time allowed; `dialed` is told what it took until the other side had answered, before TLS.
+/// Connects within the time allowed; `dialed` is told what it took until the other side had answered, before TLS with it.
 pub(super) async fn connect(
-    origin: &Origin,
+    way: Way<'_>,
     tls: &Tls,
     call: Call<'_>,
     dialed: impl FnOnce(Duration),
 ) -> Result<(Wire, Route)> {
-    let attempt = async {
-        let began = Instant::now();
-        let (tcp, dns_ns) = dial(origin, call).await?;
-        dialed(began.elapsed());
-        // A request goes out in one write; waiting to fill a segment could only delay it.
-        tcp.set_nodelay(true).map_err(|error| failure::connect(call, origin, error))?;
-        let route = Route { remote: tcp.peer_addr().ok(), dns_ns, tls_ns: None };
-        if !origin.is_secure() {
-            return Ok((Wire::Plain(tcp), route));
-        }
-        let began = Instant::now();
-        let wire = Wire::Tls(Box::new(tls.handshake(tcp, origin, call).await?));
-        Ok((wire, Route { tls_ns: Some(since(began)), ..route }))
-    };
-    match tokio::time::timeout(TIMEOUT, attempt).await {
-        Ok(result) => result,
-        Err(_) => Err(failure::connect(call, origin, io::ErrorKind::TimedOut.into())),
+    let mut opening = Opening { way, tls, call, began: Instant::now(), route: Route::default() };
+    match tokio::time::timeout(TIMEOUT, opening.open(dialed)).await {
+        Ok(wire) => Ok((wire?, opening.route)),
+        Err(_) => Err(failure::too_long(call, way)),
     }
+}
+
+/// A connection that is being made.
+struct Opening<'a> {
+    way: Way<'a>,
+    tls: &'a Tls,
+    call: Call<'a>,
+    began: Instant,
+    route: Route,
+}
+
+impl Opening<'_> {
+    async fn open(&mut self, dialed: impl FnOnce(Duration)) -> Result<Wire> {
+        let Self { way, call, .. } = *self;
+        let origin = way.origin;
+        let (tcp, dns_ns) = dial(way, call).await?;
+        // A request goes out in one write; waiting to fill a segment could only delay it.
+        tcp.set_nodelay(true).map_err(|error| failure::connect(call, way, error))?;
+        self.route =
+            Route { remote: tcp.peer_addr().ok(), proxied: way.proxy.is_some(), dns_ns, ..Route::default() };
+        if let Some(proxy) = way.proxy.filter(|proxy| proxy.origin().is_secure()) {
+            let with_it = Call { proxy: None, ..call };
+            let session = self.agree(ahead(tcp), proxy.origin(), proxy, with_it).await?;
+            let session = self.pass(session).await?;
+            dialed(self.began.elapsed());
+            if !origin.is_secure() {
+                return Ok(Wire::Tls(Box::new(session)));
+            }
+            return Ok(Wire::Nested(Box::new(self.agree(session, origin, origin, call).await?)));
+        }
+        let tcp = self.pass(tcp).await?;
+        dialed(self.began.elapsed());
+        if !origin.is_secure() {
+            return Ok(Wire::Plain(tcp));
+        }
+        Ok(Wire::Tls(Box::new(self.agree(ahead(tcp), origin, origin, call).await?)))
+    }
+
+    /// Asks the proxy for a tunnel, where one is needed.
+    async fn pass<S: AsyncRead + AsyncWrite + Unpin>(&mut self, stream: S) -> Result<S> {
+        let Some(proxy) = self.way.tunnels_through() else { return Ok(stream) };
+        let began = Instant::now();
+        let stream = open_tunnel(stream, proxy, self.way.origin, self.call).await?;
+        self.route.proxy_ns = Some(since(began));
+        Ok(stream)
+    }
+
+    /// Agrees on TLS with `peer`, which errors call by `name`.
+    async fn agree<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        stream: S,
+        peer: &Origin,
+        name: &(dyn fmt::Display + Sync),
+        call: Call<'_>,
+    ) -> Result<TlsStream<S>> {
+        let began = Instant::now();
+        let session = self.tls.handshake(stream, peer, name, call).await?;
+        self.route.tls_ns = Some(self.route.tls_ns.unwrap_or_default() + since(began));
+        Ok(session)
+    }
+}
+
+/// Takes more from the kernel than it is asked for.
+fn ahead(tcp: TcpStream) -> BufReader<TcpStream> {
+    BufReader::with_capacity(READ_AHEAD, tcp)
 }
 
 /// Tries a few times more for the first connection of all, then calls it a failure that will stay.
 pub(super) async fn insist(
-    origin: &Origin,
+    way: Way<'_>,
     tls: &Tls,
     call: Call<'_>,
     mut error: Error,
@@ -79,12 +141,17 @@ pub(super) async fn insist(
             return Err(error);
         }
         tokio::time::sleep(wait).await;
-        error = match connect(origin, tls, call, |_| ()).await {
+        error = match connect(way, tls, call, |_| ()).await {
             Ok(made) => return Ok(made),
             Err(error) => error,
         };
     }
-    Err(error.retry(Retry::Never).hint(format!("is {origin} the right address, and does it serve?")))
+    let error = error.retry(Retry::Never);
+    if way.proxy.is_some() {
+        // It names the proxy, or what is behind it, and what to do about either.
+        return Err(error);
+    }
+    Err(error.hint(format!("is {} the right address, and does it serve?", way.origin)))
 }
 
 fn since(began: Instant) -> u64 {
@@ -92,10 +159,10 @@ fn since(began: Instant) -> u64 {
 }
 
 /// Connects to the first address that answers; tells what it took to look the name up, where it is no address itself.
-async fn dial(origin: &Origin, call: Call<'_>) -> Result<(TcpStream, Option<u64>)> {
+async fn dial(way: Way<'_>, call: Call<'_>) -> Result<(TcpStream, Option<u64>)> {
     let began = Instant::now();
-    let addresses = resolve(origin, call).await?;
-    let dns_ns = origin.ip().is_none().then(|| since(began));
+    let addresses = resolve(way, call).await?;
+    let dns_ns = way.first().ip().is_none().then(|| since(began));
     let mut attempts = FuturesUnordered::new();
     for (index, address) in addresses.into_iter().enumerate() {
         attempts.push(async move {
@@ -112,18 +179,19 @@ async fn dial(origin: &Origin, call: Call<'_>) -> Result<(TcpStream, Option<u64>
         }
     }
     let error = failed.unwrap_or_else(|| io::ErrorKind::NotFound.into());
-    Err(failure::connect(call, origin, error))
+    Err(failure::connect(call, way, error))
 }
 
 /// The addresses of the host, families taking turns so that a broken one costs one wait only.
-async fn resolve(origin: &Origin, call: Call<'_>) -> Result<Vec<SocketAddr>> {
-    if let Some(ip) = origin.ip() {
-        return Ok(vec![SocketAddr::new(ip, origin.port())]);
+async fn resolve(way: Way<'_>, call: Call<'_>) -> Result<Vec<SocketAddr>> {
+    let host = way.first();
+    if let Some(ip) = host.ip() {
+        return Ok(vec![SocketAddr::new(ip, host.port())]);
     }
-    let found = lookup_host((origin.host(), origin.port())).await;
-    let found: Vec<SocketAddr> = found.map_err(|error| failure::resolve(call, origin, error))?.collect();
+    let found = lookup_host((host.host(), host.port())).await;
+    let found: Vec<SocketAddr> = found.map_err(|error| failure::resolve(call, way, error))?.collect();
     let Some(first) = found.first() else {
-        return Err(failure::resolve(call, origin, io::ErrorKind::NotFound.into()));
+        return Err(failure::resolve(call, way, io::ErrorKind::NotFound.into()));
     };
     let (mut preferred, mut others): (Vec<_>, Vec<_>) =
         found.iter().partition(|address| address.is_ipv4() == first.is_ipv4());

@@ -22,6 +22,7 @@ use super::failure::{self, Call};
 use super::gather;
 use super::io::MeteredIo;
 use super::origin::Origin;
+use super::proxy::{Proxy, Way};
 use super::stall::{HEAD_BYTES_MAX, Slow, StallWatch};
 use super::traffic::Traffic;
 use crate::error::{Error, Result};
@@ -34,6 +35,7 @@ const READ_MAX: usize = 256 << 10;
 /// An open connection that serves one exchange at a time.
 pub(super) struct Connection {
     origin: Origin,
+    proxy: Option<Proxy>,
     /// Numbered from 1 within the client.
     pub(super) number: u64,
     sender: SendRequest<Full<Bytes>>,
@@ -59,7 +61,7 @@ const ASKED_AGAIN_NS: u64 = 5_000_000;
 impl Connection {
     /// Speaks HTTP/1.1 over `io`. Sends nothing.
     pub(super) async fn begin(
-        origin: Origin,
+        way: Way<'_>,
         number: u64,
         (io, route): (MeteredIo, Route),
         stall_timeout: Duration,
@@ -74,7 +76,8 @@ impl Connection {
         let watch = StallWatch::new(stall_timeout, meter);
         let (closed, served, history) = (false, false, (0, None));
         Ok(Self {
-            origin,
+            origin: way.origin.clone(),
+            proxy: way.proxy.cloned(),
             number,
             sender,
             driver,
@@ -90,6 +93,11 @@ impl Connection {
 
     pub(super) fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    /// What lies between it and its origin.
+    pub(super) fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_ref()
     }
 
     /// Whether the connection can take a request: looks at the socket, so it costs a system call
@@ -202,14 +210,14 @@ impl Connection {
 
     /// It was opened before any request wanted it: none waited, so none tells what it took.
     pub(super) fn mark_opened_ahead(&mut self) {
-        self.route = Route { remote: self.route.remote, ..Route::default() };
+        self.route = self.route.known();
     }
 
     /// The request that is about to be sent notes that it uses this connection.
     pub(super) fn mark_taken(&mut self, trace: &Trace) {
         let reused = std::mem::replace(&mut self.served, true);
-        let Route { remote, .. } = self.route;
-        let route = std::mem::replace(&mut self.route, Route { remote, ..Route::default() });
+        let known = self.route.known();
+        let route = std::mem::replace(&mut self.route, known);
         trace.connection(self.number, reused, route, self.traffic.clone());
         trace.mark(Phase::Connected);
     }

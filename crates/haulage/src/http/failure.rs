@@ -1,19 +1,26 @@
 //! Failures of the wire, in words that a person can act on.
 
 use std::error::Error as _;
+use std::fmt;
 use std::io;
 
-use super::origin::Origin;
+use super::proxy::{Proxy, Way, no_proxy};
 use super::stall::Slow;
 use super::tls;
 use crate::error::{Error, ErrorKind, Retry};
 use crate::units::{ByteSize, format_duration};
+
+/// What to do where a proxy is not to be reached, or does not do what it is there for.
+pub(super) const NO_SUCH_PROXY: &str =
+    "check the address of the proxy, and that it runs; --proxy none goes without the proxy";
 
 /// What is being done to what, for errors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'a> {
     pub(super) operation: &'static str,
     pub(super) object: &'a str,
+    /// What the bytes pass on their way, and may fail at.
+    pub(super) proxy: Option<&'a Proxy>,
 }
 
 impl Call<'_> {
@@ -21,8 +28,16 @@ impl Call<'_> {
         Error::new(kind, self.operation, self.object, cause)
     }
 
-    fn lost(self, cause: impl Into<String>) -> Error {
-        self.error(ErrorKind::Connection, cause).retry(Retry::Backoff)
+    /// A failure on the way, which may be one of the proxy.
+    fn on_the_way(self, kind: ErrorKind, mut cause: String) -> Error {
+        if let Some(proxy) = self.proxy {
+            cause.push_str(&format!(", through {proxy}"));
+        }
+        self.error(kind, cause)
+    }
+
+    fn lost(self, cause: String) -> Error {
+        self.on_the_way(ErrorKind::Connection, cause).retry(Retry::Backoff)
     }
 }
 
@@ -30,15 +45,15 @@ impl Call<'_> {
 pub(super) fn slow(call: Call<'_>, slow: Slow) -> Error {
     match slow {
         Slow::Silent(lasted) => call
-            .error(ErrorKind::Stalled, format!("no byte moved for {}", format_duration(lasted)))
+            .on_the_way(ErrorKind::Stalled, format!("no byte moved for {}", format_duration(lasted)))
             .retry(Retry::Backoff),
         Slow::Trickle(lasted) => {
             let cause = format!("less than 1 KiB/s moved for {}", format_duration(lasted));
-            call.error(ErrorKind::Stalled, cause).retry(Retry::Few)
+            call.on_the_way(ErrorKind::Stalled, cause).retry(Retry::Few)
         }
         Slow::Head(lasted) => {
             let cause = format!("the answer's headers did not end within {}", format_duration(lasted));
-            call.error(ErrorKind::Protocol, cause).retry(Retry::Few)
+            call.on_the_way(ErrorKind::Protocol, cause).retry(Retry::Few)
         }
     }
 }
@@ -61,16 +76,23 @@ pub(super) fn too_large(call: Call<'_>, limit: usize) -> Error {
 }
 
 /// A host that has no address.
-pub(super) fn resolve(call: Call<'_>, origin: &Origin, source: io::Error) -> Error {
-    call.lost(format!("host not found: {}", origin.host()))
-        .hint("check the account name, the endpoint and the network")
-        .source(source)
+pub(super) fn resolve(call: Call<'_>, way: Way<'_>, source: io::Error) -> Error {
+    let error = |cause| call.error(ErrorKind::Connection, cause).retry(Retry::Backoff);
+    match way.proxy {
+        Some(proxy) => error(format!("host not found: {proxy}")).hint(NO_SUCH_PROXY),
+        None => error(format!("host not found: {}", way.origin.host()))
+            .hint("check the account name, the endpoint and the network"),
+    }
+    .source(source)
 }
 
 /// No connection to any address.
-pub(super) fn connect(call: Call<'_>, origin: &Origin, source: io::Error) -> Error {
-    let cause = format!("{}: {origin}", words(&source));
-    let error = call.lost(cause);
+pub(super) fn connect(call: Call<'_>, way: Way<'_>, source: io::Error) -> Error {
+    let error = |cause| call.error(ErrorKind::Connection, cause).retry(Retry::Backoff);
+    if let Some(proxy) = way.proxy {
+        return error(format!("{}: {proxy}", words(&source))).hint(NO_SUCH_PROXY).source(source);
+    }
+    let error = error(format!("{}: {}", words(&source), way.origin));
     match source.kind() {
         io::ErrorKind::ConnectionRefused => {
             error.hint("check that the server runs and the port is right").source(source)
@@ -79,42 +101,62 @@ pub(super) fn connect(call: Call<'_>, origin: &Origin, source: io::Error) -> Err
     }
 }
 
-/// TLS could not be agreed on.
-pub(super) fn handshake(call: Call<'_>, origin: &Origin, source: io::Error) -> Error {
+/// A connection was not there in time.
+pub(super) fn too_long(call: Call<'_>, way: Way<'_>) -> Error {
+    let error = call.lost(format!("connection timed out: {}", way.origin));
+    if way.proxy.is_some() { error.hint(NO_SUCH_PROXY) } else { error }
+}
+
+/// TLS could not be agreed on with `peer`: a server, or a proxy.
+pub(super) fn handshake(call: Call<'_>, peer: &dyn fmt::Display, source: io::Error) -> Error {
     if tls::is_certificate_error(&source) {
         return call
-            .error(ErrorKind::Connection, format!("the certificate of {origin} does not hold: {source}"))
-            .hint("if the server is yours, name its root certificate (PEM) in SSL_CERT_FILE")
+            .on_the_way(ErrorKind::Connection, format!("the certificate of {peer} does not hold: {source}"))
+            .hint(
+                "if the server or the proxy is yours, name its root certificate (PEM) with --ca, or in SSL_CERT_FILE",
+            )
             .source(source);
     }
     if source.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
         return call
-            .error(ErrorKind::Connection, format!("TLS with {origin} failed: {source}"))
+            .on_the_way(ErrorKind::Connection, format!("TLS with {peer} failed: {source}"))
             .hint("check that the server speaks https at this port")
             .source(source);
     }
-    call.lost(format!("{} while TLS was agreed on: {origin}", words(&source))).source(source)
+    call.lost(format!("{} while TLS was agreed on: {peer}", words(&source))).source(source)
+}
+
+/// No answer came to CONNECT, or one that is none.
+pub(super) fn tunnel(call: Call<'_>, proxy: &Proxy, source: hyper::Error) -> Error {
+    if source.is_parse() {
+        return no_proxy(call, proxy, &source.to_string()).source(source);
+    }
+    let cause = format!("{}: {proxy}", ending(&source));
+    call.error(ErrorKind::Connection, cause).retry(Retry::Backoff).hint(NO_SUCH_PROXY).source(source)
 }
 
 /// The connection failed within an exchange.
 pub(super) fn exchange(call: Call<'_>, source: hyper::Error) -> Error {
-    let io = find_io(&source).map(words);
-    let cause = match io {
-        Some(words) => words,
+    if find_io(&source).is_none() && source.is_parse() {
+        return call
+            .on_the_way(ErrorKind::Protocol, format!("not an HTTP answer: {source}"))
+            .retry(Retry::Few)
+            .hint("check that the endpoint is a blob service")
+            .source(source);
+    }
+    call.lost(ending(&source)).source(source)
+}
+
+/// How an exchange broke off.
+fn ending(source: &hyper::Error) -> String {
+    match find_io(source) {
+        Some(io) => words(io),
         None if source.is_incomplete_message() => {
             "connection closed before the answer was complete".to_owned()
         }
-        None if source.is_parse() => {
-            return call
-                .error(ErrorKind::Protocol, format!("not an HTTP answer: {source}"))
-                .retry(Retry::Few)
-                .hint("check that the endpoint is a blob service")
-                .source(source);
-        }
         None if source.is_canceled() || source.is_closed() => "connection closed by peer".to_owned(),
         None => source.to_string(),
-    };
-    call.lost(cause).source(source)
+    }
 }
 
 fn find_io(error: &hyper::Error) -> Option<&io::Error> {

@@ -15,7 +15,7 @@ const PIECE_SECONDS: f64 = 0.04;
 /// ... between these: below, packets may as well come one by one; above, nothing is saved any more.
 const PIECE: (f64, f64) = (8.0 * 1024.0, 128.0 * 1024.0);
 
-/// TLS may have taken so much from the kernel and not handed it on: a record and a little, of which the end has not come.
+/// A session of TLS may have taken so much from the kernel and not handed it on: a record and a little, of which the end has not come.
 const RECORD: u64 = 18 << 10;
 
 /// A rate is known after so long.
@@ -34,7 +34,7 @@ pub(super) fn choose(traffic: &Traffic, left: u64) {
         traffic.read_rate.store(rate as u64, Relaxed);
     }
     // Before it is known, as quick as the answer before.
-    let behind = if traffic.sealed { RECORD } else { 0 };
+    let behind = RECORD * traffic.sealed;
     set(traffic, piece(traffic.read_rate.load(Relaxed), left.saturating_sub(behind)));
 }
 

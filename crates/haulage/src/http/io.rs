@@ -8,29 +8,12 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use super::meter::WireMeter;
 use super::pacer::Pacer;
-use super::tls::Session;
 use super::traffic::Traffic;
-
-/// TCP, bare or under TLS.
-#[derive(Debug)]
-pub(super) enum Wire {
-    Plain(TcpStream),
-    Tls(Box<Session>),
-}
-
-impl Wire {
-    fn tcp(&self) -> &TcpStream {
-        match self {
-            Self::Plain(tcp) => tcp,
-            Self::Tls(tls) => tls.get_ref().0.get_ref(),
-        }
-    }
-}
+use super::wire::Wire;
 
 /// A wire under watch.
 #[derive(Debug)]
@@ -50,7 +33,7 @@ impl MeteredIo {
         #[cfg(not(unix))]
         let socket = -1;
         let remote = wire.tcp().peer_addr().ok().map(|address| address.ip());
-        let traffic = Arc::new(Traffic::new(socket, remote, matches!(wire, Wire::Tls(_))));
+        let traffic = Arc::new(Traffic::new(socket, remote, wire.sessions()));
         meter.opened(&traffic);
         Self { wire, traffic, meter, pacer, read_pause: Pause::default(), write_pause: Pause::default() }
     }
@@ -109,38 +92,14 @@ impl AsyncRead for MeteredIo {
             // Only a paced connection pays for the zeroes that a bounded read needs in safe code.
             let len = buf.remaining().min(quantum);
             let mut piece = ReadBuf::new(buf.initialize_unfilled_to(len));
-            ready!(poll_read(&mut this.wire, cx, &mut piece))?;
+            ready!(this.wire.poll_read(cx, &mut piece))?;
             let filled = piece.filled().len();
             buf.advance(filled);
         } else {
-            ready!(poll_read(&mut this.wire, cx, buf))?;
+            ready!(this.wire.poll_read(cx, buf))?;
         }
         this.got(buf.filled().len() - before);
         Poll::Ready(Ok(()))
-    }
-}
-
-fn poll_read(wire: &mut Wire, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-    match wire {
-        Wire::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
-        Wire::Tls(tls) => fill(tls, cx, buf),
-    }
-}
-
-/// Opens all records that have come, not only one: each piece that is handed on costs a write to the file.
-fn fill(tls: &mut Session, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-    let before = buf.filled().len();
-    loop {
-        let filled = buf.filled().len();
-        let more = Pin::new(&mut *tls).poll_read(cx, buf);
-        if filled > before && !matches!(more, Poll::Ready(Ok(()))) {
-            // What there is comes first; a failure is told again when it is asked for.
-            return Poll::Ready(Ok(()));
-        }
-        ready!(more)?;
-        if buf.filled().len() == filled || buf.remaining() == 0 {
-            return Poll::Ready(Ok(()));
-        }
     }
 }
 
@@ -164,10 +123,7 @@ impl AsyncWrite for MeteredIo {
             }
             _ => bufs,
         };
-        let written = ready!(match &mut this.wire {
-            Wire::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
-            Wire::Tls(tls) => Pin::new(tls.as_mut()).poll_write_vectored(cx, bufs),
-        })?;
+        let written = ready!(this.wire.poll_write_vectored(cx, bufs))?;
         this.wrote(written);
         Poll::Ready(Ok(written))
     }
@@ -178,24 +134,17 @@ impl AsyncWrite for MeteredIo {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        match &mut this.wire {
+        if !this.wire.wants_write() {
             // The kernel has all that was written.
-            Wire::Plain(_) => Poll::Ready(Ok(())),
-            Wire::Tls(tls) => {
-                if tls.get_ref().1.wants_write() {
-                    ready!(Pin::new(tls.as_mut()).poll_flush(cx))?;
-                    this.traffic.note_write(0, Instant::now());
-                }
-                Poll::Ready(Ok(()))
-            }
+            return Poll::Ready(Ok(()));
         }
+        ready!(this.wire.poll_flush(cx))?;
+        this.traffic.note_write(0, Instant::now());
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.wire {
-            Wire::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Wire::Tls(tls) => Pin::new(tls.as_mut()).poll_shutdown(cx),
-        }
+        self.wire.poll_shutdown(cx)
     }
 }
 

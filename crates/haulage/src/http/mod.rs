@@ -1,9 +1,9 @@
 //! HTTP/1.1 on hyper with our own connection pool: every phase timed, every byte metered.
 //!
-//! [`HttpClient::send`] takes the idle connection used last, or makes one (`connect`, `tls`), runs the
-//! exchange on it (`connection`) and hands back the head of the answer with a [`ResponseBody`], which
-//! gives the connection back to the pool at its end. Beneath hyper lies an I/O layer (`io`) that meters,
-//! times and paces. Redirects are not followed and no answer is judged here: that is the store's business.
+//! [`HttpClient::send`] takes the idle connection used last, or makes one (`connect`, `tls`), through a proxy where one is
+//! named (`proxy`), runs the exchange on it (`connection`) and hands back the head of the answer with a [`ResponseBody`],
+//! which gives the connection back to the pool at its end. Beneath hyper lies an I/O layer (`io`, `wire`) that meters,
+//! times and paces. Redirects are not followed and no answer of a server is judged here: that is the store's business.
 //! Failures of the wire carry a cause in words and whether to try again (`failure`).
 
 mod body;
@@ -17,9 +17,11 @@ mod meter;
 mod origin;
 mod pacer;
 mod pool;
+mod proxy;
 mod stall;
 mod tls;
 mod traffic;
+mod wire;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -29,27 +31,30 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 
 pub use body::ResponseBody;
 pub use meter::{WireLook, WireMeter};
 pub use origin::Origin;
+pub(crate) use proxy::Relayed;
+pub use proxy::{Proxies, Proxy, ProxyChoice};
 
 use crate::error::{ErrorKind, Result, Retry};
 use crate::trace::{Route, Trace};
 use crate::units::ByteRate;
 use connection::Connection;
 use failure::Call;
-use io::Wire;
 use pacer::Pacer;
 use pool::Pool;
+use proxy::Way;
 use tls::Tls;
+use wire::Wire;
 
 /// To a service nearer than this, opening a connection takes no time worth saving.
 const NEAR: Duration = Duration::from_millis(2);
 
-const PREPARE: Call<'static> = Call { operation: "connect", object: "" };
+const PREPARE: Call<'static> = Call { operation: "connect", object: "", proxy: None };
 
 /// How the client behaves.
 #[derive(Clone, Debug)]
@@ -62,11 +67,19 @@ pub struct HttpOptions {
     pub cap: Option<ByteRate>,
     /// Root certificates (PEM) to trust besides the system's.
     pub extra_roots: Option<PathBuf>,
+    /// Which hosts are reached through which proxy.
+    pub proxies: Proxies,
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        Self { insecure_http: false, stall_timeout: Duration::from_secs(30), cap: None, extra_roots: None }
+        Self {
+            insecure_http: false,
+            stall_timeout: Duration::from_secs(30),
+            cap: None,
+            extra_roots: None,
+            proxies: Proxies::default(),
+        }
     }
 }
 
@@ -106,10 +119,13 @@ struct Shared {
 
 impl HttpClient {
     /// A client with an empty pool.
+    ///
+    /// # Errors
+    /// `Usage` where the file of certificates is none.
     pub fn new(options: HttpOptions) -> Result<Self> {
         Ok(Self(Arc::new(Shared {
             pacer: Arc::new(Pacer::new(options.cap)),
-            tls: Tls::new(options.extra_roots.clone()),
+            tls: Tls::new(options.extra_roots.as_deref())?,
             options,
             meter: Arc::default(),
             pool: Pool::default(),
@@ -141,7 +157,8 @@ impl HttpClient {
     ///
     /// # Errors
     /// `Connection` where none can be made or it breaks, `Stalled` where no byte moves for the stall
-    /// timeout, `Usage` for plain http beyond this machine. Any answer, also a 500, is `Ok`.
+    /// timeout, `Usage` for plain http beyond this machine, `Permission` where a proxy does not let us through. Any answer
+    /// of a server, also a 500, is `Ok`.
     pub async fn send(
         &self,
         origin: &Origin,
@@ -150,12 +167,17 @@ impl HttpClient {
         object: &str,
         trace: &Trace,
     ) -> Result<Response<ResponseBody>> {
-        let call = Call { operation, object };
+        let call = Call { operation, object, proxy: None };
+        let way = self.0.options.proxies.way(origin, call)?;
+        let call = Call { proxy: way.proxy, ..call };
         request.headers_mut().insert(HOST, origin.host_header());
+        if let Some(proxy) = way.hands_to() {
+            proxy.address(origin, &mut request, call)?;
+        }
         if let Some(mut connection) = self.0.pool.take(origin) {
             connection.mark_taken(trace);
             match connection.exchange(copy(&request), call).await {
-                Ok(answer) => return Ok(self.answer(answer, connection, call, trace)),
+                Ok(answer) => return self.answer(answer, way, connection, call, trace),
                 // The server closed an idle connection just as we took it: it saw no request, or none of
                 // its answer reached us. All our requests may be sent twice.
                 Err(error) if !connection.traffic.answered() && error.kind() == ErrorKind::Connection => {}
@@ -165,11 +187,11 @@ impl HttpClient {
                 }
             }
         }
-        let mut connection = self.connect(origin, call).await?;
+        let mut connection = self.connect(way, call).await?;
         connection.mark_taken(trace);
         let exchanged = connection.exchange(request.map(Full::new), call).await;
         match exchanged.inspect_err(|_| connection.mark_failed(trace)) {
-            Ok(answer) => Ok(self.answer(answer, connection, call, trace)),
+            Ok(answer) => self.answer(answer, way, connection, call, trace),
             // Where nobody has ever answered, nobody is likely to.
             Err(error) if error.kind() == ErrorKind::Stalled && !self.0.answered.load(Ordering::Relaxed) => {
                 Err(error.retry(Retry::Few))
@@ -204,54 +226,58 @@ impl HttpClient {
     }
 
     async fn open_one(&self, origin: &Origin, dialed: impl FnOnce(Duration)) {
-        if let Ok(wire) = connect::connect(origin, &self.0.tls, PREPARE, dialed).await
-            && let Ok(mut connection) = self.begin(origin, wire, PREPARE).await
+        let Ok(way) = self.0.options.proxies.way(origin, PREPARE) else { return };
+        if let Ok(wire) = connect::connect(way, &self.0.tls, PREPARE, dialed).await
+            && let Ok(mut connection) = self.begin(way, wire, PREPARE).await
         {
             connection.mark_opened_ahead();
             self.0.pool.give_back(connection);
         }
     }
 
-    async fn connect(&self, origin: &Origin, call: Call<'_>) -> Result<Connection> {
+    async fn connect(&self, way: Way<'_>, call: Call<'_>) -> Result<Connection> {
         let shared = &self.0;
-        connect::allow(origin, shared.options.insecure_http, call)?;
-        let wire = match connect::connect(origin, &shared.tls, call, |_| ()).await {
+        connect::allow(way.origin, shared.options.insecure_http, call)?;
+        let wire = match connect::connect(way, &shared.tls, call, |_| ()).await {
             // Nothing has ever answered: more likely a wrong address than a passing fault.
-            Err(error) if self.connections() == 0 => {
-                connect::insist(origin, &shared.tls, call, error).await?
-            }
+            Err(error) if self.connections() == 0 => connect::insist(way, &shared.tls, call, error).await?,
             other => other?,
         };
-        self.begin(origin, wire, call).await
+        self.begin(way, wire, call).await
     }
 
-    async fn begin(
-        &self,
-        origin: &Origin,
-        (wire, route): (Wire, Route),
-        call: Call<'_>,
-    ) -> Result<Connection> {
+    async fn begin(&self, way: Way<'_>, (wire, route): (Wire, Route), call: Call<'_>) -> Result<Connection> {
         let shared = &self.0;
         let io = io::MeteredIo::new(wire, shared.meter.clone(), shared.pacer.clone());
         let number = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
-        Connection::begin(origin.clone(), number, (io, route), shared.options.stall_timeout, call).await
+        Connection::begin(way, number, (io, route), shared.options.stall_timeout, call).await
     }
 
     fn answer(
         &self,
-        answer: Response<hyper::body::Incoming>,
+        mut answer: Response<hyper::body::Incoming>,
+        way: Way<'_>,
         connection: Connection,
         call: Call<'_>,
         trace: &Trace,
-    ) -> Response<ResponseBody> {
+    ) -> Result<Response<ResponseBody>> {
         connection.mark_head(trace);
         self.0.answered.store(true, Ordering::Relaxed);
         // A refusal may come before the request has left; "not there" is an answer.
-        let answered = answer.status().is_success() || answer.status() == http::StatusCode::NOT_FOUND;
+        let status = answer.status();
+        let answered = status.is_success() || status == StatusCode::NOT_FOUND;
         if let Some(ns) = connection.answer_ns().filter(|_| answered) {
             self.0.meter.note_answer(ns);
         }
-        answer.map(|incoming| ResponseBody::new(incoming, connection, &self.0.pool, call, trace))
+        if let Some(proxy) = way.hands_to() {
+            if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+                connection.mark_failed(trace);
+                trace.answer(status.as_u16(), None);
+                return Err(proxy::refused(call, proxy, way.origin, status, answer.headers()));
+            }
+            Relayed::note(&mut answer, proxy, way.origin);
+        }
+        Ok(answer.map(|incoming| ResponseBody::new(incoming, connection, &self.0.pool, call, trace)))
     }
 }
 

@@ -109,8 +109,14 @@ impl Origin {
         }
     }
 
+    /// Host and port, also where the port is the usual one.
+    pub(super) fn authority(&self) -> String {
+        let Parts { host, port, .. } = &*self.0;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+
     /// The value of the `Host` header.
-    pub(super) fn host_header(&self) -> HeaderValue {
+    pub(crate) fn host_header(&self) -> HeaderValue {
         self.0.host_header.clone()
     }
 }

@@ -1,24 +1,24 @@
 //! TLS: rustls with ring, the system's roots, HTTP/1.1 only.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, RootCertStore};
-use tokio::io::BufReader;
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::failure::{self, Call};
 use super::origin::Origin;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
-/// Makes TLS sessions. The roots are read at the first one: plain http never pays for them.
+/// Makes TLS sessions. The system's roots are read at the first one: plain http never pays for them.
 pub(super) struct Tls {
-    extra_roots: Option<PathBuf>,
+    extra_roots: Vec<CertificateDer<'static>>,
     config: OnceLock<Arc<ClientConfig>>,
 }
 
@@ -26,17 +26,32 @@ pub(super) struct Tls {
 const SEALED_MAX: usize = 256 << 10;
 
 /// Bytes that are read at once: TLS itself asks for 4 KiB, and each time would be a system call. In memory for each connection.
-const READ_AHEAD: usize = 64 << 10;
+pub(super) const READ_AHEAD: usize = 64 << 10;
 
 /// A session, over a reader that takes more from the kernel than it is asked for.
 pub(super) type Session = TlsStream<BufReader<TcpStream>>;
 
+/// A session with a server within one with a proxy.
+pub(super) type Nested = TlsStream<Session>;
+
 impl Tls {
-    pub(super) fn new(extra_roots: Option<PathBuf>) -> Self {
-        Self { extra_roots, config: OnceLock::new() }
+    /// Trusts the certificates of this PEM file besides the system's.
+    ///
+    /// # Errors
+    /// `Usage` where it cannot be read, or holds none.
+    pub(super) fn new(extra_roots: Option<&Path>) -> Result<Self> {
+        let extra_roots = extra_roots.map(read_roots).transpose()?.unwrap_or_default();
+        Ok(Self { extra_roots, config: OnceLock::new() })
     }
 
-    pub(super) async fn handshake(&self, tcp: TcpStream, origin: &Origin, call: Call<'_>) -> Result<Session> {
+    /// Agrees with `peer`, which errors call by `shown`.
+    pub(super) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+        peer: &Origin,
+        shown: &(dyn fmt::Display + Sync),
+        call: Call<'_>,
+    ) -> Result<TlsStream<S>> {
         let config = match self.config.get() {
             Some(config) => config,
             None => {
@@ -44,12 +59,11 @@ impl Tls {
                 self.config.get_or_init(|| config)
             }
         };
-        let name = ServerName::try_from(origin.host().to_owned())
-            .map_err(|_| call.error(ErrorKind::Usage, format!("{origin}: not a name that TLS can check")))?;
+        let name = ServerName::try_from(peer.host().to_owned())
+            .map_err(|_| call.error(ErrorKind::Usage, format!("{shown}: not a name that TLS can check")))?;
         let connector = TlsConnector::from(config.clone());
-        let tcp = BufReader::with_capacity(READ_AHEAD, tcp);
-        let connected = connector.connect_with(name, tcp, |tls| tls.set_buffer_limit(Some(SEALED_MAX)));
-        connected.await.map_err(|source| failure::handshake(call, origin, source))
+        let connected = connector.connect_with(name, stream, |tls| tls.set_buffer_limit(Some(SEALED_MAX)));
+        connected.await.map_err(|source| failure::handshake(call, shown, source))
     }
 
     fn load(&self, call: Call<'_>) -> Result<Arc<ClientConfig>> {
@@ -57,14 +71,7 @@ impl Tls {
         // Honours SSL_CERT_FILE and SSL_CERT_DIR. One unreadable certificate among many is no reason to stop.
         let native = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(native.certs);
-        if let Some(path) = &self.extra_roots {
-            let unreadable = |error: rustls::pki_types::pem::Error| {
-                call.error(ErrorKind::Usage, format!("cannot read roots from {}: {error}", path.display()))
-            };
-            let certificates = CertificateDer::pem_file_iter(path).map_err(unreadable)?;
-            let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-            roots.add_parsable_certificates(certificates);
-        }
+        roots.add_parsable_certificates(self.extra_roots.iter().cloned());
         if roots.is_empty() {
             return Err(call
                 .error(ErrorKind::Connection, "this system has no root certificates to check servers with")
@@ -83,6 +90,25 @@ impl Tls {
     }
 }
 
+/// The certificates of a PEM file. None at all is a mistake: the file was named for them.
+fn read_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let unusable = |why: &dyn fmt::Display| {
+        Error::new(
+            ErrorKind::Usage,
+            "open",
+            path.display().to_string(),
+            format!("not usable as certificates: {why}"),
+        )
+        .hint("name a PEM file with certificates: -----BEGIN CERTIFICATE-----")
+    };
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(&error))?;
+    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(&error))?;
+    if RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
+        return Err(unusable(&"it holds none that can be read"));
+    }
+    Ok(certificates)
+}
+
 fn is_aes_128(suite: CipherSuite) -> bool {
     use CipherSuite as Suite;
     matches!(
@@ -95,7 +121,7 @@ fn is_aes_128(suite: CipherSuite) -> bool {
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("extra_roots", &self.extra_roots).finish_non_exhaustive()
+        f.debug_struct("Tls").field("extra_roots", &self.extra_roots.len()).finish_non_exhaustive()
     }
 }
 

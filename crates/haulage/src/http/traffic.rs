@@ -42,8 +42,8 @@ pub(super) struct Traffic {
     window: AtomicU32,
     /// Bytes a second of the answer that is read, or was read last.
     pub(super) read_rate: AtomicU64,
-    /// Whether TLS lies between the kernel and what is counted here.
-    pub(super) sealed: bool,
+    /// Sessions of TLS between the kernel and what is counted here.
+    pub(super) sealed: u64,
     /// What had been read when the exchange began.
     read_before: AtomicU64,
     /// What had been written.
@@ -51,7 +51,7 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    pub(super) fn new(socket: i32, remote: Option<IpAddr>, sealed: bool) -> Self {
+    pub(super) fn new(socket: i32, remote: Option<IpAddr>, sealed: u64) -> Self {
         Self {
             began: Instant::now(),
             socket,

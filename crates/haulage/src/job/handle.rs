@@ -82,7 +82,8 @@ impl JobHandle {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stops at once: requests in flight are dropped, partial files removed, the summary says what was done.
+    /// Stops at once: requests in flight are dropped, and the summary says what was done. What has arrived of objects in
+    /// several blocks stays where it is, for a later run to go on from: in partial files, or as blocks with the service.
     pub fn cancel(&self) {
         self.cancel.send_replace(true);
     }
@@ -90,14 +91,6 @@ impl JobHandle {
     /// The bound on the rate on the wire, to be changed at any time.
     pub fn cap(&self) -> &Cap {
         &self.cap
-    }
-
-    /// A switch that cancels this job from elsewhere.
-    pub fn canceller(&self) -> impl Fn() + Send + Sync + 'static {
-        let cancel = self.cancel.clone();
-        move || {
-            cancel.send_replace(true);
-        }
     }
 
     /// Waits until the job has ended, and leaves its result for [`Self::wait`]. Safe to drop while it waits.

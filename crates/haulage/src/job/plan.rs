@@ -76,7 +76,7 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
                     let to = &pair.destination;
                     let api = to.store.api(Request::Look);
                     let there = through!(opener.gate(), api, to.name(), trace => look(to, trace).await)?;
-                    pair.existing = there.map_or(Existing::Absent, |meta| Existing::Present(Box::new(meta)));
+                    pair.existing = Existing::looked(there);
                 }
                 report.add(&pair, options, &limits);
             }

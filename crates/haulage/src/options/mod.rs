@@ -186,7 +186,7 @@ impl Work {
             },
             Self::Verify { .. } => return false,
         };
-        matches!(Address::parse(destination, options), Ok(Address::Azure(_)))
+        matches!(Address::parse(destination, options), Ok(Address::Azure(_) | Address::S3(_)))
     }
 
     /// Sources and destination for the record: never with a secret in them.

@@ -20,8 +20,8 @@ use crate::event::{Clock, Method, ObjectRecord, Outcome, Proof};
 use crate::gate::through;
 use crate::options::{CopyOptions, Overwrite, Work};
 use crate::store::{
-    Address, Attributes, BlockRange, BlockWriter, Location, ObjectMeta, Part, Payload, Precondition,
-    PutOptions, Request, StoreOpener, Stored, StreamEnd,
+    Address, Attributes, BlockRange, BlockSizes, BlockWriter, Location, ObjectMeta, Part, Payload,
+    Precondition, PutOptions, Request, StoreOpener, Stored, StreamEnd,
 };
 use crate::units::ByteSize;
 
@@ -135,16 +135,18 @@ pub(crate) async fn upload(
             .hint("write the name of the object after the last /"));
     }
     let (started_ns, input_name) = (clock.now_ns(), input.name.clone());
+    let rules = to.store.capabilities().cut;
+    let block_size = limits.block_size.bytes().clamp(rules.least, rules.most);
     let put_options = PutOptions {
         precondition: match options.overwrite {
             Overwrite::Never => Precondition::IfAbsent,
             Overwrite::Always | Overwrite::IfDifferent => Precondition::None,
         },
         checksum: options.checksum,
+        blocks: BlockSizes { wanted: block_size, ..BlockSizes::default() },
         ..PutOptions::default()
     };
     to.gate.widen(limits.concurrency);
-    let block_size = limits.block_size.bytes();
     let first = input.block(block_size).await?;
     let md5 = options.content_md5.then(Md5Stream::default);
     let mut sent = Sent { md5, confirmed: true, ..Sent::default() };
@@ -224,20 +226,40 @@ impl Sent {
     ) -> Result<String> {
         let Location { store, key, gate } = to;
         let name = store.name(key);
-        let (begin, commit) = (store.api(Request::Begin), store.api(Request::Commit));
+        let begin = store.api(Request::Begin);
         let writer = through!(gate, begin, name, trace => store.begin(key, None, options, trace).await)?;
         // Tasks of their own, so that they move while the input makes us wait.
         let mut in_flight = JoinSet::new();
         let staged = self.stage(first, &mut input, &writer, &mut in_flight, limits, to).await;
-        if staged.is_err() && store.capabilities().at_hand {
+        let at_hand = store.capabilities().at_hand;
+        if staged.is_err() && at_hand {
             // A write on this machine cannot be called back, and holds the partial file.
             while in_flight.join_next().await.is_some() {}
         }
-        let mut parts = staged?;
-        parts.sort_unstable_by_key(|part: &Part| part.id.range.offset);
+        in_flight.shutdown().await;
+        let made = match staged {
+            Ok(parts) => self.commit(parts, to, &*writer).await,
+            Err(error) => Err(error),
+        };
+        if made.is_err() && !at_hand {
+            // No later run can go on from it: a stream is not read again.
+            writer.abandon().await;
+        }
+        made
+    }
+
+    /// Makes the object of its blocks.
+    async fn commit(
+        &mut self,
+        mut parts: Vec<Part>,
+        Location { store, key, gate }: &Location,
+        writer: &dyn BlockWriter,
+    ) -> Result<String> {
+        let (api, name) = (store.api(Request::Commit), store.name(key));
+        parts.sort_unstable_by_key(|part| part.id.range.offset);
         combine(&name, &parts, self.len)?;
         let attributes = self.attributes();
-        let put = through!(gate, commit, name, trace => writer.commit(&parts, &attributes, trace).await)?;
+        let put = through!(gate, api, name, trace => writer.commit(&parts, &attributes, trace).await)?;
         self.confirmed &= put.confirmed;
         Ok(put.etag)
     }
@@ -256,14 +278,14 @@ impl Sent {
             (to.store.api(Request::PutBlock), to.store.name(&to.key), to.store.capabilities());
         let mut parts = Vec::new();
         let mut block = first;
-        let mut size = limits.block_size.bytes();
+        let mut size = block.len() as u64;
         while !block.is_empty() {
             let range = BlockRange { offset: self.len, len: block.len() as u64 };
             self.take(&block);
-            let (writer, gate, name) = (Arc::clone(writer), to.gate.clone(), name.clone());
+            let (to_writer, gate, name) = (Arc::clone(writer), to.gate.clone(), name.clone());
             in_flight.spawn(async move {
                 through!(gate, api, name; range, trace => {
-                    writer.put_block(range, Payload::Bytes(block.clone()), trace).await
+                    to_writer.put_block(range, Payload::Bytes(block.clone()), trace).await
                 })
             });
             // Larger blocks, fewer at once: the memory stays the same.
@@ -277,6 +299,7 @@ impl Sent {
             if (parts.len() as u64) > capabilities.cut.count / 2 && size < capabilities.cut.most / 2 {
                 size = (self.len / 10_000).max(size);
             }
+            size = writer.block_len(self.len).unwrap_or(size);
             block = input.block(size).await?;
         }
         while let Some(stored) = in_flight.join_next().await {

@@ -5,6 +5,8 @@
 //! a login page with status 200 is no empty list, and a write that was answered by "accepted" was not confirmed.
 
 mod page;
+mod refusal;
+mod walk;
 
 use http::HeaderMap;
 use http::header::{
@@ -15,6 +17,8 @@ use http::header::{
 use super::BlockRange;
 use crate::error::{Error, ErrorKind, Retry};
 pub(super) use page::{Markers, judge_page};
+pub(super) use refusal::{code_of, in_a_while, told};
+pub(super) use walk::{Step, Text, walk};
 
 /// The only good answer to an operation.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +36,8 @@ pub(super) struct Rule {
 pub(super) enum Body {
     /// Nothing that is read.
     Nothing,
+    /// Nothing, as it answers a HEAD: what is said of its length and kind is said of what a GET would bring.
+    Headers,
     /// Bytes of an object, as many as the answer says.
     Content,
     /// The XML of the service.
@@ -88,7 +94,7 @@ impl Rule {
             Body::Nothing if length(headers).is_ok_and(|length| length > 0) => {
                 Err(Broken::new("the answer has a body, where none belongs"))
             }
-            Body::Nothing => Ok(()),
+            Body::Nothing | Body::Headers => Ok(()),
             // Its size would be the one that this header makes up.
             Body::Content if self.status == 200 && headers.contains_key(CONTENT_RANGE) => {
                 Err(Broken::new("the answer holds a range, where the whole was asked for"))
@@ -118,7 +124,9 @@ fn stated_once(headers: &HeaderMap) -> Result<(), Broken> {
         LAST_MODIFIED,
     ];
     // Others may well come twice: whoever passes an answer on adds to them.
-    let is_read = |name: &&HeaderName| READ.contains(name) || name.as_str().starts_with("x-ms-");
+    const SERVICES: [&str; 3] = ["x-ms-", "x-amz-checksum-", "x-amz-meta-"];
+    let of_service = |name: &str| SERVICES.iter().any(|prefix| name.starts_with(prefix));
+    let is_read = |name: &&HeaderName| READ.contains(name) || of_service(name.as_str());
     for name in headers.keys().filter(is_read) {
         let mut values = headers.get_all(name).into_iter();
         let first = values.next();
@@ -223,7 +231,8 @@ mod tests {
 
     #[test]
     fn a_header_that_comes_twice_says_the_same_twice() {
-        for name in ["etag", "content-type", "x-ms-content-crc64", "content-md5"] {
+        for name in ["etag", "content-type", "x-ms-content-crc64", "x-amz-checksum-crc64nvme", "content-md5"]
+        {
             let mut twice = headers(&[("etag", "\"0x1\""), ("date", "a")]);
             twice.insert(name, HeaderValue::from_static("\"0x1\""));
             twice.append(name, HeaderValue::from_static("\"0x1\""));

@@ -10,24 +10,40 @@ use percent_encoding::percent_decode_str;
 
 use super::azure::{AzureAddress, AzureStore};
 use super::local::{Shared, special};
+use super::s3::{AccessKeys, Addressing, S3Address, S3Store};
 use super::{Capabilities, LocalStore, MemoryStore, Store};
 use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Gate;
-use crate::http::{Cap, HttpClient, HttpOptions, WireMeter};
+use crate::http::{Cap, HttpClient, HttpOptions, ProxyChoice, WireMeter};
 use crate::units::ByteRate;
 
 /// How to reach stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// Where `az://container` lives, if not where the environment says: `https://host[:port][/account]`.
+    /// Where `az://container` and `s3://bucket` live, if not where the environment says: `https://host[:port]`, for Azure with
+    /// `/account`.
     pub endpoint: Option<String>,
     /// Allow plain http beyond this machine.
     pub insecure_http: bool,
+    /// Which hosts are reached through which proxy.
+    pub proxy: ProxyChoice,
+    /// Certificates of authorities (PEM) to trust besides the system's.
+    pub ca: Option<PathBuf>,
     /// A request with no byte of progress for this long is given up and sent again.
     pub stall_timeout: Duration,
     /// Bound on the rate on the wire, both directions together.
     pub cap: Option<ByteRate>,
+    /// Where the bucket is, if neither the environment nor the service shall say: `eu-west-1`.
+    pub region: Option<String>,
+    /// How URLs name a bucket, if not as is usual: in the host at AWS, in the path elsewhere.
+    pub addressing: Option<Addressing>,
+    /// Who asks S3, if not whom the surroundings name.
+    pub keys: Option<AccessKeys>,
+    /// Ask S3 without a signature, for what is open to all.
+    pub unsigned: bool,
+    /// Pay for what is read from buckets whose owners do not.
+    pub requester_pays: bool,
     /// Bring files that were written to the disk before a job says that it is done.
     pub flush: bool,
     /// Follow symbolic links below a local folder instead of leaving them out, wherever they lead.
@@ -39,9 +55,16 @@ impl Default for StoreOptions {
         Self {
             endpoint: None,
             insecure_http: false,
+            proxy: ProxyChoice::default(),
+            ca: None,
             // Longer than any pause seen in a healthy service, shorter than a person's patience.
             stall_timeout: Duration::from_secs(30),
             cap: None,
+            region: None,
+            addressing: None,
+            keys: None,
+            unsigned: false,
+            requester_pays: false,
             flush: true,
             follow_symlinks: false,
         }
@@ -55,6 +78,8 @@ pub enum Address {
     Local(PathBuf),
     /// A blob, prefix or container.
     Azure(AzureAddress),
+    /// An object, prefix or bucket.
+    S3(S3Address),
     /// An object in this process's memory: `mem://name/key`, for tests and examples.
     Memory {
         /// Which of the process's memory stores.
@@ -123,10 +148,10 @@ impl Address {
                 Ok(Self::Memory { name: name.to_owned(), key: key.to_owned() })
             }
             "file" => file(rest).map(Self::Local),
-            "s3" => Err(Error::new(ErrorKind::Unsupported, "open", text, "S3 is not supported yet")
-                .hint("this version speaks to Azure Blob storage and local files")),
-            _ => Err(Error::new(ErrorKind::Usage, "open", text, format!("unknown scheme {scheme}://"))
-                .hint("write a local path, az://container/path or https://host/container/path")),
+            "s3" => S3Address::parse(&format!("s3://{rest}")).map(Self::S3),
+            _ => Err(Error::new(ErrorKind::Usage, "open", text, format!("unknown scheme {scheme}://")).hint(
+                "write a local path, az://container/path, s3://bucket/key or https://host/container/path",
+            )),
         }
     }
 }
@@ -204,6 +229,7 @@ pub struct StoreOpener {
     local: Shared,
     /// Containers opened so far, so that many URLs share credentials and what was learnt of the service.
     containers: Arc<Mutex<Vec<AzureStore>>>,
+    buckets: Arc<Mutex<Vec<S3Store>>>,
     gate: Gate,
     /// The gate of what lies on this machine.
     here: Gate,
@@ -224,7 +250,8 @@ impl StoreOpener {
             insecure_http: options.insecure_http,
             stall_timeout: options.stall_timeout,
             cap: options.cap.map(ByteRate::as_cap).transpose()?,
-            ..HttpOptions::default()
+            extra_roots: options.ca.clone(),
+            proxies: options.proxy.proxies(),
         })?;
         Ok(Self {
             local: Shared::flushing(options.flush),
@@ -232,6 +259,7 @@ impl StoreOpener {
             http,
             buffers: BufferPool::default(),
             containers: Arc::default(),
+            buckets: Arc::default(),
             gate,
             here: Gate::default(),
         })
@@ -257,9 +285,10 @@ impl StoreOpener {
         &self.options
     }
 
-    /// How many containers are remembered.
+    /// How many containers and buckets are remembered.
     pub(crate) fn containers(&self) -> usize {
-        self.containers.lock().unwrap_or_else(PoisonError::into_inner).len()
+        let containers = self.containers.lock().unwrap_or_else(PoisonError::into_inner).len();
+        containers + self.buckets.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Opens what the user wrote. Local paths open their parent folder, so that the last part is the key.
@@ -268,6 +297,9 @@ impl StoreOpener {
             Address::Azure(address) => {
                 let key = address.key.clone();
                 Ok(self.location(Arc::new(self.open_azure(address)?), key))
+            }
+            Address::S3(S3Address { bucket, key }) => {
+                Ok(self.location(Arc::new(self.open_s3(&bucket)?), key))
             }
             Address::Memory { name, key } => Ok(self.location(Arc::new(MemoryStore::named(&name)), key)),
             Address::Local(path) => {
@@ -312,6 +344,21 @@ impl StoreOpener {
         containers.push(opened.clone());
         Ok(opened)
     }
+
+    /// Opens a bucket, or the account where the name is empty.
+    pub fn open_s3(&self, bucket: &str) -> Result<S3Store> {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = buckets.iter().find(|known| known.bucket() == bucket) {
+            return Ok(known.clone());
+        }
+        // All are of one service, which the options and the environment name.
+        let opened = match buckets.first() {
+            Some(other) => other.bucket_named(bucket)?,
+            None => S3Store::open(bucket, &self.options, self.http.clone())?,
+        };
+        buckets.push(opened.clone());
+        Ok(opened)
+    }
 }
 
 #[cfg(test)]
@@ -325,18 +372,9 @@ mod tests {
 
     #[test]
     fn what_begins_like_a_url_is_no_local_file() {
-        for text in [
-            "az:demo/x",
-            "AZ:demo",
-            "s3:x",
-            "S3://b/k",
-            "abfs:c",
-            "abfs://c@a/x",
-            "gs:x",
-            "file:x",
-            "a.b+c-d:x",
-            "x:",
-        ] {
+        for text in
+            ["az:demo/x", "AZ:demo", "s3:x", "abfs:c", "abfs://c@a/x", "gs:x", "file:x", "a.b+c-d:x", "x:"]
+        {
             let error = parse(text).unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::Usage | ErrorKind::Unsupported), "{text}: {error}");
         }
@@ -362,6 +400,8 @@ mod tests {
             parse("HTTP://127.0.0.1:1/acc/c/K").unwrap(),
             parse("http://127.0.0.1:1/acc/c/K").unwrap()
         );
+        let key = S3Address { bucket: "b".into(), key: "Key/../x".into() };
+        assert_eq!(parse("S3://b/Key/../x").unwrap(), Address::S3(key));
     }
 
     #[test]

@@ -87,6 +87,7 @@ impl MemoryStore {
             crc64: Some(crc64),
             md5: attributes.md5,
             content_type: attributes.content_type.clone(),
+            properties: attributes.properties.clone(),
         };
         let etag = meta.etag.clone();
         objects.by_key.insert(key.to_owned(), (meta, bytes));
@@ -114,6 +115,7 @@ impl Store for MemoryStore {
             rechecks: false,
             late_writes: false,
             begins_freely: false,
+            lists_all: true,
             contents: true,
         }
     }
@@ -222,6 +224,10 @@ struct MemoryLister {
 #[async_trait]
 impl Lister for MemoryLister {
     async fn next_page(&mut self, _trace: &Trace) -> Result<Option<ListPage>> {
+        if self.request.leftovers {
+            // Blocks go with their writer.
+            return Ok(None);
+        }
         let prefix = &self.request.prefix;
         let from = match &self.after {
             Some(key) => Bound::Excluded(key.clone()),

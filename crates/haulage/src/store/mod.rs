@@ -9,9 +9,14 @@ pub mod azure;
 mod block;
 mod local;
 mod location;
+mod media;
 mod memory;
 mod payload;
+mod properties;
 mod receipt;
+mod renewed;
+pub mod s3;
+mod surroundings;
 
 use std::sync::Arc;
 
@@ -27,7 +32,9 @@ pub(crate) use location::StreamEnd;
 pub use location::{Address, Location, StoreOpener, StoreOptions, check_local};
 pub use memory::MemoryStore;
 pub use payload::Payload;
+pub use properties::Properties;
 pub(crate) use receipt::ReceiptStore;
+pub use s3::{AccessKeys, Addressing};
 
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, Result};
@@ -62,6 +69,9 @@ pub struct Capabilities {
     pub late_writes: bool,
     /// Whether to begin an object in blocks leaves nothing behind.
     pub begins_freely: bool,
+    /// Whether a list says all that a look at each object would: checksums, the time of the source, the media type. Where
+    /// not, what is missing from a list is unknown, and not absent.
+    pub lists_all: bool,
 }
 
 /// How a store lets objects be cut into blocks. Sizes are bytes.
@@ -116,6 +126,8 @@ pub struct ObjectMeta {
     pub md5: Option<Md5>,
     /// Media type.
     pub content_type: Option<String>,
+    /// Other headers and metadata, where there are any.
+    pub properties: Option<Arc<Properties>>,
 }
 
 /// What to list.
@@ -148,11 +160,12 @@ impl ListPage {
         self.objects.is_empty() && self.prefixes.is_empty() && self.problems.is_empty()
     }
 
-    /// All that the service wrote, as it wrote it: names, versions and media types.
+    /// All that the service wrote, as it wrote it: names, versions, media types and properties.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         let objects = self.objects.iter();
         let texts = objects.flat_map(|one| [Some(&one.key), Some(&one.etag), one.content_type.as_ref()]);
-        texts.flatten().chain(&self.prefixes).map(String::as_str)
+        let properties = self.objects.iter().flat_map(|one| &one.properties).flat_map(|one| one.texts());
+        texts.flatten().chain(properties).chain(&self.prefixes).map(String::as_str)
     }
 
     /// The first name on it, of an object or else of a prefix, and the last, whichever of the two comes later.
@@ -217,6 +230,8 @@ pub struct Attributes {
     pub source_modified_ns: Option<i128>,
     /// Media type; by the name's ending where `None`.
     pub content_type: Option<String>,
+    /// Other headers and metadata. A store that cannot keep them leaves them out.
+    pub properties: Option<Arc<Properties>>,
 }
 
 /// How to write.
@@ -232,6 +247,23 @@ pub struct PutOptions {
     /// ETag of the source, where it has one: a store that cannot ask its service what an interrupted run has left
     /// goes on only with what that left of the same source.
     pub source_etag: Option<String>,
+    /// How large the blocks of an object are to be. Only a store whose blocks must all be of one size needs it, when one is begun.
+    pub blocks: BlockSizes,
+}
+
+/// How large blocks are to be, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSizes {
+    /// The size that is wanted, as far as the rules of the store allow it.
+    pub wanted: u64,
+    /// The largest that an earlier run may have chosen, if this one is to go on from there.
+    pub most: u64,
+}
+
+impl Default for BlockSizes {
+    fn default() -> Self {
+        Self { wanted: 8 << 20, most: u64::MAX }
+    }
 }
 
 /// A committed write.
@@ -275,6 +307,8 @@ pub enum Request {
     Commit,
     /// Delete an object, or what is left of one.
     Delete,
+    /// Delete several objects at once.
+    DeleteMany,
     /// Make a container.
     CreateContainer,
     /// Delete one.
@@ -301,6 +335,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
             Request::PutBlock => "WriteBlock",
             Request::Commit => "Commit",
             Request::Delete => "Delete",
+            Request::DeleteMany => "DeleteMany",
             Request::CreateContainer => "Create",
             Request::DeleteContainer => "Remove",
         }
@@ -340,6 +375,29 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Deletes an object.
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()>;
 
+    /// Objects that [`Store::delete_many`] takes at most.
+    fn delete_max(&self) -> usize {
+        1
+    }
+
+    /// Deletes objects, and says what became of each, in their order. Where one request deletes many, deleting what is not there
+    /// is no error.
+    ///
+    /// # Errors
+    /// Where nobody knows what became of any of them.
+    async fn delete_many(&self, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
+        let mut outcomes = Vec::with_capacity(keys.len());
+        for key in keys {
+            outcomes.push(self.delete(key, trace).await);
+        }
+        Ok(outcomes)
+    }
+
+    /// The object that something in a list of leftovers was to become: several may be left of one.
+    fn leftover_of<'a>(&self, leftover: &'a str) -> &'a str {
+        leftover
+    }
+
     /// Removes what an interrupted write has left, by its key in a list of leftovers. False where it is none, or no longer: an
     /// object has come out of it, or, as far as the store can tell, somebody is still writing it.
     async fn remove_leftover(&self, key: &str, trace: &Trace) -> Result<bool>;
@@ -356,6 +414,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 pub trait BlockWriter: Send + Sync {
     /// Stages one block. Staging the same block again is harmless; several at once is the point.
     async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored>;
+
+    /// Bytes of the block that begins here, unless it is the last, where the store has to say how an object is cut. `None` where
+    /// any of the sizes that its rules allow will do.
+    fn block_len(&self, _offset: u64) -> Option<u64> {
+        None
+    }
 
     /// The blocks that are staged already, whoever did it.
     async fn staged(&self, trace: &Trace) -> Result<Vec<StagedPart>>;

@@ -85,6 +85,7 @@ impl Store for ReceiptStore {
             rechecks: false,
             late_writes: false,
             begins_freely: false,
+            lists_all: true,
             contents: false,
         }
     }

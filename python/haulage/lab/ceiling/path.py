@@ -304,7 +304,8 @@ def _pieces(record: Path) -> list[tuple[int, int, int]]:
     with duckdb.connect() as database:
         return database.execute(
             "select coalesce(connected_ns, slot_ns)::bigint, ended_ns::bigint, size_bytes::bigint"
-            " from read_parquet(?) where fate = 'ok' and api in ('PutBlock', 'PutBlob', 'GetBlob')"
+            " from read_parquet(?) where fate = 'ok' and api in ('PutBlock', 'PutBlob',"
+            " 'GetBlob', 'UploadPart', 'PutObject', 'GetObject')"
             " and size_bytes > 0",
             [str(record)],
         ).fetchall()

@@ -28,7 +28,7 @@ from haulage.transfer import Job, Options
 #: A transfer that takes longer than this many seconds is none of the short ones meant here.
 LONGEST_S = 120
 #: Requests that carry payload.
-PAYLOAD = "('PutBlob', 'PutBlock', 'GetBlob')"
+PAYLOAD = "('PutBlob', 'PutBlock', 'GetBlob', 'PutObject', 'UploadPart', 'GetObject')"
 
 
 @dataclass(frozen=True)
@@ -280,9 +280,11 @@ def _measured(record: Path) -> dict[str, float | int | None]:
                 (select coalesce(count(*) filter (fate = 'busy') / nullif(count(*), 0), 0) from all_of)
                     as refused_share,
                 (select median(first_byte_ns::bigint - connected_ns::bigint) from all_of
-                    where api in ('Begin', 'GetBlobProperties') and connection_reused) as answer_ns,
+                    where api in ('Begin', 'GetBlobProperties', 'HeadObject') and connection_reused)
+                    as answer_ns,
                 (select median(first_byte_ns::bigint - connected_ns::bigint) from all_of
-                    where api = 'PutBlob' and connection_reused and fate = 'ok' and size_bytes <= 4096)
+                    where api in ('PutBlob', 'PutObject') and connection_reused and fate = 'ok'
+                        and size_bytes <= 4096)
                     as write_ns,
                 (select coalesce(max(lane) + 1, 0) from all_of) as lanes
             """,

@@ -33,6 +33,7 @@ def as_dict(found: Explanation) -> dict[str, Any]:
             "opened": found.openings.opened,
             "took_ns": found.openings.took_ns,
             "names_ns": found.openings.names_ns,
+            "proxy_ns": found.openings.proxy_ns,
             "tls_ns": found.openings.tls_ns,
             "share_of_lanes": round(found.openings.share, 4),
         },

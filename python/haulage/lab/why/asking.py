@@ -20,7 +20,7 @@ from haulage.lab.why.record import Record
 #: Requests that carry payload up and down, by the service's names.
 UP = ("PutBlob", "PutBlock", "UploadPart", "PutObject")
 DOWN = ("GetBlob", "GetObject")
-_EMPTY = ("Begin", "GetBlobProperties", "PutBlockList")
+_EMPTY = ("Begin", "GetBlobProperties", "PutBlockList", "HeadObject", "CompleteMultipartUpload")
 _STAMPS = ("ready_ns", "connected_ns", "sent_ns", "first_byte_ns", "last_byte_ns", "committed_ns", "ended_ns")
 
 
@@ -62,7 +62,7 @@ class Facts:
         last_end_ns: When the last attempt ended.
         not_ok: Attempts that did not end well, those cancelled because another was quicker not counted.
         refused: Of these, refused by the service.
-        hosts: Remote addresses, at most four.
+        hosts: Remote addresses, at most four; those of proxies are said to be.
     """
 
     wall_ns: int
@@ -113,7 +113,8 @@ def count(record: Record) -> Facts:
         refused,
     ) = row
     hosts = record.database.execute(
-        "select distinct remote from record where remote is not null order by 1 limit 4"
+        "select distinct remote || case when proxied then ' (a proxy)' else '' end"
+        " from record where remote is not null order by 1 limit 4"
     ).fetchall()
     elapsed = (record.summary or {}).get("elapsed_ns") or 0
     return Facts(

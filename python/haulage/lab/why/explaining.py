@@ -146,10 +146,10 @@ def _wire(asked: Asked) -> Wire:
 
 def _openings(asked: Asked, lanes_ns: int) -> Openings:
     row = asked("openings").iloc[0]
-    opened, took_ns, names_ns, tls_ns = (
-        int(row[name]) for name in ("opened", "took_ns", "names_ns", "tls_ns")
+    opened, took_ns, names_ns, tls_ns, proxy_ns = (
+        int(row[name]) for name in ("opened", "took_ns", "names_ns", "tls_ns", "proxy_ns")
     )
-    return Openings(opened, took_ns, names_ns, tls_ns, lanes_ns)
+    return Openings(opened, took_ns, names_ns, tls_ns, proxy_ns, lanes_ns)
 
 
 def _explanation(

@@ -78,6 +78,7 @@ class Openings:
         took_ns: In lanes, from the body to the connection.
         names_ns: Of it, looking names up.
         tls_ns: Of it, agreeing on TLS.
+        proxy_ns: Of it, waiting for a proxy to open a tunnel.
         lanes_ns: Lanes times wall time.
     """
 
@@ -85,12 +86,18 @@ class Openings:
     took_ns: int = 0
     names_ns: int = 0
     tls_ns: int = 0
+    proxy_ns: int = 0
     lanes_ns: int = 0
+
+    @property
+    def known_ns(self) -> int:
+        """What is known to be part of it."""
+        return self.names_ns + self.proxy_ns + self.tls_ns
 
     @property
     def share(self) -> float:
         """Of the lanes' time."""
-        return max(self.took_ns, self.names_ns + self.tls_ns) / self.lanes_ns if self.lanes_ns else 0.0
+        return max(self.took_ns, self.known_ns) / self.lanes_ns if self.lanes_ns else 0.0
 
 
 @dataclass(frozen=True)
@@ -202,10 +209,14 @@ def opening(openings: Openings) -> str:
         return ""
     parts = [
         f"{what} {time_words(ns)}"
-        for what, ns in (("looking names up", openings.names_ns), ("agreeing on TLS", openings.tls_ns))
+        for what, ns in (
+            ("looking names up", openings.names_ns),
+            ("waiting for the proxy", openings.proxy_ns),
+            ("agreeing on TLS", openings.tls_ns),
+        )
         if ns
     ]
-    rest = openings.took_ns - openings.names_ns - openings.tls_ns
+    rest = openings.took_ns - openings.known_ns
     if parts and rest > 0:
         parts.append(f"the rest {time_words(rest)}")
     of_it = f": {', '.join(parts)}" if parts else ""

@@ -10,6 +10,7 @@ use haulage::{Error, ErrorKind};
 
 use super::{Serving, announce};
 use crate::args::OutputArgs;
+use crate::render::s3_variables;
 use crate::signal::Interrupt;
 use crate::stop::Stop;
 
@@ -36,6 +37,7 @@ pub(super) async fn run_or_wait(
     };
     let mut command = Command::new(&program);
     command.args(words).env("AZURE_STORAGE_CONNECTION_STRING", &serving.connection);
+    command.envs(s3_variables(&serving.s3));
     if let Some(bulk) = serving.ends.as_ref().and_then(|ends| ends["bulk"].as_str()) {
         command.env("HAUL_BULK", bulk);
     }

@@ -12,7 +12,9 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use haulage::store::check_local;
 use haulage::{Error, ErrorKind};
-use haulage_emulator::{EmulatorConfig, FaultSpec, LinkSpec, PacketLinkSpec, StoreKind, TlsFiles, start};
+use haulage_emulator::{
+    EmulatorConfig, FaultSpec, LinkSpec, PacketLinkSpec, S3Access, StoreKind, TlsFiles, start,
+};
 use serde_json::{Value, json};
 
 use self::command::run_or_wait;
@@ -26,12 +28,12 @@ use crate::stop::{Ending, Stop};
 use crate::value;
 
 const SAS_VALID: Duration = Duration::from_secs(24 * 60 * 60);
-const SAS_PERMISSIONS: &str = "racwdl";
+const SAS_PERMISSIONS: &str = "racwdlt";
 
 /// What stands before a link of real packets.
 const PACKETS: &str = "packets:";
 
-/// Serve Azure Blob storage on this machine, as slow and as faulty as you like
+/// Serve Azure Blob storage and S3 on this machine, as slow and as faulty as you like
 #[derive(Args, Debug)]
 #[command(after_help = help!(
     "  haul emulate
@@ -68,7 +70,7 @@ pub struct Emulate {
     /// Let the near end of a link of packets be in the network namespace of this process, which nothing else may use
     #[arg(long)]
     here: bool,
-    /// Run this command against it, with the connection string in its environment, and stop when it ends
+    /// Run this command against it, with what clients of Azure and S3 need in its environment, and stop when it ends
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -99,6 +101,7 @@ struct Serving {
     endpoint: String,
     connection: String,
     sas: String,
+    s3: S3Access,
     /// Of a link of packets: where its ends are.
     ends: Option<Value>,
 }
@@ -139,6 +142,7 @@ impl Emulate {
             endpoint: emulator.endpoint(),
             connection: emulator.connection_string(),
             sas: emulator.sas(SAS_PERMISSIONS, valid_until()),
+            s3: emulator.s3(),
             ends: None,
         };
         let code =
@@ -158,18 +162,18 @@ fn valid_until() -> SystemTime {
 /// Says where it serves.
 fn announce(serving: &Serving, terms: &str, json: bool) -> Result<(), Stop> {
     let mut lines = Lines::stdout();
-    let Serving { address, endpoint, connection, sas, ends } = serving;
+    let Serving { address, endpoint, connection, sas, s3, ends } = serving;
     if json {
         let mut line = json!({
             "event": "serving", "address": address.to_string(), "endpoint": endpoint,
-            "connection_string": connection, "sas": sas, "terms": terms,
+            "connection_string": connection, "sas": sas, "s3": s3, "terms": terms,
         });
         if let (Some(line), Some(Value::Object(ends))) = (line.as_object_mut(), ends) {
             line.extend(ends.clone());
         }
         lines.json(&line)?;
     } else {
-        emulator_lines(endpoint, connection, sas, terms).iter().try_for_each(|line| lines.line(line))?;
+        emulator_lines(endpoint, connection, sas, s3, terms).iter().try_for_each(|line| lines.line(line))?;
         if let Some(near) = ends.as_ref().and_then(|ends| ends["near"].as_str()) {
             lines.line(format!(
                 "# it is reached from the near end of the link only: nsenter --net={near} COMMAND"

@@ -41,6 +41,7 @@ pub(super) async fn serve(
         endpoint: endpoint.endpoint(),
         connection: endpoint.connection_string(),
         sas: endpoint.sas(SAS_PERMISSIONS, valid_until()),
+        s3: endpoint.s3(),
         ends: Some(json!({ "near": link.near(), "far": link.far(), "bulk": link.bulk().to_string() })),
     };
     let code =

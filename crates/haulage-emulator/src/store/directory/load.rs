@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::sidecar::{self, BlobRecord};
-use super::{Places, StoredFile};
+use super::{Places, StoredFile, uploads};
 use crate::store::{Blob, Catalogue, Container, Data, Metadata, Staged, StagedBlock, path};
 use crate::wire::time::{Stamp, ticks};
 
@@ -18,7 +18,8 @@ pub(super) fn load(places: &Places) -> io::Result<Catalogue> {
     for entry in fs::read_dir(&places.root)? {
         let entry = entry?;
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-        if entry.file_type()?.is_dir() && crate::request::is_container_name(&name) {
+        let serves = crate::request::is_container_name(&name) || crate::s3::is_bucket_name(&name);
+        if entry.file_type()?.is_dir() && serves {
             let container = load_container(places, &name)?;
             catalogue.containers.insert(name, container);
         }
@@ -43,6 +44,7 @@ fn load_container(places: &Places, name: &str) -> io::Result<Container> {
             container.staged.insert(blob.into(), load_blocks(&blocks)?);
         }
     }
+    container.uploads = uploads::load(places, name)?;
     Ok(container)
 }
 
@@ -83,6 +85,9 @@ fn foreign(metadata: &fs::Metadata) -> io::Result<Blob> {
         content: None,
         metadata: Metadata::new(),
         blocks: Box::default(),
+        tags: Vec::new(),
+        tier: None,
+        s3: None,
         data: Data::Pattern,
     })
 }
@@ -100,11 +105,11 @@ fn load_blocks(folder: &Path) -> io::Result<Staged> {
     Ok(staged)
 }
 
-fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     entries(folder, fs::FileType::is_file)
 }
 
-fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     entries(folder, fs::FileType::is_dir)
 }
 

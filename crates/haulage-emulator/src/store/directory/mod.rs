@@ -5,6 +5,7 @@
 //! DIR/.haul/containers/<container>.json      metadata of the container
 //! DIR/.haul/blobs/<container>/<hash>.json    name, properties and block list of a blob
 //! DIR/.haul/blocks/<container>/<hash>/       uncommitted blocks and the name they are for
+//! DIR/.haul/uploads/<container>/<id>/        multipart uploads
 //! DIR/.haul/tmp/                             bodies on their way in
 //! ```
 //!
@@ -15,6 +16,7 @@
 mod load;
 mod scratch;
 mod sidecar;
+mod uploads;
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -25,9 +27,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
-use super::{Blob, Catalogue, Chunks, Container, Data, Key, Part, Store, path};
+use self::uploads::OwnedUploadKey;
+use super::{
+    Blob, Catalogue, Chunks, Container, Data, Key, MultipartUpload, Part, Store, UploadKey, UploadedPart,
+    path,
+};
 use crate::wire::error::{Answer, ServiceError};
-use crate::wire::upload::Upload;
+use crate::wire::incoming::Content;
 pub(crate) use scratch::StoredFile;
 use scratch::{Scratch, Writer};
 
@@ -105,7 +111,7 @@ impl DirectoryStore {
                 "the whole machine is no place for blobs",
             ));
         }
-        for kind in ["tmp", "containers", "blobs", "blocks"] {
+        for kind in ["tmp", "containers", "blobs", "blocks", "uploads"] {
             let folder = root.join(".haul").join(kind);
             no_link_above(&root, &folder.join("any"))?;
             fs::create_dir_all(folder)?;
@@ -130,7 +136,7 @@ impl Store for DirectoryStore {
         load::load(&self.places)
     }
 
-    async fn receive(&self, body: &mut Upload) -> Answer<Data> {
+    async fn receive(&self, body: &mut dyn Content) -> Answer<Data> {
         let mut writer = Writer::new(self.places.scratch.fresh());
         while let Some(bytes) = body.next().await? {
             writer.write(bytes).await.map_err(|error| ServiceError::internal(&error))?;
@@ -216,6 +222,21 @@ impl Store for DirectoryStore {
         .await
     }
 
+    async fn keep_upload(&self, key: UploadKey<'_>, upload: &MultipartUpload) -> io::Result<()> {
+        let (key, upload) = (OwnedUploadKey::from(key), upload.clone());
+        self.blocking(move |places| uploads::write(places, &key, &upload)).await
+    }
+
+    async fn keep_part(&self, key: UploadKey<'_>, number: u16, part: &UploadedPart) -> io::Result<Data> {
+        let (key, part) = (OwnedUploadKey::from(key), part.clone());
+        self.blocking(move |places| uploads::write_part(places, &key, number, part)).await
+    }
+
+    async fn drop_upload(&self, key: UploadKey<'_>) -> io::Result<()> {
+        let key = OwnedUploadKey::from(key);
+        self.blocking(move |places| gone(fs::remove_dir_all(places.upload(&key)))).await
+    }
+
     async fn keep_container(&self, name: &str, container: &Container) -> io::Result<()> {
         let record = serde_json::to_vec(container)?;
         let name = name.to_owned();
@@ -232,6 +253,7 @@ impl Store for DirectoryStore {
             gone(fs::remove_dir_all(places.container(&name)))?;
             gone(fs::remove_dir_all(places.sidecars("blobs").join(&name)))?;
             gone(fs::remove_dir_all(places.sidecars("blocks").join(&name)))?;
+            gone(fs::remove_dir_all(places.sidecars("uploads").join(&name)))?;
             gone(fs::remove_file(places.container_record(&name)))
         })
         .await

@@ -107,7 +107,7 @@ fn check_atomic(work: &Work, options: &CopyOptions) -> Result<()> {
         Work::Verify { .. } => Vec::new(),
     };
     for name in destinations {
-        if !matches!(Address::parse(name, &options.store)?, Address::Azure(_)) {
+        if !matches!(Address::parse(name, &options.store)?, Address::Azure(_) | Address::S3(_)) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 "copy",

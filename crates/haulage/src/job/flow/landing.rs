@@ -131,9 +131,7 @@ impl Flow {
 
 /// Errors that all objects of the job would meet.
 fn is_fatal(error: &Error) -> bool {
-    let refused =
-        error.kind() == ErrorKind::Permission && error.service_code() == Some("AuthenticationFailed");
-    refused || error.kind() == ErrorKind::NoSpace
+    error.refuses_credential() || error.kind() == ErrorKind::NoSpace
 }
 
 #[cfg(test)]

@@ -147,6 +147,7 @@ impl Objects {
             md5: copying.and_then(|copying| copying.md5),
             duplicate: false,
             held: None,
+            blocks: object.blocks(),
         };
         let len = object.payload(unit.step).len;
         let bytes = memory(&task, len);

@@ -80,10 +80,7 @@ impl Cursor {
         match merge.fill().await {
             Ok(_) => Ok(Self { store, gate, way: Way::Listing(Box::new(merge)), may_ask }),
             // A token may allow writing and not listing. One that is wrong altogether is no such case.
-            Err(error)
-                if error.kind() == ErrorKind::Permission
-                    && error.service_code() != Some("AuthenticationFailed") =>
-            {
+            Err(error) if error.kind() == ErrorKind::Permission && !error.refuses_credential() => {
                 Ok(Self { store, gate, way: Way::Unknown, may_ask })
             }
             // A folder that is not there is empty; a container that is not there is an error.
@@ -101,7 +98,7 @@ impl Cursor {
             Way::Unknown => Ok((Existing::Unknown, Vec::new())),
             Way::Asking => Ok((ask(&self.store, key, &self.gate).await, Vec::new())),
             Way::Listing(merge) => {
-                let existing = merge.find(key).await?;
+                let existing = merge.find(key, &*self.store).await?;
                 let extras = std::mem::take(&mut merge.extras);
                 if merge.out_of_order {
                     self.way = Way::Unknown;
@@ -164,7 +161,7 @@ impl Merge {
         Ok(true)
     }
 
-    async fn find(&mut self, key: &str) -> Result<Existing> {
+    async fn find(&mut self, key: &str, store: &dyn Store) -> Result<Existing> {
         self.out_of_order |= *key < *self.last_asked;
         key.clone_into(&mut self.last_asked);
         while self.fill().await? {
@@ -176,7 +173,7 @@ impl Merge {
             let Some(meta) = self.page.pop_front() else { break };
             meta.key.clone_into(&mut self.last_there);
             if meta.key == key {
-                return Ok(Existing::Present(Box::new(meta)));
+                return Ok(Existing::listed(meta, store));
             }
             self.extras.push(meta.key);
         }

@@ -32,6 +32,23 @@ pub(crate) enum Existing {
     Absent,
     /// This is there.
     Present(Box<ObjectMeta>),
+    /// This is there, as a list tells that leaves out what only a look would say.
+    Listed(Box<ObjectMeta>),
+}
+
+impl Existing {
+    /// What is there by a list of this store.
+    pub(crate) fn listed(meta: ObjectMeta, store: &dyn Store) -> Self {
+        match store.capabilities().lists_all {
+            true => Self::Present(Box::new(meta)),
+            false => Self::Listed(Box::new(meta)),
+        }
+    }
+
+    /// What is there after a look.
+    pub(crate) fn looked(there: Option<ObjectMeta>) -> Self {
+        there.map_or(Self::Absent, |meta| Self::Present(Box::new(meta)))
+    }
 }
 
 /// A source object and where it shall go.
@@ -72,7 +89,10 @@ pub(crate) fn decide(pair: &Pair, overwrite: Overwrite) -> Decision {
     match (&pair.existing, overwrite) {
         (_, Overwrite::Always) | (Existing::Absent, _) => Decision::Move,
         (Existing::Unknown, _) => Decision::Look,
-        (Existing::Present(_), Overwrite::Never) => Decision::Skip("there already"),
+        (Existing::Present(_) | Existing::Listed(_), Overwrite::Never) => Decision::Skip("there already"),
+        // What the list leaves out would tell whether it is the same, but for its size.
+        (Existing::Listed(there), Overwrite::IfDifferent) if there.size == pair.meta.size => Decision::Look,
+        (Existing::Listed(_), Overwrite::IfDifferent) => Decision::Move,
         (Existing::Present(there), Overwrite::IfDifferent) if same(&pair.meta, there) => {
             Decision::Skip(UNCHANGED)
         }
@@ -125,6 +145,8 @@ mod tests {
         let other_content = ObjectMeta { crc64: Some(Crc64::from_u64(2)), ..same_time.clone() };
         assert_eq!(decide_on(present(other_content)), Decision::Move);
         assert_eq!(decide_on(Existing::Unknown), Decision::Look);
+        let listed = |size| Existing::Listed(Box::new(ObjectMeta { size, ..ObjectMeta::default() }));
+        assert_eq!((decide_on(listed(5)), decide_on(listed(6))), (Decision::Look, Decision::Move));
         assert_eq!(decide(&pair(present(same_time.clone())), Overwrite::Always), Decision::Move);
         assert_eq!(decide(&pair(present(same_time)), Overwrite::Never), Decision::Skip("there already"));
         assert_eq!(decide(&pair(Existing::Absent), Overwrite::Never), Decision::Move);

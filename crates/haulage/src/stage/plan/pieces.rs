@@ -29,7 +29,9 @@ impl Pieces {
             MethodChoice::Whole => true,
             MethodChoice::Ranges => size <= limits.block_size.bytes(),
         };
-        if whole && size <= to.put_max {
+        // A single block of a store that wants large ones would only take more requests.
+        let single = to.cut.least > 1 && size <= to.cut.least;
+        if (whole || single) && size <= to.put_max {
             return Self::Whole;
         }
         Self::in_blocks(size, limits, from, to)
@@ -117,7 +119,7 @@ impl Cutter {
         let mut staged: Vec<BlockRange> = staged.filter(|range| self.is_legal(*range, largest)).collect();
         if self.rules.even {
             // What an earlier run chose is the size for all.
-            self.even = staged.iter().map(|range| range.len).max();
+            self.even = self.even.or_else(|| staged.iter().map(|range| range.len).max());
             staged.retain(|range| {
                 let fits = |even: u64| {
                     range.offset.is_multiple_of(even) && (range.len == even || range.end() == self.size)
@@ -139,6 +141,11 @@ impl Cutter {
             follows
         });
         self.staged = staged.into();
+    }
+
+    /// From now on all pieces but the last are of this size, where the store has settled one.
+    pub(crate) fn settle(&mut self, size: Option<u64>) {
+        self.even = size.or(self.even);
     }
 
     /// Whether a stretch could have been cut here.
@@ -255,6 +262,7 @@ mod tests {
         rechecks: false,
         late_writes: true,
         begins_freely: true,
+        lists_all: true,
     };
     const LOCAL: Capabilities = Capabilities { range_checksum_max: 0, ..AZURE };
     /// Parts are numbered, so each begins where its number says.
@@ -330,6 +338,23 @@ mod tests {
             std::iter::from_fn(|| cutter.take(7 << 20)).map(|piece| piece.len >> 20).collect();
         assert_eq!(cut, [20, 20, 20, 20, 20]);
         assert_eq!(cutter.split(range(0, 20 << 20)), None);
+    }
+
+    #[test]
+    fn what_is_no_larger_than_the_smallest_block_goes_whole() {
+        let of = |size| Pieces::of(size, &limits(1 << 20), MethodChoice::Ranges, &LOCAL, &NUMBERED);
+        assert_eq!((of(5 << 20), of((5 << 20) + 1)), (Pieces::Whole, Pieces::Blocks(5 << 20)));
+    }
+
+    #[test]
+    fn a_settled_size_holds_for_all() {
+        let even = Capabilities { cut: CutRules { even: true, granule: 1, ..NUMBERED.cut }, ..NUMBERED };
+        let mut cutter = Cutter::new(33 << 20, &LOCAL, &even);
+        cutter.settle(Some(10 << 20));
+        // Only the last, which is shorter, is there.
+        cutter.resume([range(30 << 20, 3 << 20)].into_iter(), 96 << 20);
+        let cut: Vec<_> = std::iter::from_fn(|| cutter.take(7 << 20)).map(|piece| piece.len >> 20).collect();
+        assert_eq!(cut, [10, 10, 10, 3]);
     }
 
     #[test]

@@ -29,7 +29,16 @@ const QUEUE: usize = 16;
 const PAGE: usize = 4 * BATCH;
 
 /// What requests are called that only ask what is there.
-const ASKING: [&str; 5] = ["Look", "List", "GetBlobProperties", "ListBlobs", "ListContainers"];
+const ASKING: [&str; 8] = [
+    "Look",
+    "List",
+    "GetBlobProperties",
+    "ListBlobs",
+    "ListContainers",
+    "HeadObject",
+    "ListObjectsV2",
+    "ListBuckets",
+];
 
 /// Gathers rows for the thread that writes them.
 pub(super) struct RowWriter {
@@ -159,6 +168,7 @@ fn schema() -> SchemaRef {
         field("request_id", DataType::Utf8, true),
     ];
     fields.push(field("remote", DataType::Utf8, true));
+    fields.push(field("proxied", DataType::Boolean, false));
     fields.push(field("tcp_retransmits", DataType::UInt32, true));
     fields.extend(NS_COLUMNS.iter().map(|(name, _)| field(name, DataType::UInt64, true)));
     Arc::new(Schema::new(fields))
@@ -167,7 +177,7 @@ fn schema() -> SchemaRef {
 type NsColumn = (&'static str, fn(&AttemptRecord) -> Option<u64>);
 
 /// The times in nanoseconds: since the job began, and from the backoff on durations.
-const NS_COLUMNS: [NsColumn; 17] = [
+const NS_COLUMNS: [NsColumn; 18] = [
     ("queued_ns", |row| row.phases.queued_ns),
     ("slot_ns", |row| row.phases.slot_ns),
     ("ready_ns", |row| row.phases.ready_ns),
@@ -179,6 +189,7 @@ const NS_COLUMNS: [NsColumn; 17] = [
     ("ended_ns", |row| Some(row.ended_ns)),
     ("backoff_ns", |row| row.backoff_ns),
     ("dns_ns", |row| row.dns_ns),
+    ("proxy_ns", |row| row.proxy_ns),
     ("tls_ns", |row| row.tls_ns),
     ("retry_after_ns", |row| row.retry_after_ns),
     ("tcp_rtt_ns", |row| row.tcp_rtt_ns),
@@ -194,6 +205,7 @@ fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
         (UInt64Builder::new(), UInt64Builder::new(), UInt64Builder::new());
     let (mut attempt, mut lane) = (UInt32Builder::new(), UInt32Builder::new());
     let (mut reused, mut status) = (BooleanBuilder::new(), UInt16Builder::new());
+    let mut proxied = BooleanBuilder::new();
     let (mut cause, mut request_id) = (StringBuilder::new(), StringBuilder::new());
     let (mut remote, mut retransmits) = (StringBuilder::new(), UInt32Builder::new());
     for row in rows {
@@ -218,6 +230,7 @@ fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
             }
             None => remote.append_null(),
         }
+        proxied.append_value(row.proxied);
         retransmits.append_option(row.tcp_retransmits);
     }
     let mut arrays: Vec<ArrayRef> = vec![
@@ -235,6 +248,7 @@ fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
         Arc::new(cause.finish()),
         Arc::new(request_id.finish()),
         Arc::new(remote.finish()),
+        Arc::new(proxied.finish()),
         Arc::new(retransmits.finish()),
     ];
     for (_, value) in NS_COLUMNS {

@@ -14,8 +14,8 @@ use crate::stage::read;
 use crate::stage::schedule::Step;
 use crate::stage::verify::{agreed, check_crc64, check_md5};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, Kept, ObjectMeta, Part, Payload, Precondition, PutOptions,
-    PutResult, Request, Stored, Trace,
+    Attributes, BlockId, BlockRange, BlockSizes, BlockWriter, Kept, ObjectMeta, Part, Payload, Precondition,
+    PutOptions, PutResult, Request, Stored, Trace,
 };
 use crate::task::off_thread;
 
@@ -39,6 +39,8 @@ pub(crate) struct Task {
     pub(crate) duplicate: bool,
     /// What a duplicate has fetched, now to be written.
     pub(crate) held: Option<Held>,
+    /// How large blocks are to be, where one size is settled for all.
+    pub(crate) blocks: BlockSizes,
 }
 
 impl Task {
@@ -112,16 +114,20 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
         _ => None,
     };
     check_md5(&name, md5, stated_md5)?;
-    let options = put_options(task, meta, Some(crc64), md5);
+    // What a list leaves out, the answer that brings the bytes says.
+    let told = if source.store.capabilities().lists_all { meta } else { &got.meta };
+    let options = put_options(task, told, Some(crc64), md5);
     let put = destination.store.put(&destination.key, Payload::Hashed(bytes, crc64), &options, trace).await?;
     Ok(Done::Whole { crc64: Some(crc64), md5: put.md5, put, range_checked })
 }
 
 /// Prepares the destination, and asks what an interrupted run has left there.
 async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
-    let Pair { destination, meta, .. } = &*task.pair;
+    let Pair { source, destination, .. } = &*task.pair;
+    let told = told(source, &task.pair.meta, trace).await?;
+    let meta = told.as_ref().unwrap_or(&task.pair.meta);
     let source_etag = (!meta.etag.is_empty()).then(|| meta.etag.clone());
-    let options = PutOptions { source_etag, ..put_options(task, meta, None, None) };
+    let options = PutOptions { source_etag, blocks: task.blocks, ..put_options(task, meta, None, None) };
     let writer = destination.store.begin(&destination.key, Some(meta.size), &options, trace).await?;
     let staged = match writer.staged(trace).await {
         Ok(staged) => staged.into_iter().collect(),
@@ -129,7 +135,27 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
         Err(error) if error.kind() == ErrorKind::Permission => Staged::default(),
         Err(error) => return Err(error),
     };
-    Ok(Done::Begun { writer, staged })
+    Ok(Done::Begun { writer, staged, told })
+}
+
+/// What the store says of a source whose checksum its list has left out, so that the whole can be compared with it.
+async fn told(source: &Place, listed: &ObjectMeta, trace: &Trace) -> Result<Option<ObjectMeta>> {
+    let unknown = listed.crc64.is_none() && listed.md5.is_none();
+    if !unknown || source.store.capabilities().lists_all {
+        return Ok(None);
+    }
+    let told = match source.store.head(&source.key, trace).await {
+        // Who may list and read may look; elsewhere nothing more is known.
+        Err(error) if error.kind() == ErrorKind::Permission => return Ok(None),
+        other => other?,
+    };
+    if told.etag != listed.etag || told.size != listed.size {
+        let cause = "the object was replaced after it was listed";
+        return Err(Error::new(ErrorKind::SourceChanged, "read", &*source.name(), cause));
+    }
+    // A later run compares what it lists with what this one has stored.
+    let modified_ns = listed.modified_ns;
+    Ok(Some(ObjectMeta { source_modified_ns: listed.source_modified_ns, modified_ns, ..told }))
 }
 
 async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
@@ -208,7 +234,7 @@ async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
 
 async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Result<Done> {
     let Pair { source, destination, meta, existing, .. } = &*task.pair;
-    let Existing::Present(there) = existing else {
+    let (Existing::Present(there) | Existing::Listed(there)) = existing else {
         return Err(Error::new(
             ErrorKind::Integrity,
             "verify",
@@ -246,6 +272,8 @@ async fn crc64_of(
     trace: &Trace,
 ) -> Result<(Crc64, bool)> {
     let contents = place.store.capabilities().contents;
+    let told = if trusted && range.is_none() { told(place, meta, trace).await? } else { None };
+    let meta = told.as_ref().unwrap_or(meta);
     if let Some(stored) = meta.crc64.filter(|_| (trusted || !contents) && range.is_none()) {
         return Ok((stored, true));
     }
@@ -275,17 +303,20 @@ fn put_options(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option
         attributes: attributes(task, meta, crc64, md5),
         precondition,
         checksum: task.options.checksum,
-        source_etag: None,
+        ..PutOptions::default()
     }
 }
 
+/// What to store with the object: `meta` is all that is known of the source. Its time is the one that was listed, with which a
+/// later run compares what this one has stored.
 fn attributes(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> Attributes {
     let planned = &task.pair.meta;
     Attributes {
         crc64,
         md5: md5.or(meta.md5),
         source_modified_ns: Some(planned.source_modified_ns.unwrap_or(planned.modified_ns)),
-        content_type: planned.content_type.clone(),
+        content_type: meta.content_type.clone(),
+        properties: meta.properties.clone(),
     }
 }
 

@@ -9,6 +9,9 @@ use crate::store::{ListPage, ListRequest};
 /// Names have at most 1,024 characters, of four bytes each.
 const NAME_MAX: usize = 4096;
 
+/// All metadata of an object together.
+const METADATA_MAX: usize = 8 << 10;
+
 /// Judges a page of a list: it holds what was asked for and nothing else.
 pub(in crate::store) fn judge_page(page: &ListPage, request: &ListRequest) -> Result<(), Broken> {
     let prefix = request.prefix.as_str();
@@ -29,6 +32,10 @@ pub(in crate::store) fn judge_page(page: &ListPage, request: &ListRequest) -> Re
     let texts = page.objects.iter().flat_map(|object| [Some(&object.etag), object.content_type.as_ref()]);
     if texts.flatten().any(|text| text.len() > TEXT_MAX) {
         return Err(Broken::new("the list holds a property of more than 4 KiB"));
+    }
+    let properties = page.objects.iter().flat_map(|object| &object.properties);
+    if properties.flat_map(|one| one.texts()).any(|text| text.len() > METADATA_MAX) {
+        return Err(Broken::new("the list holds metadata of more than 8 KiB"));
     }
     // A name is cut at the first `/` after the prefix, and there only.
     let cut =

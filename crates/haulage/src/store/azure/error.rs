@@ -1,18 +1,13 @@
 //! From the service's answer to an error that says what to do.
 
-use std::num::IntErrorKind;
-use std::time::{Duration, SystemTime};
-
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::{HeaderMap, RETRY_AFTER};
-use quick_xml::Reader;
-use quick_xml::events::Event;
+use http::header::HeaderMap;
 
 use super::auth::Credential;
 use crate::error::{Error, ErrorKind, Retry};
 use crate::store::CONTAINER_THERE;
-use crate::store::answer::Broken;
+use crate::store::answer::{Broken, code_of, in_a_while, told};
 
 /// What was asked, as far as errors need it.
 #[derive(Clone, Copy, Debug)]
@@ -50,16 +45,14 @@ pub(super) fn service_error(
     body: &Bytes,
 ) -> Error {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let (code, message) = parse(body);
-    let code = header("x-ms-error-code").map(str::to_owned).or(code).filter(|code| is_code(code));
+    let told = told(body);
+    let code = header("x-ms-error-code").and_then(code_of).or(told.code);
+    let message = told.message;
     let word = code.as_deref().unwrap_or_default();
     let error = classify(asked, credential, status.as_u16(), word, message.as_deref());
     let retry = match status.as_u16() {
         _ if word == "FeatureNotSupported" => Retry::Never,
-        408 | 429 | 500 | 502 | 503 | 504 => match header(RETRY_AFTER.as_str()).and_then(retry_after) {
-            Some(wait) => Retry::After(wait),
-            None => Retry::Backoff,
-        },
+        408 | 429 | 500 | 502 | 503 | 504 => in_a_while(headers),
         _ => error.retry_advice(),
     };
     error.retry(retry).service(status.as_u16(), code)
@@ -189,48 +182,10 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
     }
 }
 
-/// Whether this is a word such as the service has. It is shown and recorded, so that nothing else may pass for one.
-fn is_code(text: &str) -> bool {
-    (1..=100).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-/// Code and the first line of the message.
-fn parse(body: &[u8]) -> (Option<String>, Option<String>) {
-    let Ok(text) = std::str::from_utf8(body) else { return (None, None) };
-    let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
-    let (mut code, mut message, mut inside) = (None, None, String::new());
-    loop {
-        match reader.read_event() {
-            Ok(Event::Start(start)) => inside = start.name().0.to_owned(),
-            Ok(Event::End(_)) => inside.clear(),
-            Ok(Event::Text(text)) => match inside.as_str() {
-                "Code" => code = Some(text.trim().to_owned()),
-                "Message" if message.is_none() => {
-                    let line = text.trim().lines().next().unwrap_or_default();
-                    let short: String = line.chars().take(200).collect();
-                    message = (!short.is_empty() && !short.contains("sig=")).then_some(short);
-                }
-                _ => {}
-            },
-            Ok(Event::Eof) | Err(_) => return (code, message),
-            Ok(_) => {}
-        }
-    }
-}
-
-/// Reads `Retry-After`: seconds or a date. An hour is the most that anybody will be told to wait.
-fn retry_after(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let wait = match text.parse::<u64>() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Duration::MAX,
-        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).unwrap_or_default(),
-    };
-    Some(wait.min(Duration::from_secs(3600)))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::auth::{Sas, SharedKey};
     use super::*;
 
@@ -315,15 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
-        assert_eq!(retry_after("Fri, 01 Jan 2010 00:00:00 GMT"), Some(Duration::ZERO));
-        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
-        assert!(retry_after(&soon).unwrap() > Duration::from_secs(25));
-        assert_eq!(retry_after("soon"), None);
-        assert_eq!(retry_after(&"9".repeat(40)), Some(Duration::from_secs(3600)));
+    fn the_service_says_how_long_to_wait() {
         let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, http::HeaderValue::from_static("3"));
+        headers.insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("3"));
         let error = service_error(ASKED, &key(), StatusCode::SERVICE_UNAVAILABLE, &headers, &Bytes::new());
         assert_eq!(error.retry_advice(), Retry::After(Duration::from_secs(3)));
     }

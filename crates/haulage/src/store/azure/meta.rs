@@ -1,25 +1,36 @@
 //! Between our attributes and the service's headers.
 //!
-//! The service stores an MD5 of its own accord, but no CRC64 and no time of the source: these two are metadata.
+//! The service stores an MD5 of its own accord, but no CRC64 and no time of the source: these two are metadata (for the time
+//! see `times`).
 
 use http::header::{
-    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED,
 };
 
 use super::auth::CONTENT_MD5;
 use super::error::Asked;
-use super::media;
 use super::service::set;
+use super::times;
 use super::xml::http_date_ns;
 use crate::checksum::{Crc64, Md5};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::store::answer::{self, Broken};
-use crate::store::{Attributes, ObjectMeta, Precondition};
+use crate::store::{Attributes, ObjectMeta, Precondition, Properties, media};
 
 const META_CRC64: HeaderName = HeaderName::from_static("x-ms-meta-haulage_crc64");
-const META_MTIME: HeaderName = HeaderName::from_static("x-ms-meta-haulage_mtime_ns");
 const BLOB_MD5: HeaderName = HeaderName::from_static("x-ms-blob-content-md5");
 const BLOB_TYPE: HeaderName = HeaderName::from_static("x-ms-blob-content-type");
+const BLOB_CACHE: HeaderName = HeaderName::from_static("x-ms-blob-cache-control");
+const BLOB_DISPOSITION: HeaderName = HeaderName::from_static("x-ms-blob-content-disposition");
+const BLOB_ENCODING: HeaderName = HeaderName::from_static("x-ms-blob-content-encoding");
+const BLOB_LANGUAGE: HeaderName = HeaderName::from_static("x-ms-blob-content-language");
+/// How the headers of metadata begin.
+pub(super) const META: &str = "x-ms-meta-";
+/// Metadata with the CRC64 of the whole.
+pub(super) const CRC64: &str = "haulage_crc64";
+/// Metadata that makes an empty blob a folder.
+pub(super) const FOLDER: &str = "hdi_isfolder";
 pub(super) const BODY_CRC64: HeaderName = HeaderName::from_static("x-ms-content-crc64");
 
 /// What the headers of an answer say of the blob.
@@ -37,11 +48,33 @@ pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
         size: size.unwrap_or_default(),
         etag: etag(headers),
         modified_ns: get(&LAST_MODIFIED).and_then(http_date_ns).unwrap_or_default(),
-        source_modified_ns: get(&META_MTIME).and_then(|text| text.parse().ok()),
+        source_modified_ns: times::read(headers),
         crc64: get(&META_CRC64).and_then(Crc64::from_hex),
         md5: md5.and_then(Md5::from_base64),
         content_type: get(&CONTENT_TYPE).map(str::to_owned),
+        properties: properties(headers).kept(),
     }
+}
+
+fn properties(headers: &HeaderMap) -> Properties {
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    let get = |name| headers.get(name).and_then(text);
+    let metadata = headers.iter().filter_map(|(name, value)| {
+        let name = name.as_str().strip_prefix(META)?;
+        Some((name.to_owned(), text(value)?)).filter(|_| is_of_others(name))
+    });
+    Properties {
+        cache_control: get(CACHE_CONTROL),
+        content_disposition: get(CONTENT_DISPOSITION),
+        content_encoding: get(CONTENT_ENCODING),
+        content_language: get(CONTENT_LANGUAGE),
+        metadata: metadata.collect(),
+    }
+}
+
+/// Whether metadata of this name is none of ours, and no mark of a folder.
+pub(super) fn is_of_others(name: &str) -> bool {
+    ![CRC64, FOLDER].iter().any(|ours| name.eq_ignore_ascii_case(ours)) && times::form(name).is_none()
 }
 
 /// The ETag as we keep it: without quotes, as the service's lists write it.
@@ -82,9 +115,44 @@ pub(super) fn write(
         set(headers, BLOB_MD5, &md5.to_base64(), asked)?;
     }
     if let Some(mtime) = attributes.source_modified_ns {
-        set(headers, META_MTIME, &mtime.to_string(), asked)?;
+        times::write(headers, mtime, asked)?;
+    }
+    attributes.properties.as_deref().map_or(Ok(()), |properties| write_properties(headers, properties, asked))
+}
+
+fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Asked<'_>) -> Result<()> {
+    let Properties { cache_control, content_disposition, content_encoding, content_language, metadata } =
+        properties;
+    for (name, text) in [
+        (BLOB_CACHE, cache_control),
+        (BLOB_DISPOSITION, content_disposition),
+        (BLOB_ENCODING, content_encoding),
+        (BLOB_LANGUAGE, content_language),
+    ] {
+        if let Some(text) = text {
+            set(headers, name, text, asked)?;
+        }
+    }
+    let metadata = metadata.iter().map(|(name, text)| (identifier(name), text));
+    // Elsewhere ours may have been somebody's.
+    for (name, text) in metadata.filter(|(name, _)| is_of_others(name)) {
+        let name = HeaderName::try_from(format!("{META}{name}"));
+        let name = name.map_err(|_| {
+            asked.error(ErrorKind::Unsupported, "metadata with a name that Azure cannot keep")
+        })?;
+        if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Err(asked.error(ErrorKind::Unsupported, "metadata with a value that Azure cannot keep"));
+        }
+        set(headers, name, text, asked)?;
     }
     Ok(())
+}
+
+/// A name that the service takes: letters, digits and `_`, and no digit first.
+fn identifier(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    let begins = name.starts_with(|c: char| c.is_ascii_digit());
+    begins.then_some('_').into_iter().chain(name.chars().map(plain)).collect()
 }
 
 /// When the blob there may be replaced, as a header.

@@ -15,11 +15,11 @@ mod error;
 #[doc(hidden)]
 pub mod fuzz;
 mod list;
-mod media;
 mod meta;
 mod rules;
 mod service;
 mod settings;
+mod times;
 mod xml;
 
 use std::sync::atomic::AtomicBool;
@@ -201,6 +201,7 @@ impl Store for AzureStore {
             rechecks: false,
             late_writes: true,
             begins_freely: true,
+            lists_all: true,
             contents: true,
         }
     }
@@ -218,7 +219,7 @@ impl Store for AzureStore {
             Request::Begin => "Begin",
             Request::PutBlock => "PutBlock",
             Request::Commit => "PutBlockList",
-            Request::Delete => "DeleteBlob",
+            Request::Delete | Request::DeleteMany => "DeleteBlob",
             Request::CreateContainer => "CreateContainer",
             Request::DeleteContainer => "DeleteContainer",
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use http::response::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -14,10 +15,10 @@ use super::address::Endpoint;
 use super::auth::{Credential, Unsigned};
 use super::error::{Asked, service_error};
 use super::rules;
-use crate::error::{Error, ErrorKind, Result};
-use crate::http::{HttpClient, ResponseBody};
+use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::http::{HttpClient, Relayed, ResponseBody};
 use crate::secret::Signature;
-use crate::store::answer::{Body, Broken, Rule};
+use crate::store::answer::{Body, Broken, Rule, in_a_while};
 use crate::store::{Phase, Trace};
 
 /// The version of the service's interface that we speak: the oldest that has all we use (CRC64 since
@@ -113,6 +114,9 @@ impl Service {
             return Ok(Response::from_parts(head, ResponseBody::default()));
         }
         let (head, body) = response.into_parts();
+        if let Some(refusal) = by_proxy(asked, &head) {
+            return Err(refusal);
+        }
         // The status says enough, should the rest get lost.
         let body = body.collect_up_to(ERROR_MAX).await.unwrap_or_default();
         Err(service_error(asked, &shared.credential, status, &head.headers, &body))
@@ -143,7 +147,7 @@ impl Service {
         let rule = operation.rule;
         let largest = match rule.body {
             Body::Document(document) => document.largest,
-            Body::Nothing | Body::Content => 0,
+            Body::Nothing | Body::Headers | Body::Content => 0,
         };
         let request = self.request(operation, asked).await?;
         let signature = request.headers().get(AUTHORIZATION).cloned();
@@ -207,6 +211,14 @@ impl Service {
         }
         path
     }
+}
+
+/// The failure that a proxy has answered in the service's place. All that the service says has an id.
+fn by_proxy(asked: Asked<'_>, head: &Parts) -> Option<Error> {
+    let relayed = head.extensions.get::<Relayed>().filter(|_| request_id(&head.headers).is_none())?;
+    let refusal = relayed.refusal(asked.operation, asked.object, head.status, &head.headers)?;
+    let again = refusal.retry_advice() == Retry::Backoff;
+    Some(if again { refusal.retry(in_a_while(&head.headers)) } else { refusal })
 }
 
 /// The service's id for a request. It is kept for every attempt, so one that is longer than any id is none.

@@ -3,15 +3,14 @@
 //! A page holds up to 5,000 entries in some megabytes. The parser walks over it once and allocates only what
 //! goes into the result.
 
-mod walk;
-
 use std::time::UNIX_EPOCH;
 
 use super::address::is_container;
+use super::meta::{CRC64, FOLDER};
+use super::times;
 use crate::checksum::{Crc64, Md5};
-use crate::store::answer::Broken;
-use crate::store::{BlockId, ListPage, ObjectMeta};
-use walk::{Step, Text, walk};
+use crate::store::answer::{Broken, Step, Text, walk};
+use crate::store::{BlockId, ListPage, ObjectMeta, Properties};
 
 /// The root of every list.
 const LIST: &str = "EnumerationResults";
@@ -43,6 +42,8 @@ fn too_many() -> Broken {
 #[derive(Default)]
 struct Reading {
     blob: ObjectMeta,
+    time: times::Found,
+    properties: Properties,
     sized: bool,
     directory: bool,
 }
@@ -50,7 +51,9 @@ struct Reading {
 impl Reading {
     /// Adds the blob, if it is one and all is there that every blob has. What has only uncommitted blocks has less.
     fn take(&mut self, uncommitted: bool, list: &mut ListPage) -> Result<(), Broken> {
-        let Self { blob, sized, directory } = std::mem::take(self);
+        let Self { mut blob, time, properties, sized, directory } = std::mem::take(self);
+        blob.source_modified_ns = time.ns();
+        blob.properties = properties.kept();
         // A folder has no bytes; what has some is an object, whatever somebody wrote into its metadata.
         if directory && blob.size == 0 {
             return Ok(());
@@ -80,17 +83,18 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
         match step {
             // Metadata may have any names, also those of properties.
             Step::Leaf(name, _, text) if in_metadata => match name {
-                _ if name.eq_ignore_ascii_case("haulage_crc64") => {
+                _ if name.eq_ignore_ascii_case(CRC64) => {
                     reading.blob.crc64 = Crc64::from_hex(&text.plain()?);
                 }
-                _ if name.eq_ignore_ascii_case("haulage_mtime_ns") => {
-                    reading.blob.source_modified_ns = text.plain()?.parse().ok();
-                }
+                _ if let Some(form) = times::form(name) => reading.time.look(form, &text.plain()?),
                 // A folder of an account with a hierarchical namespace, not an object.
-                _ if name.eq_ignore_ascii_case("hdi_isfolder") => {
+                _ if name.eq_ignore_ascii_case(FOLDER) => {
                     reading.directory = text.plain()?.eq_ignore_ascii_case("true");
                 }
-                _ => {}
+                _ => {
+                    let value = text.plain()?.into_owned();
+                    reading.properties.metadata.push((name.to_ascii_lowercase(), value));
+                }
             },
             Step::Leaf("Name", ..) if in_blob && !reading.blob.key.is_empty() => return Err(misplaced()),
             Step::Leaf("Name", attributes, text) if in_blob => reading.blob.key = text.name(attributes)?,
@@ -117,8 +121,14 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
             }
             Step::Leaf("Content-MD5", _, text) => reading.blob.md5 = Md5::from_base64(&text.plain()?),
             Step::Leaf("Content-Type", _, text) => {
-                reading.blob.content_type = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
+                reading.blob.content_type = text.some()?;
             }
+            Step::Leaf("Cache-Control", _, text) => reading.properties.cache_control = text.some()?,
+            Step::Leaf("Content-Disposition", _, text) => {
+                reading.properties.content_disposition = text.some()?;
+            }
+            Step::Leaf("Content-Encoding", _, text) => reading.properties.content_encoding = text.some()?,
+            Step::Leaf("Content-Language", _, text) => reading.properties.content_language = text.some()?,
             Step::Leaf("ResourceType", _, text) => reading.directory |= text.0 == "directory",
             Step::Leaf("Blob" | "BlobPrefix", ..) => {
                 return Err(Broken("the list holds an entry without a name".to_owned()));
@@ -128,7 +138,7 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
             Step::Leaf("NextMarker", ..) if ended => return Err(misplaced()),
             Step::Leaf("NextMarker", _, text) => {
                 ended = true;
-                found.next = Some(text.plain()?.into_owned()).filter(|text| !text.is_empty());
+                found.next = text.some()?;
             }
             Step::Begin(..) if in_metadata => {}
             Step::Begin("Blob" | "BlobPrefix", _) if in_blob || in_prefix.is_some() || whole => {
@@ -256,12 +266,12 @@ mod tests {
         let page = "\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?><EnumerationResults ContainerName=\"c\"><Prefix>a&amp;</Prefix>\
             <Blobs><Blob><Name>a&amp;b &lt;c&gt; #?%+&#x20AC;.nc</Name><Properties><Creation-Time>x</Creation-Time>\
             <Last-Modified>Thu, 01 Jan 1970 00:00:02 GMT</Last-Modified><Etag>0x8D1</Etag><Content-Length>7</Content-Length>\
-            <Content-Type>text/plain</Content-Type><Content-MD5>1B2M2Y8AsgTpgAmY7PhCfg==</Content-MD5><LeaseStatus>unlocked</LeaseStatus>\
+            <Content-Type>text/plain</Content-Type><Content-Encoding>gzip</Content-Encoding><Cache-Control /><Content-MD5>1B2M2Y8AsgTpgAmY7PhCfg==</Content-MD5><LeaseStatus>unlocked</LeaseStatus>\
             </Properties><Metadata><haulage_crc64>00000000000000ff</haulage_crc64><haulage_mtime_ns>-5</haulage_mtime_ns>\
             <Name>not the name</Name><Etag>nor this</Etag></Metadata><OrMetadata /></Blob>\
             <BlobPrefix><Name>a&amp;d/</Name></BlobPrefix>\
             <Blob><Name Encoded=\"true\">a&amp;e%EF%BF%BE%25</Name><Properties><Etag>\"2\"</Etag>\
-            <Content-Length>0</Content-Length></Properties></Blob>\
+            <Content-Length>0</Content-Length></Properties><Metadata><mtime>1970-01-01T00:00:00.000000007Z</mtime></Metadata></Blob>\
             <Blob><Name>folder</Name><Properties><ResourceType>directory</ResourceType></Properties></Blob>\
             <Blob><Name>old</Name><Properties/><Metadata><hdi_isfolder>true</hdi_isfolder></Metadata></Blob>\
             </Blobs><NextMarker>2!8&amp;</NextMarker></EnumerationResults>";
@@ -276,6 +286,11 @@ mod tests {
         assert_eq!((blob.crc64, blob.source_modified_ns), (Some(Crc64::from_u64(255)), Some(-5)));
         assert_eq!((blob.md5, blob.content_type.as_deref()), (Some(Md5::of(b"")), Some("text/plain")));
         assert_eq!((list.objects[1].key.as_str(), list.objects[1].etag.as_str()), ("a&e\u{fffe}%", "2"));
+        assert_eq!((list.objects[1].source_modified_ns, &list.objects[1].properties), (Some(7), &None));
+        let properties = blob.properties.as_deref().unwrap();
+        assert_eq!(properties.content_encoding.as_deref(), Some("gzip"));
+        let other = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(properties.metadata, [other("etag", "nor this"), other("name", "not the name")]);
     }
 
     #[test]

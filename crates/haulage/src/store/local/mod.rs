@@ -195,6 +195,7 @@ impl Store for LocalStore {
             rechecks: true,
             late_writes: false,
             begins_freely: false,
+            lists_all: true,
             contents: true,
         }
     }

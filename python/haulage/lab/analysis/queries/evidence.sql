@@ -58,8 +58,9 @@ fitted as (
 refused as (
     select cell, count(*) as attempts, count(*) filter (fate = 'busy') as refused,
            count(distinct connection) as connections,
-           median(took_ns) filter (api = 'PutBlockList' and fate = 'ok') as commit_ns,
-           count(*) filter (api in ('PutBlockList', 'PutBlob') and fate = 'ok') as commits
+           median(took_ns) filter (api in ('PutBlockList', 'CompleteMultipartUpload') and fate = 'ok') as commit_ns,
+           count(*) filter (api in ('PutBlockList', 'PutBlob', 'CompleteMultipartUpload', 'PutObject')
+               and fate = 'ok') as commits
     from data
     group by cell
 ),

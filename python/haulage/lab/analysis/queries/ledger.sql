@@ -23,7 +23,9 @@ cell as (
 ),
 stamped as (
     select c.*, a.api, a.fate, a.size_bytes as bytes, a.attempt, a.connected_ns is null as is_local,
-           a.api in ('PutBlob', 'PutBlock') as is_upload, a.api in ('PutBlob', 'PutBlockList') as commits,
+           a.api in ('PutBlob', 'PutBlock', 'PutObject', 'UploadPart') as is_upload,
+           a.api in ('PutBlockList', 'CompleteMultipartUpload') as is_list,
+           a.api in ('PutBlob', 'PutObject', 'PutBlockList', 'CompleteMultipartUpload') as commits,
            a.committed_ns is not null as is_done, least(coalesce(a.backoff_ns, 0), c.wall_ns)::bigint as backoff_ns,
            least(a.slot_ns, c.wall_ns)::bigint as t0, least(a.ended_ns, c.wall_ns)::bigint as t7, a.lane,
            a.ready_ns::bigint as ready, a.connected_ns::bigint as connected, a.sent_ns::bigint as sent,
@@ -60,12 +62,12 @@ spent as (
         sum(case when is_local then 0 else t2 - t1 end) as connect,
         sum(case when is_local and api = 'Commit' then t7 - t0
             when is_local or fate = 'busy' then 0
-            when api = 'PutBlockList' then t5 - t2
-            when api = 'PutBlob' then wait_part else 0 end) as commit,
-        sum(case when is_local or fate = 'busy' or api = 'PutBlockList' then 0
+            when is_list then t5 - t2
+            when commits then wait_part else 0 end) as commit,
+        sum(case when is_local or fate = 'busy' or is_list then 0
             else t3 - t2 + case when is_upload then t4 - t3 - wait_part else 0 end end) as send,
         sum(case when is_local or fate = 'busy' or commits then 0 else wait_part end) as wait,
-        sum(case when is_local or fate = 'busy' or api = 'PutBlockList' then 0 else t5 - t4 end) as receive,
+        sum(case when is_local or fate = 'busy' or is_list then 0 else t5 - t4 end) as receive,
         -- From the last byte to the end: written to a file on the way down, a few microseconds on the way up.
         sum(case when is_local or fate = 'busy' or direction = 'up' then 0 else t6 - t5 end) as written,
         sum(case when is_local or fate = 'busy' then 0

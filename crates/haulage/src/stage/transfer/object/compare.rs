@@ -26,7 +26,7 @@ impl Comparing {
         if self.stored || it.pieces == Pieces::Whole {
             return Then::Steps(vec![Step::Compare(None)]);
         }
-        it.cut_ranges(bounds, std::iter::empty(), u64::MAX);
+        it.cut_ranges(bounds, std::iter::empty(), u64::MAX, None);
         Then::Ranges
     }
 

@@ -1,5 +1,6 @@
 //! The life of an object that is copied.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Capabilities, Done, Ended, Staged, Subject, Then};
@@ -9,10 +10,13 @@ use crate::options::{CopyOptions, MethodChoice, Overwrite};
 use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
-use crate::store::{BlockWriter, ObjectMeta, PutResult};
+use crate::store::{BlockRange, BlockWriter, ObjectMeta, Part, PutResult};
 
 /// Times a whole object is fetched again because its combined checksum was wrong though no range's was.
 const WHOLE_RETRIES: u32 = 3;
+
+/// Times a stretch of such an object is fetched again because it came to something else each time.
+const DOUBTS_MAX: u32 = 5;
 
 /// From this size on an object is begun before it is known what is there: it most likely travels in blocks.
 const EARLY_MIN: u64 = 4 << 20;
@@ -26,7 +30,7 @@ pub(crate) struct Copying {
     mode: ChecksumMode,
     content_md5: bool,
     /// Bound on what one block may hold.
-    memory: u64,
+    pub(super) memory: u64,
     pub(crate) writer: Option<Arc<dyn BlockWriter>>,
     /// What an interrupted run has left at the destination.
     pub(crate) staged: Arc<Staged>,
@@ -40,6 +44,9 @@ pub(crate) struct Copying {
     /// The destination has confirmed every block so far.
     confirmed: bool,
     whole_retries: u32,
+    /// Where the whole was wrong: what each stretch came to when it was last fetched, and how often that has been another
+    /// checksum than before.
+    doubted: HashMap<BlockRange, (Crc64, u32)>,
 }
 
 impl Copying {
@@ -61,6 +68,7 @@ impl Copying {
             ranges_checked: true,
             confirmed: true,
             whole_retries: 0,
+            doubted: HashMap::new(),
         }
     }
 
@@ -96,7 +104,10 @@ impl Copying {
                 (self.crc64, self.md5) = (crc64, md5.or(it.pair.meta.md5));
                 Then::End(self.copied(it, put, Method::Whole))
             }
-            Done::Begun { writer, staged } => {
+            Done::Begun { writer, staged, told } => {
+                if let Some(told) = told {
+                    Arc::make_mut(&mut it.pair).meta = told;
+                }
                 self.writer = Some(writer);
                 self.staged = Arc::new(staged);
                 let kept = it.pair.destination.store.capabilities().keeps_checksums;
@@ -109,6 +120,9 @@ impl Copying {
                 self.bytes_resumed += if resumed { stored.part.id.range.len } else { 0 };
                 self.ranges_checked &= range_checked;
                 self.confirmed &= stored.confirmed;
+                if self.differs(&stored.part) {
+                    return Then::Steps(vec![Step::Block(stored.part.id.range)]);
+                }
                 it.take(stored.part);
                 self.when_all_there(it, bounds)
             }
@@ -133,7 +147,12 @@ impl Copying {
     }
 
     fn open_ranges(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
-        it.cut_ranges(bounds, self.staged.ranges(), self.memory);
+        let settled = self.writer.as_ref().and_then(|writer| writer.block_len(0));
+        match self.doubted.is_empty() {
+            true => it.cut_ranges(bounds, self.staged.ranges(), self.memory, settled),
+            // As before, to be compared with what came then.
+            false => it.cut_ranges(bounds, self.doubted.keys().copied(), u64::MAX, settled),
+        }
         self.ranges_checked = true;
         // An empty object has no blocks to wait for.
         if it.size() == 0 { self.when_all_there(it, bounds) } else { Then::Ranges }
@@ -155,6 +174,7 @@ impl Copying {
             // Where the source vouched for every range, its statement on the whole is what is wrong.
             Err(_) if !self.ranges_checked && self.whole_retries < WHOLE_RETRIES => {
                 self.whole_retries += 1;
+                self.doubted = it.parts().iter().map(|part| (part.id.range, (part.id.crc64, 0))).collect();
                 it.bytes_done = 0;
                 self.bytes_resumed = 0;
                 self.staged = Arc::default();
@@ -162,6 +182,16 @@ impl Copying {
             }
             Err(error) => Then::End(Ended::failed(error)),
         }
+    }
+
+    /// Whether a stretch of a whole that was wrong has come to something else than the last time. Then one of the two was
+    /// wrong, and it is fetched until two in a row agree.
+    fn differs(&mut self, part: &Part) -> bool {
+        let Some((before, times)) = self.doubted.get_mut(&part.id.range) else { return false };
+        let differs = *before != part.id.crc64 && *times < DOUBTS_MAX;
+        *times += u32::from(differs);
+        *before = part.id.crc64;
+        differs
     }
 
     fn copied(&self, it: &Subject, put: PutResult, method: Method) -> Ended {
@@ -195,7 +225,7 @@ fn begins_early(it: &Subject) -> bool {
 fn skipped(it: &Subject, reason: &'static str) -> Ended {
     let skipped = Ended { crc64: it.pair.meta.crc64, ..Ended::skipped(reason) };
     match &it.pair.existing {
-        Existing::Present(there) => Ended {
+        Existing::Present(there) | Existing::Listed(there) => Ended {
             crc64: there.crc64.or(skipped.crc64),
             md5: there.md5,
             etag: Some(there.etag.clone()),

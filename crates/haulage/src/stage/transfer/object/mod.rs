@@ -22,7 +22,7 @@ use crate::event::{Method, Outcome, Proof};
 use crate::options::{CopyOptions, MethodChoice};
 use crate::stage::plan::{Cutter, Existing, Pair, Pieces};
 use crate::stage::schedule::Step;
-use crate::store::{BlockRange, BlockWriter, Capabilities, ObjectMeta, Part, PutResult, Stored};
+use crate::store::{BlockRange, BlockSizes, BlockWriter, Capabilities, ObjectMeta, Part, PutResult, Stored};
 
 /// What the job is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub(crate) enum Done {
     Begun {
         writer: Arc<dyn BlockWriter>,
         staged: Staged,
+        /// What the source's list had left out.
+        told: Option<ObjectMeta>,
     },
     /// `resumed` says that the destination held the block already, from an earlier run.
     Block {
@@ -142,14 +144,17 @@ impl Subject {
         self.pair.meta.size
     }
 
-    /// Begins to cut it into stretches; those of an earlier run, none larger than `largest`, as they were.
+    /// Begins to cut it into stretches; those of an earlier run, none larger than `largest`, as they were. `settled`: the size
+    /// of all but the last, where the destination has one.
     fn cut_ranges(
         &mut self,
         (from, to): (Capabilities, Capabilities),
         staged: impl Iterator<Item = BlockRange>,
         largest: u64,
+        settled: Option<u64>,
     ) {
         let mut cutter = Cutter::new(self.size(), &from, &to);
+        cutter.settle(settled);
         cutter.resume(staged, largest);
         self.cutter = Some(cutter);
     }
@@ -174,14 +179,13 @@ impl Subject {
 
     /// What is at the destination, once somebody has looked.
     fn looked(&mut self, there: Option<ObjectMeta>) {
-        let existing = there.map_or(Existing::Absent, |meta| Existing::Present(Box::new(meta)));
-        Arc::make_mut(&mut self.pair).existing = existing;
+        Arc::make_mut(&mut self.pair).existing = Existing::looked(there);
     }
 
     /// What is there, to be compared, of the same size; else what to do in its place.
     fn counterpart(&self) -> Result<&ObjectMeta, Then> {
         let there = match &self.pair.existing {
-            Existing::Present(there) => there,
+            Existing::Present(there) | Existing::Listed(there) => there,
             // A list in another order may have passed it unseen.
             Existing::Unknown => return Err(Then::Steps(vec![Step::Look])),
             Existing::Absent => return Err(Then::End(self.missing())),
@@ -266,6 +270,18 @@ impl Object {
         }
     }
 
+    /// How large blocks are to be where one size is settled for all, as an object is begun.
+    pub(crate) fn blocks(&self) -> BlockSizes {
+        let sizes = BlockSizes::default();
+        BlockSizes {
+            wanted: match self.subject.pieces {
+                Pieces::Whole => sizes.wanted,
+                Pieces::Blocks(size) => size,
+            },
+            most: self.copying().map_or(sizes.most, |copying| copying.memory),
+        }
+    }
+
     /// The first steps.
     pub(crate) fn start(&mut self) -> Then {
         let bounds = self.capabilities();
@@ -332,7 +348,7 @@ impl Object {
     /// Who may write but not look writes: what is there is replaced, as it would be anyway. Who is not
     /// known at all may do neither.
     pub(crate) fn may_go_unseen(&self, step: Step, error: &Error) -> bool {
-        let known = error.service_code() != Some("AuthenticationFailed");
+        let known = !error.refuses_credential();
         let copies = matches!(self.life, Life::Copy(_));
         step == Step::Look && copies && error.kind() == ErrorKind::Permission && known
     }

@@ -30,7 +30,7 @@ impl Checking {
         if self.stored || it.pieces == Pieces::Whole {
             return Then::Steps(vec![Step::Compare(None)]);
         }
-        it.cut_ranges(bounds, std::iter::empty(), u64::MAX);
+        it.cut_ranges(bounds, std::iter::empty(), u64::MAX, None);
         // An empty object has no stretches to wait for.
         if it.size() == 0 { all_seen(it) } else { Then::Ranges }
     }

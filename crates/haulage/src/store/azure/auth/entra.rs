@@ -1,11 +1,9 @@
 //! Tokens of Microsoft Entra: who this machine or person is, as far as the surroundings tell.
 //!
 //! Asked in this order: a token in the environment, a service principal (secret, then certificate), workload
-//! identity (Kubernetes, pipelines), managed identity (Azure machines), the `az` command line. One caller asks
-//! while the others wait, or go on with the old token while it is good.
+//! identity (Kubernetes, pipelines), managed identity (Azure machines), the `az` command line.
 
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::HeaderValue;
@@ -16,40 +14,23 @@ use reqsign_azure_storage::{
 };
 use reqsign_core::{Context, OsEnv, ProvideCredentialDyn};
 
-use super::surroundings::{Cause, Commands, Files, Requests};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use crate::secret;
+use crate::store::renewed::Renewed;
+use crate::store::surroundings::{Commands, Files, Requests, words};
 
-/// A token this close to its end is replaced; the old one serves until the new one is there.
-const REFRESH_BEFORE: Duration = Duration::from_secs(300);
-/// A token this close to its end may be refused by a clock a little ahead of ours.
-const TOO_LATE: Duration = Duration::from_secs(20);
 /// How long a token of unknown end is taken to be good.
 const UNKNOWN_LIFE: Duration = Duration::from_secs(600);
 
 type Provider = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
 
-/// Where a token came from, its header and its end.
-#[derive(Clone)]
-struct Token {
-    header: HeaderValue,
-    ends: SystemTime,
-}
-
-impl Token {
-    fn good_for(&self, at_least: Duration) -> bool {
-        self.ends > SystemTime::now() + at_least
-    }
-}
-
 /// Gives tokens, and fetches a new one in time.
 pub(crate) struct Entra {
     context: Context,
     sources: Vec<(&'static str, Provider)>,
-    current: RwLock<Option<Token>>,
-    /// Held by whoever fetches a token.
-    fetching: tokio::sync::Mutex<()>,
+    /// The value of the header.
+    token: Renewed<HeaderValue>,
 }
 
 impl Entra {
@@ -72,40 +53,15 @@ impl Entra {
     }
 
     fn with_sources(context: Context, sources: Vec<(&'static str, Provider)>) -> Self {
-        Self { context, sources, current: RwLock::default(), fetching: tokio::sync::Mutex::default() }
+        Self { context, sources, token: Renewed::default() }
     }
 
     /// The value of the `Authorization` header.
     pub(crate) async fn authorization(&self, operation: &'static str, object: &str) -> Result<HeaderValue> {
-        let held = self.current();
-        if let Some(token) = held.as_ref().filter(|token| token.good_for(REFRESH_BEFORE)) {
-            return Ok(token.header.clone());
-        }
-        let usable = held.filter(|token| token.good_for(TOO_LATE));
-        let _fetching = match (&usable, self.fetching.try_lock()) {
-            (_, Ok(guard)) => guard,
-            // Somebody fetches the next one already; this one still serves.
-            (Some(token), Err(_)) => return Ok(token.header.clone()),
-            (None, Err(_)) => self.fetching.lock().await,
-        };
-        if let Some(token) = self.current().filter(|token| token.good_for(REFRESH_BEFORE)) {
-            return Ok(token.header);
-        }
-        match (self.fetch(operation, object).await, usable) {
-            (Ok(token), _) => {
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
-                Ok(token.header)
-            }
-            (Err(_), Some(token)) => Ok(token.header),
-            (Err(error), None) => Err(error),
-        }
+        self.token.get(self.fetch(operation, object)).await
     }
 
-    fn current(&self) -> Option<Token> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    async fn fetch(&self, operation: &'static str, object: &str) -> Result<Token> {
+    async fn fetch(&self, operation: &'static str, object: &str) -> Result<(HeaderValue, SystemTime)> {
         let mut tried = String::new();
         for (name, source) in &self.sources {
             match source.provide_credential_dyn(&self.context).await {
@@ -117,7 +73,7 @@ impl Entra {
                     secret::remember(&token);
                     if let Ok(mut header) = HeaderValue::from_str(&format!("Bearer {token}")) {
                         header.set_sensitive(true);
-                        return Ok(Token { header, ends });
+                        return Ok((header, ends));
                     }
                     tried.push_str(&format!("; {name}: not a token"));
                 }
@@ -136,22 +92,7 @@ impl Entra {
 /// Says nothing of tokens.
 impl fmt::Debug for Entra {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entra").field("signed_in", &self.current().is_some()).finish_non_exhaustive()
-    }
-}
-
-/// Why a source gave no token, in our own words. What a command printed or a server answered may hold a secret.
-fn words(error: &reqsign_core::Error) -> String {
-    if let Some(cause) = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Cause>()) {
-        return cause.0.clone();
-    }
-    let status = error.context().iter().find_map(|context| {
-        let digits = context.strip_prefix("http_status: ")?.get(..3)?;
-        digits.parse::<u16>().ok()
-    });
-    match status {
-        Some(status) => format!("the sign-in was refused (HTTP {status})"),
-        None => "it gave no usable token".to_owned(),
+        f.debug_struct("Entra").field("signed_in", &self.token.is_held()).finish_non_exhaustive()
     }
 }
 
@@ -208,17 +149,6 @@ mod tests {
         entra.authorization("read", "x").await.unwrap();
         assert_eq!(entra.authorization("read", "x").await.unwrap(), "Bearer secret2");
         assert_eq!(calls.load(Ordering::SeqCst), 2);
-    }
-
-    #[test]
-    fn a_failure_is_told_in_our_own_words() {
-        use reqsign_core::Error;
-        let echo = Error::credential_invalid("Azure CLI command failed: refresh_token=leaked");
-        assert_eq!(words(&echo), "it gave no usable token");
-        let refused = Error::credential_invalid("leaked").with_context("http_status: 401 Unauthorized");
-        assert_eq!(words(&refused), "the sign-in was refused (HTTP 401)");
-        let ours = Cause("az is not installed".to_owned()).error();
-        assert_eq!(words(&ours), "az is not installed");
     }
 
     #[tokio::test]

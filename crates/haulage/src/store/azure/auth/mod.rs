@@ -3,7 +3,6 @@
 mod entra;
 mod sas;
 mod shared_key;
-mod surroundings;
 
 use std::sync::Arc;
 

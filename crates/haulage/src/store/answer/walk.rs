@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use quick_xml::escape::unescape;
 
-use crate::store::answer::Broken;
+use super::Broken;
 
 /// Elements lie no deeper in each other in anything that the service writes.
 const DEPTH_MAX: usize = 16;
@@ -15,7 +15,7 @@ const DEPTH_MAX: usize = 16;
 /// The service writes XML of the plainest kind, so a cut at every `<` and `>` does: a tenth of the time of a parser
 /// of all of XML, of which a list of a million names needs a gigabyte. What is not of that kind is refused.
 /// The marks are found in one pass ([`Marks`]): a search for each of them, a few bytes on, cost a third of the whole list.
-pub(super) fn walk<'a>(
+pub(in crate::store) fn walk<'a>(
     page: &'a [u8],
     root: &str,
     mut on: impl FnMut(Step<'a>) -> Result<(), Broken>,
@@ -159,7 +159,7 @@ fn marked(word: u64) -> u64 {
     !(((others & LOW) + LOW) | others | LOW)
 }
 
-pub(super) enum Step<'a> {
+pub(in crate::store) enum Step<'a> {
     /// An element without others in it: name, attributes and text.
     Leaf(&'a str, &'a str, Text<'a>),
     /// An element with others in it begins: name and attributes.
@@ -170,19 +170,24 @@ pub(super) enum Step<'a> {
 
 /// Text as it stands in the page.
 #[derive(Clone, Copy)]
-pub(super) struct Text<'a>(pub(super) &'a str);
+pub(in crate::store) struct Text<'a>(pub(in crate::store) &'a str);
 
 impl<'a> Text<'a> {
     /// What it says. Most of what a page holds is skipped and need not be read for escapes.
-    pub(super) fn plain(self) -> Result<Cow<'a, str>, Broken> {
+    pub(in crate::store) fn plain(self) -> Result<Cow<'a, str>, Broken> {
         if memchr::memchr(b'&', self.0.as_bytes()).is_none() {
             return Ok(Cow::Borrowed(self.0));
         }
         unescape(self.0).map_err(|error| Broken(format!("a text in the answer cannot be read: {error}")))
     }
 
+    /// The same; `None` where there is none.
+    pub(in crate::store) fn some(self) -> Result<Option<String>, Broken> {
+        if self.0.is_empty() { Ok(None) } else { self.plain().map(|text| Some(text.into_owned())) }
+    }
+
     /// A name. One with characters that XML cannot hold comes percent-encoded, and its attributes say so.
-    pub(super) fn name(self, attributes: &str) -> Result<String, Broken> {
+    pub(in crate::store) fn name(self, attributes: &str) -> Result<String, Broken> {
         let encoded = !attributes.is_empty() && attributes.contains("Encoded=\"true\"");
         let text = self.plain()?;
         if !encoded {

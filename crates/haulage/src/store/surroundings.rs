@@ -55,14 +55,14 @@ pub(super) struct Files;
 impl FileRead for Files {
     async fn file_read(&self, path: &str) -> Result<Vec<u8>> {
         let path = path.to_owned();
-        let read = tokio::task::spawn_blocking(move || read_token(&path)).await;
+        let read = tokio::task::spawn_blocking(move || read_small(&path)).await;
         read.map_err(|_| failed("the runtime shuts down"))?
             .map_err(|error| failed(format!("cannot read the token file: {error}")))
     }
 }
 
 /// Reads a small file. A pipe would make us wait for its writer, and a device may never end.
-fn read_token(path: &str) -> std::io::Result<Vec<u8>> {
+pub(super) fn read_small(path: &str) -> std::io::Result<Vec<u8>> {
     let mut options = std::fs::OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
@@ -184,9 +184,40 @@ fn with_bounded_life(body: Bytes) -> Bytes {
     }
 }
 
+/// Why a source of credentials gave none, in our own words. What a command printed or a server answered may hold a secret.
+pub(super) fn words(error: &reqsign_core::Error) -> String {
+    let mut source = std::error::Error::source(error);
+    while let Some(deeper) = source {
+        if let Some(cause) = deeper.downcast_ref::<Cause>() {
+            return cause.0.clone();
+        }
+        source = deeper.source();
+    }
+    let status = error.context().iter().find_map(|context| {
+        let digits = context.strip_prefix("http_status: ")?.get(..3)?;
+        digits.parse::<u16>().ok()
+    });
+    match status {
+        Some(status) => format!("the sign-in was refused (HTTP {status})"),
+        None => "it gave nothing usable".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_is_told_in_our_own_words() {
+        let echo = Error::credential_invalid("Azure CLI command failed: refresh_token=leaked");
+        assert_eq!(words(&echo), "it gave nothing usable");
+        let refused = Error::credential_invalid("leaked").with_context("http_status: 401 Unauthorized");
+        assert_eq!(words(&refused), "the sign-in was refused (HTTP 401)");
+        let ours = Cause("az is not installed".to_owned()).error();
+        assert_eq!(words(&ours), "az is not installed");
+        let deep = Error::unexpected("leaked").with_source(ours);
+        assert_eq!(words(&deep), "az is not installed");
+    }
 
     #[test]
     fn a_token_lives_no_longer_than_a_year() {
@@ -205,12 +236,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         std::fs::write(path("token"), "t").unwrap();
-        assert_eq!(read_token(&path("token")).unwrap(), b"t");
+        assert_eq!(read_small(&path("token")).unwrap(), b"t");
         std::fs::write(path("large"), vec![b't'; ANSWER_MAX + 1]).unwrap();
-        assert!(read_token(&path("large")).is_err());
-        assert!(read_token("/dev/zero").is_err());
+        assert!(read_small(&path("large")).is_err());
+        assert!(read_small("/dev/zero").is_err());
         rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), rustix::fs::Mode::RWXU).unwrap();
-        assert!(read_token(&path("pipe")).is_err());
+        assert!(read_small(&path("pipe")).is_err());
     }
 
     #[cfg(unix)]

@@ -1,0 +1,34 @@
+//! What an object takes along to another service besides its bytes, their type and their time.
+
+use std::sync::Arc;
+
+/// Headers and metadata that somebody has given an object. Files have none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Properties {
+    /// `Cache-Control`.
+    pub cache_control: Option<String>,
+    /// `Content-Disposition`.
+    pub content_disposition: Option<String>,
+    /// `Content-Encoding`: how the bytes are packed. They are moved as they are.
+    pub content_encoding: Option<String>,
+    /// `Content-Language`.
+    pub content_language: Option<String>,
+    /// Names in lower case and values, in the order of names, without those of which other attributes tell.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl Properties {
+    /// To be kept with an object; `None` where there are none, as for most.
+    pub(crate) fn kept(mut self) -> Option<Arc<Self>> {
+        // Headers and lists give them in no order of their own.
+        self.metadata.sort_unstable();
+        (self != Self::default()).then(|| Arc::new(self))
+    }
+
+    /// All that somebody wrote.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &String> {
+        let Self { cache_control, content_disposition, content_encoding, content_language, metadata } = self;
+        let headers = [cache_control, content_disposition, content_encoding, content_language];
+        headers.into_iter().flatten().chain(metadata.iter().flat_map(|(name, value)| [name, value]))
+    }
+}

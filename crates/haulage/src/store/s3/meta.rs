@@ -1,0 +1,353 @@
+//! Between our attributes and the service's headers.
+//!
+//! The service keeps a CRC64 of the whole object if it knows CRC64NVME, and no MD5 and no time of the source: these are
+//! metadata, under the names that rclone reads and writes. Metadata of others goes along. An ETag is an MD5 sometimes, and
+//! never taken for one.
+
+use http::header::{
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, LAST_MODIFIED,
+};
+
+use super::error::Asked;
+use super::xml::FULL_OBJECT;
+use crate::checksum::{Crc64, Md5};
+use crate::error::{ErrorKind, Result};
+use crate::store::answer::{self, Broken};
+use crate::store::{Attributes, ObjectMeta, Precondition, Properties, media};
+
+/// How the headers of metadata begin.
+const META: &str = "x-amz-meta-";
+/// CRC64 of the whole, 16 hexadecimal digits: for services that keep none themselves. With hyphens, because some proxies
+/// drop headers with an underscore.
+const META_CRC64: HeaderName = HeaderName::from_static("x-amz-meta-haulage-crc64");
+/// Last change of the source, in seconds since 1970 with a fraction.
+const META_MTIME: HeaderName = HeaderName::from_static("x-amz-meta-mtime");
+/// MD5 of the whole, Base64.
+const META_MD5: HeaderName = HeaderName::from_static("x-amz-meta-md5chksum");
+
+pub(super) const CHECKSUM_CRC64: HeaderName = HeaderName::from_static("x-amz-checksum-crc64nvme");
+pub(super) const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
+/// Asks for the checksum that is stored with an object.
+pub(super) const CHECKSUM_MODE: HeaderName = HeaderName::from_static("x-amz-checksum-mode");
+
+/// What the headers of an answer say of the object.
+pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
+    let get = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    // Of a range, Content-Length is the range's and Content-Range ends with the whole: `bytes 0-9/100`.
+    let whole = get(&CONTENT_RANGE).and_then(|range| range.rsplit_once('/')).map(|(_, whole)| whole);
+    let size = whole.or_else(|| get(&CONTENT_LENGTH)).and_then(|text| text.parse().ok());
+    ObjectMeta {
+        key: key.to_owned(),
+        size: size.unwrap_or_default(),
+        etag: answer::etag(headers).unwrap_or_default().to_owned(),
+        modified_ns: get(&LAST_MODIFIED).and_then(http_date_ns).unwrap_or_default(),
+        source_modified_ns: get(&META_MTIME).and_then(time_of),
+        crc64: stored_crc64(headers).or_else(|| get(&META_CRC64).and_then(Crc64::from_hex)),
+        md5: get(&META_MD5).and_then(Md5::from_base64),
+        content_type: get(&CONTENT_TYPE).map(str::to_owned),
+        properties: properties(headers).kept(),
+    }
+}
+
+fn properties(headers: &HeaderMap) -> Properties {
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    let get = |name| headers.get(name).and_then(text);
+    let metadata = headers.iter().filter_map(|(name, value)| {
+        let name = name.as_str().strip_prefix(META).filter(|name| is_of_others(name))?;
+        Some((name.to_owned(), text(value)?))
+    });
+    Properties {
+        cache_control: get(CACHE_CONTROL),
+        content_disposition: get(CONTENT_DISPOSITION),
+        content_encoding: get(CONTENT_ENCODING).and_then(|text| packed(&text)),
+        content_language: get(CONTENT_LANGUAGE),
+        metadata: metadata.collect(),
+    }
+}
+
+/// Whether metadata of this name is none of ours.
+fn is_of_others(name: &str) -> bool {
+    ![META_CRC64, META_MTIME, META_MD5].iter().any(|ours| ours.as_str()[META.len()..] == *name)
+}
+
+/// How the bytes are packed, without how somebody has once sent them, which not every service forgets.
+fn packed(text: &str) -> Option<String> {
+    let words = text.split(',').map(str::trim);
+    let words: Vec<&str> = words.filter(|word| !word.eq_ignore_ascii_case("aws-chunked")).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// The same for the answer to a range: the checksum that some services state then may be of one part of the object.
+pub(super) fn read_range(key: &str, headers: &HeaderMap) -> ObjectMeta {
+    let crc64 = headers.get(META_CRC64).and_then(|value| value.to_str().ok()).and_then(Crc64::from_hex);
+    ObjectMeta { crc64, ..read(key, headers) }
+}
+
+/// The CRC64 that the service itself keeps of the whole object. One of the checksums of parts has another form.
+pub(super) fn stored_crc64(headers: &HeaderMap) -> Option<Crc64> {
+    let get = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let whole = get(&CHECKSUM_TYPE).is_none_or(|kind| kind == FULL_OBJECT);
+    get(&CHECKSUM_CRC64).and_then(Crc64::from_s3).filter(|_| whole)
+}
+
+/// What is to be stored with the object, as headers.
+pub(super) fn write(
+    headers: &mut HeaderMap,
+    key: &str,
+    attributes: &Attributes,
+    asked: Asked<'_>,
+) -> Result<()> {
+    match &attributes.content_type {
+        Some(media) => set(headers, CONTENT_TYPE, media, asked)?,
+        None => {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::content_type(key)));
+        }
+    }
+    if let Some(crc64) = attributes.crc64 {
+        set(headers, META_CRC64, &crc64.to_string(), asked)?;
+    }
+    if let Some(md5) = attributes.md5 {
+        set(headers, META_MD5, &md5.to_base64(), asked)?;
+    }
+    if let Some(mtime) = attributes.source_modified_ns {
+        set(headers, META_MTIME, &time_text(mtime), asked)?;
+    }
+    attributes.properties.as_deref().map_or(Ok(()), |properties| write_properties(headers, properties, asked))
+}
+
+fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Asked<'_>) -> Result<()> {
+    let Properties { cache_control, content_disposition, content_encoding, content_language, metadata } =
+        properties;
+    for (name, text) in [
+        (CACHE_CONTROL, cache_control),
+        (CONTENT_DISPOSITION, content_disposition),
+        (CONTENT_ENCODING, content_encoding),
+        (CONTENT_LANGUAGE, content_language),
+    ] {
+        if let Some(text) = text {
+            set(headers, name, text, asked)?;
+        }
+    }
+    // Elsewhere ours may have been somebody's.
+    for (name, text) in metadata.iter().filter(|(name, _)| is_of_others(name)) {
+        let name = HeaderName::try_from(format!("{META}{name}"));
+        let name = name
+            .map_err(|_| asked.error(ErrorKind::Unsupported, "metadata with a name that S3 cannot keep"))?;
+        if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Err(asked.error(ErrorKind::Unsupported, "metadata with a value that S3 cannot keep"));
+        }
+        set(headers, name, text, asked)?;
+    }
+    Ok(())
+}
+
+/// When the object there may be replaced, as a header.
+pub(super) fn write_precondition(
+    headers: &mut HeaderMap,
+    precondition: &Precondition,
+    asked: Asked<'_>,
+) -> Result<()> {
+    match precondition {
+        Precondition::None => Ok(()),
+        Precondition::IfAbsent => {
+            headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
+            Ok(())
+        }
+        Precondition::IfMatch(etag) => write_etag(headers, IF_MATCH, etag, asked),
+    }
+}
+
+/// Asks for exactly this state of the object.
+pub(super) fn write_etag(
+    headers: &mut HeaderMap,
+    name: HeaderName,
+    etag: &str,
+    asked: Asked<'_>,
+) -> Result<()> {
+    set(headers, name, &format!("\"{}\"", etag.trim_matches('"')), asked)
+}
+
+/// Adds a header whose value comes from elsewhere.
+pub(super) fn set(headers: &mut HeaderMap, name: HeaderName, value: &str, asked: Asked<'_>) -> Result<()> {
+    let value = HeaderValue::from_str(value).map_err(|_| {
+        asked.error(ErrorKind::Usage, format!("{name} holds characters that HTTP cannot carry"))
+    })?;
+    headers.insert(name, value);
+    Ok(())
+}
+
+/// A checksum that the service states of a body; `None` where it states none. One that cannot be read is no such thing.
+pub(super) fn checksum<T>(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, Broken> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    match value.to_str().ok().and_then(parse) {
+        Some(checksum) => Ok(Some(checksum)),
+        None => Err(Broken(format!("the answer's {name} cannot be read"))),
+    }
+}
+
+const NS: u128 = 1_000_000_000;
+
+/// Nanoseconds since 1970 as seconds with a fraction.
+fn time_text(ns: i128) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let (seconds, rest) = (ns.unsigned_abs() / NS, ns.unsigned_abs() % NS);
+    if rest == 0 {
+        return format!("{sign}{seconds}");
+    }
+    let fraction = format!("{rest:09}");
+    format!("{sign}{seconds}.{}", fraction.trim_end_matches('0'))
+}
+
+/// Reads seconds since 1970; what is finer than nanoseconds is dropped.
+fn time_of(text: &str) -> Option<i128> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let (seconds, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !plain(seconds) || !plain(fraction) {
+        return None;
+    }
+    let fraction: i128 = format!("{:0<9}", fraction.get(..9).unwrap_or(fraction)).parse().ok()?;
+    let seconds: i128 = seconds.parse::<i64>().ok()?.into();
+    let ns = seconds * NS as i128 + fraction;
+    Some(if negative { -ns } else { ns })
+}
+
+/// An HTTP date as nanoseconds since 1970.
+fn http_date_ns(text: &str) -> Option<i128> {
+    let since = httpdate::parse_http_date(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i128::try_from(since.as_nanos()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    const ASKED: Asked<'_> = Asked {
+        operation: "write",
+        object: "s3://b/k",
+        bucket: "s3://b",
+        permission: "s3:PutObject",
+        unmet: ErrorKind::Exists,
+    };
+
+    const CRC64: (&str, &str) = ("x-amz-checksum-crc64nvme", "rosUhgp5mIg=");
+
+    #[test]
+    fn headers_tell_of_the_object() {
+        let told = headers(&[
+            ("content-length", "9"),
+            ("etag", "\"25f9e794323b453885f5181f1b624d0b\""),
+            ("last-modified", "Thu, 01 Jan 1970 00:00:02 GMT"),
+            ("content-type", "text/plain"),
+            ("x-amz-meta-mtime", "1700000000.123456789"),
+            ("x-amz-meta-md5chksum", "JfnnlDI7RTiF9RgfG2JNCw=="),
+            ("x-amz-meta-haulage-crc64", "00000000000000ff"),
+        ]);
+        let meta = read("k", &told);
+        assert_eq!((meta.size, meta.modified_ns), (9, 2_000_000_000));
+        assert_eq!(meta.source_modified_ns, Some(1_700_000_000_123_456_789));
+        assert_eq!((meta.md5, meta.crc64), (Some(Md5::of(b"123456789")), Some(Crc64::from_u64(255))));
+        let range = read("k", &headers(&[("content-length", "2"), ("content-range", "bytes 0-1/9")]));
+        assert_eq!(range.size, 9);
+    }
+
+    #[test]
+    fn what_others_chose_goes_along_and_ours_does_not() {
+        let told = headers(&[
+            ("cache-control", "no-cache"),
+            ("content-disposition", "attachment"),
+            ("content-encoding", "gzip,aws-chunked"),
+            ("content-language", "de, en"),
+            ("x-amz-meta-run", "7"),
+            ("x-amz-meta-author", "somebody"),
+            ("x-amz-meta-mtime", "1700000000"),
+            ("x-amz-meta-md5chksum", "JfnnlDI7RTiF9RgfG2JNCw=="),
+            ("x-amz-meta-haulage-crc64", "00000000000000ff"),
+        ]);
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected = Properties {
+            cache_control: Some("no-cache".to_owned()),
+            content_disposition: Some("attachment".to_owned()),
+            content_encoding: Some("gzip".to_owned()),
+            content_language: Some("de, en".to_owned()),
+            metadata: vec![pair("author", "somebody"), pair("run", "7")],
+        };
+        let meta = read("k", &told);
+        assert_eq!(meta.properties.as_deref(), Some(&expected));
+        let stray = Properties { metadata: vec![pair("md5chksum", "wrong"), pair("run", "7")], ..expected };
+        let attributes = Attributes { properties: stray.kept(), ..Attributes::default() };
+        let mut written = HeaderMap::new();
+        write(&mut written, "k", &attributes, ASKED).unwrap();
+        assert_eq!(written["x-amz-meta-run"], "7");
+        assert!(!written.contains_key(META_MD5), "whose it was nobody knows");
+        assert_eq!(read("k", &headers(&[("content-encoding", "aws-chunked")])).properties, None);
+    }
+
+    #[test]
+    fn metadata_that_no_header_carries_is_refused() {
+        for (name, value) in [("run", "ü"), ("run", "a\nb"), ("two words", "7")] {
+            let metadata = vec![(name.to_owned(), value.to_owned())];
+            let properties = Properties { metadata, ..Properties::default() }.kept();
+            let attributes = Attributes { properties, ..Attributes::default() };
+            let error = write(&mut HeaderMap::new(), "k", &attributes, ASKED).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_services_own_checksum_counts_if_it_is_of_the_whole() {
+        let whole = Some(Crc64::of(b"123456789"));
+        let ours = ("x-amz-meta-haulage-crc64", "00000000000000ff");
+        let crc64 = |pairs: &[(&'static str, &'static str)]| read("k", &headers(pairs)).crc64;
+        assert_eq!(crc64(&[CRC64, ours]), whole);
+        assert_eq!(crc64(&[CRC64, ("x-amz-checksum-type", "FULL_OBJECT")]), whole);
+        assert_eq!(crc64(&[CRC64, ("x-amz-checksum-type", "COMPOSITE")]), None);
+        assert_eq!(crc64(&[("x-amz-checksum-crc64nvme", "rosUhgp5mIg=-3")]), None);
+    }
+
+    #[test]
+    fn an_etag_is_no_md5() {
+        let put_plainly =
+            headers(&[("etag", "\"25f9e794323b453885f5181f1b624d0b\""), ("content-length", "9")]);
+        assert_eq!(read("k", &put_plainly).md5, None);
+    }
+
+    #[test]
+    fn times_of_others_are_read() {
+        for (text, ns) in [
+            ("1354040105", Some(1_354_040_105_000_000_000)),
+            ("1354040105.5", Some(1_354_040_105_500_000_000)),
+            ("-0.000000001", Some(-1)),
+            ("1.1234567899", Some(1_123_456_789)),
+            ("", None),
+            ("1.", None),
+            (".5", None),
+            ("+1", None),
+            ("1e9", None),
+            ("9223372036854775808", None),
+        ] {
+            assert_eq!(time_of(text), ns, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn times_survive_a_round_trip(ns in any::<i64>()) {
+            prop_assert_eq!(time_of(&time_text(ns.into())), Some(ns.into()));
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! S3 over its REST interface.
+//!
+//! [`S3Address`] says which bucket (`address`), `settings` at which service and in which region, `endpoint` by which URL. Keys
+//! sign (`auth`), `service` sends one request, finds the bucket's region and judges the answer (`rules`, `error`), and the
+//! operations lie above it: `object` (head, get, put, copy, delete), `upload` (an object in parts, one request each), `bucket`,
+//! `list` (pages of names, read by `xml`). `writer` makes an object of parts, which `parts` numbers. What is stored with an object
+//! is written and read in `meta`, the checksums of a body in `body`.
+
+mod address;
+mod auth;
+mod body;
+mod bucket;
+mod endpoint;
+mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
+mod list;
+mod meta;
+mod object;
+mod parts;
+mod rules;
+mod service;
+mod settings;
+mod upload;
+mod writer;
+mod xml;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::Method;
+use http::header::HeaderMap;
+
+pub use address::S3Address;
+pub use auth::AccessKeys;
+pub use endpoint::Addressing;
+
+use super::answer::Rule;
+use super::{
+    Attributes, BlockRange, BlockWriter, Capabilities, GetOptions, GetResult, ListRequest, Lister,
+    ObjectMeta, Payload, PutOptions, PutResult, Request, Store, StoreOptions, Trace,
+};
+use crate::checksum::Crc64;
+use crate::error::{Error, ErrorKind, Result};
+use crate::http::HttpClient;
+use auth::Credential;
+use error::Asked;
+use list::Leftover;
+use parts::{PART_MAX, RULES};
+use service::{Operation, Service};
+use settings::Settings;
+
+/// The longest key, in bytes.
+const KEY_MAX: usize = 1_024;
+
+/// One bucket, or the account where the address names none. Clones share it.
+#[derive(Clone, Debug)]
+pub struct S3Store {
+    /// The bucket's URL.
+    name: Arc<str>,
+    service: Service,
+}
+
+impl S3Store {
+    /// Finds out where the bucket is, as far as the surroundings tell, and who asks. Sends nothing.
+    ///
+    /// # Errors
+    /// `Usage` where the options or the surroundings name what is no endpoint, or no region.
+    pub fn open(bucket: &str, options: &StoreOptions, http: HttpClient) -> Result<Self> {
+        let settings = Settings::find(options)?;
+        let credential = Credential::find(options, &http)?;
+        let service = Service::new(bucket, settings, credential, options, http)?;
+        Ok(Self { name: address::display(bucket, "").into(), service })
+    }
+
+    /// The bucket's name; empty for the account.
+    pub fn bucket(&self) -> &str {
+        self.service.bucket()
+    }
+
+    /// Another bucket of the same service, reached in the same way.
+    ///
+    /// # Errors
+    /// `Usage` where no URL can name it.
+    pub fn bucket_named(&self, bucket: &str) -> Result<Self> {
+        let service = self.service.bucket_named(bucket)?;
+        Ok(Self { name: address::display(bucket, "").into(), service })
+    }
+
+    /// The names of all buckets of the account, in order.
+    ///
+    /// # Errors
+    /// `Permission` where the credential covers less than the account.
+    pub async fn list_buckets(&self, trace: &Trace) -> Result<Vec<String>> {
+        bucket::list(self, trace).await
+    }
+
+    /// The region of the bucket, as the service tells it.
+    ///
+    /// # Errors
+    /// `NotFound` where there is no such bucket.
+    pub async fn find_region(&self, trace: &Trace) -> Result<String> {
+        self.need_bucket("inspect")?;
+        bucket::head(self, trace).await?;
+        Ok(self.service.region().0)
+    }
+
+    /// Copies an object of the same service to `key`, in one request of at most 5 GiB; `attributes` in place of its own, where
+    /// they are given. The service does it; confirmed where it states the CRC64 of what it made.
+    ///
+    /// # Errors
+    /// `SourceChanged` where the source no longer has this ETag.
+    pub async fn copy_object(
+        &self,
+        from: (&S3Store, &str, Option<&str>),
+        key: &str,
+        attributes: Option<&Attributes>,
+        trace: &Trace,
+    ) -> Result<PutResult> {
+        self.need_key("copy to", key)?;
+        object::copy(from, self, key, attributes, trace).await
+    }
+
+    /// Copies a range of an object of the same service into part `number` of an upload: its ETag, and its CRC64 where the
+    /// service states one.
+    ///
+    /// # Errors
+    /// `SourceChanged` where the source no longer has this ETag.
+    pub async fn copy_part(
+        &self,
+        from: (&S3Store, &str, Option<&str>),
+        range: BlockRange,
+        key: &str,
+        (upload, number): (&str, u16),
+        trace: &Trace,
+    ) -> Result<(String, Option<Crc64>)> {
+        self.need_key("copy part of", key)?;
+        let made = upload::copy(from, range, self, key, upload, number, trace).await?;
+        Ok((made.etag, made.crc64))
+    }
+
+    fn display(&self, key: &str) -> String {
+        address::display(self.bucket(), key)
+    }
+
+    fn asked<'a>(
+        &'a self,
+        operation: &'static str,
+        object: &'a str,
+        permission: &'static str,
+        unmet: ErrorKind,
+    ) -> Asked<'a> {
+        Asked { operation, object, bucket: &self.name, permission, unmet }
+    }
+
+    fn operation<'a>(
+        &self,
+        rule: Rule,
+        method: Method,
+        key: &'a str,
+        query: &'a [(&'a str, &'a str)],
+    ) -> Operation<'a> {
+        let (headers, body) = (HeaderMap::with_capacity(16), Bytes::new());
+        Operation { rule, method, key, query, headers, body, signed_body: false }
+    }
+
+    /// Operations on objects and buckets need a bucket.
+    fn need_bucket(&self, operation: &'static str) -> Result<()> {
+        if self.bucket().is_empty() {
+            return Err(Error::new(ErrorKind::Usage, operation, &*self.name, "the address names no bucket")
+                .hint("write s3://bucket/key; haul ls s3:// lists the buckets of an account"));
+        }
+        Ok(())
+    }
+
+    fn need_key(&self, operation: &'static str, key: &str) -> Result<()> {
+        self.need_bucket(operation)?;
+        let (kind, cause) = match key {
+            "" => (ErrorKind::Usage, "the address names no object"),
+            _ if key.len() > KEY_MAX => (ErrorKind::Unsupported, "a name has at most 1,024 bytes"),
+            _ if key.contains('\0') => {
+                (ErrorKind::Unsupported, "a name with a zero byte cannot be addressed")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::new(kind, operation, self.display(key), cause))
+    }
+}
+
+#[async_trait]
+impl Store for S3Store {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            put_max: PART_MAX,
+            cut: RULES,
+            range_checksum_max: 0,
+            streams: false,
+            contents: true,
+            at_hand: false,
+            keeps_checksums: true,
+            folders: false,
+            rechecks: false,
+            late_writes: true,
+            begins_freely: false,
+            lists_all: false,
+        }
+    }
+
+    fn name(&self, key: &str) -> String {
+        self.display(key)
+    }
+
+    fn api(&self, request: Request) -> &'static str {
+        match request {
+            Request::Look => "HeadObject",
+            Request::List => "ListObjectsV2",
+            Request::Get => "GetObject",
+            Request::Put => "PutObject",
+            Request::Begin => "CreateMultipartUpload",
+            Request::PutBlock => "UploadPart",
+            Request::Commit => "CompleteMultipartUpload",
+            Request::Delete => "DeleteObject",
+            Request::DeleteMany => "DeleteObjects",
+            Request::CreateContainer => "CreateBucket",
+            Request::DeleteContainer => "DeleteBucket",
+        }
+    }
+
+    fn prepare(&self, requests: usize) {
+        self.service.prepare(requests);
+    }
+
+    fn list(&self, request: ListRequest) -> Box<dyn Lister> {
+        Box::new(list::S3Lister::new(self.clone(), request))
+    }
+
+    async fn head(&self, key: &str, trace: &Trace) -> Result<ObjectMeta> {
+        self.need_key("inspect", key)?;
+        object::head(self, key, trace).await
+    }
+
+    async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
+        self.need_key("read", key)?;
+        object::get(self, key, options, trace).await
+    }
+
+    async fn put(
+        &self,
+        key: &str,
+        payload: Payload,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<PutResult> {
+        self.need_key("write", key)?;
+        object::put(self, key, payload, options, trace).await
+    }
+
+    async fn begin(
+        &self,
+        key: &str,
+        size: Option<u64>,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<Arc<dyn BlockWriter>> {
+        self.need_key("write", key)?;
+        let writer = writer::S3Writer::begin(self.clone(), key, size, options, trace).await?;
+        Ok(Arc::new(writer))
+    }
+
+    async fn delete(&self, key: &str, trace: &Trace) -> Result<()> {
+        self.need_key("delete", key)?;
+        object::delete(self, key, trace).await
+    }
+
+    fn delete_max(&self) -> usize {
+        object::DELETE_MAX
+    }
+
+    async fn delete_many(&self, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
+        keys.iter().try_for_each(|key| self.need_key("delete", key))?;
+        object::delete_many(self, keys, trace).await
+    }
+
+    fn leftover_of<'a>(&self, leftover: &'a str) -> &'a str {
+        Leftover::of(leftover).map_or(leftover, |leftover| leftover.key)
+    }
+
+    async fn remove_leftover(&self, key: &str, trace: &Trace) -> Result<bool> {
+        self.need_bucket("clean")?;
+        let Some(Leftover { key, id }) = Leftover::of(key) else { return Ok(false) };
+        upload::abort(self, key, id, trace).await
+    }
+
+    async fn create_container(&self, trace: &Trace) -> Result<()> {
+        self.need_bucket("create")?;
+        bucket::create(self, trace).await
+    }
+
+    async fn delete_container(&self, trace: &Trace) -> Result<()> {
+        self.need_bucket("delete")?;
+        bucket::delete(self, trace).await
+    }
+}

@@ -1,0 +1,250 @@
+//! Whole objects and ranges of them: head, get, put, copy, delete.
+
+use bytes::Bytes;
+use http::Method;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::body::{Body, send_guarded};
+use super::meta::{self, CHECKSUM_MODE, set};
+use super::{S3Store, rules, xml};
+use crate::checksum::{ChecksumMode, Md5};
+use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::store::answer::{self, Broken};
+use crate::store::{
+    Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, PutOptions, PutResult, Trace,
+};
+
+/// Objects that one request deletes.
+pub(super) const DELETE_MAX: usize = 1_000;
+
+/// What names the source of a copy; `/` stays.
+const SOURCE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+
+const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
+const COPY_IF_MATCH: HeaderName = HeaderName::from_static("x-amz-copy-source-if-match");
+const COPY_RANGE: HeaderName = HeaderName::from_static("x-amz-copy-source-range");
+const METADATA: HeaderName = HeaderName::from_static("x-amz-metadata-directive");
+const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
+
+pub(super) async fn head(store: &S3Store, key: &str, trace: &Trace) -> Result<ObjectMeta> {
+    let name = store.display(key);
+    let asked = store.asked("inspect", &name, "s3:GetObject", ErrorKind::Service);
+    let mut operation = store.operation(rules::HEAD_OBJECT, Method::HEAD, key, &[]);
+    operation.headers.insert(CHECKSUM_MODE, HeaderValue::from_static("ENABLED"));
+    let response = store.service.send(&operation, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    Ok(meta::read(key, response.headers()))
+}
+
+pub(super) async fn get(
+    store: &S3Store,
+    key: &str,
+    options: &GetOptions,
+    trace: &Trace,
+) -> Result<GetResult> {
+    let name = store.display(key);
+    let asked = store.asked("read", &name, "s3:GetObject", ErrorKind::SourceChanged);
+    if let Some(range) = options.range.filter(|range| range.len == 0) {
+        return empty(store, key, range.offset, trace).await;
+    }
+    let rule = if options.range.is_some() { rules::GET_RANGE } else { rules::GET_OBJECT };
+    let mut operation = store.operation(rule, Method::GET, key, &[]);
+    if options.range.is_none() {
+        operation.headers.insert(CHECKSUM_MODE, HeaderValue::from_static("ENABLED"));
+    }
+    if let Some(range) = options.range {
+        let text = format!("bytes={}-{}", range.offset, range.end() - 1);
+        set(&mut operation.headers, RANGE, &text, asked)?;
+    }
+    if let Some(etag) = &options.if_match {
+        meta::write_etag(&mut operation.headers, IF_MATCH, etag, asked)?;
+    }
+    trace.mark(Phase::Ready);
+    let (head, body) = store.service.send(&operation, asked, trace).await?.into_parts();
+    let not_believed = |broken| asked.not_believed(broken);
+    let meta = match options.range {
+        Some(_) => meta::read_range(key, &head.headers),
+        None => meta::read(key, &head.headers),
+    };
+    // Asked for by If-Match, which not every server knows.
+    if options.if_match.as_ref().is_some_and(|etag| *etag != meta.etag) {
+        return Err(asked.error(ErrorKind::SourceChanged, "the object was replaced while it was read"));
+    }
+    let len = answer::length(&head.headers).map_err(not_believed)?;
+    if let Some(range) = options.range {
+        if options.if_match.is_none() && meta.size < range.end() {
+            return Err(
+                asked.error(ErrorKind::SourceChanged, "the object is shorter than it was when listed")
+            );
+        }
+        answer::whole_of_range(&head.headers, range).map_err(not_believed)?;
+        if range.len != len {
+            // The same object has the same bytes: it is the answer that is wrong.
+            let cause = format!("{len} bytes came, where {} were asked for", range.len);
+            return Err(asked.error(ErrorKind::Integrity, cause).retry(Retry::Backoff));
+        }
+    }
+    // What is stated is stated of the whole object.
+    let crc64 = meta::stored_crc64(&head.headers).filter(|_| options.range.is_none());
+    let payload = if len == 0 { Bytes::new().into() } else { Payload::stream(name, len, body) };
+    Ok(GetResult { meta, payload, crc64, md5: None })
+}
+
+/// HTTP has no range of no bytes.
+async fn empty(store: &S3Store, key: &str, offset: u64, trace: &Trace) -> Result<GetResult> {
+    let meta = head(store, key, trace).await?;
+    if offset > meta.size {
+        let name = store.display(key);
+        let asked = store.asked("read", &name, "s3:GetObject", ErrorKind::SourceChanged);
+        return Err(asked.error(ErrorKind::SourceChanged, "the object is shorter than it was when listed"));
+    }
+    Ok(GetResult { meta, payload: Bytes::new().into(), crc64: None, md5: None })
+}
+
+pub(super) async fn put(
+    store: &S3Store,
+    key: &str,
+    payload: Payload,
+    options: &PutOptions,
+    trace: &Trace,
+) -> Result<PutResult> {
+    let name = store.display(key);
+    let asked = store.asked("write", &name, "s3:PutObject", ErrorKind::Exists);
+    let (bytes, crc64) = payload.collect_hashed().await?;
+    let mut attributes = options.attributes.clone();
+    if attributes.crc64.is_some_and(|expected| expected != crc64) {
+        return Err(asked.error(ErrorKind::Integrity, "the bytes to be written do not fit their CRC64"));
+    }
+    attributes.crc64 = Some(crc64);
+    let mode = options.checksum;
+    if let Some(expected) = attributes.md5 {
+        // Sent along, the service compares it itself.
+        if mode != ChecksumMode::Md5 && store.service.hash(bytes.clone(), asked).await?.0 != expected {
+            return Err(asked.error(ErrorKind::Integrity, "the bytes to be written do not fit their MD5"));
+        }
+    } else if mode == ChecksumMode::Md5 {
+        attributes.md5 = Some(store.service.hash(bytes.clone(), asked).await?.0);
+    }
+    let mut operation = store.operation(rules::PUT_OBJECT, Method::PUT, key, &[]);
+    meta::write(&mut operation.headers, key, &attributes, asked)?;
+    meta::write_precondition(&mut operation.headers, &options.precondition, asked)?;
+    operation.body = bytes.clone();
+    let body = Body { bytes: &bytes, crc64, mode, md5: attributes.md5, declared: None };
+    let sent = send_guarded(&store.service, operation, body, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    let etag = answer::etag(sent.response.headers()).unwrap_or_default().to_owned();
+    Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed: sent.confirmed })
+}
+
+/// The headers that name the source of a copy.
+pub(super) fn source(
+    from: &S3Store,
+    key: &str,
+    etag: Option<&str>,
+    range: Option<crate::store::BlockRange>,
+    asked: super::error::Asked<'_>,
+) -> Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    let path = format!("/{}/{}", from.bucket(), utf8_percent_encode(key, SOURCE));
+    set(&mut headers, COPY_SOURCE, &path, asked)?;
+    if let Some(etag) = etag {
+        meta::write_etag(&mut headers, COPY_IF_MATCH, etag, asked)?;
+    }
+    if let Some(range) = range.filter(|range| range.len > 0) {
+        set(&mut headers, COPY_RANGE, &format!("bytes={}-{}", range.offset, range.end() - 1), asked)?;
+    }
+    Ok(headers)
+}
+
+/// Copies an object within the service, in one request; `attributes` in place of its own, where they are given.
+pub(super) async fn copy(
+    from: (&S3Store, &str, Option<&str>),
+    store: &S3Store,
+    key: &str,
+    attributes: Option<&Attributes>,
+    trace: &Trace,
+) -> Result<PutResult> {
+    let name = store.display(key);
+    let asked = store.asked("copy to", &name, "s3:PutObject", ErrorKind::SourceChanged);
+    let mut operation = store.operation(rules::COPY_OBJECT, Method::PUT, key, &[]);
+    operation.headers = source(from.0, from.1, from.2, None, asked)?;
+    if let Some(attributes) = attributes {
+        operation.headers.insert(METADATA, HeaderValue::from_static("REPLACE"));
+        meta::write(&mut operation.headers, key, attributes, asked)?;
+    }
+    let document = store.service.document(&operation, asked, trace).await?;
+    let made = xml::made(&document, rules::COPIED).map_err(|broken| asked.not_believed(broken))?;
+    Ok(PutResult { etag: made.etag, crc64: made.crc64, md5: None, confirmed: made.crc64.is_some() })
+}
+
+pub(super) async fn delete(store: &S3Store, key: &str, trace: &Trace) -> Result<()> {
+    let name = store.display(key);
+    let asked = store.asked("delete", &name, "s3:DeleteObject", ErrorKind::Service);
+    let operation = store.operation(rules::DELETE_OBJECT, Method::DELETE, key, &[]);
+    store.service.send(&operation, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    Ok(())
+}
+
+/// Deletes objects with one request, and says what became of each, in their order. Names that XML cannot hold go by themselves.
+pub(super) async fn delete_many(store: &S3Store, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
+    let plain: Vec<&str> = keys.iter().map(String::as_str).filter(|key| xml::holds(key)).collect();
+    let mut outcomes = std::collections::HashMap::with_capacity(plain.len());
+    if !plain.is_empty() {
+        let name = store.display("");
+        let asked = store.asked("delete from", &name, "s3:DeleteObject", ErrorKind::Service);
+        let body = Bytes::from(xml::delete(plain.iter().copied()));
+        let query = [("delete", "")];
+        let mut operation = store.operation(rules::DELETE_MANY, Method::POST, "", &query);
+        operation.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        // Without a checksum this request is not taken.
+        set(&mut operation.headers, CONTENT_MD5, &Md5::of(&body).to_base64(), asked)?;
+        (operation.body, operation.signed_body) = (body, true);
+        let document = match store.service.document(&operation, asked, trace).await {
+            Err(error) if matches!(error.status(), Some(405 | 501)) => {
+                return one_by_one(store, keys, trace).await;
+            }
+            other => other?,
+        };
+        outcomes.extend(xml::deleted(&document).map_err(|broken| asked.not_believed(broken))?);
+    }
+    let mut results = Vec::with_capacity(keys.len());
+    for key in keys {
+        results.push(match outcomes.remove(key) {
+            Some(None) => Ok(()),
+            Some(Some(refused)) => Err(not_deleted(store, key, refused.0.as_deref())),
+            None if !xml::holds(key) => delete(store, key, trace).await,
+            None => {
+                let broken = Broken("the answer does not say what became of this object".to_owned());
+                let name = store.display(key);
+                Err(broken.error(|kind, cause| Error::new(kind, "delete", name, cause)))
+            }
+        });
+    }
+    Ok(results)
+}
+
+/// For services that have no such request.
+async fn one_by_one(store: &S3Store, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
+    let mut results = Vec::with_capacity(keys.len());
+    for key in keys {
+        results.push(delete(store, key, trace).await);
+    }
+    Ok(results)
+}
+
+/// The error for one of many objects.
+fn not_deleted(store: &S3Store, key: &str, code: Option<&str>) -> Error {
+    let name = store.display(key);
+    let word = code.unwrap_or("refused");
+    match word {
+        "AccessDenied" => Error::new(ErrorKind::Permission, "delete", name, "access denied")
+            .hint(format!("ask for the permission s3:DeleteObject on {}", store.display(""))),
+        "InternalError" | "SlowDown" | "ServiceUnavailable" => {
+            Error::new(ErrorKind::Busy, "delete", name, format!("the service is busy ({word})"))
+                .retry(Retry::Backoff)
+        }
+        _ => Error::new(ErrorKind::Service, "delete", name, format!("it was not deleted ({word})")),
+    }
+}

@@ -1,0 +1,311 @@
+//! An object written part by part: parts in any order, then one request that makes the object of them.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::body::Digest;
+use super::parts::{Layout, PART_MAX, RULES};
+use super::upload::{self, Begun, Listed};
+use super::xml::{self, PartMade};
+use super::{S3Store, object};
+use crate::checksum::{Checksum, ChecksumMode, Crc64};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{
+    Attributes, BlockId, BlockRange, BlockWriter, ObjectMeta, Part, Payload, PutOptions, PutResult,
+    StagedPart, Stored, Token, Trace, join,
+};
+
+/// Uploads of one object that are looked at for one to go on with, the one that began last first.
+const LOOKED_AT: usize = 4;
+
+/// How far a service's clock may be behind the one that dated the source, in nanoseconds.
+const SKEW_NS: i128 = 300_000_000_000;
+
+/// An object in the making. The service keeps its parts until it is finished or removed.
+pub(super) struct S3Writer {
+    store: S3Store,
+    key: String,
+    layout: Layout,
+    options: PutOptions,
+    begun: Begun,
+    /// An earlier run has begun it: what is to be stored with the object is what that run said.
+    resumed: bool,
+    /// The parts that were there.
+    staged: Vec<StagedPart>,
+}
+
+/// An upload that an earlier run has left.
+struct Left {
+    begun: Begun,
+    layout: Layout,
+    parts: Vec<xml::Part>,
+}
+
+impl S3Writer {
+    /// Goes on with the upload that an earlier run has left, if there is one that can be; else begins one.
+    pub(super) async fn begin(
+        store: S3Store,
+        key: &str,
+        size: Option<u64>,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<Self> {
+        // A stream cannot be read again.
+        let left = match size {
+            Some(size) => left(&store, key, size, options, trace).await?,
+            None => None,
+        };
+        let (key, options) = (key.to_owned(), options.clone());
+        if let Some(Left { begun, layout, parts }) = left {
+            let staged = parts.iter().filter_map(|part| staged(layout, part)).collect();
+            return Ok(Self { store, key, layout, options, begun, resumed: true, staged });
+        }
+        let layout = Layout::new(size, options.blocks.wanted);
+        let begun = upload::create(&store, &key, &options, trace).await?;
+        Ok(Self { store, key, layout, options, begun, resumed: false, staged: Vec::new() })
+    }
+
+    fn error(&self, operation: &'static str, kind: ErrorKind, cause: impl Into<String>) -> Error {
+        Error::new(kind, operation, self.store.display(&self.key), cause)
+    }
+
+    /// The number of the part that is this range; an error where none is.
+    fn number(&self, operation: &'static str, range: BlockRange) -> Result<u16> {
+        self.layout.number(range).ok_or_else(|| {
+            let BlockRange { offset, len } = range;
+            let cause = match self.layout.len(offset) {
+                0 => format!("byte {offset} is beyond the {} parts that an upload holds", RULES.count),
+                least => format!("a part of {len} bytes at byte {offset}, where one of {least} belongs"),
+            };
+            self.error(operation, ErrorKind::Unsupported, cause)
+        })
+    }
+
+    /// The checksum that goes with each part: what was declared must come, also where nothing else would.
+    fn mode(&self) -> ChecksumMode {
+        match self.options.checksum {
+            ChecksumMode::None if self.begun.declared.is_some() => ChecksumMode::Crc64,
+            mode => mode,
+        }
+    }
+
+    /// An upload has at least one part, so an object of none is put.
+    async fn put_nothing(&self, attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
+        let attributes = Attributes { crc64: None, ..attributes.clone() };
+        let options = PutOptions { attributes, ..self.options.clone() };
+        let put = object::put(&self.store, &self.key, Bytes::new().into(), &options, trace).await?;
+        self.abandon().await;
+        Ok(put)
+    }
+
+    /// What stands under the name, if it is what the parts come to: the answer to an earlier try got lost, or another run has
+    /// written the same.
+    async fn there(&self, crc64: Crc64, size: u64, trace: &Trace) -> Option<ObjectMeta> {
+        let there = object::head(&self.store, &self.key, trace).await.ok()?;
+        (there.size == size && there.crc64 == Some(crc64)).then_some(there)
+    }
+
+    /// What completes the upload with these parts, in order.
+    fn made_of(&self, parts: &[Part]) -> Result<Vec<PartMade>> {
+        let made = parts.iter().map(|part| {
+            let number = self.number("commit", part.id.range)?;
+            let (checksum, etag) = part.token.as_str().split_once(' ').unwrap_or_default();
+            if etag.is_empty() {
+                let cause = format!("the part at byte {} has not arrived", part.id.range.offset);
+                return Err(self.error("commit", ErrorKind::Service, cause));
+            }
+            let checksum = Some(checksum.to_owned()).filter(|text| !text.is_empty());
+            Ok(PartMade { number, etag: etag.to_owned(), checksum })
+        });
+        made.collect()
+    }
+
+    /// Makes the object. A part that was sent twice may have arrived last as the one that was given up: it holds the same, and
+    /// where the service gives each arrival another ETag, that one counts.
+    async fn complete(&self, parts: &[Part], whole: (Crc64, u64), trace: &Trace) -> Result<xml::Made> {
+        let Self { store, key, begun, options, .. } = self;
+        let mut made_of = self.made_of(parts)?;
+        let when = &options.precondition;
+        let refused = match upload::complete(store, key, begun, &made_of, whole, when, trace).await {
+            Err(error) if error.service_code() == Some("InvalidPart") => error,
+            other => return other,
+        };
+        let Some(Listed { parts: there, .. }) = upload::parts(store, key, &begun.id, trace).await? else {
+            return Err(refused);
+        };
+        let mut changed = false;
+        for (made, part) in made_of.iter_mut().zip(parts) {
+            let same = |one: &&xml::Part| {
+                one.number == made.number && one.size == part.id.range.len && one.crc64 == Some(part.id.crc64)
+            };
+            let Some(there) = there.iter().find(same) else { return Err(refused) };
+            changed |= made.etag != there.etag;
+            made.etag.clone_from(&there.etag);
+        }
+        match changed {
+            true => upload::complete(store, key, begun, &made_of, whole, when, trace).await,
+            false => Err(refused),
+        }
+    }
+
+    /// Stores what could not be said when the upload began, where a copy of the object onto itself can.
+    async fn amend(&self, put: PutResult, wanted: &Attributes, size: u64, trace: &Trace) -> PutResult {
+        let known = &self.options.attributes;
+        let has_new = wanted.md5.is_some() && wanted.md5 != known.md5;
+        if (!self.resumed && !has_new) || size > PART_MAX {
+            return PutResult { md5: known.md5.filter(|_| !self.resumed), ..put };
+        }
+        if !has_new {
+            // Who may write but not read leaves it as it is: the object is there and whole.
+            let Ok(there) = object::head(&self.store, &self.key, trace).await else { return put };
+            let same_time = there.source_modified_ns == wanted.source_modified_ns;
+            if same_time && there.md5 == wanted.md5 && there.properties == wanted.properties {
+                return PutResult { md5: there.md5, ..put };
+            }
+        }
+        let source = (&self.store, self.key.as_str(), Some(put.etag.as_str()));
+        match object::copy(source, &self.store, &self.key, Some(wanted), trace).await {
+            Ok(copied) => PutResult { etag: copied.etag, md5: wanted.md5, ..put },
+            Err(_) => put,
+        }
+    }
+}
+
+/// A part as a later run may go on from it.
+fn staged(layout: Layout, part: &xml::Part) -> Option<StagedPart> {
+    let range = layout.range(part.number)?;
+    let checksum = part.crc64.map(Checksum::Crc64);
+    let token = token(part.crc64.map(Crc64::to_s3).as_deref(), &part.etag);
+    Some(StagedPart { range, checksum, token })
+}
+
+/// What names a part when the object is made: its checksum, if one was declared, and its ETag, which only the service compares.
+fn token(checksum: Option<&str>, etag: &str) -> Token {
+    Token::from(format!("{} {etag}", checksum.unwrap_or_default()).as_str())
+}
+
+/// The upload of this object that an earlier run has left, and its parts. Nothing but its parts tells whether it can be gone on
+/// with: their sizes and the checksum that they have.
+async fn left(
+    store: &S3Store,
+    key: &str,
+    size: u64,
+    options: &PutOptions,
+    trace: &Trace,
+) -> Result<Option<Left>> {
+    // Who may write but not list begins anew, and so does everybody where the service has no such list.
+    let may_not = |error: &Error| {
+        error.kind() == ErrorKind::Permission || matches!(error.status(), Some(400 | 405 | 501))
+    };
+    let uploads = match upload::of_object(store, key, trace).await {
+        Err(error) if may_not(&error) => return Ok(None),
+        other => other?,
+    };
+    let changed_ns = options.attributes.source_modified_ns.unwrap_or(i128::MIN);
+    // What began before the source was changed is of an older one.
+    let fresh = uploads.into_iter().filter(|one| one.begun_ns + SKEW_NS >= changed_ns);
+    for one in fresh.take(LOOKED_AT) {
+        let Listed { parts, algorithm } = match upload::parts(store, key, &one.id, trace).await {
+            Err(error) if may_not(&error) => return Ok(None),
+            other => match other? {
+                Some(found) => found,
+                None => continue,
+            },
+        };
+        // Declared as we would declare it, or not at all by a service that has no such thing.
+        let declared = match algorithm.as_deref() {
+            Some(name) => match upload::declared(store, options.checksum) {
+                Some(digest) if digest.is_called(name) => Some(digest),
+                _ => continue,
+            },
+            None => None,
+        };
+        let numbers: Vec<_> = parts.iter().map(|part| (part.number, part.size)).collect();
+        let layout = match numbers.is_empty() {
+            true => Some(Layout::new(Some(size), options.blocks.wanted)),
+            false => Layout::of_parts(size, &numbers, options.blocks.most),
+        };
+        // A part without the checksum that was declared could not be named in the end.
+        let whole = declared != Some(Digest::Crc64) || parts.iter().all(|part| part.crc64.is_some());
+        if let Some(layout) = layout.filter(|_| whole) {
+            return Ok(Some(Left { begun: Begun { id: one.id, declared }, layout, parts }));
+        }
+    }
+    Ok(None)
+}
+
+#[async_trait]
+impl BlockWriter for S3Writer {
+    async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored> {
+        let number = self.number("write part of", range)?;
+        let (bytes, crc64) = payload.collect_hashed().await?;
+        if bytes.len() as u64 != range.len {
+            let cause = format!("a part of {} bytes holds {}", range.len, bytes.len());
+            return Err(self.error("write part of", ErrorKind::SourceChanged, cause));
+        }
+        let body = (bytes, crc64);
+        let sent =
+            upload::send(&self.store, &self.key, &self.begun, number, body, self.mode(), trace).await?;
+        let token = token(sent.checksum.as_deref(), &sent.etag);
+        Ok(Stored { part: Part { id: BlockId { range, crc64 }, token }, confirmed: sent.confirmed })
+    }
+
+    fn block_len(&self, offset: u64) -> Option<u64> {
+        Some(self.layout.len(offset)).filter(|len| *len > 0)
+    }
+
+    async fn staged(&self, _trace: &Trace) -> Result<Vec<StagedPart>> {
+        Ok(self.staged.clone())
+    }
+
+    async fn commit(&self, parts: &[Part], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
+        let integrity = |cause: String| self.error("commit", ErrorKind::Integrity, cause);
+        // A wrong list must be caught here, before it has the name: the service looks at each part, and at the whole only
+        // if it knows this checksum.
+        let (crc64, size) = join(parts.iter().map(|part| &part.id))
+            .map_err(|(end, next)| integrity(format!("the part at byte {next} should begin at {end}")))?;
+        if let Layout::Sized { size: expected, .. } = self.layout
+            && size != expected
+        {
+            return Err(integrity(format!("the parts hold {size} bytes of {expected}")));
+        }
+        if attributes.crc64.is_some_and(|expected| expected != crc64) {
+            return Err(integrity("the parts together do not fit the CRC64 of the whole".to_owned()));
+        }
+        if parts.is_empty() {
+            return self.put_nothing(attributes, trace).await;
+        }
+        let put = match self.complete(parts, (crc64, size), trace).await {
+            Ok(made) if made.crc64.is_some_and(|stated| stated != crc64) => {
+                return Err(integrity(
+                    "the service made another object of the parts than we sent".to_owned(),
+                ));
+            }
+            Ok(made) => {
+                // Not every service says in this answer what it has compared.
+                let asks = made.crc64.is_none() && self.begun.declared == Some(Digest::Crc64);
+                let confirmed = match asks {
+                    true => self.there(crc64, size, trace).await.is_some_and(|there| there.etag == made.etag),
+                    false => made.crc64.is_some(),
+                };
+                PutResult { etag: made.etag, crc64: Some(crc64), md5: None, confirmed }
+            }
+            Err(error) if error.service_code() == Some("NoSuchUpload") => {
+                let there = self.there(crc64, size, trace).await.ok_or(error)?;
+                PutResult { etag: there.etag, crc64: Some(crc64), md5: there.md5, confirmed: true }
+            }
+            Err(error) => return Err(error),
+        };
+        let wanted = Attributes {
+            crc64: Some(crc64),
+            content_type: self.options.attributes.content_type.clone(),
+            ..attributes.clone()
+        };
+        Ok(self.amend(put, &wanted, size, trace).await)
+    }
+
+    async fn abandon(&self) {
+        // What stays is found by a list of leftovers.
+        let _ = upload::abort(&self.store, &self.key, &self.begun.id, &Trace::detached()).await;
+    }
+}

@@ -1,0 +1,48 @@
+"""What is read from the output of rclone's tests. `make peers-suites` runs the tests themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+import peers_suites
+from peers_suites import Ended, Suite
+
+PRINTED = """\
+=== RUN   TestIntegration
+    --- PASS: TestIntegration/FsName (0.00s)
+        --- FAIL: TestIntegration/FsMkdir/FsPutFiles (1.20s)
+            fstests.go:12: the cause
+        --- SKIP: TestIntegration/FsMkdir/FsMove (0.00s)
+            fstests.go:1458: FS has no Mover interface
+        --- SKIP: TestIntegration/FsMkdir/New (0.00s)
+            fstests.go:9: for no reason that is known
+some noise --- PASS: not at the beginning (0.00s)
+"""
+
+
+def test_outcomes_are_read_with_the_reasons_of_skips() -> None:
+    assert list(peers_suites.outcomes(PRINTED.splitlines())) == [
+        Ended("TestIntegration/FsName", "PASS"),
+        Ended("TestIntegration/FsMkdir/FsPutFiles", "FAIL"),
+        Ended("TestIntegration/FsMkdir/FsMove", "SKIP", "FS has no Mover interface"),
+        Ended("TestIntegration/FsMkdir/New", "SKIP", "for no reason that is known"),
+    ]
+
+
+def test_failures_and_unknown_skips_are_bad_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    tests = list(peers_suites.outcomes(PRINTED.splitlines()))
+    assert [test.is_bad for test in tests] == [False, True, False, True]
+    peers_suites.report(Suite("azureblob", "azureblob", {}), tests, 1)
+    said = capsys.readouterr().out
+    assert "azureblob: 1 passed, 1 failed, 2 left out; ended with 1" in said
+    assert "FAIL TestIntegration/FsMkdir/FsPutFiles" in said
+    assert "left out by rclone (FS has no Mover interface): FsMove" in said
+
+
+def test_an_endpoint_without_an_interface_leaves_its_suites_out() -> None:
+    told = {"AccountName": "a", "AccountKey": "k", "BlobEndpoint": "http://127.0.0.1:1/a"}
+    assert {name: text.format_map(told) for name, text in peers_suites.AZURE.items()}["endpoint"].endswith(
+        "/a"
+    )
+    with pytest.raises(KeyError):
+        [text.format_map(told) for text in peers_suites.S3.values()]
