@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +74,7 @@ KNOWN_SKIPS = (
     "method not supported",
     "Can't have // in paths",
     "Can't test if can't have empty directories",
+    "Can have empty directories",
     "Skipping as -remote set",
     "skipping as -remote is set",
 )
@@ -146,13 +147,18 @@ def report(suite: Suite, tests: Sequence[Ended], code: int) -> None:
     sys.stdout.flush()
 
 
-def outcomes(lines: Sequence[str]) -> Iterator[Ended]:
-    """Read what Go's tests print. The reason of a skip stands below its line."""
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
-        if found := re.match(r" *--- (PASS|FAIL|SKIP): (\S+) \(", line):
-            outcome = next(outcome for outcome in OUTCOMES if outcome == found[1])
-            told = re.match(r" *\S+\.go:\d+: (.*)", below) if outcome == "SKIP" else None
-            yield Ended(found[2], outcome, told[1] if told else "")
+def outcomes(lines: Iterable[str]) -> Iterator[Ended]:
+    """Read what Go's tests print. What a test says last before it is skipped is the reason."""
+    name, said = "", dict[str, str]()
+    for line in lines:
+        if begun := re.match(r"=== (?:RUN|CONT|NAME) +(\S+)", line):
+            name = begun[1]
+        elif told := re.match(r" *\S+\.go:\d+: (.*)", line):
+            said[name] = told[1]
+        elif ended := re.match(r" *--- (PASS|FAIL|SKIP): (\S+) \(", line):
+            name = ended[2]
+            outcome = next(outcome for outcome in OUTCOMES if outcome == ended[1])
+            yield Ended(name, outcome, said.get(name, "") if outcome == "SKIP" else "")
 
 
 @contextmanager
@@ -195,7 +201,7 @@ def source() -> Path:
 
 
 def execute(program: Path, settings: Mapping[str, str], folder: Path, log: Path) -> int:
-    """Run the tests with a configuration that knows this one remote."""
+    """Run the tests with a configuration that knows this one remote; within the source, as they demand."""
     config = folder / "rclone.conf"
     lines = [f"[{REMOTE}]", *(f"{name} = {value}" for name, value in settings.items())]
     config.write_text("\n".join(lines) + "\n")
@@ -205,7 +211,7 @@ def execute(program: Path, settings: Mapping[str, str], folder: Path, log: Path)
     with log.open("wb") as out:
         ran = subprocess.run(
             command,
-            cwd=folder,
+            cwd=source(),
             env=env,
             stdout=out,
             stderr=subprocess.STDOUT,

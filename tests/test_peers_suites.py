@@ -9,13 +9,19 @@ from peers_suites import Ended, Suite
 
 PRINTED = """\
 === RUN   TestIntegration
+    fstests.go:464: Using remote "TestPeer:"
+=== RUN   TestIntegration/FsName
+=== RUN   TestIntegration/FsMkdir/FsPutFiles
+    fstests.go:12: the cause
+=== RUN   TestIntegration/FsMkdir/FsMove
+    fstests.go:1400: a warning
+    fstests.go:1458: FS has no Mover interface
+=== RUN   TestIntegration/FsMkdir/New
+    fstests.go:9: for no reason that is known
     --- PASS: TestIntegration/FsName (0.00s)
         --- FAIL: TestIntegration/FsMkdir/FsPutFiles (1.20s)
-            fstests.go:12: the cause
         --- SKIP: TestIntegration/FsMkdir/FsMove (0.00s)
-            fstests.go:1458: FS has no Mover interface
         --- SKIP: TestIntegration/FsMkdir/New (0.00s)
-            fstests.go:9: for no reason that is known
 some noise --- PASS: not at the beginning (0.00s)
 """
 
