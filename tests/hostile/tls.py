@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import ssl
 import tempfile
+import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -18,6 +19,9 @@ from hostile.service import HOST, Manners
 from hostile.wire import Wait
 
 DAY = timedelta(days=1)
+
+#: Two that are made at once would not know each other.
+_MAKING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,14 @@ def trust(name: str) -> dict[str, str]:
     return {"SSL_CERT_FILE": str(certificate(show if show.trusted else Show()))}
 
 
-@functools.cache
 def certificate(show: Show) -> Path:
+    """Return the file with the certificate and the key of those who show this; cases run side by side."""
+    with _MAKING:
+        return _made(show)
+
+
+@functools.cache
+def _made(show: Show) -> Path:
     """Write a key and the certificate that it has signed itself; return the file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a hostile service")])

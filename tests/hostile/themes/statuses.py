@@ -44,8 +44,9 @@ REDIRECTS = tuple(
         kind="service protocol",
         must="nobody goes there, with or without a credential",
         tries=1,
-        # A token is sent over TLS alone, and this is plain http.
-        credentials=tuple(name for name in CREDENTIALS if name != "token"),
+        # A token is sent over TLS alone.
+        credentials=CREDENTIALS,
+        tls="good",
     )
     for number in (301, 302, 303, 307, 308)
 )
