@@ -19,13 +19,14 @@ use crate::stop::Ending;
         "  haul cp a.nc az://climate/                     one file into a container
   haul cp model-output/ az://climate/cmip6/      the contents of a folder below a prefix
   haul cp az://climate/cmip6/ . --include '*.nc' download what matches
+  haul cp az://climate/cmip6/ s3://climate/      from one cloud to another
   tar c logs | haul cp - az://archive/logs.tar   upload a stream
   haul cp az://archive/logs.tar - | tar t        download to a pipe
   haul cp big/ az://climate/ --block-size 4MiB --concurrency 8 --record run.parquet"
     )
 )]
 pub struct Cp {
-    /// Local paths, az://container/path, http(s)://host/container/path[?SAS], or - for standard input
+    /// Local paths, az://container/path, s3://bucket/path, http(s)://host/container/path[?SAS], or - for standard input
     #[arg(value_name = "SRC", required = true, num_args = 1..)]
     sources: Vec<String>,
     /// Where to; a trailing / means into; - for standard output

@@ -13,7 +13,7 @@ use crate::stop::Ending;
 
 /// Make a container
 #[derive(Args, Debug)]
-#[command(after_help = help!("  haul mb az://climate"))]
+#[command(after_help = help!("  haul mb az://climate\n  haul mb s3://climate"))]
 pub struct Mb {
     /// The container
     #[arg(value_name = "CONTAINER-URL")]
