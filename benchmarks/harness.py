@@ -44,6 +44,8 @@ def weigh(
     After ``limit_s`` it is killed, with all that it started, which its weight tells.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    # What one run finds of a link may not help the next.
+    kept["XDG_CACHE_HOME"] = os.devnull
     late = Event()
     with (says or Path(os.devnull)).open("wb") as out, tempfile.TemporaryFile() as errors:
         began = time.perf_counter()

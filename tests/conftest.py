@@ -39,6 +39,15 @@ def pytest_runtest_makereport(
     return report  # type: ignore[return-value]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What jobs in this process remember of links, apart from what the machine's do."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     with endpoints.azurite(tmp_path_factory.mktemp("azurite")) as endpoint:

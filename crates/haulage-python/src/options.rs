@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haulage::CopyOptions;
 use haulage::checksum::ChecksumMode;
-use haulage::job::{MethodChoice, Overwrite, Setting};
+use haulage::job::{MethodChoice, Overwrite, Setting, links_folder};
 use haulage::store::{AccessKeys, Addressing};
 use haulage::units::parse_duration;
 use pyo3::prelude::*;
@@ -50,7 +50,7 @@ fn not_text(py: Python<'_>, name: &str) -> PyErr {
 
 /// The engine's defaults with what Python gives in place; `None` gives nothing.
 pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOptions> {
-    let mut options = CopyOptions::default();
+    let mut options = CopyOptions { links: links_folder(), ..CopyOptions::default() };
     for (key, value) in given.into_iter().flatten() {
         if value.is_none() {
             continue;
@@ -65,6 +65,10 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "content_md5" => options.content_md5 = value.extract()?,
             "atomic" => options.atomic = value.extract()?,
             "polite" => options.polite = value.extract()?,
+            "remember_link" => {
+                let remember = value.extract()?;
+                options.links = options.links.filter(|_| remember);
+            }
             "profile" => options.profile = Some(value.extract::<Name>()?.0),
             "symlinks" => options.store.follow_symlinks = one_of(&value, SYMLINKS)?,
             "max_memory" => options.max_memory = unit(&value)?,

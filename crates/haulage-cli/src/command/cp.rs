@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use haulage::Job;
-use haulage::job::Work;
+use haulage::job::{Work, links_folder};
 
 use super::help;
 use crate::args::{OutputArgs, OverwriteArgs, RecordArgs, SelectArgs, StoreArgs, TransferArgs, copy_options};
@@ -56,6 +56,7 @@ pub struct Cp {
 impl Cp {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         let mut options = copy_options(&self.transfer, self.select, &self.store);
+        options.links = links_folder();
         options.atomic = self.atomic;
         options.overwrite = self.overwrite.overwrite;
         options.record = self.record.record;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::pieces::{Pieces, SMALLEST};
 use super::search::{OPEN_MOST, OPEN_MOST_SMALL, Search, Why};
-use super::{Controller, Limits, Observation, Wishes};
+use super::{Controller, KnownLink, Limits, Observation, Wishes};
 use crate::units::{ByteRate, ByteSize, format_duration};
 
 /// An answer within this comes from the same machine or rack. The services of a cloud take longer.
-const NEAR: Duration = Duration::from_millis(2);
+pub(super) const NEAR: Duration = Duration::from_millis(2);
 
 /// A near connection gives all that the machine can take; more of them only push the bytes out of the
 /// processor's cache between reading and sending: 0.65 CPU-s for 1 GiB up, and 0.73 with 8.
@@ -33,6 +33,9 @@ const FIRST: usize = 16;
 const START_BYTES: u64 = 2 << 20;
 const START_OBJECTS: u64 = 2;
 
+/// A job that moved for so many seconds has seen what the link gives.
+const LEARNT_SECONDS: f64 = 3.0;
+
 /// All together they shall send no more at once, in their first windows, than this part of the job: on a narrow link that is
 /// a queue, or lost, and by then the job has hardly begun.
 const START_BURST: u64 = 64;
@@ -51,7 +54,7 @@ const START_NEAR: u64 = 4;
 const LEAST: usize = 3;
 
 /// Enough for 1 Gbit/s where each connection gives 4 Mbit/s. Services and firewalls begin to mind more.
-const MOST: usize = 256;
+pub(super) const MOST: usize = 256;
 
 /// A link is shared by connections: many would take most of it before they have seen that it is full.
 const MOST_POLITE: usize = 8;
@@ -125,6 +128,8 @@ pub struct AdaptiveController {
     busy_seconds: f64,
     /// The start was chosen by what was in flight.
     weighed: bool,
+    /// Requests that fill the link, for the next job.
+    found: Option<usize>,
     /// Bytes of the job that are not on their way yet, as far as they are listed.
     left_bytes: u64,
 }
@@ -147,6 +152,7 @@ impl AdaptiveController {
             rate: 0.0,
             busy_seconds: 0.0,
             weighed: false,
+            found: None,
             left_bytes: u64::MAX,
         }
     }
@@ -164,6 +170,13 @@ impl AdaptiveController {
         }
         self.search.set_round_trip(answer.as_secs_f64());
         self.pieces.locate(self.is_near(), answer);
+    }
+
+    /// Requests to begin with: never fewer for what was found before, since what is not fed is soon left out.
+    fn start(&self, seen: &Observation) -> usize {
+        let known = self.wishes.known.zip(seen.quickest_answer);
+        let found = known.and_then(|(link, answer)| link.start(answer, seen.left_bytes));
+        start(seen).max(found.unwrap_or(0)).min(self.most)
     }
 
     fn concurrency(&self) -> usize {
@@ -199,9 +212,10 @@ impl AdaptiveController {
             self.pieces.learn(rate / f64::from(seen.in_flight), seconds);
         }
         // Admission: with more connections than this, each would starve.
-        if self.busy_seconds >= 3.0 {
+        if self.busy_seconds >= LEARNT_SECONDS {
             let fed = (self.rate * LUMP_SECONDS / LUMP) as usize;
             self.search.set_most(fed.clamp(2, self.most));
+            self.found = Some(self.search.concurrency());
         }
     }
 }
@@ -228,7 +242,7 @@ impl Controller for AdaptiveController {
     fn observe(&mut self, seen: &Observation, now: Duration) {
         self.left_bytes = seen.left_bytes;
         if !self.search.has_begun() {
-            self.search.begin_with(start(seen));
+            self.search.begin_with(self.start(seen));
             self.pieces.begin_with(seen.left_bytes);
         }
         if let Some(answer) = seen.quickest_answer.filter(|answer| Some(*answer) != self.quickest_answer) {
@@ -269,5 +283,74 @@ impl Controller for AdaptiveController {
             (None, Why::Bound) => text += ", and no more can be fed",
         }
         text
+    }
+
+    fn learnt(&self) -> Option<KnownLink> {
+        let free = self.wishes.concurrency.is_none() && self.wishes.cap.is_none() && !self.wishes.polite;
+        let trip = self.quickest_answer.filter(|_| free && !self.is_near())?;
+        Some(KnownLink { trip, concurrency: self.found? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOUND: KnownLink = KnownLink { trip: Duration::from_millis(80), concurrency: 48 };
+
+    /// Requests with which a job of so many bytes begins where the first answer took so many milliseconds.
+    fn begins_with(known: Option<KnownLink>, answer_ms: u64, left_bytes: u64) -> usize {
+        let wishes = Wishes { known, ..Wishes::default() };
+        let mut controller = AdaptiveController::new(wishes, ByteSize::mib(96));
+        let quickest_answer = Some(Duration::from_millis(answer_ms));
+        controller.observe(
+            &Observation { quickest_answer, left_bytes, left_objects: 1, ..Observation::default() },
+            Duration::ZERO,
+        );
+        controller.limits().concurrency
+    }
+
+    #[test]
+    fn a_short_job_begins_with_what_filled_the_link_the_last_time() {
+        let mib = |count: u64| count << 20;
+        assert_eq!(begins_with(None, 80, mib(16)), 8);
+        assert_eq!(begins_with(Some(FOUND), 80, mib(16)), 48);
+        assert_eq!(begins_with(Some(FOUND), 80, mib(4)), 16, "each has something to go on with");
+        assert_eq!(begins_with(Some(FOUND), 20, mib(16)), 8, "another link");
+        assert_eq!(begins_with(Some(FOUND), 160, mib(16)), 8, "another link");
+        let few = KnownLink { concurrency: 4, ..FOUND };
+        assert_eq!(begins_with(Some(few), 80, mib(256)), begins_with(None, 80, mib(256)), "never fewer");
+    }
+
+    #[test]
+    fn only_a_job_that_has_moved_for_seconds_over_a_far_link_leaves_what_it_found() {
+        let learnt = |wishes: Wishes, answer: Duration, seconds: u64| {
+            let mut controller = AdaptiveController::new(wishes, ByteSize::mib(96));
+            for tick in 0..seconds * 10 {
+                let seen = Observation {
+                    wire_bytes: 1 << 20,
+                    in_flight: 16,
+                    in_flight_bytes: 16 << 20,
+                    left_bytes: 1 << 30,
+                    hungry: true,
+                    quickest_answer: Some(answer),
+                    ..Observation::default()
+                };
+                controller.observe(&seen, Duration::from_millis(100 * tick));
+            }
+            controller.learnt()
+        };
+        let far = Duration::from_millis(80);
+        let found = learnt(Wishes::default(), far, 6).unwrap();
+        assert_eq!(found.trip, far);
+        assert!(found.concurrency >= LEAST, "{found:?}");
+        assert_eq!(learnt(Wishes::default(), far, 2), None, "too short");
+        assert_eq!(learnt(Wishes::default(), Duration::from_micros(300), 6), None, "near");
+        assert_eq!(learnt(Wishes { polite: true, ..Wishes::default() }, far, 6), None);
+        assert_eq!(learnt(Wishes { concurrency: Some(8), ..Wishes::default() }, far, 6), None);
+        assert_eq!(
+            learnt(Wishes { cap: Some(ByteRate::bits_per_second(1)), ..Wishes::default() }, far, 6),
+            None
+        );
     }
 }

@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod fixed;
+mod known;
 mod opening;
 mod pace;
 mod pieces;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 pub use adaptive::AdaptiveController;
 pub use fixed::FixedController;
+pub use known::KnownLink;
 pub use pace::{RequestPace, RetryBudget};
 pub use polite::Politeness;
 
@@ -84,6 +86,8 @@ pub struct Wishes {
     pub single_put_max: Option<ByteSize>,
     /// Where to begin, from an earlier measurement.
     pub start: Start,
+    /// What the last job found of the link.
+    pub known: Option<KnownLink>,
     /// The bound on the rate, in all.
     pub cap: Option<ByteRate>,
     /// Blocks are hashed several at once (MD5), so that there should be several: more of them, and smaller.
@@ -135,6 +139,11 @@ pub trait Controller: Send + std::fmt::Debug {
 
     /// What was chosen and why, in a line or two for the summary.
     fn explain(&self) -> String;
+
+    /// What was found of the link, for the next job; `None` where that is not known well, or not worth knowing.
+    fn learnt(&self) -> Option<KnownLink> {
+        None
+    }
 }
 
 /// The controller for these wishes: one that adapts, unless the user has set all there is to adapt.

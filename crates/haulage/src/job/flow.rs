@@ -265,6 +265,9 @@ impl Flow {
 
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.flights.stop().await;
+        if let Some((file, link)) = self.options.link_file(&self.work).zip(self.controller.learnt()) {
+            file.write(&link);
+        }
         let beside = self.rest_beside().await;
         self.recorder.count_beside(beside);
         // An interrupted job promises nothing, and shall end at once.

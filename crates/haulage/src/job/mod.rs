@@ -7,4 +7,6 @@ mod plan;
 pub use handle::{Job, JobHandle};
 pub use plan::{PlanReport, plan};
 
-pub use crate::options::{CopyOptions, MethodChoice, Overwrite, Profile, Setting, StartValues, Work};
+pub use crate::options::{
+    CopyOptions, MethodChoice, Overwrite, Profile, Setting, StartValues, Work, links_folder,
+};

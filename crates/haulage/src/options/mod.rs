@@ -1,9 +1,12 @@
 //! What a job shall do, and everything it can be told: the words that the job, its stages and single questions share.
 
+mod links;
 mod profile;
 
 use std::path::PathBuf;
 
+use links::LinkFile;
+pub use links::links_folder;
 pub use profile::{Profile, StartValues};
 
 use crate::checksum::ChecksumMode;
@@ -83,6 +86,9 @@ pub struct CopyOptions {
     pub polite: bool,
     /// Where the search for concurrency and block size begins: the name of a profile, or its file. See [`Profile`].
     pub profile: Option<String>,
+    /// Where it is kept what jobs found of their links, so that the next one begins with it; nowhere by default, the
+    /// command says [`links_folder`].
+    pub links: Option<PathBuf>,
     /// Only names (below the source) that match one of these globs; all where empty.
     pub include: Vec<String>,
     /// No names that match one of these globs.
@@ -111,6 +117,7 @@ impl Default for CopyOptions {
             atomic: false,
             polite: false,
             profile: None,
+            links: None,
             include: Vec::new(),
             exclude: Vec::new(),
             record: None,
@@ -160,6 +167,7 @@ impl CopyOptions {
             cap: self.store.cap,
             side_by_side: self.checksum == ChecksumMode::Md5,
             polite: self.polite,
+            known: None,
             streams: false,
         })
     }
@@ -171,7 +179,14 @@ impl CopyOptions {
     pub(crate) fn wishes_for(&self, work: &Work) -> Result<Wishes> {
         let upload = work.is_upload(&self.store);
         let streams = !upload && !matches!(work, Work::Verify { .. });
-        Ok(Wishes { streams, ..self.wishes(upload)? })
+        let known = self.link_file(work).and_then(|file| file.read());
+        Ok(Wishes { streams, known, ..self.wishes(upload)? })
+    }
+
+    /// Where it is kept what is known of the link that `work` goes over.
+    pub(crate) fn link_file(&self, work: &Work) -> Option<LinkFile> {
+        let upload = work.is_upload(&self.store);
+        LinkFile::of(self.links.as_deref()?, work, self.store.endpoint.as_deref(), upload)
     }
 }
 

@@ -24,7 +24,8 @@ _MEMORY_BYTES = 96 << 20
 
 def options_of(arm: Arm) -> Options:
     """Return the options of the engine that make it move files as the arm says."""
-    options: Options = {"overwrite": "always"}
+    # What one cell found may not help the next.
+    options: Options = {"overwrite": "always", "remember_link": False}
     if arm.concurrency is not None:
         options["concurrency"] = arm.concurrency
     if arm.method in ("baseline", "single-put", "whole-files"):

@@ -225,6 +225,7 @@ class OneWay:
         room = math.ceil(1.25 * connections * request / (1 << 20))
         options: Options = {
             "overwrite": "always",
+            "remember_link": False,
             "concurrency": connections,
             "record": record,
             "method": method,  # type: ignore[typeddict-item]  # one of two words

@@ -232,6 +232,7 @@ def run(setting: Setting, endpoint: Endpoint, folder: Path, record: Path) -> Obs
         local = [f"mem://trial/{path.name}" if setting.memory else str(sink / path.name) for path in files]
         pairs = list(zip(remote, local, strict=True))
     options: Options = {"record": record, "overwrite": "if-different" if setting.look else "always"}
+    options["remember_link"] = False
     if setting.connections is not None:
         options["concurrency"] = setting.connections
     if setting.block_bytes is not None:
