@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(begins_with(Some(FOUND), 80, mib(16)), 48);
         assert_eq!(begins_with(Some(FOUND), 80, mib(4)), 16, "each has something to go on with");
         assert_eq!(begins_with(Some(FOUND), 20, mib(16)), 8, "another link");
-        assert_eq!(begins_with(Some(FOUND), 160, mib(16)), 8, "another link");
+        assert_eq!(begins_with(Some(FOUND), 200, mib(16)), 8, "another link");
         let few = KnownLink { concurrency: 4, ..FOUND };
         assert_eq!(begins_with(Some(few), 80, mib(256)), begins_with(None, 80, mib(256)), "never fewer");
     }

@@ -15,7 +15,7 @@ pub struct KnownLink {
 }
 
 /// A link is the same while its round trips are within this of what they were.
-const SAME: (f64, f64) = (0.7, 1.3);
+const SAME: (f64, f64) = (0.5, 2.0);
 
 /// Each request of the beginning shall have so many bytes at least to go on with.
 const SHARE: u64 = 256 << 10;

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy.special import stdtrit
 
 #: An interval that reaches farther to each side, as on a busy machine, calls for more rounds.
 NARROW = 1.03
@@ -82,7 +82,7 @@ def estimate(rounds: Sequence[Round]) -> Estimate:
     reach = SYSTEMATIC
     if len(logs) > 1:
         spread = statistics.stdev(logs) / math.sqrt(len(logs))
-        reach = max(reach, float(stats.t.ppf((1 + LEVEL) / 2, len(logs) - 1)) * spread)
+        reach = max(reach, float(stdtrit(len(logs) - 1, (1 + LEVEL) / 2)) * spread)
     middle = means[best]
     idle = statistics.fmean(row.cpu_idle_share for row in by_way[best])
     return Estimate(
