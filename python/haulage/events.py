@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 Outcome: TypeAlias = Literal["copied", "equal", "skipped", "extra", "failed", "differs", "missing"]
 Method: TypeAlias = Literal["whole", "blocks", "none"]
-Proof: TypeAlias = Literal["crc64", "md5", "sent", "length", "stored", "etag", "none"]
+Proof: TypeAlias = Literal["crc64", "md5", "sent", "length", "service", "stored", "etag", "none"]
 
 
 class _Record:
@@ -128,6 +128,7 @@ class ObjectEnded(_Record):
     size_bytes: int  #: at the source
     outcome: Outcome  #: what became of it
     method: Method  #: how it was moved
+    by_service: bool  #: the service copied it by itself, at least in part
     proof: Proof  #: what proves that the destination holds the same bytes
     crc64: str | None  #: CRC-64/NVME of the whole, hexadecimal
     md5: str | None  #: MD5 of the whole, as far as one is stored with it
@@ -189,6 +190,7 @@ class Proofs(_Record):
     md5: int  #: the same by MD5
     sent: int  #: sent with a checksum, of which the destination stated none
     length: int  #: no checksum to compare with
+    service: int  #: copied by the service, which states a checksum of what it made
     stored: int  #: compared with the checksum that is stored with the object
     etag: int  #: by its ETag still what was written
 
@@ -209,6 +211,8 @@ class Summary(_Record):
     proofs: Proofs  #: how many of the copied or compared objects were proven by what
     bytes_done: int  #: verified payload of the copied or compared objects
     bytes_resumed: int  #: of these, found staged by an interrupted run and not sent again
+    objects_by_service: int  #: copied objects that the service copied by itself, at least in part
+    bytes_by_service: int  #: payload of these
     bytes_wire: int  #: on the wire, both directions, all attempts and headers counted
     requests: int  #: requests sent
     retries: int  #: attempts that failed and were sent again
@@ -237,6 +241,8 @@ class PlanReport(_Record):
     requests: int  #: needed, retries not counted
     whole: int  #: objects that travel whole
     blocks: int  #: objects that travel in blocks or ranges
+    by_service: int  #: of these, objects that the service copies by itself
+    bytes_by_service: int  #: payload of these, which does not pass this machine
     block_size: tuple[int, int] | None  #: smallest and largest block planned, in bytes
     concurrency: int  #: requests in flight
     round_trip_ns: int | None  #: measured with the listing; ``None`` for local stores

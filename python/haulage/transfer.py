@@ -68,6 +68,9 @@ class Options(StoreOptions, total=False):
         one block, or four where there are many objects.
     method: ``"whole"`` sends every object in one request, ``"ranges"`` never does where there is
         more than one block. Default ``"auto"``: by size.
+    server_side: ``"never"`` has every byte pass through this machine. Default ``"auto"``: from one container
+        to another of the same service the service copies by itself, which is faster and moves next to nothing
+        over the link.
     checksum: ``"crc64"``, ``"md5"`` or ``"none"`` on the wire; a CRC64 is stored in any case. Default
         ``"crc64"``: nearly free, and parts combine into the proof of the whole.
     content_md5: Store the MD5 of each object as its Content-MD5, which other tools look for. One sent
@@ -99,6 +102,7 @@ class Options(StoreOptions, total=False):
     block_size: str | None
     single_put_max: str | None
     method: Literal["auto", "whole", "ranges"] | None
+    server_side: Literal["auto", "never"] | None
     checksum: Literal["crc64", "md5", "none"] | None
     content_md5: bool | None
     atomic: bool | None

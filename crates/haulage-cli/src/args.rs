@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use haulage::checksum::ChecksumMode;
 use haulage::http::ProxyChoice;
-use haulage::job::{CopyOptions, MethodChoice, Overwrite, Setting};
+use haulage::job::{CopyOptions, MethodChoice, Overwrite, ServerSide, Setting};
 use haulage::store::{Addressing, StoreOptions};
 use haulage::units::{ByteRate, ByteSize};
 
@@ -134,6 +134,10 @@ pub struct TransferArgs {
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = value::method())]
     #[arg(hide_possible_values = true)]
     pub method: MethodChoice,
+    /// Within one service: auto (the service copies what it can) or never (every byte passes through here)
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = value::server_side())]
+    #[arg(hide_possible_values = true)]
+    pub server_side: ServerSide,
     /// Checksum on every request: crc64 (nearly free), md5 or none
     #[arg(long, value_name = "KIND", default_value = "crc64", value_parser = value::checksum())]
     #[arg(hide_possible_values = true)]
@@ -202,6 +206,7 @@ pub fn copy_options(transfer: &TransferArgs, select: SelectArgs, store: &StoreAr
         block_size: transfer.block_size,
         single_put_max: transfer.single_put_max,
         method: transfer.method,
+        server_side: transfer.server_side,
         checksum: transfer.checksum,
         content_md5: transfer.content_md5,
         max_memory: transfer.max_memory,

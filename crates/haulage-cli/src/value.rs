@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use haulage::checksum::ChecksumMode;
-use haulage::job::{MethodChoice, Overwrite, Setting};
+use haulage::job::{MethodChoice, Overwrite, ServerSide, Setting};
 use haulage::store::Addressing;
 use haulage::units::{ByteSize, parse_duration};
 use haulage::{Error, ErrorKind};
@@ -60,6 +60,14 @@ pub fn method() -> impl TypedValueParser<Value = MethodChoice> {
         ("auto", "by size", MethodChoice::Auto),
         ("whole", "one request for each object", MethodChoice::Whole),
         ("ranges", "blocks or ranges, several at once", MethodChoice::Ranges),
+    ])
+}
+
+/// Whether the service copies within itself.
+pub fn server_side() -> impl TypedValueParser<Value = ServerSide> {
+    choice([
+        ("auto", "the service copies by itself where it can", ServerSide::Auto),
+        ("never", "every byte passes this machine", ServerSide::Never),
     ])
 }
 

@@ -36,18 +36,19 @@ pub(crate) use operations;
 operations! {
     AccountInformation ServiceProperties ListContainers
     CreateContainer DeleteContainer ContainerProperties SetContainerMetadata ListBlobs
-    PutBlob PutBlock PutBlockFromUrl PutBlockList GetBlockList GetBlob BlobProperties BlobMetadata SetBlobMetadata
-    SetBlobProperties BlobTags SetBlobTags SetBlobTier DeleteBlob CopyBlob
+    PutBlob PutBlobFromUrl PutBlock PutBlockFromUrl PutBlockList GetBlockList GetBlob BlobProperties BlobMetadata
+    SetBlobMetadata SetBlobProperties BlobTags SetBlobTags SetBlobTier DeleteBlob CopyBlob
 }
 
 impl Operation {
     /// How it moves data.
     pub(crate) fn nature(self) -> Nature {
         let carries_blob_bytes = matches!(self, Self::PutBlob | Self::PutBlock | Self::GetBlob);
+        let copies = matches!(self, Self::PutBlobFromUrl | Self::PutBlockFromUrl);
         Nature {
-            moves_data: carries_blob_bytes || matches!(self, Self::PutBlockList | Self::ListBlobs),
+            moves_data: carries_blob_bytes || copies || matches!(self, Self::PutBlockList | Self::ListBlobs),
             carries_blob_bytes,
-            commits: matches!(self, Self::PutBlob | Self::PutBlockList),
+            commits: matches!(self, Self::PutBlob | Self::PutBlobFromUrl | Self::PutBlockList),
             is_upload: matches!(self, Self::PutBlob | Self::PutBlock | Self::PutBlockList),
         }
     }
@@ -143,6 +144,7 @@ fn operation(parts: &Parts, query: &Query<'_>, container: bool, blob: bool) -> A
         (None, _) if !blob => {
             return Err(if comp.is_none() { (&INVALID_URI).into() } else { unknown(query) });
         }
+        (None, None) if put && has("x-ms-copy-source") && has("x-ms-blob-type") => Op::PutBlobFromUrl,
         (None, None) if put && has("x-ms-copy-source") => Op::CopyBlob,
         (None, None) if put => Op::PutBlob,
         (None, None) if get => Op::GetBlob,

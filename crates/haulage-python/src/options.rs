@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haulage::CopyOptions;
 use haulage::checksum::ChecksumMode;
-use haulage::job::{MethodChoice, Overwrite, Setting, links_folder};
+use haulage::job::{MethodChoice, Overwrite, ServerSide, Setting, links_folder};
 use haulage::store::{AccessKeys, Addressing};
 use haulage::units::parse_duration;
 use pyo3::prelude::*;
@@ -61,6 +61,7 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "block_size" => options.block_size = setting(&value, unit)?,
             "single_put_max" => options.single_put_max = setting(&value, unit)?,
             "method" => options.method = one_of(&value, METHODS)?,
+            "server_side" => options.server_side = one_of(&value, SERVER_SIDES)?,
             "checksum" => options.checksum = one_of(&value, CHECKSUMS)?,
             "content_md5" => options.content_md5 = value.extract()?,
             "atomic" => options.atomic = value.extract()?,
@@ -97,6 +98,7 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
 
 const METHODS: &[(&str, MethodChoice)] =
     &[("auto", MethodChoice::Auto), ("whole", MethodChoice::Whole), ("ranges", MethodChoice::Ranges)];
+const SERVER_SIDES: &[(&str, ServerSide)] = &[("auto", ServerSide::Auto), ("never", ServerSide::Never)];
 const CHECKSUMS: &[(&str, ChecksumMode)] =
     &[("crc64", ChecksumMode::Crc64), ("md5", ChecksumMode::Md5), ("none", ChecksumMode::None)];
 const ADDRESSINGS: &[(&str, Option<Addressing>)] =

@@ -216,6 +216,9 @@ pub enum Proof {
     Sent,
     /// The source states no checksum: only lengths and the transport's own checks were compared.
     Length,
+    /// The service made the copy by itself, of the version that was listed, and states a checksum of it; the source states none to
+    /// compare it with.
+    Service,
     /// One side was read, and compared with the checksum that is stored with the object on the other.
     Stored,
     /// Nothing was read: by its ETag the object is still what was written.
@@ -235,6 +238,8 @@ pub struct Proofs {
     pub sent: u64,
     /// By [`Proof::Length`].
     pub length: u64,
+    /// By [`Proof::Service`].
+    pub service: u64,
     /// By [`Proof::Stored`].
     pub stored: u64,
     /// By [`Proof::Etag`].
@@ -249,6 +254,7 @@ impl Proofs {
             Proof::Md5 => self.md5 += 1,
             Proof::Sent => self.sent += 1,
             Proof::Length => self.length += 1,
+            Proof::Service => self.service += 1,
             Proof::Stored => self.stored += 1,
             Proof::Etag => self.etag += 1,
             Proof::None => {}
@@ -273,6 +279,8 @@ pub struct ObjectRecord {
     pub outcome: Outcome,
     /// How it was moved.
     pub method: Method,
+    /// The service copied it by itself: its bytes, or some of them, did not pass this machine.
+    pub by_service: bool,
     /// What proves it.
     pub proof: Proof,
     /// CRC64 of the whole.
@@ -403,6 +411,10 @@ pub struct Summary {
     pub bytes_done: u64,
     /// Of these, found staged by an interrupted run and not sent again.
     pub bytes_resumed: u64,
+    /// Copied objects that the service copied by itself, at least in part.
+    pub objects_by_service: u64,
+    /// Of the bytes done, those of these objects.
+    pub bytes_by_service: u64,
     /// Bytes on the wire, both directions, all attempts and headers counted.
     pub bytes_wire: u64,
     /// Requests sent.

@@ -163,6 +163,7 @@ mod tests {
             size_bytes: 1,
             outcome,
             method: Method::None,
+            by_service: false,
             proof: Proof::None,
             crc64: None,
             md5: None,

@@ -42,6 +42,15 @@ pub fn plan_lines(report: &PlanReport) -> Vec<String> {
 }
 
 fn methods(report: &PlanReport) -> String {
+    let by_service = match report.by_service {
+        0 => String::new(),
+        all if all == report.whole + report.blocks => "; copied by the service".to_owned(),
+        some => format!("; {} copied by the service", thousands(some)),
+    };
+    ways(report) + &by_service
+}
+
+fn ways(report: &PlanReport) -> String {
     match (report.whole, report.blocks) {
         (0, 0) => "nothing to move".to_owned(),
         (whole, 0) => format!("{} whole", thousands(whole)),
@@ -76,6 +85,8 @@ mod tests {
             requests: 7_400,
             whole: 40,
             blocks: 92,
+            by_service: 7,
+            bytes_by_service: 1 << 30,
             block_size: Some((4 << 20, 8 << 20)),
             concurrency: 32,
             round_trip_ns: Some(620_000),
@@ -88,7 +99,7 @@ mod tests {
                 "objects       144, 12 there already",
                 "bytes         58 GiB",
                 "requests      7,400, if none is retried",
-                "methods       40 whole, 92 in blocks",
+                "methods       40 whole, 92 in blocks; 7 copied by the service",
                 "block size    4 MiB to 8 MiB",
                 "concurrency   32 requests to begin with",
                 "round trip    0.62 ms",

@@ -35,6 +35,11 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         summary.objects_extra,
         format!("extra: {} only at the destination", count(summary.objects_extra, "object")),
     );
+    let there = ByteSize::new(summary.bytes_by_service);
+    add(
+        summary.objects_by_service,
+        format!("by the service: {}, {there}", count(summary.objects_by_service, "object")),
+    );
     let resumed = ByteSize::new(summary.bytes_resumed);
     add(summary.bytes_resumed, format!("resumed: {resumed} were there from an interrupted run"));
     add(summary.retries, retried(summary));
@@ -104,7 +109,7 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
                     format!("{} of {}", thousands(objects_done), count(objects_done + failed, "object"))
                 }
             };
-            let proof = match (objects_unproven + proofs.sent, checksum) {
+            let proof = match (objects_unproven + proofs.sent + proofs.service, checksum) {
                 (_, ChecksumMode::None) => "; no checksum on the wire, as asked",
                 (1.., _) => "",
                 (0, ChecksumMode::Md5) => "; every byte checked by MD5 and CRC64",

@@ -44,6 +44,7 @@ pub(crate) async fn dispatch(service: &Service, call: &Call<'_>, upload: &mut Up
         Op::SetContainerMetadata => container::set_metadata(service, call).await,
         Op::ListBlobs => list::blobs(service, call),
         Op::PutBlob => put::put_blob(service, call, upload).await,
+        Op::PutBlobFromUrl => copy::put_blob(service, call).await,
         Op::PutBlock => block::put_block(service, call, upload).await,
         Op::PutBlockFromUrl => copy::put_block(service, call).await,
         Op::PutBlockList => block::put_block_list(service, call, upload).await,

@@ -16,7 +16,7 @@ use crate::wire::upload::{Sums, Upload};
 use haulage::checksum::Md5;
 
 /// The most that one Put Blob may carry: 5,000 MiB.
-const LARGEST_PUT: u64 = 5_000 << 20;
+pub(super) const LARGEST_PUT: u64 = 5_000 << 20;
 
 pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
     match call.required("x-ms-blob-type")? {
@@ -79,7 +79,7 @@ pub(super) fn fill_defaults(content: &mut Option<Box<ContentHeaders>>, call: &Ca
 
 /// The blob's MD5 is the one given for keeping, else the one that the bytes came to. Put Blob has
 /// all the bytes at hand, so one given for keeping must be right.
-fn store_md5(content: &mut Option<Box<ContentHeaders>>, sums: &Sums) -> Result<(), ServiceError> {
+pub(super) fn store_md5(content: &mut Option<Box<ContentHeaders>>, sums: &Sums) -> Result<(), ServiceError> {
     let given = content.as_ref().and_then(|content| content.md5.as_deref());
     if let Some(given) = given {
         let given = Md5::from_base64(given).ok_or(&INVALID_MD5)?;

@@ -33,7 +33,7 @@ pub(super) fn needed(operation: Operation) -> (Level, &'static str) {
         Op::ContainerProperties => (Level::Container, "r"),
         Op::SetContainerMetadata => (Level::Container, "w"),
         Op::ListBlobs => (Level::Container, "l"),
-        Op::PutBlob | Op::CopyBlob => (Level::Object, "wc"),
+        Op::PutBlob | Op::PutBlobFromUrl | Op::CopyBlob => (Level::Object, "wc"),
         Op::PutBlock | Op::PutBlockFromUrl | Op::PutBlockList => (Level::Object, "w"),
         Op::GetBlob | Op::BlobProperties | Op::BlobMetadata | Op::GetBlockList => (Level::Object, "r"),
         Op::SetBlobMetadata | Op::SetBlobProperties | Op::SetBlobTier => (Level::Object, "w"),

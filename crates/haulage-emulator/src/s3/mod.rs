@@ -26,7 +26,7 @@ mod put;
 mod range;
 mod read;
 mod request;
-mod sums;
+pub(crate) mod sums;
 mod tagging;
 mod xml;
 

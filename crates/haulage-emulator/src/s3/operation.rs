@@ -23,6 +23,7 @@ impl Operation {
         Nature {
             moves_data: carries_blob_bytes
                 || commits
+                || matches!(self, Self::CopyObject | Self::UploadPartCopy)
                 || matches!(self, Self::ListObjects | Self::ListObjectsV2),
             carries_blob_bytes,
             commits,

@@ -22,10 +22,10 @@ pub(super) struct Hashers {
 }
 
 /// What bytes came to.
-pub(super) struct Sums {
+pub(crate) struct Sums {
     /// Computed only where it is wanted.
-    pub(super) md5: Option<Md5>,
-    pub(super) crc64: Crc64,
+    pub(crate) md5: Option<Md5>,
+    pub(crate) crc64: Crc64,
     /// By the algorithm that the client, or the operation, chose; in Base64.
     pub(super) checksum: Option<(Algorithm, String)>,
 }
@@ -62,7 +62,7 @@ impl Hashers {
 
 impl Sums {
     /// Of what is stored. The MD5 is left out where the store thinks little of it.
-    pub(super) async fn of_stored(
+    pub(crate) async fn of_stored(
         service: &Service,
         data: &Data,
         range: Range<u64>,

@@ -50,6 +50,7 @@ kinds! {
     BLOCK_COUNT_EXCEEDS_LIMIT 409 "BlockCountExceedsLimit" "The committed block count cannot exceed the maximum limit of 50,000 blocks.";
     BOTH_TAGS 400 "BothUserTagsAndSourceTagsCopyPresentException" "x-ms-tags header must not be present with x-ms-copy-source-tag-option as COPY.";
     CANNOT_VERIFY_COPY_SOURCE 404 "CannotVerifyCopySource" "The specified blob does not exist.";
+    CANNOT_READ_COPY_SOURCE 403 "CannotVerifyCopySource" "This request is not authorized to perform this operation.";
     CONDITION_NOT_MET 412 "ConditionNotMet" "The condition specified using HTTP conditional header(s) is not met.";
     CONTAINER_EXISTS 409 "ContainerAlreadyExists" "The specified container already exists.";
     CONTAINER_NOT_FOUND 404 "ContainerNotFound" "The specified container does not exist.";
@@ -82,6 +83,7 @@ kinds! {
     RESOURCE_TYPE_MISMATCH 403 "AuthorizationResourceTypeMismatch" "This request is not authorized to perform this operation using this resource type.";
     SERVER_BUSY 503 "ServerBusy" "The server is busy.";
     SERVICE_MISMATCH 403 "AuthorizationServiceMismatch" "This request is not authorized to perform this operation using this service.";
+    SOURCE_CONDITION_NOT_MET 412 "SourceConditionNotMet" "The source condition specified using HTTP conditional header(s) is not met.";
     TAGS_TOO_LARGE 400 "TagsTooLarge" "The tags specified exceed the maximum permissible limit.";
     UNSUPPORTED_VERB 405 "UnsupportedHttpVerb" "The resource doesn't support specified Http Verb.";
 }

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::event::{Clock, Failure};
 use crate::gate::through;
 use crate::stage::list::{Filter, Listed, Listing};
-use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
+use crate::stage::plan::{ByService, Decision, Existing, Pair, Pieces, decide};
 use crate::stage::transfer::look;
 use crate::store::{ListRequest, Location, Request, StoreOpener};
 use crate::units::{ByteRate, ByteSize};
@@ -33,6 +33,10 @@ pub struct PlanReport {
     pub whole: u64,
     /// Objects that travel in blocks or ranges.
     pub blocks: u64,
+    /// Of these, objects that the service of both sides copies by itself, so that no byte of them passes this machine.
+    pub by_service: u64,
+    /// Payload of these.
+    pub bytes_by_service: u64,
     /// Smallest and largest block size planned, where there are any.
     pub block_size: Option<(u64, u64)>,
     /// Requests in flight.
@@ -99,11 +103,21 @@ impl PlanReport {
         }
         let size = pair.meta.size;
         let (from, to) = (pair.source.store.capabilities(), pair.destination.store.capabilities());
-        let pieces = Pieces::of(size, limits, options.method, &from, &to);
+        let by_service = ByService::of(pair, options);
+        let pieces = match by_service {
+            Some(by) => by.pieces(size, options.method, &to),
+            None => Pieces::of(size, limits, options.method, &from, &to),
+        };
         // Sizes come from outside: a list may claim any.
         self.bytes = self.bytes.saturating_add(size);
         // Each remote side sees every piece; a remote destination sees the commit of the blocks too.
-        let remote_sides = u64::from(!from.at_hand) + u64::from(!to.at_hand);
+        let remote_sides = match by_service {
+            // A source whose list says little is looked at.
+            Some(_) => 1 + u64::from(!from.lists_all && pieces == Pieces::Whole),
+            None => u64::from(!from.at_hand) + u64::from(!to.at_hand),
+        };
+        self.by_service += u64::from(by_service.is_some());
+        self.bytes_by_service = self.bytes_by_service.saturating_add(by_service.map_or(0, |_| size));
         self.requests += pieces.count(size) * remote_sides;
         match pieces {
             Pieces::Whole => self.whole += 1,
@@ -122,7 +136,8 @@ impl PlanReport {
         let waiting = Duration::from_nanos(self.round_trip_ns.unwrap_or(0).saturating_mul(rounds));
         for mbit in RATES_MBIT {
             let rate = ByteRate::bits_per_second(mbit * 1_000_000);
-            let sending = rate.time_for(ByteSize::new(self.bytes)).unwrap_or_default();
+            let passing = self.bytes.saturating_sub(self.bytes_by_service);
+            let sending = rate.time_for(ByteSize::new(passing)).unwrap_or_default();
             self.estimates.push((rate.bits(), sending.max(waiting).as_nanos() as u64));
         }
     }

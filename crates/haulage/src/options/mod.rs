@@ -47,6 +47,16 @@ pub enum MethodChoice {
     Ranges,
 }
 
+/// Whether services copy by themselves what goes from one of their stores to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerSide {
+    /// Wherever they can; what they refuse goes through this machine.
+    #[default]
+    Auto,
+    /// Never: every byte passes this machine, and is checked here.
+    Never,
+}
+
 /// Whether an object at the destination is replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overwrite {
@@ -70,6 +80,8 @@ pub struct CopyOptions {
     pub single_put_max: Setting<ByteSize>,
     /// Whole objects or ranges.
     pub method: MethodChoice,
+    /// Within one service, let the service copy.
+    pub server_side: ServerSide,
     /// Checksum on the wire.
     pub checksum: ChecksumMode,
     /// Store the MD5 of every object as its Content-MD5, as other tools do and look for. For an object in
@@ -109,6 +121,7 @@ impl Default for CopyOptions {
             block_size: Setting::Auto,
             single_put_max: Setting::Auto,
             method: MethodChoice::Auto,
+            server_side: ServerSide::Auto,
             checksum: ChecksumMode::Crc64,
             content_md5: false,
             // Leaves room for code, stacks and socket buffers below 128 MiB in all.

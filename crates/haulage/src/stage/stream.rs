@@ -433,6 +433,7 @@ fn record(clock: Clock) -> ObjectRecord {
         size_bytes: 0,
         outcome: Outcome::Copied,
         method: Method::Whole,
+        by_service: false,
         proof: Proof::None,
         crc64: None,
         md5: None,

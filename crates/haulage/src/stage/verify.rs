@@ -5,7 +5,7 @@ use std::fmt::Display;
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::event::Proof;
-use crate::store::{ObjectMeta, Part, join};
+use crate::store::{ObjectMeta, Part, join_parts};
 
 /// Compares the CRC64 of what arrived with what the other side states, where it states one.
 ///
@@ -55,9 +55,10 @@ fn differs(name: &str, checksum: &str, arrived: &dyn Display, stated: &dyn Displ
         .retry(Retry::Backoff)
 }
 
-/// The CRC64 of the whole from its blocks, which must be in order and leave no gap.
-pub(crate) fn combine(name: &str, parts: &[Part], size: u64) -> Result<Crc64> {
-    let end = match join(parts.iter().map(|part| &part.id)) {
+/// The CRC64 of the whole from its blocks, which must be in order and leave no gap. `None` where the service has made blocks and
+/// not said what they come to.
+pub(crate) fn combine(name: &str, parts: &[Part], size: u64) -> Result<Option<Crc64>> {
+    let end = match join_parts(parts) {
         Ok((whole, end)) if end == size => return Ok(whole),
         Ok((_, end)) | Err((end, _)) => end,
     };
@@ -102,10 +103,25 @@ pub(crate) fn proof(source: &ObjectMeta, ends: Ends, mode: ChecksumMode) -> Proo
     }
 }
 
+/// What proves a copy that the service has made by itself: `made` is what it states of the copy as a whole, or of its blocks
+/// together. It has `answered` for the copy where it states a checksum of anything that it made.
+pub(crate) fn proof_by_service(
+    source: &ObjectMeta,
+    made: (Option<Crc64>, Option<Md5>),
+    answered: bool,
+) -> Proof {
+    match (source.crc64.zip(made.0), source.md5.zip(made.1)) {
+        (Some((there, here)), _) if there == here => Proof::Crc64,
+        (_, Some((there, here))) if there == here => Proof::Md5,
+        _ if answered => Proof::Service,
+        _ => Proof::Length,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{BlockId, BlockRange};
+    use crate::store::{BlockId, BlockRange, Token};
 
     #[test]
     fn blocks_with_a_gap_do_not_make_an_object() {
@@ -113,8 +129,10 @@ mod tests {
             let range = BlockRange { offset, len: bytes.len() as u64 };
             Part::from(BlockId { range, crc64: Crc64::of(bytes) })
         };
-        assert_eq!(combine("a", &[id(0, b"12"), id(2, b"345")], 5).unwrap(), Crc64::of(b"12345"));
-        assert_eq!(combine("a", &[], 0).unwrap(), Crc64::EMPTY);
+        assert_eq!(combine("a", &[id(0, b"12"), id(2, b"345")], 5).unwrap(), Some(Crc64::of(b"12345")));
+        assert_eq!(combine("a", &[], 0).unwrap(), Some(Crc64::EMPTY));
+        let unstated = Part::unstated(BlockRange { offset: 2, len: 3 }, Token::default());
+        assert_eq!(combine("a", &[id(0, b"12"), unstated], 5).unwrap(), None);
         for blocks in [vec![id(0, b"12"), id(3, b"45")], vec![id(0, b"12")], vec![id(2, b"345")]] {
             assert_eq!(combine("a", &blocks, 5).unwrap_err().kind(), ErrorKind::Integrity);
         }
@@ -141,6 +159,18 @@ mod tests {
         assert_eq!(by(&stated, ends(false, false, false, false)), Proof::Sent);
         assert_eq!(by(&plain, ends(false, false, false, true)), Proof::Length);
         assert_eq!(by(&plain, ends(true, true, false, false)), Proof::Sent);
+    }
+
+    #[test]
+    fn what_the_service_says_is_compared_where_both_sides_say_it() {
+        let (crc64, md5) = (Some(Crc64::of(b"a")), Some(Md5::of(b"a")));
+        let source = |crc64, md5| ObjectMeta { crc64, md5, ..ObjectMeta::default() };
+        let by = |crc64, md5, made, answered| proof_by_service(&source(crc64, md5), made, answered);
+        assert_eq!(by(crc64, None, (crc64, None), true), Proof::Crc64);
+        assert_eq!(by(None, md5, (None, md5), true), Proof::Md5);
+        assert_eq!(by(None, None, (crc64, md5), true), Proof::Service);
+        assert_eq!(by(crc64, None, (None, None), true), Proof::Service);
+        assert_eq!(by(crc64, md5, (None, None), false), Proof::Length);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use base64::prelude::BASE64_STANDARD;
 use crate::checksum::{Checksum, Crc64};
 
 const MARK: &str = "h1";
+/// In place of it where the service has made the block of another: then what stands for a checksum names that other.
+const COPIED: &str = "h2";
 /// Mark, offset (16), length (8) and CRC64 (16) as hexadecimal digits. A multiple of three, so that
 /// Base64 needs no padding; and hexadecimal text never encodes to `+` or `/`.
 const RAW_LEN: usize = MARK.len() + 16 + 8 + 16;
@@ -65,11 +67,20 @@ pub struct Part {
     pub id: BlockId,
     /// What the store calls it.
     pub token: Token,
+    /// The service has made it of another object and not said what its bytes come to: the checksum of `id` means nothing.
+    pub unstated: bool,
+}
+
+impl Part {
+    /// A part of which nobody knows the checksum.
+    pub fn unstated(range: BlockRange, token: Token) -> Self {
+        Self { id: BlockId { range, crc64: Crc64::EMPTY }, token, unstated: true }
+    }
 }
 
 impl From<BlockId> for Part {
     fn from(id: BlockId) -> Self {
-        Self { id, token: Token::default() }
+        Self { id, token: Token::default(), unstated: false }
     }
 }
 
@@ -102,14 +113,33 @@ pub struct Kept {
 impl BlockId {
     /// The id as the service stores it: Base64 of 42 bytes, always 56 characters.
     pub fn encode(&self) -> String {
-        let BlockRange { offset, len } = self.range;
-        BASE64_STANDARD.encode(format!("{MARK}{offset:016x}{len:08x}{}", self.crc64))
+        self.encode_as(MARK)
     }
 
     /// Reads an id back; `None` where somebody else made it.
     pub fn decode(text: &str) -> Option<Self> {
+        Self::decode_as(MARK, text)
+    }
+
+    /// The id of a block that the service makes of another object. It has a name before anybody knows its checksum; in its place
+    /// stands what `crc64` is of: the name of that object and its version. As wide as other ids, for all of a blob must be.
+    pub(crate) fn encode_copied(&self) -> String {
+        self.encode_as(COPIED)
+    }
+
+    /// Reads such an id back.
+    pub(crate) fn decode_copied(text: &str) -> Option<Self> {
+        Self::decode_as(COPIED, text)
+    }
+
+    fn encode_as(&self, mark: &str) -> String {
+        let BlockRange { offset, len } = self.range;
+        BASE64_STANDARD.encode(format!("{mark}{offset:016x}{len:08x}{}", self.crc64))
+    }
+
+    fn decode_as(mark: &str, text: &str) -> Option<Self> {
         let raw = String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok()?;
-        let digits = raw.strip_prefix(MARK)?;
+        let digits = raw.strip_prefix(mark)?;
         if raw.len() != RAW_LEN || !digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
             return None;
         }
@@ -136,10 +166,28 @@ pub(crate) fn join<'a>(blocks: impl IntoIterator<Item = &'a BlockId>) -> Result<
     })
 }
 
+/// The same of parts; no CRC64 where that of one of them is not known.
+pub(crate) fn join_parts(parts: &[Part]) -> Result<(Option<Crc64>, u64), (u64, u64)> {
+    let (crc64, end) = join(parts.iter().map(|part| &part.id))?;
+    Ok((parts.iter().all(|part| !part.unstated).then_some(crc64), end))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_part_that_nobody_has_stated_leaves_the_whole_unstated() {
+        let part = |offset, bytes: &[u8]| {
+            let range = BlockRange { offset, len: bytes.len() as u64 };
+            Part::from(BlockId { range, crc64: Crc64::of(bytes) })
+        };
+        let second = Part::unstated(BlockRange { offset: 2, len: 3 }, Token::from("h2"));
+        assert_eq!(join_parts(&[part(0, b"12"), part(2, b"345")]), Ok((Some(Crc64::of(b"12345")), 5)));
+        assert_eq!(join_parts(&[part(0, b"12"), second.clone()]), Ok((None, 5)));
+        assert_eq!(join_parts(&[part(0, b"1"), second]), Err((1, 2)));
+    }
 
     #[test]
     fn a_block_that_ends_beyond_all_numbers_is_not_ours() {
@@ -156,6 +204,9 @@ mod tests {
             prop_assert_eq!(text.len(), 56);
             prop_assert!(text.bytes().all(|b| b.is_ascii_alphanumeric()));
             prop_assert_eq!(BlockId::decode(&text), Some(id));
+            let copied = id.encode_copied();
+            prop_assert_eq!((copied.len(), BlockId::decode(&copied)), (56, None));
+            prop_assert_eq!((BlockId::decode_copied(&copied), BlockId::decode_copied(&text)), (Some(id), None));
         }
 
         #[test]

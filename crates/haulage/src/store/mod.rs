@@ -7,6 +7,7 @@
 mod answer;
 pub mod azure;
 mod block;
+mod by_service;
 mod local;
 mod location;
 mod media;
@@ -22,8 +23,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-pub(crate) use block::join;
 pub use block::{BlockId, BlockRange, Kept, Part, StagedPart, Token};
+pub(crate) use block::{join, join_parts};
+pub use by_service::{CopyRules, CopySource, Peer};
 pub use local::LocalStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -247,6 +249,8 @@ pub struct PutOptions {
     /// ETag of the source, where it has one: a store that cannot ask its service what an interrupted run has left
     /// goes on only with what that left of the same source.
     pub source_etag: Option<String>,
+    /// The service will make the blocks by itself, of another object.
+    pub by_service: bool,
     /// How large the blocks of an object are to be. Only a store whose blocks must all be of one size needs it, when one is begun.
     pub blocks: BlockSizes,
 }
@@ -303,6 +307,10 @@ pub enum Request {
     Begin,
     /// Write a block.
     PutBlock,
+    /// Make an object of another of the same service.
+    Copy,
+    /// Make a block of a stretch of such an object.
+    CopyBlock,
     /// Make the blocks the object.
     Commit,
     /// Delete an object, or what is left of one.
@@ -333,6 +341,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
             Request::Put => "Write",
             Request::Begin => "Begin",
             Request::PutBlock => "WriteBlock",
+            Request::Copy => "Copy",
+            Request::CopyBlock => "CopyBlock",
             Request::Commit => "Commit",
             Request::Delete => "Delete",
             Request::DeleteMany => "DeleteMany",
@@ -371,6 +381,31 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         options: &PutOptions,
         trace: &Trace,
     ) -> Result<Arc<dyn BlockWriter>>;
+
+    /// The store by its kind, where its service can hand objects over to another of its stores.
+    fn peer(&self) -> Option<Peer<'_>> {
+        None
+    }
+
+    /// How the service of this store copies objects of `source` by itself; `None` where it cannot, or must not be told how to reach
+    /// them.
+    fn copies_from(&self, _source: &dyn Store) -> Option<CopyRules> {
+        None
+    }
+
+    /// Has the service copy an object, in one request. Only from a store of which [`Store::copies_from`] says how.
+    ///
+    /// # Errors
+    /// `SourceChanged` where the source is no longer what `from` says; anything where the service does not copy.
+    async fn copy(
+        &self,
+        _from: &CopySource<'_>,
+        key: &str,
+        _options: &PutOptions,
+        _trace: &Trace,
+    ) -> Result<PutResult> {
+        Err(by_service::unable(self.name(key)))
+    }
 
     /// Deletes an object.
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()>;
@@ -414,6 +449,20 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 pub trait BlockWriter: Send + Sync {
     /// Stages one block. Staging the same block again is harmless; several at once is the point.
     async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored>;
+
+    /// Has the service make a block of the same stretch of another of its objects. Several at once, and the same one again, are
+    /// as good as for [`BlockWriter::put_block`].
+    ///
+    /// # Errors
+    /// As for [`Store::copy`].
+    async fn copy_block(&self, _range: BlockRange, from: &CopySource<'_>, _trace: &Trace) -> Result<Stored> {
+        Err(by_service::unable(from.store.name(from.key)))
+    }
+
+    /// Whether a block that is staged was made by the service of this version of this object, by what the store calls it.
+    fn is_copy(&self, _staged: &StagedPart, _from: &CopySource<'_>) -> bool {
+        false
+    }
 
     /// Bytes of the block that begins here, unless it is the last, where the store has to say how an object is cut. `None` where
     /// any of the sizes that its rules allow will do.

@@ -3,6 +3,7 @@
 //! Azurite is named by `HAUL_TEST_AZURITE` (its Blob endpoint, with the account), versitygw by `HAUL_TEST_VERSITYGW` (its URL; its
 //! keys are in the variables of AWS); `make test` starts both.
 
+mod copying;
 mod record;
 mod resume;
 mod suite;
@@ -137,6 +138,8 @@ macro_rules! every_check {
                 resume::what_is_left_is_compared_again => "Compare what is left, without a request",
                 resume::leftovers_are_listed_and_removed => "List and remove what interrupted writes have left",
                 resume::what_somebody_is_writing_stays => "But not what somebody is writing",
+                copying::the_service_copies_whole_objects => "Let the service copy an object",
+                copying::the_service_copies_blocks => "Let the service copy in blocks",
             ]
         );
     };

@@ -66,7 +66,7 @@ fn known(data: &Bytes, staged: StagedPart) -> Part {
     if let Some(Checksum::Crc64(stated)) = staged.checksum {
         assert_eq!(stated, crc64, "{:?}", staged.range);
     }
-    Part { id: BlockId { range: staged.range, crc64 }, token: staged.token }
+    Part { id: BlockId { range: staged.range, crc64 }, token: staged.token, unstated: false }
 }
 
 /// An object of three blocks of which a writer, now gone, has sent the first and the last.

@@ -46,6 +46,8 @@ pub(super) struct Flight {
     /// Payload in bytes.
     pub(super) len: u64,
     pub(super) pair: Arc<Pair>,
+    /// The service copies: nothing of it passes the link.
+    pub(super) by_service: bool,
     /// A second attempt beside a first.
     duplicate: bool,
     /// Second attempts that were made beside this one.
@@ -106,6 +108,7 @@ impl Flights {
     /// Sends a step on its way.
     pub(super) fn start(&mut self, unit: Unit, task: Task, len: u64, share: Share, trace: Trace) {
         let (clock, api, pair, duplicate) = (self.clock, task.api(), Arc::clone(&task.pair), task.duplicate);
+        let by_service = task.is_by_service();
         self.duplicated |= task.duplicate;
         let seen = trace.clone();
         let abort = self.tasks.spawn(async move {
@@ -120,6 +123,7 @@ impl Flights {
             trace,
             len,
             pair,
+            by_service,
             duplicate,
             duplicates: 0,
             overtaken: false,
@@ -153,7 +157,7 @@ impl Flights {
         let result = result.filter(|_| !flight.overtaken);
         // What was staged already says nothing of the link.
         let went = matches!(result, Some(Ok(ref done)) if !matches!(done, Done::Block { resumed: true, .. }));
-        if went && flight.len > 0 {
+        if went && flight.len > 0 && !flight.by_service {
             if self.ended.len() == KEPT {
                 self.ended.pop_front();
             }
@@ -246,6 +250,10 @@ impl Flights {
 /// whole object that is sent twice might arrive the second time when its owner has long replaced it: there the first attempt is
 /// given up before the second goes on its way.
 fn may_be_duplicated(flight: &Flight) -> bool {
+    if flight.by_service {
+        // Nobody sees how far it has come.
+        return false;
+    }
     match flight.unit.step {
         Step::Block(_) => true,
         Step::Whole => flight.len > 0,

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
 use crate::gate::was_too_slow;
 use crate::stage::schedule::{Step, Unit};
-use crate::stage::transfer::{Done, Held};
+use crate::stage::transfer::{Done, Held, is_refusal};
 
 /// What the end of a request means.
 enum Verdict {
@@ -65,7 +65,17 @@ impl Flow {
             Verdict::Again(error, wait) => self.again(unit, &error, ended_ns, wait),
             Verdict::Nothing => self.write_held(unit, held),
             Verdict::Held(held) => self.hold(unit, held),
-            Verdict::Counts(result) => self.advance(unit, result),
+            Verdict::Counts(Err(error)) if flight.by_service && is_refusal(&error) => {
+                self.turn_back(unit, &error);
+            }
+            Verdict::Counts(result) => {
+                let stayed = matches!(result, Ok(Done::Block { resumed: true, .. }));
+                if flight.by_service && result.is_ok() && !stayed {
+                    self.objects.copied_by_service();
+                    self.seen.wire_bytes = self.seen.wire_bytes.saturating_add(flight.len);
+                }
+                self.advance(unit, result);
+            }
         }
     }
 
@@ -85,6 +95,13 @@ impl Flow {
         }
         self.objects.advance(unit, result, self.clock.now_ns());
         self.stop = self.stop.take().or(fatal);
+    }
+
+    /// The service would not copy by itself, so the bytes pass this machine. If that is wrong too, it says so then.
+    fn turn_back(&mut self, unit: Unit, error: &Error) {
+        self.flights.cancel_twins(&unit);
+        let limits = self.limits(self.objects.len());
+        self.objects.turn_back(&unit, error, &limits, self.clock.now_ns());
     }
 
     /// Puts a step back into the queue; in halves where it was too much for the link.

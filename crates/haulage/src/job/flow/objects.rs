@@ -40,8 +40,14 @@ pub(super) struct Objects {
     bytes_done: u64,
     /// Where all are committed together: the commits that wait for the others.
     staged: Option<Vec<Unit>>,
+    /// Steps in a row that services would not copy by themselves, and whether that is known of the job by now.
+    refusals: u32,
+    refused: bool,
     effects: Effects,
 }
+
+/// So many refusals in a row, and services are not asked to copy any more.
+const REFUSALS_MAX: u32 = 3;
 
 impl Objects {
     /// None yet; `together` holds all commits back until they are released.
@@ -87,7 +93,11 @@ impl Objects {
         self.by_id.values().filter(|it| it.in_flight > 0)
     }
 
-    pub(super) fn add(&mut self, object: Object) -> u64 {
+    /// Takes in a new object; one that the service of the job does not copy is cut by `limits` anew.
+    pub(super) fn add(&mut self, mut object: Object, limits: &Limits) -> u64 {
+        if self.refused {
+            object.turn_back_early(limits);
+        }
         let id = self.total;
         self.total += 1;
         // A list may claim any size.
@@ -148,6 +158,7 @@ impl Objects {
             duplicate: false,
             held: None,
             blocks: object.blocks(),
+            by_service: copying.is_some_and(|copying| copying.by_service.is_some()),
         };
         let len = object.payload(unit.step).len;
         let bytes = memory(&task, len);
@@ -194,6 +205,37 @@ impl Objects {
             Err(error) => Then::End(Ended::failed(error)),
         };
         self.follow(unit.object, then, now_ns);
+    }
+
+    /// Has the bytes of an object pass this machine after all: the service would not copy `unit`. What follows for the object, and
+    /// for others once it is clear that the service never will.
+    pub(super) fn turn_back(&mut self, unit: &Unit, error: &Error, limits: &Limits, now_ns: u64) {
+        let Some(it) = self.by_id.get_mut(&unit.object) else { return };
+        let before = it.object.subject.bytes_done;
+        let then = it.object.turn_back(unit.step, limits);
+        self.bytes_done = self.bytes_done + it.object.subject.bytes_done - before;
+        let name = it.object.subject.pair.source.name();
+        self.follow(unit.object, then, now_ns);
+        self.refusals += 1;
+        if self.refusals == 1 && !self.refused {
+            let message = format!(
+                "copied through this machine, because the service did not copy it: {}",
+                error.cause()
+            );
+            self.effects.said.push(Said::Warning(name, message));
+        }
+        if self.refusals == REFUSALS_MAX && !self.refused {
+            self.refused = true;
+            self.by_id
+                .values_mut()
+                .filter(|it| it.in_flight == 0)
+                .for_each(|it| it.object.turn_back_early(limits));
+        }
+    }
+
+    /// A service has copied something.
+    pub(super) fn copied_by_service(&mut self) {
+        self.refusals = 0;
     }
 
     fn follow(&mut self, id: u64, then: Then, now_ns: u64) {
@@ -245,6 +287,7 @@ impl Objects {
             size_bytes: object.subject.pair.meta.size,
             outcome: ended.outcome,
             method: ended.method,
+            by_service: ended.by_service,
             proof: ended.proof,
             crc64: ended.crc64,
             md5: ended.md5,
@@ -327,6 +370,7 @@ fn unmoved(now: u64) -> ObjectRecord {
         size_bytes: 0,
         outcome: Outcome::Skipped,
         method: Method::None,
+        by_service: false,
         proof: Proof::None,
         crc64: None,
         md5: None,
@@ -352,6 +396,7 @@ fn memory(task: &Task, payload: u64) -> u64 {
     let (from, to) = (task.pair.source.store.capabilities(), task.pair.destination.store.capabilities());
     match task.step {
         Step::Look | Step::Begin | Step::Commit => 0,
+        _ if task.is_by_service() => 0,
         Step::Digest => DIGEST_PIECE.min(task.pair.meta.size),
         Step::Whole | Step::Block(_) if to.streams && !from.at_hand => payload.min(STREAMED),
         Step::Whole | Step::Block(_) => payload,

@@ -28,7 +28,7 @@ impl Flow {
 
     fn plan_object(&mut self, pair: Pair, limits: &Limits, now_ns: u64) {
         let object = transfer::Object::new(pair, self.purpose, &self.options, limits, now_ns);
-        let id = self.objects.add(object);
+        let id = self.objects.add(object, limits);
         match &self.stop {
             Some(stop) => self.objects.fail(id, &not_started(stop), now_ns),
             None => self.objects.start(id, now_ns),

@@ -48,7 +48,8 @@ impl Flow {
             queueing,
             in_flight: self.gate.in_flight() as u32,
             in_flight_bytes: self.flights.payload(),
-            wire_bytes: arrived,
+            // What services copy by themselves counts too, so that as many of these requests are found as pay.
+            wire_bytes: arrived.saturating_add(self.seen.wire_bytes),
             quickest_answer: wire.quickest_answer(),
             hungry: self.hungry,
             ..std::mem::take(&mut self.seen)

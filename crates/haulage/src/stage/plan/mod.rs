@@ -1,9 +1,11 @@
 //! What to do with each object: skip it, move it whole, or move it in blocks. Pure.
 
+mod by_service;
 mod pieces;
 
 use std::sync::Arc;
 
+pub(crate) use by_service::ByService;
 pub(crate) use pieces::{Cutter, Pieces};
 
 use crate::options::Overwrite;

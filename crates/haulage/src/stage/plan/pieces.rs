@@ -148,6 +148,29 @@ impl Cutter {
         self.even = size.or(self.even);
     }
 
+    /// Cuts from now on for bytes that pass this machine, none of it larger than `largest`, where the service was to copy them. The
+    /// pieces in which the one goes that it refused.
+    pub(crate) fn turn_back(
+        &mut self,
+        refused: BlockRange,
+        largest: u64,
+        from: &Capabilities,
+        to: &Capabilities,
+    ) -> Vec<BlockRange> {
+        (self.least, self.vouched_max) = bounds(self.size, from, to);
+        if self.rules.even {
+            return vec![refused];
+        }
+        self.even = None;
+        self.staged.retain(|staged| staged.len <= largest);
+        let len = (self.vouched_max.min(largest) / self.granule * self.granule).max(self.granule);
+        let offsets = (refused.offset..refused.end()).step_by(usize::try_from(len).unwrap_or(usize::MAX));
+        let pieces: Vec<_> =
+            offsets.map(|offset| BlockRange { offset, len: len.min(refused.end() - offset) }).collect();
+        self.count += pieces.len() as u64 - 1;
+        pieces
+    }
+
     /// Whether a stretch could have been cut here.
     fn is_legal(&self, range: BlockRange, largest: u64) -> bool {
         let Some(end) = range.offset.checked_add(range.len).filter(|end| *end <= self.size) else {
@@ -344,6 +367,25 @@ mod tests {
     fn what_is_no_larger_than_the_smallest_block_goes_whole() {
         let of = |size| Pieces::of(size, &limits(1 << 20), MethodChoice::Ranges, &LOCAL, &NUMBERED);
         assert_eq!((of(5 << 20), of((5 << 20) + 1)), (Pieces::Whole, Pieces::Blocks(5 << 20)));
+    }
+
+    #[test]
+    fn what_the_service_refuses_is_cut_so_that_the_source_can_vouch_for_it() {
+        let mut cutter = Cutter::new(40 << 20, &LOCAL, &AZURE);
+        cutter.settle(Some(16 << 20));
+        let (first, second) = (cutter.take(1 << 20).unwrap(), cutter.take(1 << 20).unwrap());
+        assert_eq!((first.len, second.len), (16 << 20, 16 << 20));
+        let pieces = cutter.turn_back(first, 96 << 20, &AZURE, &AZURE);
+        assert_eq!(pieces.iter().map(|piece| piece.len >> 20).collect::<Vec<_>>(), [4, 4, 4, 4]);
+        // The second has been copied meanwhile.
+        pieces.into_iter().chain([second]).for_each(|piece| assert!(put(&mut cutter, piece)));
+        assert_eq!(cutter.take(8 << 20), Some(range(32 << 20, 4 << 20)));
+
+        let even = Capabilities { cut: CutRules { even: true, ..NUMBERED.cut }, ..NUMBERED };
+        let mut cutter = Cutter::new(40 << 20, &LOCAL, &even);
+        let first = cutter.take(10 << 20).unwrap();
+        assert_eq!(cutter.turn_back(first, 96 << 20, &AZURE, &even), [first]);
+        assert_eq!(cutter.take(7 << 20).map(|piece| piece.len >> 20), Some(10));
     }
 
     #[test]

@@ -149,6 +149,10 @@ impl Recorder {
             Outcome::Copied | Outcome::Equal => {
                 summary.objects_done += 1;
                 summary.bytes_done += record.size_bytes;
+                if record.by_service {
+                    summary.objects_by_service += 1;
+                    summary.bytes_by_service += record.size_bytes;
+                }
                 let unproven = record.proof == Proof::Length && record.size_bytes > 0;
                 summary.objects_unproven += u64::from(unproven);
                 summary.proofs.count(record.proof);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::by_service;
 use super::object::{Done, Held, Purpose};
 use super::staged::Staged;
 use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
@@ -41,9 +42,16 @@ pub(crate) struct Task {
     pub(crate) held: Option<Held>,
     /// How large blocks are to be, where one size is settled for all.
     pub(crate) blocks: BlockSizes,
+    /// The service copies the object.
+    pub(crate) by_service: bool,
 }
 
 impl Task {
+    /// Whether the service does what this step is about, by itself.
+    pub(crate) fn is_by_service(&self) -> bool {
+        self.by_service && matches!(self.step, Step::Whole | Step::Block(_))
+    }
+
     /// The step by the name of the request it sends.
     pub(crate) fn api(&self) -> &'static str {
         let Pair { source, destination, .. } = &*self.pair;
@@ -53,6 +61,8 @@ impl Task {
         let to_service = !destination.store.capabilities().at_hand;
         match self.step {
             Step::Look => destination.store.api(Request::Look),
+            Step::Whole if self.is_by_service() => destination.store.api(Request::Copy),
+            Step::Block(_) if self.is_by_service() => destination.store.api(Request::CopyBlock),
             Step::Whole if to_service => destination.store.api(Request::Put),
             Step::Block(_) if to_service => destination.store.api(Request::PutBlock),
             Step::Whole | Step::Block(_) => source.store.api(Request::Get),
@@ -68,8 +78,10 @@ impl Task {
 pub(crate) async fn run(task: &Task, trace: &Trace) -> Result<Done> {
     match task.step {
         Step::Look => look(&task.pair.destination, trace).await.map(Done::Looked),
+        Step::Whole if task.by_service => by_service::whole(task, trace).await,
         Step::Whole => whole(task, trace).await,
         Step::Begin => begin(task, trace).await,
+        Step::Block(range) if task.by_service => by_service::block(task, range, trace).await,
         Step::Block(range) => block(task, range, trace).await,
         Step::Digest => digest(task, trace).await.map(Done::Digested),
         Step::Commit => commit(task, trace).await.map(Done::Committed),
@@ -127,7 +139,12 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
     let told = told(source, &task.pair.meta, trace).await?;
     let meta = told.as_ref().unwrap_or(&task.pair.meta);
     let source_etag = (!meta.etag.is_empty()).then(|| meta.etag.clone());
-    let options = PutOptions { source_etag, blocks: task.blocks, ..put_options(task, meta, None, None) };
+    let options = PutOptions {
+        source_etag,
+        blocks: task.blocks,
+        by_service: task.by_service,
+        ..put_options(task, meta, None, None)
+    };
     let writer = destination.store.begin(&destination.key, Some(meta.size), &options, trace).await?;
     let staged = match writer.staged(trace).await {
         Ok(staged) => staged.into_iter().collect(),
@@ -139,7 +156,7 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
 }
 
 /// What the store says of a source whose checksum its list has left out, so that the whole can be compared with it.
-async fn told(source: &Place, listed: &ObjectMeta, trace: &Trace) -> Result<Option<ObjectMeta>> {
+pub(super) async fn told(source: &Place, listed: &ObjectMeta, trace: &Trace) -> Result<Option<ObjectMeta>> {
     let unknown = listed.crc64.is_none() && listed.md5.is_none();
     if !unknown || source.store.capabilities().lists_all {
         return Ok(None);
@@ -294,7 +311,12 @@ async fn crc64_of(
     Ok((crc.value(), stated.is_some() || !place.store.capabilities().keeps_checksums))
 }
 
-fn put_options(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> PutOptions {
+pub(super) fn put_options(
+    task: &Task,
+    meta: &ObjectMeta,
+    crc64: Option<Crc64>,
+    md5: Option<Md5>,
+) -> PutOptions {
     let precondition = match task.options.overwrite {
         Overwrite::Never => Precondition::IfAbsent,
         Overwrite::IfDifferent | Overwrite::Always => Precondition::None,
@@ -320,7 +342,7 @@ fn attributes(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<
     }
 }
 
-fn writer(task: &Task) -> Result<&Arc<dyn BlockWriter>> {
+pub(super) fn writer(task: &Task) -> Result<&Arc<dyn BlockWriter>> {
     task.writer.as_ref().ok_or_else(|| {
         Error::new(ErrorKind::Cancelled, "write", &*task.pair.destination.name(), "the object was given up")
     })

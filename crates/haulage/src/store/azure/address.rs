@@ -88,6 +88,19 @@ impl Endpoint {
     pub(super) fn is_azure(&self) -> bool {
         account_of_host(&self.origin).is_some()
     }
+
+    /// Whether both are of one service, so that what lets somebody read the one may be told to the other.
+    pub(super) fn same_service(&self, other: &Self) -> bool {
+        let cloud = |origin: &Origin| {
+            BLOB_SUFFIXES
+                .iter()
+                .find(|suffix| origin.host().ends_with(**suffix))
+                .filter(|_| origin.is_secure())
+                .copied()
+        };
+        self.origin == other.origin
+            || cloud(&self.origin).is_some_and(|one| cloud(&other.origin) == Some(one))
+    }
 }
 
 /// The endpoint as a URL.
@@ -276,6 +289,24 @@ mod tests {
 
     fn settings(account: Option<&str>) -> Settings {
         Settings { account: account.map(str::to_owned), ..Settings::default() }
+    }
+
+    #[test]
+    fn only_accounts_of_one_cloud_hand_over_to_each_other() {
+        let endpoint = |url: &str| Endpoint::parse(url, Some("acc")).unwrap();
+        let same = |one: &str, other: &str| endpoint(one).same_service(&endpoint(other));
+        let public = "https://one.blob.core.windows.net";
+        assert!(same(public, "https://two.blob.core.windows.net"));
+        assert!(same("http://127.0.0.1:1/one", "http://127.0.0.1:1/two"));
+        for other in [
+            "https://two.blob.core.chinacloudapi.cn",
+            "http://two.blob.core.windows.net",
+            "https://evil.example/one",
+            "http://127.0.0.1:1/one",
+        ] {
+            assert!(!same(public, other), "{other}");
+        }
+        assert!(!same("http://127.0.0.1:1/one", "http://127.0.0.1:2/one"));
     }
 
     #[test]

@@ -10,13 +10,13 @@ use super::body::{Guard, send_guarded};
 use super::meta;
 use super::rules;
 use super::service::Operation;
-use super::xml;
+use super::{copy, xml};
 use crate::checksum::Crc64;
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::Rule;
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, Part, Payload, Phase, PutOptions, PutResult, StagedPart,
-    Stored, Trace, join,
+    Attributes, BlockId, BlockRange, BlockWriter, CopySource, Part, Payload, Phase, PutOptions, PutResult,
+    StagedPart, Stored, Trace, join_parts,
 };
 
 /// A blob in the making. The service keeps staged blocks for a week, whoever staged them.
@@ -65,6 +65,14 @@ impl BlockWriter for AzureBlocks {
         Ok(Stored { part: id.into(), confirmed })
     }
 
+    async fn copy_block(&self, range: BlockRange, from: &CopySource<'_>, trace: &Trace) -> Result<Stored> {
+        copy::block(&self.store, &self.key, range, from, trace).await
+    }
+
+    fn is_copy(&self, staged: &StagedPart, from: &CopySource<'_>) -> bool {
+        copy::is_copy(&staged.token, from)
+    }
+
     async fn staged(&self, trace: &Trace) -> Result<Vec<StagedPart>> {
         let name = self.store.display(&self.key);
         let asked = self.store.asked("list blocks of", &name, 'r', ErrorKind::Service);
@@ -76,8 +84,8 @@ impl BlockWriter for AzureBlocks {
                 let mut blocks =
                     xml::uncommitted_blocks(&page).map_err(|broken| asked.not_believed(broken))?;
                 // Of a larger version that is gone, or made up: they would only be kept.
-                blocks.retain(|id| self.size.is_none_or(|size| id.range.end() <= size));
-                Ok(blocks.into_iter().map(StagedPart::from).collect())
+                blocks.retain(|block| self.size.is_none_or(|size| block.range.end() <= size));
+                Ok(blocks)
             }
             // Neither blob nor block: nothing is staged.
             Err(error) if error.service_code() == Some("BlobNotFound") => Ok(Vec::new()),
@@ -90,13 +98,13 @@ impl BlockWriter for AzureBlocks {
         let asked = self.store.asked("commit", &name, 'w', ErrorKind::Exists);
         // The service never looks at the whole, so a wrong list must be caught here, before it has the name.
         let crc64 = whole(parts, self.size).map_err(|why| asked.error(ErrorKind::Integrity, why))?;
-        if attributes.crc64.is_some_and(|expected| expected != crc64) {
+        if crc64.is_some_and(|crc64| attributes.crc64.is_some_and(|expected| expected != crc64)) {
             return Err(
                 asked.error(ErrorKind::Integrity, "the blocks together do not fit the CRC64 of the whole")
             );
         }
-        let attributes = Attributes { crc64: Some(crc64), ..attributes.clone() };
-        let ids: Vec<String> = parts.iter().map(|part| part.id.encode()).collect();
+        let attributes = Attributes { crc64: crc64.or(attributes.crc64), ..attributes.clone() };
+        let ids: Vec<String> = parts.iter().map(block_id).collect();
         let body = Bytes::from(xml::block_list(&ids));
         let guard =
             Guard::of(&self.store, &body, Crc64::of(&body), self.options.checksum, None, asked).await?;
@@ -108,17 +116,25 @@ impl BlockWriter for AzureBlocks {
         let (response, confirmed) = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
         let etag = meta::etag(response.headers());
-        Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed })
+        Ok(PutResult { etag, crc64, md5: attributes.md5, confirmed })
     }
 
     /// Leaves what is staged: the service forgets it after a week, and until then a later run may go on from it.
     async fn abandon(&self) {}
 }
 
-/// The CRC64 of the blocks together, which must cover the whole without gap or overlap.
-fn whole(parts: &[Part], size: Option<u64>) -> Result<Crc64, String> {
-    let (crc64, end) = join(parts.iter().map(|part| &part.id))
-        .map_err(|(end, next)| format!("the block at byte {next} should begin at {end}"))?;
+/// The id of a block, which says what it holds unless the service has made it of another.
+fn block_id(part: &Part) -> String {
+    match part.token.as_str() {
+        "" => part.id.encode(),
+        id => id.to_owned(),
+    }
+}
+
+/// The CRC64 of the blocks together, as far as it is known; they must cover the whole without gap or overlap.
+fn whole(parts: &[Part], size: Option<u64>) -> Result<Option<Crc64>, String> {
+    let (crc64, end) =
+        join_parts(parts).map_err(|(end, next)| format!("the block at byte {next} should begin at {end}"))?;
     match size {
         Some(size) if size != end => Err(format!("the blocks hold {end} bytes of {size}")),
         _ => Ok(crc64),
@@ -137,8 +153,8 @@ mod tests {
     #[test]
     fn blocks_must_cover_the_whole() {
         let parts = [part(0, b"1234"), part(4, b"56789")];
-        assert_eq!(whole(&parts, Some(9)), Ok(Crc64::of(b"123456789")));
-        assert_eq!(whole(&[], None), Ok(Crc64::EMPTY));
+        assert_eq!(whole(&parts, Some(9)), Ok(Some(Crc64::of(b"123456789"))));
+        assert_eq!(whole(&[], None), Ok(Some(Crc64::EMPTY)));
         assert!(whole(&parts, Some(10)).is_err());
         assert!(whole(&parts[1..], Some(9)).is_err());
         assert!(whole(&[parts[1].clone(), parts[0].clone()], Some(9)).is_err());

@@ -12,7 +12,7 @@ use super::settings::Settings;
 use super::{AzureAddress, Endpoint, meta, rules, xml};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{HttpClient, HttpOptions};
-use crate::store::{BlockId, ListPage, ObjectMeta, StoreOptions};
+use crate::store::{ListPage, ObjectMeta, StagedPart, StoreOptions};
 
 const ASKED: Asked<'_> = Asked {
     operation: "read",
@@ -33,7 +33,7 @@ pub fn containers(page: &[u8]) -> Option<(Vec<String>, Option<String>)> {
 }
 
 /// Our uncommitted blocks.
-pub fn uncommitted_blocks(page: &[u8]) -> Option<Vec<BlockId>> {
+pub fn uncommitted_blocks(page: &[u8]) -> Option<Vec<StagedPart>> {
     xml::uncommitted_blocks(page).ok()
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`AzureAddress`] says where (`address`, `settings`), a credential lets us in (`auth`), `service` sends one
 //! request and judges the answer (`error`), and the operations lie above it: `blob` (head, get, put, delete),
-//! `blocks` (a blob in pieces), `list` (pages of names, read by `xml`). What is stored with a blob is written
+//! `blocks` (a blob in pieces), `copy` (what the service copies by itself), `list` (pages of names, read by `xml`). What is stored with a blob is written
 //! and read in `meta`, the checksum of a body in `body`.
 
 mod address;
@@ -10,6 +10,7 @@ mod auth;
 mod blob;
 mod blocks;
 mod body;
+mod copy;
 mod error;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -34,8 +35,8 @@ pub use address::{AzureAddress, Endpoint};
 
 use super::answer::Rule;
 use super::{
-    BlockWriter, Capabilities, CutRules, GetOptions, GetResult, ListRequest, Lister, ObjectMeta, Payload,
-    Phase, PutOptions, PutResult, Request, Store, StoreOptions, Trace,
+    BlockWriter, Capabilities, CopyRules, CopySource, CutRules, GetOptions, GetResult, ListRequest, Lister,
+    ObjectMeta, Payload, Peer, Phase, PutOptions, PutResult, Request, Store, StoreOptions, Trace,
 };
 use crate::checksum::Md5Queue;
 use crate::error::{Error, ErrorKind, Result};
@@ -218,6 +219,8 @@ impl Store for AzureStore {
             Request::Put => "PutBlob",
             Request::Begin => "Begin",
             Request::PutBlock => "PutBlock",
+            Request::Copy => "PutBlobFromURL",
+            Request::CopyBlock => "PutBlockFromURL",
             Request::Commit => "PutBlockList",
             Request::Delete | Request::DeleteMany => "DeleteBlob",
             Request::CreateContainer => "CreateContainer",
@@ -263,6 +266,25 @@ impl Store for AzureStore {
     ) -> Result<Arc<dyn BlockWriter>> {
         self.need_key("write", key)?;
         Ok(Arc::new(blocks::AzureBlocks::new(self.clone(), key, size, options)))
+    }
+
+    fn peer(&self) -> Option<Peer<'_>> {
+        Some(Peer::Azure(self))
+    }
+
+    fn copies_from(&self, source: &dyn Store) -> Option<CopyRules> {
+        copy::rules(self, source)
+    }
+
+    async fn copy(
+        &self,
+        from: &CopySource<'_>,
+        key: &str,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<PutResult> {
+        self.need_key("copy to", key)?;
+        copy::whole(self, from, key, options, trace).await
     }
 
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()> {

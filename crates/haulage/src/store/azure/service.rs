@@ -73,6 +73,26 @@ impl Service {
         Self(Arc::new(Shared { endpoint, credential, http, date, block_lists }))
     }
 
+    /// Where it is.
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.0.endpoint
+    }
+
+    /// A blob's URL without anything that lets somebody in.
+    pub(super) fn url(&self, container: &str, key: &str) -> String {
+        format!("{}{}", self.0.endpoint.origin, self.path(container, key))
+    }
+
+    /// How the service itself may read a blob of this account: a query, and the header of a token.
+    pub(super) async fn for_copies(
+        &self,
+        container: &str,
+        key: &str,
+        asked: Asked<'_>,
+    ) -> Result<(Option<String>, Option<HeaderValue>)> {
+        self.0.credential.for_copies(container, key, (asked.operation, asked.object)).await
+    }
+
     /// Opens connections for requests to come.
     pub(super) fn prepare(&self, requests: usize) {
         self.0.http.prepare(&self.0.endpoint.origin, requests);

@@ -10,7 +10,7 @@ use super::meta::{CRC64, FOLDER};
 use super::times;
 use crate::checksum::{Crc64, Md5};
 use crate::store::answer::{Broken, Step, Text, walk};
-use crate::store::{BlockId, ListPage, ObjectMeta, Properties};
+use crate::store::{BlockId, ListPage, ObjectMeta, Properties, StagedPart, Token};
 
 /// The root of every list.
 const LIST: &str = "EnumerationResults";
@@ -213,7 +213,7 @@ pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), B
 
 /// Reads the uncommitted blocks that we, on whatever machine, have staged. Their names say what they should hold; one that the
 /// service gives another size, or none, does not.
-pub(super) fn uncommitted_blocks(page: &[u8]) -> Result<Vec<BlockId>, Broken> {
+pub(super) fn uncommitted_blocks(page: &[u8]) -> Result<Vec<StagedPart>, Broken> {
     let (mut blocks, mut uncommitted) = (Vec::new(), false);
     let (mut named, mut size) = (None, None);
     walk(page, "BlockList", |step| {
@@ -221,19 +221,28 @@ pub(super) fn uncommitted_blocks(page: &[u8]) -> Result<Vec<BlockId>, Broken> {
             Step::Begin("UncommittedBlocks", _) => uncommitted = true,
             Step::Begin("CommittedBlocks", _) => uncommitted = false,
             Step::Begin("Block", _) => (named, size) = (None, None),
-            Step::Leaf("Name", _, text) if uncommitted => named = BlockId::decode(&text.plain()?),
+            Step::Leaf("Name", _, text) if uncommitted => named = staged(&text.plain()?),
             Step::Leaf("Size", _, text) => size = text.plain()?.parse().ok(),
             Step::End("Block") if blocks.len() == BLOCKS_MAX => {
                 return Err(Broken(format!("the list holds more than {BLOCKS_MAX} uncommitted blocks")));
             }
             Step::End("Block") => {
-                blocks.extend(named.take().filter(|id: &BlockId| size == Some(id.range.len)));
+                blocks.extend(named.take().filter(|block: &StagedPart| size == Some(block.range.len)));
             }
             Step::Leaf(..) | Step::Begin(..) | Step::End(..) => {}
         }
         Ok(())
     })?;
     Ok(blocks)
+}
+
+/// What a block is by its id; `None` where somebody else has named it.
+fn staged(id: &str) -> Option<StagedPart> {
+    let copied = || {
+        let range = BlockId::decode_copied(id)?.range;
+        Some(StagedPart { range, checksum: None, token: Token::from(id) })
+    };
+    BlockId::decode(id).map(StagedPart::from).or_else(copied)
 }
 
 /// The body of Put Block List.
@@ -359,7 +368,13 @@ mod tests {
              </UncommittedBlocks></BlockList>",
             id.encode()
         );
-        assert_eq!(uncommitted_blocks(page.as_bytes()).unwrap(), [id]);
+        assert_eq!(uncommitted_blocks(page.as_bytes()).unwrap(), [StagedPart::from(id)]);
+        let copied = page.replace(&id.encode(), &id.encode_copied());
+        let staged = uncommitted_blocks(copied.as_bytes()).unwrap();
+        assert_eq!(
+            staged,
+            [StagedPart { range: id.range, checksum: None, token: id.encode_copied().as_str().into() }]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Plain headers, no trailers. CRC64NVME where the service knows it, which the first answers tell: one that says nothing of
 //! the checksum, or refuses it, has not looked at it, and from then on gets the next of the [`Digest`]s.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -70,9 +70,21 @@ pub(super) struct Dialect {
     spoken: AtomicU8,
     /// 1 more than the index of the one that the service has repeated; 0 for none yet.
     heard: AtomicU8,
+    /// Of a part that it has copied it states the checksum of the whole source.
+    sums_copies_wrongly: AtomicBool,
 }
 
 impl Dialect {
+    /// Whether a part that the service copies gets a checksum that is not its own, if one was declared.
+    pub(super) fn sums_copies_wrongly(&self) -> bool {
+        self.sums_copies_wrongly.load(Ordering::Relaxed)
+    }
+
+    /// It did.
+    pub(super) fn note_wrong_sum(&self) {
+        self.sums_copies_wrongly.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn digest(&self) -> Digest {
         Digest::ALL[usize::from(self.spoken.load(Ordering::Relaxed)).min(Digest::ALL.len() - 1)]
     }

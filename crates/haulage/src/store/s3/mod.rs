@@ -39,10 +39,11 @@ pub use endpoint::Addressing;
 
 use super::answer::Rule;
 use super::{
-    Attributes, BlockRange, BlockWriter, Capabilities, GetOptions, GetResult, ListRequest, Lister,
-    ObjectMeta, Payload, PutOptions, PutResult, Request, Store, StoreOptions, Trace,
+    Attributes, BlockRange, BlockWriter, Capabilities, CopyRules, CopySource, GetOptions, GetResult,
+    ListRequest, Lister, ObjectMeta, Payload, Peer, PutOptions, PutResult, Request, Store, StoreOptions,
+    Trace,
 };
-use crate::checksum::Crc64;
+use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use auth::Credential;
@@ -120,7 +121,7 @@ impl S3Store {
         trace: &Trace,
     ) -> Result<PutResult> {
         self.need_key("copy to", key)?;
-        object::copy(from, self, key, attributes, trace).await
+        object::copy(from, self, key, attributes, ChecksumMode::None, trace).await
     }
 
     /// Copies a range of an object of the same service into part `number` of an upload: its ETag, and its CRC64 where the
@@ -189,6 +190,17 @@ impl S3Store {
     }
 }
 
+/// The source of a copy, as requests name it.
+fn source<'a>(from: &CopySource<'a>) -> Result<(&'a S3Store, &'a str, Option<&'a str>)> {
+    match from.store.peer() {
+        Some(Peer::S3(store)) => Ok((store, from.key, Some(from.etag).filter(|etag| !etag.is_empty()))),
+        _ => {
+            let cause = "the source is of another service";
+            Err(Error::new(ErrorKind::Unsupported, "copy", from.store.name(from.key), cause))
+        }
+    }
+}
+
 #[async_trait]
 impl Store for S3Store {
     fn capabilities(&self) -> Capabilities {
@@ -220,6 +232,8 @@ impl Store for S3Store {
             Request::Put => "PutObject",
             Request::Begin => "CreateMultipartUpload",
             Request::PutBlock => "UploadPart",
+            Request::Copy => "CopyObject",
+            Request::CopyBlock => "UploadPartCopy",
             Request::Commit => "CompleteMultipartUpload",
             Request::Delete => "DeleteObject",
             Request::DeleteMany => "DeleteObjects",
@@ -267,6 +281,43 @@ impl Store for S3Store {
         self.need_key("write", key)?;
         let writer = writer::S3Writer::begin(self.clone(), key, size, options, trace).await?;
         Ok(Arc::new(writer))
+    }
+
+    fn peer(&self) -> Option<Peer<'_>> {
+        Some(Peer::S3(self))
+    }
+
+    fn copies_from(&self, source: &dyn Store) -> Option<CopyRules> {
+        let Some(Peer::S3(source)) = source.peer() else { return None };
+        let same = self.service.same_service(&source.service);
+        // Not every service looks at a condition on what is there when it copies a whole object.
+        same.then_some(CopyRules { whole_max: PART_MAX, guarded: false })
+    }
+
+    async fn copy(
+        &self,
+        from: &CopySource<'_>,
+        key: &str,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<PutResult> {
+        self.need_key("copy to", key)?;
+        let source = source(from)?;
+        let put = object::copy(source, self, key, Some(&options.attributes), options.checksum, trace).await?;
+        if put.confirmed {
+            return Ok(put);
+        }
+        // Not every service says in this answer what it has made.
+        let (there, crc64) = object::look(self, key, trace).await?;
+        if there.etag != put.etag {
+            return Ok(put);
+        }
+        if there.size != from.size {
+            let _ = object::delete(self, key, trace).await;
+            let cause = "the service made an object of another size than the source's";
+            return Err(Error::new(ErrorKind::Unsupported, "copy to", self.display(key), cause));
+        }
+        Ok(PutResult { crc64, confirmed: crc64.is_some(), ..put })
     }
 
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()> {

@@ -5,10 +5,10 @@ use http::Method;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::body::{Body, send_guarded};
+use super::body::{Body, Digest, is_unknown_checksum, send_guarded};
 use super::meta::{self, CHECKSUM_MODE, set};
-use super::{S3Store, rules, xml};
-use crate::checksum::{ChecksumMode, Md5};
+use super::{S3Store, rules, upload, xml};
+use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::answer::{self, Broken};
 use crate::store::{
@@ -28,13 +28,18 @@ const METADATA: HeaderName = HeaderName::from_static("x-amz-metadata-directive")
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 
 pub(super) async fn head(store: &S3Store, key: &str, trace: &Trace) -> Result<ObjectMeta> {
+    look(store, key, trace).await.map(|(meta, _)| meta)
+}
+
+/// What is known of an object, and the CRC64 that the service itself keeps of it.
+pub(super) async fn look(store: &S3Store, key: &str, trace: &Trace) -> Result<(ObjectMeta, Option<Crc64>)> {
     let name = store.display(key);
     let asked = store.asked("inspect", &name, "s3:GetObject", ErrorKind::Service);
     let mut operation = store.operation(rules::HEAD_OBJECT, Method::HEAD, key, &[]);
     operation.headers.insert(CHECKSUM_MODE, HeaderValue::from_static("ENABLED"));
     let response = store.service.send(&operation, asked, trace).await?;
     trace.mark(Phase::Committed);
-    Ok(meta::read(key, response.headers()))
+    Ok((meta::read(key, response.headers()), meta::stored_crc64(response.headers())))
 }
 
 pub(super) async fn get(
@@ -163,6 +168,7 @@ pub(super) async fn copy(
     store: &S3Store,
     key: &str,
     attributes: Option<&Attributes>,
+    mode: ChecksumMode,
     trace: &Trace,
 ) -> Result<PutResult> {
     let name = store.display(key);
@@ -173,7 +179,18 @@ pub(super) async fn copy(
         operation.headers.insert(METADATA, HeaderValue::from_static("REPLACE"));
         meta::write(&mut operation.headers, key, attributes, asked)?;
     }
-    let document = store.service.document(&operation, asked, trace).await?;
+    if upload::declared(store, mode) == Some(Digest::Crc64) {
+        // Else it keeps what the source has, which may be of another kind.
+        operation.headers.insert(upload::ALGORITHM, HeaderValue::from_static("CRC64NVME"));
+    }
+    let document = match store.service.document(&operation, asked, trace).await {
+        Err(error)
+            if is_unknown_checksum(&error) && operation.headers.remove(upload::ALGORITHM).is_some() =>
+        {
+            store.service.document(&operation, asked, trace).await?
+        }
+        other => other?,
+    };
     let made = xml::made(&document, rules::COPIED).map_err(|broken| asked.not_believed(broken))?;
     Ok(PutResult { etag: made.etag, crc64: made.crc64, md5: None, confirmed: made.crc64.is_some() })
 }

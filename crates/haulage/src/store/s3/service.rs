@@ -113,6 +113,11 @@ impl Service {
         Self::at(Arc::clone(&self.shared), bucket)
     }
 
+    /// Whether both are reached in the same way, by the same credential.
+    pub(super) fn same_service(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     pub(super) fn bucket(&self) -> &str {
         &self.bucket
     }

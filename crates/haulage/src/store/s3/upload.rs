@@ -13,7 +13,8 @@ use crate::error::{ErrorKind, Result};
 use crate::store::answer::{self, Broken};
 use crate::store::{BlockRange, Phase, Precondition, PutOptions, Trace};
 
-const ALGORITHM: HeaderName = HeaderName::from_static("x-amz-checksum-algorithm");
+/// Names the checksum that is wanted of an upload or a copy.
+pub(super) const ALGORITHM: HeaderName = HeaderName::from_static("x-amz-checksum-algorithm");
 const SIZE: HeaderName = HeaderName::from_static("x-amz-mp-object-size");
 
 /// The checksum that would be declared for an upload now.
@@ -36,7 +37,8 @@ pub(super) async fn create(store: &S3Store, key: &str, options: &PutOptions, tra
     let asked = store.asked("begin to write", &name, "s3:PutObject", ErrorKind::Service);
     let query = [("uploads", "")];
     loop {
-        let declared = declared(store, options.checksum);
+        let declares = !(options.by_service && store.service.dialect().sums_copies_wrongly());
+        let declared = declared(store, options.checksum).filter(|_| declares);
         let mut operation = store.operation(rules::CREATE_UPLOAD, Method::POST, key, &query);
         meta::write(&mut operation.headers, key, &options.attributes, asked)?;
         if let Some(algorithm) = declared.and_then(Digest::algorithm) {
@@ -168,7 +170,7 @@ pub(super) async fn complete(
     key: &str,
     begun: &Begun,
     parts: &[PartMade],
-    (crc64, size): (Crc64, u64),
+    (crc64, size): (Option<Crc64>, u64),
     precondition: &Precondition,
     trace: &Trace,
 ) -> Result<Made> {
@@ -180,7 +182,7 @@ pub(super) async fn complete(
     (operation.body, operation.signed_body) = (Bytes::from(xml::complete(parts, algorithm)), true);
     operation.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
     operation.headers.insert(SIZE, HeaderValue::from(size));
-    if begun.declared == Some(Digest::Crc64) {
+    if let Some(crc64) = crc64.filter(|_| begun.declared == Some(Digest::Crc64)) {
         // The service compares it with what the parts come to.
         set(&mut operation.headers, CHECKSUM_CRC64, &crc64.to_s3(), asked)?;
         operation.headers.insert(CHECKSUM_TYPE, HeaderValue::from_static(FULL_OBJECT));

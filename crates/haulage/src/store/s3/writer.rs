@@ -1,7 +1,11 @@
 //! An object written part by part: parts in any order, then one request that makes the object of them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::sync::Mutex;
 
 use super::body::Digest;
 use super::parts::{Layout, PART_MAX, RULES};
@@ -11,8 +15,8 @@ use super::{S3Store, object};
 use crate::checksum::{Checksum, ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, ObjectMeta, Part, Payload, PutOptions, PutResult,
-    StagedPart, Stored, Token, Trace, join,
+    Attributes, BlockId, BlockRange, BlockWriter, CopySource, ObjectMeta, Part, Payload, PutOptions,
+    PutResult, StagedPart, Stored, Token, Trace, join_parts,
 };
 
 /// Uploads of one object that are looked at for one to go on with, the one that began last first.
@@ -27,7 +31,11 @@ pub(super) struct S3Writer {
     key: String,
     layout: Layout,
     options: PutOptions,
-    begun: Begun,
+    begun: RwLock<Arc<Begun>>,
+    /// Held by who begins it anew.
+    renewing: Mutex<()>,
+    /// Parts are there, or on their way, with which the upload would be lost.
+    holds: AtomicBool,
     /// An earlier run has begun it: what is to be stored with the object is what that run said.
     resumed: bool,
     /// The parts that were there.
@@ -58,11 +66,50 @@ impl S3Writer {
         let (key, options) = (key.to_owned(), options.clone());
         if let Some(Left { begun, layout, parts }) = left {
             let staged = parts.iter().filter_map(|part| staged(layout, part)).collect();
-            return Ok(Self { store, key, layout, options, begun, resumed: true, staged });
+            return Ok(Self::made(store, key, layout, options, begun, Some(staged)));
         }
         let layout = Layout::new(size, options.blocks.wanted);
         let begun = upload::create(&store, &key, &options, trace).await?;
-        Ok(Self { store, key, layout, options, begun, resumed: false, staged: Vec::new() })
+        Ok(Self::made(store, key, layout, options, begun, None))
+    }
+
+    fn made(
+        store: S3Store,
+        key: String,
+        layout: Layout,
+        options: PutOptions,
+        begun: Begun,
+        staged: Option<Vec<StagedPart>>,
+    ) -> Self {
+        let (begun, resumed) = (RwLock::new(Arc::new(begun)), staged.is_some());
+        let (staged, renewing) = (staged.unwrap_or_default(), Mutex::default());
+        let holds = AtomicBool::new(!staged.is_empty());
+        Self { store, key, layout, options, begun, renewing, holds, resumed, staged }
+    }
+
+    /// The upload, as far as it was begun.
+    fn begun(&self) -> Arc<Begun> {
+        Arc::clone(&self.begun.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Begins the upload anew without a checksum of its parts, because the service states wrong ones of those that it copies. One
+    /// that has parts already stays: then nothing is copied into it.
+    async fn renew(&self, old: &Arc<Begun>, trace: &Trace) -> Result<()> {
+        self.store.service.dialect().note_wrong_sum();
+        let _renewing = self.renewing.lock().await;
+        if !Arc::ptr_eq(old, &self.begun()) {
+            return Ok(());
+        }
+        if self.holds.load(Ordering::Relaxed) {
+            let cause = "the service states a wrong checksum of a part that it has copied";
+            return Err(self.error("copy part of", ErrorKind::Unsupported, cause));
+        }
+        let options = PutOptions { by_service: true, ..self.options.clone() };
+        let begun = upload::create(&self.store, &self.key, &options, trace).await?;
+        *self.begun.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(begun);
+        // What stays is found by a list of leftovers.
+        let _ = upload::abort(&self.store, &self.key, &old.id, trace).await;
+        Ok(())
     }
 
     fn error(&self, operation: &'static str, kind: ErrorKind, cause: impl Into<String>) -> Error {
@@ -84,7 +131,7 @@ impl S3Writer {
     /// The checksum that goes with each part: what was declared must come, also where nothing else would.
     fn mode(&self) -> ChecksumMode {
         match self.options.checksum {
-            ChecksumMode::None if self.begun.declared.is_some() => ChecksumMode::Crc64,
+            ChecksumMode::None if self.begun().declared.is_some() => ChecksumMode::Crc64,
             mode => mode,
         }
     }
@@ -100,9 +147,15 @@ impl S3Writer {
 
     /// What stands under the name, if it is what the parts come to: the answer to an earlier try got lost, or another run has
     /// written the same.
-    async fn there(&self, crc64: Crc64, size: u64, trace: &Trace) -> Option<ObjectMeta> {
+    async fn there(&self, crc64: Option<Crc64>, size: u64, trace: &Trace) -> Option<ObjectMeta> {
         let there = object::head(&self.store, &self.key, trace).await.ok()?;
-        (there.size == size && there.crc64 == Some(crc64)).then_some(there)
+        (there.size == size && crc64.is_some() && there.crc64 == crc64).then_some(there)
+    }
+
+    /// The CRC64 that is stored with this version of the object, if it has that size.
+    async fn stated(&self, etag: &str, size: u64, trace: &Trace) -> Option<Crc64> {
+        let there = object::head(&self.store, &self.key, trace).await.ok()?;
+        there.crc64.filter(|_| there.etag == etag && there.size == size)
     }
 
     /// What completes the upload with these parts, in order.
@@ -122,8 +175,14 @@ impl S3Writer {
 
     /// Makes the object. A part that was sent twice may have arrived last as the one that was given up: it holds the same, and
     /// where the service gives each arrival another ETag, that one counts.
-    async fn complete(&self, parts: &[Part], whole: (Crc64, u64), trace: &Trace) -> Result<xml::Made> {
-        let Self { store, key, begun, options, .. } = self;
+    async fn complete(
+        &self,
+        parts: &[Part],
+        whole: (Option<Crc64>, u64),
+        trace: &Trace,
+    ) -> Result<xml::Made> {
+        let Self { store, key, options, .. } = self;
+        let begun = &self.begun();
         let mut made_of = self.made_of(parts)?;
         let when = &options.precondition;
         let refused = match upload::complete(store, key, begun, &made_of, whole, when, trace).await {
@@ -136,7 +195,8 @@ impl S3Writer {
         let mut changed = false;
         for (made, part) in made_of.iter_mut().zip(parts) {
             let same = |one: &&xml::Part| {
-                one.number == made.number && one.size == part.id.range.len && one.crc64 == Some(part.id.crc64)
+                let same = one.crc64 == Some(part.id.crc64) && !part.unstated;
+                one.number == made.number && one.size == part.id.range.len && same
             };
             let Some(there) = there.iter().find(same) else { return Err(refused) };
             changed |= made.etag != there.etag;
@@ -164,7 +224,8 @@ impl S3Writer {
             }
         }
         let source = (&self.store, self.key.as_str(), Some(put.etag.as_str()));
-        match object::copy(source, &self.store, &self.key, Some(wanted), trace).await {
+        let mode = self.options.checksum;
+        match object::copy(source, &self.store, &self.key, Some(wanted), mode, trace).await {
             Ok(copied) => PutResult { etag: copied.etag, md5: wanted.md5, ..put },
             Err(_) => put,
         }
@@ -244,10 +305,36 @@ impl BlockWriter for S3Writer {
             return Err(self.error("write part of", ErrorKind::SourceChanged, cause));
         }
         let body = (bytes, crc64);
+        self.holds.store(true, Ordering::Relaxed);
         let sent =
-            upload::send(&self.store, &self.key, &self.begun, number, body, self.mode(), trace).await?;
+            upload::send(&self.store, &self.key, &self.begun(), number, body, self.mode(), trace).await?;
         let token = token(sent.checksum.as_deref(), &sent.etag);
-        Ok(Stored { part: Part { id: BlockId { range, crc64 }, token }, confirmed: sent.confirmed })
+        let part = Part { id: BlockId { range, crc64 }, token, unstated: false };
+        Ok(Stored { part, confirmed: sent.confirmed })
+    }
+
+    async fn copy_block(&self, range: BlockRange, from: &CopySource<'_>, trace: &Trace) -> Result<Stored> {
+        let number = self.number("copy part of", range)?;
+        let (store, key) = (&self.store, &self.key);
+        let source = super::source(from)?;
+        let (begun, made) = loop {
+            let begun = self.begun();
+            let made = upload::copy(source, range, store, key, &begun.id, number, trace).await?;
+            // Some services give each part the checksum of the whole source.
+            let of_whole = made.crc64.is_some() && made.crc64 == from.crc64 && range.len < from.size;
+            if (!of_whole || begun.declared.is_none()) && Arc::ptr_eq(&begun, &self.begun()) {
+                break (begun, xml::Made { crc64: made.crc64.filter(|_| !of_whole), ..made });
+            }
+            self.renew(&begun, trace).await?;
+        };
+        self.holds.store(true, Ordering::Relaxed);
+        let declared = made.crc64.filter(|_| begun.declared == Some(Digest::Crc64));
+        let token = token(declared.map(Crc64::to_s3).as_deref(), &made.etag);
+        let part = match made.crc64 {
+            Some(crc64) => Part { id: BlockId { range, crc64 }, token, unstated: false },
+            None => Part::unstated(range, token),
+        };
+        Ok(Stored { part, confirmed: made.crc64.is_some() })
     }
 
     fn block_len(&self, offset: u64) -> Option<u64> {
@@ -262,42 +349,47 @@ impl BlockWriter for S3Writer {
         let integrity = |cause: String| self.error("commit", ErrorKind::Integrity, cause);
         // A wrong list must be caught here, before it has the name: the service looks at each part, and at the whole only
         // if it knows this checksum.
-        let (crc64, size) = join(parts.iter().map(|part| &part.id))
+        let (joined, size) = join_parts(parts)
             .map_err(|(end, next)| integrity(format!("the part at byte {next} should begin at {end}")))?;
         if let Layout::Sized { size: expected, .. } = self.layout
             && size != expected
         {
             return Err(integrity(format!("the parts hold {size} bytes of {expected}")));
         }
-        if attributes.crc64.is_some_and(|expected| expected != crc64) {
+        // Of parts that the service made and said nothing of only the source tells what they should come to.
+        let crc64 = joined.or(attributes.crc64);
+        if attributes.crc64.is_some_and(|expected| Some(expected) != crc64) {
             return Err(integrity("the parts together do not fit the CRC64 of the whole".to_owned()));
         }
         if parts.is_empty() {
             return self.put_nothing(attributes, trace).await;
         }
         let put = match self.complete(parts, (crc64, size), trace).await {
-            Ok(made) if made.crc64.is_some_and(|stated| stated != crc64) => {
+            Ok(made) if made.crc64.zip(crc64).is_some_and(|(stated, ours)| stated != ours) => {
                 return Err(integrity(
                     "the service made another object of the parts than we sent".to_owned(),
                 ));
             }
             Ok(made) => {
                 // Not every service says in this answer what it has compared.
-                let asks = made.crc64.is_none() && self.begun.declared == Some(Digest::Crc64);
-                let confirmed = match asks {
-                    true => self.there(crc64, size, trace).await.is_some_and(|there| there.etag == made.etag),
-                    false => made.crc64.is_some(),
+                let declared = self.begun().declared == Some(Digest::Crc64);
+                let asks = made.crc64.is_none() && (declared || joined.is_none());
+                let stated = match asks {
+                    true => self.stated(&made.etag, size, trace).await,
+                    false => made.crc64,
                 };
-                PutResult { etag: made.etag, crc64: Some(crc64), md5: None, confirmed }
+                let confirmed = stated.is_some() && (joined.is_none() || stated == crc64);
+                // What nobody has computed is only what the service says.
+                PutResult { etag: made.etag, crc64: joined.or(stated), md5: None, confirmed }
             }
             Err(error) if error.service_code() == Some("NoSuchUpload") => {
                 let there = self.there(crc64, size, trace).await.ok_or(error)?;
-                PutResult { etag: there.etag, crc64: Some(crc64), md5: there.md5, confirmed: true }
+                PutResult { etag: there.etag, crc64, md5: there.md5, confirmed: true }
             }
             Err(error) => return Err(error),
         };
         let wanted = Attributes {
-            crc64: Some(crc64),
+            crc64,
             content_type: self.options.attributes.content_type.clone(),
             ..attributes.clone()
         };
@@ -306,6 +398,6 @@ impl BlockWriter for S3Writer {
 
     async fn abandon(&self) {
         // What stays is found by a list of leftovers.
-        let _ = upload::abort(&self.store, &self.key, &self.begun.id, &Trace::detached()).await;
+        let _ = upload::abort(&self.store, &self.key, &self.begun().id, &Trace::detached()).await;
     }
 }

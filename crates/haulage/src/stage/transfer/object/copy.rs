@@ -7,7 +7,7 @@ use super::{Capabilities, Done, Ended, Staged, Subject, Then};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::event::{Method, Outcome};
 use crate::options::{CopyOptions, MethodChoice, Overwrite};
-use crate::stage::plan::{Decision, Existing, Pair, Pieces, decide};
+use crate::stage::plan::{ByService, Decision, Existing, Pair, Pieces, decide};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
 use crate::store::{BlockRange, BlockWriter, ObjectMeta, Part, PutResult};
@@ -47,11 +47,23 @@ pub(crate) struct Copying {
     /// Where the whole was wrong: what each stretch came to when it was last fetched, and how often that has been another
     /// checksum than before.
     doubted: HashMap<BlockRange, (Crc64, u32)>,
+    /// How the service copies it; `None` where the bytes pass this machine.
+    pub(crate) by_service: Option<ByService>,
+    /// The service has copied at least some of it.
+    copied_there: bool,
+    /// It has stated a checksum of what it made.
+    answered: bool,
+    /// What the parts come to together, where all of them are known.
+    known: Option<Crc64>,
 }
 
 impl Copying {
-    pub(super) fn new(options: &CopyOptions) -> Self {
+    pub(super) fn new(pair: &Pair, options: &CopyOptions) -> Self {
         Self {
+            by_service: ByService::of(pair, options),
+            copied_there: false,
+            answered: false,
+            known: None,
             choice: options.method,
             atomic: options.atomic,
             overwrite: options.overwrite,
@@ -76,7 +88,9 @@ impl Copying {
         match decide(&it.pair, self.overwrite) {
             Decision::Skip(reason) => Then::End(skipped(it, reason)),
             // A round trip is saved where both are asked at once: what is there, and what an interrupted run has left of it.
-            Decision::Look if begins_early(it) => {
+            Decision::Look
+                if begins_early(it) && (self.by_service.is_none() || it.pieces != Pieces::Whole) =>
+            {
                 self.begun_early = true;
                 Then::Steps(vec![Step::Look, Step::Begin])
             }
@@ -104,6 +118,16 @@ impl Copying {
                 (self.crc64, self.md5) = (crc64, md5.or(it.pair.meta.md5));
                 Then::End(self.copied(it, put, Method::Whole))
             }
+            Done::Copied { put, told } => {
+                if let Some(told) = told {
+                    Arc::make_mut(&mut it.pair).meta = *told;
+                }
+                it.bytes_done = it.size();
+                let Pair { meta, .. } = &*it.pair;
+                (self.crc64, self.md5) = (put.crc64.or(meta.crc64), put.md5.or(meta.md5));
+                (self.copied_there, self.answered) = (true, put.confirmed);
+                Then::End(self.copied(it, put, Method::Whole))
+            }
             Done::Begun { writer, staged, told } => {
                 if let Some(told) = told {
                     Arc::make_mut(&mut it.pair).meta = told;
@@ -120,6 +144,7 @@ impl Copying {
                 self.bytes_resumed += if resumed { stored.part.id.range.len } else { 0 };
                 self.ranges_checked &= range_checked;
                 self.confirmed &= stored.confirmed;
+                self.copied_there |= self.by_service.is_some();
                 if self.differs(&stored.part) {
                     return Then::Steps(vec![Step::Block(stored.part.id.range)]);
                 }
@@ -131,6 +156,7 @@ impl Copying {
                 self.when_all_there(it, bounds)
             }
             Done::Committed(put) => {
+                self.answered = self.confirmed || (put.confirmed && put.crc64.is_some());
                 self.confirmed &= put.confirmed;
                 Then::End(self.copied(it, put, Method::Blocks))
             }
@@ -148,8 +174,13 @@ impl Copying {
 
     fn open_ranges(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
         let settled = self.writer.as_ref().and_then(|writer| writer.block_len(0));
+        // What the service copies needs no memory here, and does not follow the link.
+        let (largest, settled) = match (self.by_service, it.pieces) {
+            (Some(_), Pieces::Blocks(size)) => (u64::MAX, settled.or(Some(size))),
+            _ => (self.memory, settled),
+        };
         match self.doubted.is_empty() {
-            true => it.cut_ranges(bounds, self.staged.ranges(), self.memory, settled),
+            true => it.cut_ranges(bounds, self.staged.ranges(), largest, settled),
             // As before, to be compared with what came then.
             false => it.cut_ranges(bounds, self.doubted.keys().copied(), u64::MAX, settled),
         }
@@ -168,8 +199,11 @@ impl Copying {
             Ok(whole) => whole,
             Err(error) => return Then::End(Ended::failed(error)),
         };
-        self.crc64 = Some(whole);
-        match verify::check_crc64(&name, whole, it.pair.meta.crc64) {
+        // Where it is not known, the service is told what the source states.
+        self.crc64 = whole.or(it.pair.meta.crc64);
+        self.known = whole;
+        self.copied_there |= whole.is_none();
+        match whole.map_or(Ok(()), |whole| verify::check_crc64(&name, whole, it.pair.meta.crc64)) {
             Ok(()) => Then::Steps(vec![Step::Commit]),
             // Where the source vouched for every range, its statement on the whole is what is wrong.
             Err(_) if !self.ranges_checked && self.whole_retries < WHOLE_RETRIES => {
@@ -206,8 +240,20 @@ impl Copying {
             vouched: self.ranges_checked,
             confirmed: self.confirmed,
         };
-        let proof = verify::proof(&compared, ends, self.mode);
+        let proof = match self.copied_there {
+            // A commit states of the whole what nobody knew of its parts.
+            true => {
+                let made = if method == Method::Whole {
+                    (put.crc64, put.md5)
+                } else {
+                    (self.known.or(put.crc64), None)
+                };
+                verify::proof_by_service(meta, made, self.answered)
+            }
+            false => verify::proof(&compared, ends, self.mode),
+        };
         Ended {
+            by_service: self.copied_there,
             crc64: self.crc64.or(put.crc64),
             md5: self.md5,
             etag: Some(put.etag),

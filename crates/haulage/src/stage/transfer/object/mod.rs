@@ -55,6 +55,11 @@ pub(crate) enum Done {
         md5: Option<Md5>,
         range_checked: bool,
     },
+    /// The service has copied it. `told`: what the source's list had left out.
+    Copied {
+        put: PutResult,
+        told: Option<Box<ObjectMeta>>,
+    },
     Begun {
         writer: Arc<dyn BlockWriter>,
         staged: Staged,
@@ -96,6 +101,8 @@ pub(crate) struct Held {
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) method: Method,
+    /// The service has copied at least some of it.
+    pub(crate) by_service: bool,
     pub(crate) proof: Proof,
     pub(crate) crc64: Option<Crc64>,
     pub(crate) md5: Option<Md5>,
@@ -106,7 +113,8 @@ pub(crate) struct Ended {
 
 impl Ended {
     fn new(outcome: Outcome, method: Method, proof: Proof) -> Self {
-        Self { outcome, method, proof, crc64: None, md5: None, etag: None, reason: None, error: None }
+        let (crc64, md5, etag, reason, error) = Default::default();
+        Self { outcome, method, by_service: false, proof, crc64, md5, etag, reason, error }
     }
 
     pub(crate) fn failed(error: Error) -> Self {
@@ -238,7 +246,7 @@ impl Object {
     ) -> Self {
         let contents = pair.source.store.capabilities().contents;
         let life = match purpose {
-            Purpose::Copy => Life::Copy(Box::new(Copying::new(options))),
+            Purpose::Copy => Life::Copy(Box::new(Copying::new(&pair, options))),
             Purpose::Verify { stored, .. } if contents => Life::Compare(Comparing::new(stored)),
             Purpose::Verify { stored, deep } => Life::Check(Checking::new(stored || !deep)),
         };
@@ -253,8 +261,12 @@ impl Object {
         let (from, to) = self.capabilities();
         let size = self.subject.size();
         self.subject.pieces = match &self.life {
-            Life::Copy(copy) if copy.atomic => Pieces::in_blocks(size, limits, &from, &to),
-            Life::Copy(copy) => Pieces::of(size, limits, copy.choice, &from, &to),
+            Life::Copy(copy) => match (&copy.by_service, copy.atomic) {
+                (Some(by), true) => by.in_blocks(size, &to),
+                (Some(by), false) => by.pieces(size, copy.choice, &to),
+                (None, true) => Pieces::in_blocks(size, limits, &from, &to),
+                (None, false) => Pieces::of(size, limits, copy.choice, &from, &to),
+            },
             Life::Compare(_) | Life::Check(_) => Pieces::of(size, limits, MethodChoice::Auto, &from, &to),
         };
     }
@@ -263,10 +275,48 @@ impl Object {
     fn capabilities(&self) -> (Capabilities, Capabilities) {
         let Pair { source, destination, .. } = &*self.subject.pair;
         let (from, to) = (source.store.capabilities(), destination.store.capabilities());
-        match self.life {
+        match &self.life {
+            // Who reads nothing needs nobody to vouch for what is read.
+            Life::Copy(copy) if copy.by_service.is_some() => {
+                (Capabilities { range_checksum_max: 0, ..from }, to)
+            }
             Life::Copy(_) => (from, to),
             Life::Compare(_) => (from, from),
             Life::Check(_) => (to, to),
+        }
+    }
+
+    /// Has the bytes pass this machine from now on, because the service would not copy `step`; says what follows.
+    pub(crate) fn turn_back(&mut self, step: Step, limits: &Limits) -> Then {
+        let Life::Copy(copy) = &mut self.life else { return Then::Wait };
+        copy.by_service = None;
+        let memory = copy.memory;
+        let (from, to) = self.capabilities();
+        match (step, &mut self.subject.cutter) {
+            (Step::Block(range), Some(cutter)) => {
+                let pieces = cutter.turn_back(range, memory, &from, &to);
+                Then::Steps(pieces.into_iter().map(Step::Block).collect())
+            }
+            _ => {
+                self.cut(limits);
+                self.start()
+            }
+        }
+    }
+
+    /// Has the bytes of an object pass this machine of which nothing was sent yet.
+    pub(crate) fn turn_back_early(&mut self, limits: &Limits) {
+        if let Life::Copy(copy) = &mut self.life
+            && self.subject.cutter.is_none()
+            && copy.by_service.take().is_some()
+        {
+            let in_blocks = self.subject.pieces != Pieces::Whole;
+            self.cut(limits);
+            // It may be about to be begun in blocks.
+            if in_blocks && self.subject.pieces == Pieces::Whole {
+                let (from, to) = self.capabilities();
+                self.subject.pieces = Pieces::in_blocks(self.subject.size(), limits, &from, &to);
+            }
         }
     }
 

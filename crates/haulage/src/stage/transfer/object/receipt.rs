@@ -50,11 +50,11 @@ impl Checking {
 fn all_seen(it: &Subject) -> Then {
     let name = it.pair.source.name();
     let whole = verify::combine(&name, &it.parts(), it.size());
-    match whole.and_then(|whole| verify::check_crc64(&name, whole, it.pair.meta.crc64).map(|()| whole)) {
-        Ok(whole) => {
-            let crc64 = Some(whole);
+    let checked = |whole| verify::check_crc64(&name, whole, it.pair.meta.crc64).map(|()| whole);
+    match whole.and_then(|whole| whole.map(checked).transpose()) {
+        Ok(crc64 @ Some(_)) => {
             Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, Method::Blocks, Proof::Crc64) })
         }
-        Err(_) => Then::End(it.differs("the contents are not what the receipt says")),
+        Ok(None) | Err(_) => Then::End(it.differs("the contents are not what the receipt says")),
     }
 }

@@ -6,8 +6,13 @@ mod shared_key;
 
 use std::sync::Arc;
 
+use std::time::Duration;
+
 use http::HeaderValue;
 use http::header::{AUTHORIZATION, HeaderMap};
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use super::address::AzureAddress;
 use super::settings::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, Settings};
@@ -17,6 +22,9 @@ use crate::http::HttpClient;
 pub(super) use entra::Entra;
 pub(super) use sas::Sas;
 pub(super) use shared_key::{CONTENT_MD5, SharedKey};
+
+/// How long the service may take to copy a block, clocks that differ included.
+const COPY_SAS_LIFE: Duration = Duration::from_secs(3_600);
 
 /// What lets us in. None of its forms shows a secret when printed.
 #[derive(Clone, Debug)]
@@ -91,6 +99,25 @@ impl Credential {
             Self::Sas(sas) => Some(sas.query()),
             _ => None,
         }
+    }
+
+    /// What lets the service itself read one blob of this account, so that it can copy it: a query for its URL, and the header of a
+    /// token. Nobody learns more from it than what is in this blob, unless the user gave a SAS or signed in.
+    pub(super) async fn for_copies(
+        &self,
+        container: &str,
+        key: &str,
+        (operation, object): (&'static str, &str),
+    ) -> Result<(Option<String>, Option<HeaderValue>)> {
+        Ok(match self {
+            Self::Sas(sas) => (Some(sas.query().to_owned()), None),
+            Self::SharedKey(shared) => {
+                let ends = OffsetDateTime::now_utc() + COPY_SAS_LIFE;
+                let ends = ends.replace_nanosecond(0).ok().and_then(|ends| ends.format(&Rfc3339).ok());
+                (Some(shared.read_sas(container, key, &ends.unwrap_or_default())), None)
+            }
+            Self::Entra(entra) => (None, Some(entra.authorization(operation, object).await?)),
+        })
     }
 
     /// Adds the `Authorization` header where there is one. `path` as sent, `query` unescaped.
