@@ -20,7 +20,8 @@ ENDLESS = 400 * MIB
 LAST_PAGE = 20_000
 
 READS, WRITES = ("head", "get"), ("put", "put-block", "commit")
-ALL = (*READS, *WRITES, "list", "list-containers", "make", "remove", "delete", "blocks")
+CONTAINERS = ("list", "list-containers", "make", "remove", "uploads")
+ALL = (*READS, *WRITES, *CONTAINERS, "delete", "delete-many", "blocks", "begin", "abort", "copy")
 
 
 def on(*apis_and_bends: str | Bend) -> Bend:

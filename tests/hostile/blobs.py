@@ -10,11 +10,27 @@ import threading
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from xml.sax.saxutils import escape
 
 from crc64 import crc64
 from hostile.wire import Answer, Headers, Request
+
+ACCOUNT = "hostile"
+#: What is asked, by the path's depth, the method, and what the query says.
+APIS = {
+    (0, "GET", "list"): "list-containers",
+    (1, "GET", "list"): "list",
+    (1, "PUT", ""): "make",
+    (1, "DELETE", ""): "remove",
+    (2, "HEAD", ""): "head",
+    (2, "GET", ""): "get",
+    (2, "PUT", ""): "put",
+    (2, "DELETE", ""): "delete",
+    (2, "PUT", "block"): "put-block",
+    (2, "PUT", "blocklist"): "commit",
+    (2, "GET", "blocklist"): "blocks",
+}
 
 XML = "application/xml"
 WRITTEN = "Fri, 01 Jan 2021 00:00:00 GMT"
@@ -83,6 +99,9 @@ def _name(name: str) -> str:
 class Blobs:
     """Containers with blobs and staged blocks."""
 
+    #: Where the service is, below its host.
+    path = f"/{ACCOUNT}"
+
     def __init__(self, contents: Mapping[str, bytes], page_size: int) -> None:
         """Take blobs by `container/key`."""
         self._lock = threading.RLock()
@@ -94,6 +113,15 @@ class Blobs:
         for name, content in contents.items():
             container, _, key = name.partition("/")
             self.containers.setdefault(container, {})[key] = Blob(content, self._etag())
+
+    @staticmethod
+    def named(request: Request) -> Request:
+        """Return the request with what it asks for, and of what."""
+        account, container, key = (*request.target.partition("?")[0].split("/", 3)[1:], "", "")[:3]
+        depth = 0 if not container else 1 if not key else 2
+        api = APIS.get((depth, request.method, request.query.get("comp", "")), "unknown")
+        key = unquote(key, errors="surrogateescape")
+        return replace(request, api=api if account == ACCOUNT else "unknown", container=container, key=key)
 
     def answer(self, request: Request) -> Answer:
         """Answer honestly, and do what is asked."""

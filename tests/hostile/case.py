@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 KIB = 1 << 10
 #: In blocks of 64 KiB it is three ranges.
 LARGE = b"".join(hashlib.sha256(bytes([n // 256, n % 256])).digest() for n in range(6 * KIB))
+#: In parts of 5 MiB, the smallest that S3 takes, it is three.
+HUGE = random.Random(5).randbytes(11 << 20)
 TREE = {"a": b"the first of them", "b": b"and another one", "deep/c": b"one that lies deeper"}
 BLOBS = {f"data/tree/{name}": content for name, content in TREE.items()} | {
     "data/large": LARGE,
@@ -70,6 +73,7 @@ class Case:
     seen: int = 0  #: what once went wrong so, by its number in `SEEN`
     check: Check = nothing_more
     # How the service is:
+    scheme: str = "az"  #: of the names that it understands
     blobs: Mapping[str, bytes] = field(default_factory=lambda: BLOBS)
     page_size: int = 5000
     tls: str = ""  #: how it does TLS: a name of `hostile.tls`

@@ -16,6 +16,17 @@ from hostile.themes import (
     strangers,
     writes,
 )
+from hostile.themes.s3 import (
+    deletes as s3_deletes,
+    lists as s3_lists,
+    names as s3_names,
+    pages as s3_pages,
+    reads as s3_reads,
+    regions as s3_regions,
+    secrets as s3_secrets,
+    uploads as s3_uploads,
+    writes as s3_writes,
+)
 
 #: In the order of the documents.
 THEMES = (
@@ -31,5 +42,16 @@ THEMES = (
     ("Differences", differences.CASES),
     ("Secrets that are repeated", secrets.CASES),
     ("TLS with strangers", strangers.CASES),
+    ("S3: what is not a list", s3_lists.CASES),
+    ("S3: endless lists, and lists of something else", s3_pages.CASES),
+    ("S3: names", s3_names.NAMES),
+    ("S3: statuses, heads and bodies", s3_names.WIRE),
+    ("S3: regions and redirects", s3_regions.CASES),
+    ("S3: versions, ranges and checksums", s3_reads.CASES),
+    ("S3: uploads", s3_writes.CASES),
+    ("S3: parts and unfinished uploads", s3_uploads.CASES),
+    ("S3: deletes and buckets", s3_deletes.CASES),
+    ("S3: secrets that are repeated", s3_secrets.CASES),
+    ("S3: TLS with strangers", s3_names.STRANGERS),
 )
 SERVICE = tuple(case for _, cases in THEMES for case in cases)

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from hostile.service import ACCOUNT, Service
+from hostile.blobs import ACCOUNT
+from hostile.service import Service
 from hostile.wire import Request
 
 #: Made up for these tests. Their Base64 has `+`, `/` and `=`, which the ways of writing treat differently.
@@ -18,8 +19,14 @@ SIGNATURE = base64.b64encode(b"\xfb\xff?>" + bytes(range(28))).decode()
 TOKEN = "eyJ0eXAiOiJKV1QifQ." + base64.urlsafe_b64encode(b"a token that was never issued" * 4).decode()
 SAS = f"sv=2021-12-02&ss=b&srt=sco&sp=rwdlac&se=2999-01-01T00%3A00%3A00Z&sig={quote(SIGNATURE, safe='')}"
 
+#: The same for S3. A key of AWS's own form would be taken for one that somebody has lost.
+ACCESS, SECRET = "HOSTILE-ACCESS", base64.b64encode(bytes(range(200, 230))).decode()
+SESSION = base64.b64encode(b"\xfb\xefa session that never began" * 4).decode()
+
 #: The ways that the command finds a credential.
 CREDENTIALS = ("key", "sas", "sas-url", "token")
+#: The same for S3; the last one sends none, whatever it finds.
+KEYS = ("keys", "session", "unsigned")
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,7 @@ class Secret:
     """One secret, in all the ways in which a service might repeat it."""
 
     text: str
+    in_hex: bool = False  #: whether it is hexadecimal digits, not Base64
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -41,6 +49,9 @@ class Secret:
 
     def _bytes(self) -> Iterable[bytes]:
         yield self.text.encode()
+        if self.in_hex:
+            yield bytes.fromhex(self.text)
+            return
         try:
             yield base64.b64decode(self.text, validate=True)
         except (binascii.Error, ValueError):
@@ -57,6 +68,9 @@ def environment(credential: str, service: Service, *, secure: bool) -> dict[str,
         parts = {"AccountName": ACCOUNT, "AccountKey": KEY, "BlobEndpoint": url}
         text = ";".join(f"{name}={value}" for name, value in parts.items())
         return {"AZURE_STORAGE_CONNECTION_STRING": text}
+    if credential in KEYS:
+        keys = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_ENDPOINT_URL": url}
+        return keys | ({"AWS_SESSION_TOKEN": SESSION} if credential == "session" else {})
     if credential == "sas-url":
         return {}
     name, value = {
@@ -66,16 +80,26 @@ def environment(credential: str, service: Service, *, secure: bool) -> dict[str,
     return {"AZURE_STORAGE_ACCOUNT": ACCOUNT, "AZURE_STORAGE_ENDPOINT": url, name: value}
 
 
+def options(credential: str) -> tuple[str, ...]:
+    """Return what the command line says besides."""
+    return ("--no-sign-request",) if credential == "unsigned" else ()
+
+
 def brought(request: Request) -> Secret:
     """Return the secret that came with a request."""
     authorization = request.headers.get("authorization", "")
     if authorization.startswith("SharedKey "):
         return Secret(authorization.rpartition(":")[2])
+    if authorization.startswith("AWS4"):
+        return Secret(authorization.rpartition("Signature=")[2], in_hex=True)
     return Secret(authorization.removeprefix("Bearer ") or unquote(request.query.get("sig", "")))
 
 
 def secrets_of(credential: str, requests: Iterable[Request]) -> list[Secret]:
     """Return all that nobody may read afterwards: what the command was given, and what it sent."""
+    if credential in KEYS:
+        # But for the signature, nothing in the header is a secret.
+        return [Secret(SECRET), Secret(SESSION), *{one for one in map(brought, requests) if one.text}]
     texts = [{"key": KEY, "token": TOKEN}.get(credential, SIGNATURE)]
     for request in requests:
         texts += [request.headers.get("authorization", ""), brought(request).text]

@@ -13,6 +13,7 @@ import duckdb
 
 from hostile.case import codes
 from hostile.credentials import secrets_of
+from hostile.objects import named_in
 from hostile.run import OUT, Ran, contents
 
 MEMORY_MIB = 256
@@ -125,7 +126,7 @@ def leaves_only_whole_files(ran: Ran) -> Iterator[str]:
     if ran.verb != "cp" or "down" not in ran.line.text:
         return
     words = shlex.split(ran.line.text)
-    container, _, prefix = words[1].removeprefix("az://").partition("/")
+    container, _, prefix = words[1].removeprefix(f"{ran.case.scheme}://").partition("/")
     folder = prefix if prefix.endswith("/") or not prefix else prefix.rpartition("/")[0] + "/"
     there = ran.service.blobs.containers.get(container, {})
     asked = {key: blob.content for key, blob in there.items() if key.startswith(prefix)}
@@ -141,15 +142,22 @@ def leaves_only_whole_files(ran: Ran) -> Iterator[str]:
 def changes_only_what_was_named(ran: Ran) -> Iterator[str]:
     """Nothing is deleted or written that the line does not name, and nobody else is talked to."""
     words = shlex.split(ran.line.text)
-    named = [word.removeprefix("az://") for word in words if word.startswith("az://")]
+    world = f"{ran.case.scheme}://"
+    named = [word.removeprefix(world) for word in words if word.startswith(world)]
     removes = ran.verb in ("rm", "rb", "clean")
-    for request in ran.service.asked("delete", "remove"):
-        place = f"{request.container}/{request.key}"
+    removals = [(request, request.key) for request in ran.service.asked("delete", "remove")]
+    for request in ran.service.asked("delete-many"):
+        removals += [(request, key) for key in named_in(request.body)]
+    for request in ran.service.asked("abort"):
+        # What is begun and cannot be finished is removed again.
+        removals += [(request, request.key)] if ran.verb != "cp" else []
+    for request, key in removals:
+        place = f"{request.container}/{key}"
         if not removes or not any(place.startswith(name) for name in named):
             yield f"it sent {request.method} for {place!r}"
         elif ran.code != 0 and not ran.case.deletes:
             yield f"it sent {request.method} for {place!r}, though it could not know what is there"
-    for request in ran.service.asked("put", "put-block", "commit"):
+    for request in ran.service.asked("put", "put-block", "commit", "begin", "copy"):
         place = f"{request.container}/{request.key}"
         if ran.verb not in ("cp", "clean") or not place.startswith(named[-1]):
             yield f"it sent {request.method} for {place!r}"
@@ -157,6 +165,12 @@ def changes_only_what_was_named(ran: Ran) -> Iterator[str]:
         yield f"it sent a request that no service knows: {odd[0].method} {odd[0].target[:100]}"
     if ran.elsewhere.connections:
         yield "it went to another host"
+
+
+def signs_nothing_unasked(ran: Ran) -> Iterator[str]:
+    """Who asks without a signature sends none, whatever keys there are."""
+    if ran.credential == "unsigned" and any("authorization" in request.headers for request in ran.requests):
+        yield "it sent a signature, and was told not to"
 
 
 def proves_what_it_says(ran: Ran) -> Iterator[str]:
@@ -184,5 +198,6 @@ JUDGES = (
     writes_only_where_it_was_told,
     leaves_only_whole_files,
     changes_only_what_was_named,
+    signs_nothing_unasked,
     proves_what_it_says,
 )

@@ -17,8 +17,9 @@ from typing import Any
 
 from command import HAUL, clean_environment
 from hostile import tls
-from hostile.case import LARGE, TREE, Case, Line
-from hostile.credentials import SAS, environment
+from hostile.case import HUGE, LARGE, TREE, Case, Line
+from hostile.credentials import SAS, environment, options
+from hostile.objects import crc_header, pieces
 from hostile.service import Service, serve
 from hostile.wire import Request
 
@@ -99,10 +100,15 @@ class Ran:
 def run(case: Case, line: Line, credential: str, folder: Path) -> Iterator[Ran]:
     """Yield the run of a line, with its service and its folder still there."""
     lay_out(folder)
+    if "huge" in line.text:
+        (folder / "work/huge").write_bytes(HUGE)
+        # The service is to look at it in no time.
+        for data in (HUGE, *pieces(HUGE)):
+            crc_header(data)
     before = contents(folder)
     manners = tls.manners(case.tls, case.sip)
     blobs = {_fill(name, folder): content for name, content in case.blobs.items()}
-    with serve(blobs, case.bending, manners, case.page_size) as (service, elsewhere):
+    with serve(blobs, case.bending, manners, case.page_size, case.scheme) as (service, elsewhere):
         env = environment(credential, service, secure=bool(case.tls))
         report, words = folder / "report", _words(case, line, credential, service, folder)
         with (folder / "stdout").open("w+b") as stdout, (folder / "stderr").open("w+b") as stderr:
@@ -167,7 +173,7 @@ def _words(case: Case, line: Line, credential: str, service: Service, folder: Pa
     if credential == "sas-url":
         url = service.secure_url if case.tls else service.url
         words = [re.sub("^az://(.*)", lambda found: f"{url}/{found[1]}?{SAS}", word) for word in words]
-    words += shlex.split(case.options)
+    words += shlex.split(case.options) + list(options(credential))
     if words[0] in JOBS:
         words += ["--record", "out/run.parquet"]
     if words[0] == "cp":

@@ -1,8 +1,9 @@
-"""A Blob service that answers honestly until a case bends what it says, over http and https.
+"""A service that answers honestly until a case bends what it says, over http and https.
 
-`blobs` knows the honest answer, `wire` says whatever it is told to say. Between them stands a bend: a
-function of the request and the honest answer that returns another answer, or the very pieces to be said.
-Whatever was asked is kept, so that a test can see what the client sent, and to whom.
+`blobs` knows the honest answer of a Blob service and `objects` that of S3, `wire` says whatever it is told
+to say. Between them stands a bend: a function of the request and the honest answer that returns another
+answer, or the very pieces to be said. Whatever was asked is kept, so that a test can see what the client
+sent, and to whom.
 """
 
 from __future__ import annotations
@@ -14,26 +15,16 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import unquote
 
 from hostile.blobs import Blobs
+from hostile.objects import Objects
 from hostile.wire import CLOSE, Answer, Conversation, GoneError, Piece, Request, Wait
 
-HOST, ACCOUNT = "127.0.0.1", "hostile"
-#: What is asked, by the path's depth, the method, and what the query says.
-APIS = {
-    (0, "GET", "list"): "list-containers",
-    (1, "GET", "list"): "list",
-    (1, "PUT", ""): "make",
-    (1, "DELETE", ""): "remove",
-    (2, "HEAD", ""): "head",
-    (2, "GET", ""): "get",
-    (2, "PUT", ""): "put",
-    (2, "DELETE", ""): "delete",
-    (2, "PUT", "block"): "put-block",
-    (2, "PUT", "blocklist"): "commit",
-    (2, "GET", "blocklist"): "blocks",
-}
+HOST = "127.0.0.1"
+
+Store = Blobs | Objects
+#: What the service is, by the scheme of its names.
+STORES: dict[str, type[Store]] = {"az": Blobs, "s3": Objects}
 
 Said = Answer | Iterable[Piece]
 Bend = Callable[[Request, Answer], Said]
@@ -53,7 +44,7 @@ class Manners:
 class Service:
     """A service on a port of its own."""
 
-    def __init__(self, blobs: Blobs, bends: Sequence[Bend] = (), manners: Manners | None = None) -> None:
+    def __init__(self, blobs: Store, bends: Sequence[Bend] = (), manners: Manners | None = None) -> None:
         self.blobs = blobs
         self.requests: list[Request] = []
         self.connections = 0
@@ -74,8 +65,8 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Where the account is."""
-        return f"{'https' if self._manners.tls else 'http'}://{HOST}:{self._port}/{ACCOUNT}"
+        """Where the service is."""
+        return f"{'https' if self._manners.tls else 'http'}://{HOST}:{self._port}{self.blobs.path}"
 
     @property
     def secure_url(self) -> str:
@@ -127,21 +118,10 @@ class Service:
         conversation.hang_up()
 
     def _note(self, request: Request) -> Request:
-        account, container, key = (*request.target.partition("?")[0].split("/", 3)[1:], "", "")[:3]
-        depth = 0 if not container else 1 if not key else 2
-        api = APIS.get((depth, request.method, request.query.get("comp", "")), "unknown")
-        if account != ACCOUNT:
-            api = "unknown"
+        named = self.blobs.named(request)
         with self._lock:
-            self._turns[api] += 1
-            noted = replace(
-                request,
-                api=api,
-                container=container,
-                key=unquote(key, errors="surrogateescape"),
-                turn=self._turns[api],
-                elsewhere=self.elsewhere,
-            )
+            self._turns[named.api] += 1
+            noted = replace(named, turn=self._turns[named.api], elsewhere=self.elsewhere)
             self.requests.append(noted)
         return noted
 
@@ -168,9 +148,11 @@ def serve(
     bends: Sequence[Bend] = (),
     manners: Manners | None = None,
     page_size: int = 5000,
+    scheme: str = "az",
 ) -> Iterator[tuple[Service, Service]]:
     """Serve blobs by `container/key`; with a second service that nobody may ever talk to."""
-    service, elsewhere = Service(Blobs(contents, page_size), bends, manners), Service(Blobs({}, 1))
+    store = STORES[scheme]
+    service, elsewhere = Service(store(contents, page_size), bends, manners), Service(store({}, 1))
     service.elsewhere = elsewhere.url
     try:
         yield service, elsewhere

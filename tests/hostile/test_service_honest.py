@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hostile.case import Case, Line
-from hostile.credentials import CREDENTIALS
+from hostile.credentials import CREDENTIALS, KEYS
 from hostile.judge import faults
 from hostile.run import run
+from hostile.themes.s3.common import spelled
 
 LINES = (
     "cp az://data/tree/ down/",
@@ -35,11 +37,25 @@ LINES = (
 )
 HONEST = Case("honest", "Nothing odd", lines=LINES, code=0)
 SECURE = Case("secure", "Nothing odd, over TLS", lines=LINES, code=0, tls="good")
+#: The smallest parts that S3 takes are larger.
+OF_S3 = tuple(spelled(line) for line in LINES if isinstance(line, str))
+BY_S3 = Case(
+    "s3",
+    "Nothing odd",
+    lines=(*OF_S3, "cp s3://data/tree/ s3://data/new/", Line("rb s3://data", code=2, kind="usage")),
+    code=0,
+    scheme="s3",
+)
 
 
 @pytest.mark.parametrize(
     ("case", "credential"),
-    [(HONEST, "key"), *((SECURE, credential) for credential in CREDENTIALS)],
+    [
+        (HONEST, "key"),
+        *((SECURE, credential) for credential in CREDENTIALS),
+        *((BY_S3, credential) for credential in KEYS),
+        (replace(BY_S3, name="s3-secure", tls="good"), "session"),
+    ],
     ids=lambda value: value.name if isinstance(value, Case) else value,
 )
 def test_every_verb_succeeds(case: Case, credential: str, tmp_path: Path) -> None:

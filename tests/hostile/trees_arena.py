@@ -83,7 +83,12 @@ class Arena:
         self._make_files()
         self._make_blobs({})
         self.files, self.blobs = snapshot(root), self._list()
-        env = endpoint.env | {"HOME": "/home", "PATH": "/", "LANG": "C.UTF-8", "TMPDIR": str(root.parent)}
+        by_s3 = endpoints.by_s3(endpoint).env
+        env = (
+            endpoint.env
+            | by_s3
+            | {"HOME": "/home", "PATH": "/", "LANG": "C.UTF-8", "TMPDIR": str(root.parent)}
+        )
         paths = os.environ.get("PYTHONPATH", "")
         self._forks = Forks(
             root, HERE, env | ({"PYTHONPATH": paths} if paths else {}) | ({"HAUL": BINARY} if BINARY else {})
@@ -241,7 +246,7 @@ def _resolved(name: str) -> str:
 
 def _key(name: str) -> tuple[str, str] | None:
     """Return the container and the key of a name, where it names any."""
-    if name.lower().startswith("az://"):
+    if name.lower().startswith(("az://", "s3://")):
         container, _, key = name[5:].partition("/")
         return container, key
     service = re.match(SERVICE.replace("{port}", r"\d+").replace(".", r"\.") + "/", name)

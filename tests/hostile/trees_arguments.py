@@ -9,8 +9,11 @@ Words = list[bytes]
 
 #: In the words below: the container that may be named, one that is only reached by a trick, and the service.
 MINE, THEIRS, SERVICE = "mine", "theirs", "http://127.0.0.1:{port}/devstoreaccount1"
+#: The same containers, as buckets.
+S3_SERVICE = "http://127.0.0.1:{port}"
 
-STORE = ("--endpoint", "--insecure-http", "--proxy", "--ca", "--stall-timeout", "--cap")
+S3_STORE = ("--region", "--addressing", "--no-sign-request", "--requester-pays")
+STORE = ("--endpoint", "--insecure-http", "--proxy", "--ca", "--stall-timeout", "--cap", *S3_STORE)
 OUTPUT = ("--json", "-q", "--quiet", "--progress", "-h")
 SELECT = ("--include", "--exclude", "--symlinks")
 TRANSFER = (
@@ -72,6 +75,10 @@ DURATIONS = ("2s", "0s", "1ns", "1ms", "30", "-1s", "1e99s", "99999999999999h", 
 GLOBS = ("*", "**", "[", "[!", "{a", "*.none", "leaf*", "\\", "?" * 50, "../*", "/", "*" * 500)
 ENDPOINTS = (
     SERVICE,
+    S3_SERVICE,
+    S3_SERVICE + "/",
+    "http://me:me@127.0.0.1:{port}",
+    "s3://",
     SERVICE + "/",
     "http://",
     "az://",
@@ -94,10 +101,14 @@ PROXIES = (
     "%",
 )
 
+REGIONS = ("us-east-1", "eu-west-1", "", "evil.example", "..", "a b", "x" * 65, "-", "US-EAST-1", "@h", "a/b")
+
 #: What an option takes, where that is no name and no word of its own.
 VALUES: dict[str, tuple[str, ...]] = {
     "--endpoint": ENDPOINTS,
     "--proxy": PROXIES,
+    "--region": REGIONS,
+    "--addressing": ("path", "auto", "virtual", "both", ""),
     "--stall-timeout": DURATIONS,
     "--cap": RATES,
     "--include": GLOBS,
@@ -132,6 +143,7 @@ GOOD = (
         "az://new-one",
     ),
     *("tree", "file-1", "new", "new/", ".", "tree/deep/", "az://mine/p/deep/y"),
+    *("s3://mine/p/", "s3://mine/", "s3://mine/x-1", "s3://mine/new", "s3://mine", "s3://new-one"),
 )
 #: Names that mean nothing, too much, or something else; each as it may be typed.
 LOCAL = (
@@ -300,11 +312,91 @@ MINE_NAMES = (
         "http://127.0.0.1:{port}/",
     ),
 )
+S3_NAMES = (
+    *(
+        "s3://",
+        "s3:/",
+        "s3:",
+        "s3:///",
+        "s3:////x",
+        "S3://mine/p/",
+        "s3:mine/p",
+        "s3://mine//",
+        "s3://mine//x",
+    ),
+    *(
+        "s3://mine/p",
+        "s3://mine/p//",
+        "s3://mine/none",
+        "s3://mine/none/",
+        "s3://mine/p2",
+        "s3://mine/p/deep/y",
+    ),
+    *("s3://mine/../theirs", "s3://mine/../theirs/secret", "s3://mine/./x", "s3://mine/p/../../theirs/"),
+    *(
+        "s3://mine/..",
+        "s3://mine/.",
+        "s3://mine/%2e%2e/theirs/secret",
+        "s3://mine/p%2f..",
+        "s3://mine%2ftheirs",
+    ),
+    *(
+        "s3://..",
+        "s3://../theirs",
+        "s3://.",
+        "s3://%2e%2e",
+        "s3://mine?delete",
+        "s3://mine/?delete",
+        "s3://mine/p?x",
+    ),
+    *(
+        "s3://mine/?uploads",
+        "s3://mine/x-1?uploadId=x",
+        "s3://mine/?list-type=2&prefix=",
+        "s3://mine/#",
+        "s3://*",
+    ),
+    *(
+        "s3://mine/*",
+        "s3://mine/\n",
+        "s3://mine/\x1b[31m",
+        "s3://mine/" + "k" * 1025,
+        "s3://mine/" + "k/" * 400,
+    ),
+    *(
+        "s3://-",
+        "s3://MINE",
+        "s3://min",
+        "s3://mine2",
+        "s3://mine.theirs",
+        "s3://me:me@mine/p",
+        "s3://@mine/p",
+    ),
+    *(
+        "s3://mine:80/p",
+        "s3://127.0.0.1:{port}/mine",
+        "s3://$root",
+        "s3://mine/-r",
+        "s3://mine --force",
+        " s3://mine",
+    ),
+    *(
+        "s3://mine\\p",
+        "s3:\\\\mine",
+        "s3n://mine/p/",
+        "s3a://mine/p/",
+        "arn:aws:s3:::mine/p",
+        "./s3://mine/p",
+    ),
+    *(S3_SERVICE, S3_SERVICE + "/mine", S3_SERVICE + "/mine/p/", S3_SERVICE + "/mine/?delete"),
+)
 #: Bytes that are no text.
 BYTES = (
     b"\xff",
     b"\xff\xfe/x",
     b"az://mine/\xff",
+    b"s3://mine/\xff",
+    b"s3://\xff/x",
     b"tree/\xc3",
     b"--\xff",
     b"--include=\xff",
@@ -352,7 +444,7 @@ def name(rng: random.Random, port: int, odd: float) -> bytes:
     kind = rng.random()
     if kind < 0.02:
         return rng.choice(BYTES)
-    names = LOCAL if kind < 0.42 else FOREIGN if kind < 0.56 else MINE_NAMES
+    names = LOCAL if kind < 0.34 else FOREIGN if kind < 0.44 else MINE_NAMES if kind < 0.72 else S3_NAMES
     return _bytes(rng.choice(names), port)
 
 

@@ -361,3 +361,15 @@ async fn many_are_deleted_by_one_request_and_each_is_told_of() {
     );
     assert!(asked[1].starts_with("DELETE /bucket/d%01 "), "{}", asked[1]);
 }
+
+#[tokio::test]
+async fn a_bucket_is_removed_by_one_request_and_nothing_in_it_by_any() {
+    let answers = vec![error("409 Conflict", "BucketNotEmpty"), answer("204 No Content", "", "")];
+    let (store, asked) = server(answers).await;
+    assert!(!store.deletes_full());
+    let refused = store.delete_container(&trace()).await.unwrap_err();
+    assert_eq!(refused.service_code(), Some("BucketNotEmpty"));
+    store.delete_container(&trace()).await.unwrap();
+    let asked = asked.lock().unwrap();
+    assert!(asked.iter().all(|request| request.starts_with("DELETE /bucket HTTP/1.1")), "{asked:?}");
+}

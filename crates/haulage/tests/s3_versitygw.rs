@@ -382,6 +382,13 @@ async fn lists_come_in_pages_and_fold() {
     assert_eq!((page.objects.len(), page.prefixes), (0, vec!["d0/".to_owned(), "d1/".into(), "d2/".into()]));
     let names = store.list_buckets(&trace()).await.unwrap();
     assert!(names.iter().any(|name| name == store.bucket()));
+    let error = store.delete_container(&trace()).await.unwrap_err();
+    assert_eq!(error.service_code(), Some("BucketNotEmpty"), "what is in it is deleted only by name");
+    let keys: Vec<String> =
+        list(&store, ListRequest::default()).await.into_iter().map(|one| one.key).collect();
+    for some in keys.chunks(store.delete_max()) {
+        store.delete_many(some, &trace()).await.unwrap().into_iter().for_each(|deleted| deleted.unwrap());
+    }
     store.delete_container(&trace()).await.unwrap();
     let error = store.list(ListRequest::default()).next_page(&trace()).await.unwrap_err();
     assert_eq!((error.kind(), error.cause()), (ErrorKind::NotFound, "no such bucket"));

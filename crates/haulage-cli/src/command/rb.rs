@@ -1,11 +1,12 @@
 //! `haul rb`: removes a container.
 
 use clap::Args;
+use haulage::Error;
 use haulage::access::{self, RemoveOptions};
 use serde_json::json;
 
 use super::help;
-use super::rm::said;
+use super::rm::{Tally, said};
 use crate::args::{OutputArgs, RemoveArgs, StoreArgs};
 use crate::output::{self, Lines};
 use crate::progress::while_waiting;
@@ -42,17 +43,22 @@ impl Rb {
             let removal = access::remove_container(&self.url, self.force, &what, &options);
             let report = while_waiting("removing", output, removal).await?;
             let url = public_url(&self.url);
+            report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
             if output.json {
                 let mut lines = Lines::stdout();
                 lines.json(&json!({
                     "event": "removed", "url": url, "dry_run": dry_run,
-                    "objects": report.objects, "size_bytes": report.bytes,
+                    "objects": report.objects, "size_bytes": report.bytes, "failures": report.failures,
                 }))?;
                 lines.flush()?;
-            } else if !output.quiet {
+            } else if !output.quiet && report.failures.is_empty() {
                 output::say(format!("{} with container {url}", said(&report, dry_run)));
+            } else if !output.quiet {
+                output::say(format!("{}; container {url} stays", said(&report, dry_run)));
             }
-            Ok(0)
+            let mut tally = Tally::default();
+            tally.add(report.objects, &report.failures);
+            Ok(tally.exit_code())
         })
     }
 }

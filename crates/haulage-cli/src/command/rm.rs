@@ -98,20 +98,20 @@ async fn next(
 
 /// What all URLs of a removal came to.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     removed: u64,
     kinds: Vec<ErrorKind>,
 }
 
 impl Tally {
-    fn add(&mut self, removed: u64, failures: &[Failure]) {
+    pub(super) fn add(&mut self, removed: u64, failures: &[Failure]) {
         self.removed += removed;
         self.kinds.extend(failures.iter().map(|failure| failure.kind));
         self.kinds.dedup();
     }
 
     /// As of a copy: where nothing was removed, always for the same reason, that reason's.
-    fn exit_code(&self) -> u8 {
+    pub(super) fn exit_code(&self) -> u8 {
         match self.kinds[..] {
             [] => 0,
             [kind] if self.removed == 0 => kind.exit_code(),

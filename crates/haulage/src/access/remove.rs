@@ -277,7 +277,8 @@ pub async fn make_container(url: &str, options: &StoreOptions) -> Result<()> {
 }
 
 /// Deletes the container of a URL; one that holds objects only by `force`, and then with them. Of `what` only `dry_run` and
-/// `max_delete` have a meaning.
+/// `max_delete` have a meaning. Where a service takes only empty containers back and an object could not be removed, which the
+/// report says, the container stays.
 ///
 /// # Errors
 /// `Usage` where it holds objects and `force` is not given: the service itself would not ask. Else as for [`Removal::find`].
@@ -290,7 +291,7 @@ pub async fn remove_container(
     let Location { store, gate, .. } = container("rb", url, options)?;
     let (listing, name) = (store.api(Request::List), store.name(""));
     let mut lister = store.list(ListRequest::default());
-    let mut report = RemoveReport::default();
+    let (mut report, mut names) = (RemoveReport::default(), Spool::default());
     while let Some(page) = through!(gate, listing, name, trace => lister.next_page(trace).await)? {
         if !force && !page.is_empty() {
             return Err(Error::new(ErrorKind::Usage, "rb", store.name(""), "it holds objects")
@@ -298,13 +299,66 @@ pub async fn remove_container(
         }
         report.objects += page.objects.len() as u64;
         report.bytes = page.objects.iter().fold(report.bytes, |sum, object| sum.saturating_add(object.size));
+        if !store.deletes_full() {
+            page.objects.iter().try_for_each(|object| names.push(&object.key, object.size))?;
+        }
     }
     what.allow("rb", &[url.to_owned()], report.objects)?;
-    if !what.dry_run {
-        let api = store.api(Request::DeleteContainer);
-        through!(gate, api, name, trace => store.delete_container(trace).await)?;
+    if what.dry_run {
+        return Ok(report);
     }
+    if force && !store.deletes_full() {
+        let found = Found { url: url.to_owned(), store: Arc::clone(&store), gate: gate.clone(), names };
+        report = empty(found).await?;
+        if !report.failures.is_empty() {
+            return Ok(report);
+        }
+    }
+    let api = store.api(Request::DeleteContainer);
+    through!(gate, api, name, trace => store.delete_container(trace).await)?;
     Ok(report)
+}
+
+/// Removes what was found in a container, and then what interrupted writes have left in it. What others add meanwhile stays, and
+/// with it the container.
+async fn empty(found: Found) -> Result<RemoveReport> {
+    let (store, gate) = (Arc::clone(&found.store), found.gate.clone());
+    let mut removal = Removal { found: VecDeque::from([found]), dry_run: false };
+    let mut report = removal.next(|_| ()).await?.map(|(_, report)| report).unwrap_or_default();
+    if !report.failures.is_empty() {
+        return Ok(report);
+    }
+    let mut left = leftovers_of(&*store, &gate).await?.read()?;
+    loop {
+        let batch = left.next(BATCH)?;
+        if batch.is_empty() {
+            return Ok(report);
+        }
+        for (key, _) in batch {
+            let (api, name) = (store.api(Request::Delete), store.name(&key));
+            if let Err(error) = through!(gate, api, name, trace => store.remove_leftover(&key, trace).await) {
+                report.failures.push(Failure::from(&error));
+            }
+        }
+    }
+}
+
+/// All leftovers of a container. Who may not list them, or whose service has no such list, could remove none.
+async fn leftovers_of(store: &dyn Store, gate: &Gate) -> Result<Spool> {
+    let mut lister = store.list(ListRequest { leftovers: true, ..ListRequest::default() });
+    let (api, name) = (store.api(Request::List), store.name(""));
+    let mut found = Spool::default();
+    loop {
+        match through!(gate, api, name, trace => lister.next_page(trace).await) {
+            Err(error) if error.kind() == ErrorKind::Permission || error.status() == Some(501) => {
+                return Ok(found);
+            }
+            page => match page? {
+                Some(page) => page.objects.iter().try_for_each(|one| found.push(&one.key, one.size))?,
+                None => return Ok(found),
+            },
+        }
+    }
 }
 
 /// A location in an object store, and in a container of it.

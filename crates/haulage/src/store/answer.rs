@@ -16,7 +16,7 @@ use http::header::{
 
 use super::BlockRange;
 use crate::error::{Error, ErrorKind, Retry};
-pub(super) use page::{Markers, judge_page};
+pub(super) use page::{Markers, judge_count, judge_page};
 pub(super) use refusal::{code_of, in_a_while, told};
 pub(super) use walk::{Step, Text, walk};
 

@@ -440,7 +440,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Creates the container; `Exists` if it is there.
     async fn create_container(&self, trace: &Trace) -> Result<()>;
 
-    /// Deletes the container with all that is in it.
+    /// Whether a container goes with all that is in it. Where not, one that holds objects stays, and is refused.
+    fn deletes_full(&self) -> bool {
+        true
+    }
+
+    /// Deletes the container: with all that is in it, or only an empty one, as [`Store::deletes_full`] says.
     async fn delete_container(&self, trace: &Trace) -> Result<()>;
 }
 

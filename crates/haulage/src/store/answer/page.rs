@@ -67,6 +67,17 @@ fn once<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Result<(), Broken> 
     }
 }
 
+/// Containers that an account has at most: their names are all held at once.
+const CONTAINERS_MAX: usize = 1_000_000;
+
+/// Judges how many containers an account is said to have so far.
+pub(in crate::store) fn judge_count(containers: usize) -> Result<(), Broken> {
+    match containers > CONTAINERS_MAX {
+        true => Err(Broken::new(format!("the account has more than {CONTAINERS_MAX} containers"))),
+        false => Ok(()),
+    }
+}
+
 /// Empty pages in a row after which a list is taken to have no end. A service may skip what was deleted.
 const EMPTY_MAX: u32 = 10_000;
 
@@ -162,6 +173,12 @@ mod tests {
         }
         assert!(judge_page(&page(&[], &["b/"]), &flat).is_err());
         judge_page(&page(&["a", "a"], &[]), &ListRequest { leftovers: true, ..flat }).unwrap();
+    }
+
+    #[test]
+    fn an_account_has_an_end() {
+        judge_count(CONTAINERS_MAX).unwrap();
+        assert!(judge_count(CONTAINERS_MAX + 1).is_err());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::rules;
 use super::service::Operation;
 use super::xml;
 use crate::error::{ErrorKind, Result};
-use crate::store::answer::{Broken, Markers, judge_page};
+use crate::store::answer::{Broken, Markers, judge_count, judge_page};
 use crate::store::{ListPage, ListRequest, Lister, ObjectMeta, Store as _, Trace};
 
 /// The blobs of a container.
@@ -162,6 +162,7 @@ pub(super) async fn containers(store: &AzureStore, trace: &Trace) -> Result<Vec<
             markers.advance(ends, marker).map_err(not_believed)?;
         }
         names.extend(found);
+        judge_count(names.len()).map_err(not_believed)?;
         next = Next::from(marker);
     }
     Ok(names)

@@ -5,11 +5,10 @@ use http::Method;
 use http::header::{CONTENT_TYPE, HeaderValue};
 
 use super::endpoint::{Endpoint, USUAL_REGION};
-use super::object::{DELETE_MAX, delete_many};
-use super::{S3Store, rules, upload, xml};
+use super::{S3Store, rules, xml};
 use crate::error::{ErrorKind, Result};
-use crate::store::answer::Markers;
-use crate::store::{ListRequest, Phase, Store as _, Trace};
+use crate::store::answer::{Markers, judge_count};
+use crate::store::{Phase, Trace};
 
 /// Makes the bucket, in the region that is named.
 pub(super) async fn create(store: &S3Store, trace: &Trace) -> Result<()> {
@@ -36,49 +35,14 @@ pub(super) async fn head(store: &S3Store, trace: &Trace) -> Result<()> {
     store.service.send(&operation, asked, trace).await.map(drop)
 }
 
-/// Removes the bucket with all that is in it: the service itself removes only empty ones. Uploads that are neither finished nor
-/// removed go too.
+/// Removes the bucket, which the service does only where it is empty.
 pub(super) async fn delete(store: &S3Store, trace: &Trace) -> Result<()> {
-    let mut lister = store.list(ListRequest::default());
-    let mut keys = Vec::new();
-    while let Some(page) = lister.next_page(trace).await? {
-        keys.extend(page.objects.into_iter().map(|object| object.key));
-        while keys.len() >= DELETE_MAX {
-            let rest = keys.split_off(DELETE_MAX);
-            all(delete_many(store, &std::mem::replace(&mut keys, rest), trace).await?)?;
-        }
-    }
-    if !keys.is_empty() {
-        all(delete_many(store, &keys, trace).await?)?;
-    }
-    let mut after = None;
-    loop {
-        let page = match upload::page(store, "", after.as_ref(), trace).await {
-            // Then there are none that we could remove.
-            Err(error) if matches!(error.kind(), ErrorKind::Permission) || error.status() == Some(501) => {
-                break;
-            }
-            other => other?,
-        };
-        for one in page.uploads {
-            upload::abort(store, &one.key, &one.id, trace).await?;
-        }
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
     let name = store.display("");
     let asked = store.asked("delete", &name, "s3:DeleteBucket", ErrorKind::Service);
     let operation = store.operation(rules::DELETE_BUCKET, Method::DELETE, "", &[]);
     store.service.send(&operation, asked, trace).await?;
     trace.mark(Phase::Committed);
     Ok(())
-}
-
-/// The first failure, if there is one.
-fn all(outcomes: Vec<Result<()>>) -> Result<()> {
-    outcomes.into_iter().collect()
 }
 
 /// The names of all buckets of the account.
@@ -98,6 +62,7 @@ pub(super) async fn list(store: &S3Store, trace: &Trace) -> Result<Vec<String>> 
             markers.advance(ends, next).map_err(not_believed)?;
         }
         names.extend(found);
+        judge_count(names.len()).map_err(not_believed)?;
         token = next;
         if token.is_none() {
             return Ok(names);

@@ -83,7 +83,7 @@ fn classify(
         }
         (_, "BucketNotEmpty") => asked
             .error(Service, "the bucket is not empty: somebody writes to it, or it keeps old versions")
-            .hint("remove the old versions with the service's own tools, then run the same command again"),
+            .hint("run haul clean on it, remove old versions with the service's own tools, then run the same command again"),
         (_, "ConditionalRequestConflict" | "OperationAborted") => {
             asked.error(Busy, "somebody else changes it at the same moment").retry(Retry::Backoff)
         }
@@ -264,7 +264,7 @@ mod tests {
             (
                 409,
                 "BucketNotEmpty",
-                "remove the old versions with the service's own tools, then run the same command again",
+                "run haul clean on it, remove old versions with the service's own tools, then run the same command again",
             ),
             (412, "", "run the same command again"),
             (400, "InvalidPart", "somebody else writes this object; run the same command again"),

@@ -11,10 +11,10 @@ use super::error::{Asked, service_error};
 use super::parts::Layout;
 use super::service::{Operation, Service};
 use super::settings::Settings;
-use super::{S3Address, address, meta, rules, xml};
+use super::{S3Address, address, list, meta, object, rules, upload, xml};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{HttpClient, HttpOptions};
-use crate::store::{BlockRange, ListPage, ObjectMeta, StoreOptions};
+use crate::store::{BlockRange, ListPage, ListRequest, ObjectMeta, StoreOptions};
 
 const ASKED: Asked<'_> = Asked {
     operation: "read",
@@ -27,6 +27,36 @@ const ASKED: Asked<'_> = Asked {
 /// A page of objects and the token of the next.
 pub fn objects(page: &[u8]) -> Option<(ListPage, Option<String>)> {
     xml::objects(page).ok().map(|page| (page.list, page.next))
+}
+
+/// What a page holds of what was asked for, and the token of the next, if all of it is believed.
+pub fn believed_objects(
+    page: &[u8],
+    request: &ListRequest,
+    bucket: &str,
+    token: Option<&str>,
+) -> Option<(ListPage, Option<String>)> {
+    list::believe(page, request, bucket, token).ok()
+}
+
+/// The numbers of the parts on a page after number `after` of this upload, and the number after which the next begins, if they
+/// are believed.
+pub fn believed_parts(page: &[u8], key: &str, id: &str, after: u16) -> Option<(Vec<u16>, Option<u16>)> {
+    let page = xml::parts(page).ok()?;
+    let next = page.next;
+    let parts = upload::believe_parts(page, key, id, after).ok()?;
+    Some((parts.into_iter().map(|part| part.number).collect(), next))
+}
+
+/// Which of these objects are gone, and which are not, if the answer is believed.
+pub fn believed_deleted(document: &[u8], named: &[&str]) -> Option<Vec<(String, bool)>> {
+    let outcomes = object::believe_deleted(named, xml::deleted(document).ok()?).ok()?;
+    Some(outcomes.into_iter().map(|(key, refused)| (key, refused.is_none())).collect())
+}
+
+/// The id of a new upload of this object.
+pub fn upload_id(document: &[u8], key: &str) -> Option<String> {
+    xml::upload_id(document, key).ok()
 }
 
 /// A page of buckets and the token of the next.

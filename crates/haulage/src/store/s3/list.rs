@@ -106,7 +106,7 @@ impl Lister for S3Lister {
 }
 
 /// What the page holds, if it answers what was asked.
-fn believe(
+pub(super) fn believe(
     page: &[u8],
     request: &ListRequest,
     bucket: &str,

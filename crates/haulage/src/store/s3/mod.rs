@@ -349,6 +349,10 @@ impl Store for S3Store {
         bucket::create(self, trace).await
     }
 
+    fn deletes_full(&self) -> bool {
+        false
+    }
+
     async fn delete_container(&self, trace: &Trace) -> Result<()> {
         self.need_bucket("delete")?;
         bucket::delete(self, trace).await

@@ -1,5 +1,7 @@
 //! Whole objects and ranges of them: head, get, put, copy, delete.
 
+use std::collections::{HashMap, HashSet};
+
 use bytes::Bytes;
 use http::Method;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE};
@@ -7,6 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::body::{Body, Digest, is_unknown_checksum, send_guarded};
 use super::meta::{self, CHECKSUM_MODE, set};
+use super::xml::{Deletion, Refused};
 use super::{S3Store, rules, upload, xml};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
@@ -38,6 +41,7 @@ pub(super) async fn look(store: &S3Store, key: &str, trace: &Trace) -> Result<(O
     let mut operation = store.operation(rules::HEAD_OBJECT, Method::HEAD, key, &[]);
     operation.headers.insert(CHECKSUM_MODE, HeaderValue::from_static("ENABLED"));
     let response = store.service.send(&operation, asked, trace).await?;
+    meta::judge_checksum(response.headers()).map_err(|broken| asked.not_believed(broken))?;
     trace.mark(Phase::Committed);
     Ok((meta::read(key, response.headers()), meta::stored_crc64(response.headers())))
 }
@@ -70,7 +74,10 @@ pub(super) async fn get(
     let not_believed = |broken| asked.not_believed(broken);
     let meta = match options.range {
         Some(_) => meta::read_range(key, &head.headers),
-        None => meta::read(key, &head.headers),
+        None => {
+            meta::judge_checksum(&head.headers).map_err(not_believed)?;
+            meta::read(key, &head.headers)
+        }
     };
     // Asked for by If-Match, which not every server knows.
     if options.if_match.as_ref().is_some_and(|etag| *etag != meta.etag) {
@@ -207,7 +214,7 @@ pub(super) async fn delete(store: &S3Store, key: &str, trace: &Trace) -> Result<
 /// Deletes objects with one request, and says what became of each, in their order. Names that XML cannot hold go by themselves.
 pub(super) async fn delete_many(store: &S3Store, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
     let plain: Vec<&str> = keys.iter().map(String::as_str).filter(|key| xml::holds(key)).collect();
-    let mut outcomes = std::collections::HashMap::with_capacity(plain.len());
+    let mut outcomes = HashMap::new();
     if !plain.is_empty() {
         let name = store.display("");
         let asked = store.asked("delete from", &name, "s3:DeleteObject", ErrorKind::Service);
@@ -224,7 +231,9 @@ pub(super) async fn delete_many(store: &S3Store, keys: &[String], trace: &Trace)
             }
             other => other?,
         };
-        outcomes.extend(xml::deleted(&document).map_err(|broken| asked.not_believed(broken))?);
+        outcomes = xml::deleted(&document)
+            .and_then(|deleted| believe_deleted(&plain, deleted))
+            .map_err(|broken| asked.not_believed(broken))?;
     }
     let mut results = Vec::with_capacity(keys.len());
     for key in keys {
@@ -240,6 +249,25 @@ pub(super) async fn delete_many(store: &S3Store, keys: &[String], trace: &Trace)
         });
     }
     Ok(results)
+}
+
+/// What became of each object, if the answer tells of those that were named and of nothing else, and says one thing of each.
+pub(super) fn believe_deleted(
+    named: &[&str],
+    deleted: Vec<Deletion>,
+) -> std::result::Result<HashMap<String, Option<Refused>>, Broken> {
+    let named: HashSet<&str> = named.iter().copied().collect();
+    let mut outcomes = HashMap::with_capacity(named.len());
+    for (key, refused) in deleted {
+        if !named.contains(key.as_str()) {
+            return Err(Broken(format!("the answer tells of `{key}`, which was not to be deleted")));
+        }
+        if outcomes.get(&key).is_some_and(|told| *told != refused) {
+            return Err(Broken(format!("the answer says two things of `{key}`")));
+        }
+        outcomes.insert(key, refused);
+    }
+    Ok(outcomes)
 }
 
 /// For services that have no such request.
@@ -263,5 +291,32 @@ fn not_deleted(store: &S3Store, key: &str, code: Option<&str>) -> Error {
                 .retry(Retry::Backoff)
         }
         _ => Error::new(ErrorKind::Service, "delete", name, format!("it was not deleted ({word})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: &str) -> Option<Refused> {
+        Some(Refused(Some(code.to_owned())))
+    }
+
+    #[test]
+    fn an_answer_tells_of_what_was_named_and_says_one_thing_of_each() {
+        let told = |deleted: &[(&str, Option<&str>)]| {
+            let deleted = deleted.iter().map(|(key, code)| ((*key).to_owned(), code.and_then(refused)));
+            believe_deleted(&["a", "b"], deleted.collect())
+        };
+        let outcomes = told(&[("b", Some("AccessDenied")), ("a", None), ("a", None)]).unwrap();
+        assert_eq!((&outcomes["a"], &outcomes["b"]), (&None, &refused("AccessDenied")));
+        assert!(told(&[("a", None)]).unwrap().get("b").is_none());
+        for broken in [
+            &[("a", None), ("c", None)][..],
+            &[("a", Some("AccessDenied")), ("a", None)],
+            &[("a", None), ("a", Some("AccessDenied"))],
+        ] {
+            assert!(told(broken).is_err(), "{broken:?}");
+        }
     }
 }

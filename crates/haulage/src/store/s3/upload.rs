@@ -153,12 +153,17 @@ pub(super) async fn parts(store: &S3Store, key: &str, id: &str, trace: &Trace) -
 }
 
 /// The parts of a page, if they are those that were asked for.
-fn believe_parts(page: PartPage, key: &str, id: &str, after: u16) -> Result<Vec<Part>, Broken> {
+pub(super) fn believe_parts(page: PartPage, key: &str, id: &str, after: u16) -> Result<Vec<Part>, Broken> {
     if page.id.is_some_and(|echoed| echoed != id) || page.key.is_some_and(|echoed| echoed != key) {
         return Err(Broken("the parts are of another upload than was asked for".to_owned()));
     }
-    let first = page.parts.first().map_or(u16::MAX, |part| part.number);
-    if first <= after || page.next.is_some_and(|next| next <= after) {
+    let ends = page.parts.first().zip(page.parts.last()).map(|(first, last)| (first.number, last.number));
+    let (first, last) = match (ends, page.next) {
+        (Some(ends), _) => ends,
+        (None, None) => return Ok(page.parts),
+        (None, Some(_)) => return Err(Broken("a page holds no part, and says that more follow".to_owned())),
+    };
+    if first <= after || page.next.is_some_and(|next| next < last) {
         return Err(Broken("the list begins again at a part that it gave before".to_owned()));
     }
     Ok(page.parts)
@@ -276,6 +281,8 @@ mod tests {
             (page(&[3], None), "k", "other", 0),
             (page(&[3], None), "k", "u", 3),
             (page(&[4], Some(3)), "k", "u", 3),
+            (page(&[3, 4, 5], Some(4)), "k", "u", 2),
+            (page(&[], Some(4)), "k", "u", 3),
         ] {
             assert!(believe_parts(page, key, id, after).is_err());
         }

@@ -209,25 +209,37 @@ impl S3Writer {
     }
 
     /// Stores what could not be said when the upload began, where a copy of the object onto itself can.
-    async fn amend(&self, put: PutResult, wanted: &Attributes, size: u64, trace: &Trace) -> PutResult {
+    async fn amend(
+        &self,
+        put: PutResult,
+        wanted: &Attributes,
+        size: u64,
+        trace: &Trace,
+    ) -> Result<PutResult> {
         let known = &self.options.attributes;
         let has_new = wanted.md5.is_some() && wanted.md5 != known.md5;
         if (!self.resumed && !has_new) || size > PART_MAX {
-            return PutResult { md5: known.md5.filter(|_| !self.resumed), ..put };
+            return Ok(PutResult { md5: known.md5.filter(|_| !self.resumed), ..put });
         }
         if !has_new {
             // Who may write but not read leaves it as it is: the object is there and whole.
-            let Ok(there) = object::head(&self.store, &self.key, trace).await else { return put };
+            let Ok(there) = object::head(&self.store, &self.key, trace).await else { return Ok(put) };
             let same_time = there.source_modified_ns == wanted.source_modified_ns;
             if same_time && there.md5 == wanted.md5 && there.properties == wanted.properties {
-                return PutResult { md5: there.md5, ..put };
+                return Ok(PutResult { md5: there.md5, ..put });
             }
         }
         let source = (&self.store, self.key.as_str(), Some(put.etag.as_str()));
         let mode = self.options.checksum;
         match object::copy(source, &self.store, &self.key, Some(wanted), mode, trace).await {
-            Ok(copied) => PutResult { etag: copied.etag, md5: wanted.md5, ..put },
-            Err(_) => put,
+            Ok(copied) if copied.crc64.zip(put.crc64).is_some_and(|(now, then)| now != then) => Err(self
+                .error(
+                    "commit",
+                    ErrorKind::Integrity,
+                    "the service made another object of it than was there",
+                )),
+            Ok(copied) => Ok(PutResult { etag: copied.etag, md5: wanted.md5, ..put }),
+            Err(_) => Ok(put),
         }
     }
 }
@@ -393,7 +405,7 @@ impl BlockWriter for S3Writer {
             content_type: self.options.attributes.content_type.clone(),
             ..attributes.clone()
         };
-        Ok(self.amend(put, &wanted, size, trace).await)
+        self.amend(put, &wanted, size, trace).await
     }
 
     async fn abandon(&self) {

@@ -77,7 +77,7 @@ pub(super) const FULL_OBJECT: &str = "FULL_OBJECT";
 pub(super) type Deletion = (String, Option<Refused>);
 
 /// Why an object was not deleted: the service's word for it, if it is one.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) Option<String>);
 
 /// Reads what became of objects that were to be deleted.
@@ -177,9 +177,9 @@ fn push_escaped(body: &mut String, text: &str) {
     }
 }
 
-/// Whether this may be the id of an upload.
+/// Whether this may be the id of an upload. A `?` would make the name of a leftover mean another upload.
 fn is_id(text: &str) -> bool {
-    (1..=TEXT_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    (1..=TEXT_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'?')
 }
 
 /// A name from a list whose names are encoded as in the query of a URL: XML cannot hold all of them.
@@ -229,6 +229,7 @@ mod tests {
             document("<Key>other</Key><UploadId>x</UploadId>"),
             document("<UploadId></UploadId>"),
             document("<UploadId>a b</UploadId>"),
+            document("<UploadId>a?uploadId=b</UploadId>"),
             document(&format!("<UploadId>{}</UploadId>", "x".repeat(TEXT_MAX + 1))),
             document(""),
             "<html/>".to_owned(),

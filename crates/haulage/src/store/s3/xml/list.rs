@@ -42,6 +42,10 @@ impl Ending {
                     _ => return Err(cut_short()),
                 });
             }
+            // In another one nobody could read the names.
+            "EncodingType" if !matches!(text.0, "url" | "") => {
+                return Err(Broken(format!("the names of the list are encoded as `{}`", text.0)));
+            }
             "EncodingType" => self.encoded = text.0 == "url",
             _ => {}
         }
@@ -91,7 +95,7 @@ enum Inside {
 pub(in crate::store::s3) fn objects(page: &[u8]) -> Result<ObjectPage, Broken> {
     let (mut found, mut ending, mut entries) = (ObjectPage::default(), Ending::default(), 0);
     let (mut object, mut sized) = (ObjectMeta::default(), false);
-    let mut inside = Inside::List;
+    let (mut inside, mut named) = (Inside::List, false);
     let mut dated = (String::new(), 0);
     walk(page, rules::OBJECTS, |step| {
         match (step, inside) {
@@ -99,13 +103,14 @@ pub(in crate::store::s3) fn objects(page: &[u8]) -> Result<ObjectPage, Broken> {
                 count(&mut entries)?;
                 (object, sized, inside) = (ObjectMeta::default(), false, Inside::Entry);
             }
-            (Step::Begin("CommonPrefixes", _), Inside::List) => inside = Inside::Folders,
+            (Step::Begin("CommonPrefixes", _), Inside::List) => (inside, named) = (Inside::Folders, false),
             (Step::Begin("Contents" | "CommonPrefixes", _), _) => return Err(misplaced()),
             (Step::Leaf("Contents" | "CommonPrefixes", ..), _) => {
                 return Err(Broken("the list holds an entry without a name".to_owned()));
             }
             (Step::Leaf("Key", ..), Inside::Entry) if !object.key.is_empty() => return Err(misplaced()),
             (Step::Leaf("Key", _, text), Inside::Entry) => object.key = text.plain()?.into_owned(),
+            (Step::Leaf("Size", ..), Inside::Entry) if sized => return Err(misplaced()),
             (Step::Leaf("Size", _, text), Inside::Entry) => (object.size, sized) = (size(text)?, true),
             (Step::Leaf("ETag", _, text), Inside::Entry) => {
                 object.etag = text.plain()?.trim_matches('"').to_owned();
@@ -119,6 +124,7 @@ pub(in crate::store::s3) fn objects(page: &[u8]) -> Result<ObjectPage, Broken> {
             }
             (Step::Leaf("Prefix", _, text), Inside::Folders) => {
                 count(&mut entries)?;
+                named = true;
                 found.list.prefixes.push(text.plain()?.into_owned());
             }
             (Step::Leaf("Prefix", _, text), Inside::List) => found.prefix = Some(text.plain()?.into_owned()),
@@ -141,6 +147,9 @@ pub(in crate::store::s3) fn objects(page: &[u8]) -> Result<ObjectPage, Broken> {
                     return Err(Broken(format!("the list holds an object without a {missing}")));
                 }
                 found.list.objects.push(std::mem::take(&mut object));
+            }
+            (Step::End("CommonPrefixes"), Inside::Folders) if !named => {
+                return Err(Broken("the list holds a folder without a name".to_owned()));
             }
             (Step::End("CommonPrefixes"), Inside::Folders) => inside = Inside::List,
             (Step::Leaf(..) | Step::Begin(..) | Step::End(..), _) => {}

@@ -56,10 +56,13 @@ fn empty_and_broken_pages_are_told_apart() {
         object("<ETag>e</ETag><Size>-1</Size>"),
         object("<ETag>e</ETag><Size>18446744073709551616</Size>"),
         object("<ETag>e</ETag><Size>1</Size><Key>b</Key>"),
+        object("<ETag>e</ETag><Size>1</Size><Size>2</Size>"),
         object("<ETag>e</ETag><Size>1</Size><Contents></Contents>"),
         object("<ETag>e</ETag><Size>1</Size><CommonPrefixes><Prefix>p/</Prefix></CommonPrefixes>"),
         page("<Contents/>"),
         page("<CommonPrefixes/>"),
+        page("<CommonPrefixes><Owner>x</Owner></CommonPrefixes>"),
+        page("<EncodingType>base64</EncodingType>"),
         page("<IsTruncated>false</IsTruncated>"),
         page("text"),
         page(&"<CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes>".repeat(ENTRIES_MAX + 1)),
@@ -120,6 +123,9 @@ fn uploads_have_name_id_and_beginning() {
         list("<IsTruncated>false</IsTruncated><Upload><Key>a</Key><UploadId></UploadId></Upload>"),
         list("<IsTruncated>false</IsTruncated><Upload><Key></Key><UploadId>u</UploadId></Upload>"),
         list("<IsTruncated>false</IsTruncated><Upload><Key>a</Key><UploadId>u\n</UploadId></Upload>"),
+        list(
+            "<IsTruncated>false</IsTruncated><Upload><Key>a</Key><UploadId>u?uploadId=v</UploadId></Upload>",
+        ),
     ] {
         assert!(uploads(broken.as_bytes()).is_err(), "{broken}");
     }
