@@ -44,7 +44,10 @@ def test_what_somebody_chose_for_a_blob_goes_along(
     copy = container.client.get_blob_client("to/a").get_blob_properties()
     assert told(copy) == told(source.get_blob_properties())
     assert told(copy)["metadata"] == METADATA
-    assert set(copy.metadata) == OURS | set(METADATA)
+    # What the service copies in one request has the checksum that the source has: here an MD5.
+    by_service = size == 100 and container.endpoint.name == "emulator"
+    ours = OURS - ({"haulage_crc64"} if by_service else set())
+    assert set(copy.metadata) == ours | set(METADATA)
 
 
 @pytest.mark.parametrize("size", [0, 100, 7_000_000])

@@ -37,6 +37,8 @@ pub struct CopyRules {
     pub whole_max: u64,
     /// Whether that request can be told not to replace what is there.
     pub guarded: bool,
+    /// Whether it keeps a CRC64 with the copy of what has none.
+    pub keeps_crc64: bool,
 }
 
 pub(super) fn unable(name: String) -> Error {

@@ -20,6 +20,8 @@ pub(crate) struct ByService {
     whole: u64,
     /// What is there must stay there.
     guards: bool,
+    /// The source states no checksum that could be stored with the copy. Of blocks a CRC64 is known when they are committed.
+    unstated: bool,
 }
 
 impl ByService {
@@ -35,13 +37,14 @@ impl ByService {
         let whole = options.single_put_max.fixed().map_or(block, |size| size.bytes());
         let guards = options.overwrite == crate::options::Overwrite::Never;
         let block = block.min(options.max_memory.bytes() / MEMORY_PART).max(1);
-        Some(Self { rules, block, whole, guards })
+        let unstated = pair.meta.crc64.is_none() && pair.meta.md5.is_none() && !rules.keeps_crc64;
+        Some(Self { rules, block, whole, guards, unstated })
     }
 
     /// In what pieces an object of `size` bytes is copied.
     pub(crate) fn pieces(&self, size: u64, choice: MethodChoice, to: &Capabilities) -> Pieces {
         let small = match choice {
-            MethodChoice::Auto => size <= self.whole,
+            MethodChoice::Auto => size <= self.whole && !self.unstated,
             MethodChoice::Whole => true,
             MethodChoice::Ranges => size <= self.block,
         };
@@ -66,10 +69,11 @@ mod tests {
 
     fn copying(guarded: bool, guards: bool) -> ByService {
         ByService {
-            rules: CopyRules { whole_max: 5_000 * MIB, guarded },
+            rules: CopyRules { whole_max: 5_000 * MIB, guarded, keeps_crc64: false },
             block: 16 * MIB,
             whole: 16 * MIB,
             guards,
+            unstated: false,
         }
     }
 
@@ -84,6 +88,9 @@ mod tests {
         assert_eq!(pieces(plain, 6_000 * MIB, MethodChoice::Whole), Pieces::Blocks(16 * MIB));
         assert_eq!(pieces(copying(false, true), 1, auto), Pieces::Blocks(16 * MIB));
         assert_eq!(pieces(copying(true, true), 1, auto), Pieces::Whole);
+        let unstated = ByService { unstated: true, ..plain };
+        assert_eq!(pieces(unstated, 1, auto), Pieces::Blocks(16 * MIB));
+        assert_eq!(pieces(unstated, 1, MethodChoice::Whole), Pieces::Whole);
     }
 
     #[test]

@@ -32,7 +32,7 @@ const WHOLE_MAX: u64 = 256 << 20;
 pub(super) fn rules(store: &AzureStore, source: &dyn Store) -> Option<CopyRules> {
     let Some(Peer::Azure(source)) = source.peer() else { return None };
     let same = store.service.endpoint().same_service(source.service.endpoint());
-    same.then_some(CopyRules { whole_max: WHOLE_MAX, guarded: true })
+    same.then_some(CopyRules { whole_max: WHOLE_MAX, guarded: true, keeps_crc64: false })
 }
 
 /// The source as headers.

@@ -291,7 +291,7 @@ impl Store for S3Store {
         let Some(Peer::S3(source)) = source.peer() else { return None };
         let same = self.service.same_service(&source.service);
         // Not every service looks at a condition on what is there when it copies a whole object.
-        same.then_some(CopyRules { whole_max: PART_MAX, guarded: false })
+        same.then_some(CopyRules { whole_max: PART_MAX, guarded: false, keeps_crc64: true })
     }
 
     async fn copy(
