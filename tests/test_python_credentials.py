@@ -15,6 +15,7 @@ import pytest
 
 import haulage
 from endpoints import ACCOUNT, KEY, Container, Endpoint, connection_string
+from haulage.session import Credential
 
 #: A key that no service knows.
 WRONG = "d3Jvbmctd3Jvbmctd3Jvbmc="
@@ -162,11 +163,15 @@ ARGUMENTS: list[tuple[Callable[[], object], str, str]] = [
         "credentials",
         "pass AzureCredential and S3Credential objects",
     ),
-    (lambda: haulage.stat("mem://a/a", session="x"), "session", "pass a haulage.Session"),  # type: ignore[typeddict-item]
+    (lambda: haulage.stat("mem://a/a", session="x"), "session", "pass a haulage.Session"),  # type: ignore[arg-type]
 ]
 
 
-@pytest.mark.parametrize(("call", "name", "hint"), ARGUMENTS)
+@pytest.mark.parametrize(
+    ("call", "name", "hint"),
+    ARGUMENTS,
+    ids=[f"{number}-{name}" for number, (_, name, _) in enumerate(ARGUMENTS, 1)],
+)
 def test_what_cannot_be_right_is_refused_by_name(call: Callable[[], object], name: str, hint: str) -> None:
     with pytest.raises(haulage.UsageError) as caught:
         call()
@@ -297,9 +302,11 @@ def listening() -> Iterator[tuple[str, list[str]]]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Listener) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", told
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", told
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_what_is_for_one_host_never_reaches_another(
@@ -310,7 +317,7 @@ def test_what_is_for_one_host_never_reaches_another(
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
     sas = "sv=1&sig=c2VjcmV0c2VjcmV0"
     own = f"{counting.endpoint.rsplit('/', 1)[0]}/acc"
-    given = [
+    given: list[Credential] = [
         haulage.AzureCredential(endpoint=own, sas=sas),
         haulage.AzureCredential(endpoint=own, token=lambda: ("c2VjcmV0", time.time() + 3600)),
         haulage.AzureCredential(endpoint=own, key=WRONG),
@@ -342,7 +349,7 @@ def test_what_is_for_one_host_never_reaches_another(
 
 
 def test_nothing_printed_or_pickled_holds_a_secret(counting: haulage.Emulator) -> None:
-    credentials = [
+    credentials: list[Credential] = [
         of_emulator(counting),
         haulage.AzureCredential(account="acc", key=WRONG),
         haulage.AzureCredential(account="other", sas="sv=1&sig=c2VjcmV0c2VjcmV0"),

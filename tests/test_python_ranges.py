@@ -44,7 +44,7 @@ def test_any_ranges_are_what_the_object_holds(where: str) -> None:
 def test_each_range_is_one_request_and_no_other(counting: haulage.Emulator, where: str) -> None:
     haulage.put(f"{where}/a", bytes(9 * MIB))
     api = "GetBlob" if where.startswith("az") else "GetObject"
-    look = "GetBlobProperties" if where.startswith("az") else "HeadObject"
+    look = "BlobProperties" if where.startswith("az") else "HeadObject"
     for ranges, expected in (
         ([(0, 10), (5 * MIB, MIB), (9 * MIB - 1, 1)], {api: 3}),
         ([(0, 9 * MIB)], {api: 3}),
@@ -88,7 +88,7 @@ def test_threads_read_at_once_on_one_session(counting: haulage.Emulator, blobs: 
             dice = random.Random(seed)
             try:
                 for _ in range(50):
-                    start, length = dice.randrange(MIB), dice.randrange(10_000)
+                    start, length = dice.randrange(MIB - 10_000), dice.randrange(10_000)
                     found = haulage.get_range(blobs.az("a"), start, length, session=session)
                     assert found == content[start : start + length]
             except BaseException as failure:
@@ -123,7 +123,7 @@ def test_a_flipped_bit_of_a_range_is_found(monkeypatch: pytest.MonkeyPatch) -> N
         container = Endpoint("in process", flipping.endpoint, flipping.connection_string).container()
         haulage.put(container.az("a"), content)
         ranges = [(number * 10_000, 10_000) for number in range(100)]
-        found = haulage.get_ranges(container.az("a"), ranges)  # type: ignore[arg-type]
+        found = haulage.get_ranges(container.az("a"), ranges)
         assert flipping.stats()["faults"]
     assert b"".join(found) == content[: 100 * 10_000]
 

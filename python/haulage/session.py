@@ -9,7 +9,7 @@ b'hello'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import NoReturn, Protocol, Self, TypeAlias
@@ -99,7 +99,7 @@ class S3Credential:
     >>> S3Credential(key_id="AKIDEXAMPLE", secret="wJalrXUtnFEMI", region="eu-west-1")
     S3Credential(secret=..., region='eu-west-1')
     >>> S3Credential(anonymous=True, endpoint="https://data.example.org")
-    S3Credential(anonymous=..., endpoint='https://data.example.org')
+    S3Credential(anonymous=True, endpoint='https://data.example.org')
 
     With an ``endpoint`` it is used at that service and at no other. Without one it is used at the service
     that the ``endpoint`` of a call, the environment or the profile names, or at AWS.
@@ -136,18 +136,16 @@ class S3Credential:
             raise UsageError("read the credentials", "S3Credential", "a part of the key is missing", hint)
         ways = {"secret": secret, "profile": profile, "anonymous": anonymous or None}
         hint = "give exactly one of key_id with secret, profile, and anonymous"
-        self._kind = _only_one("S3Credential", ways, hint)
-        self._shown = {"profile": profile} if profile else {self._kind: ...}
-        self._shown |= {"endpoint": endpoint} if endpoint else {}
-        self._shown |= {"region": region} if region else {}
+        _only_one("S3Credential", ways, hint)
+        shown = {"profile": profile, "endpoint": endpoint, "region": region}
+        self._shown = [f"{name}={value!r}" for name, value in shown.items() if value is not None]
+        if profile is None:
+            self._shown.insert(0, "anonymous=True" if anonymous else "secret=...")
         keys = None if key_id is None or secret is None else (key_id, secret, token)
         self._engine = _engine.S3Credential(keys=keys, profile=profile, endpoint=endpoint, region=region)
 
     def __repr__(self) -> str:
-        parts = (
-            f"{name}=..." if value is ... else f"{name}={value!r}" for name, value in self._shown.items()
-        )
-        return f"S3Credential({', '.join(parts)})"
+        return f"S3Credential({', '.join(self._shown)})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an S3Credential is not pickled: whoever got the bytes would get the secret")
@@ -186,12 +184,14 @@ class Session:
     """
 
     def __init__(self, credentials: Credential | Iterable[Credential] | None = None) -> None:
-        one = isinstance(credentials, (AzureCredential, S3Credential))
-        self._credentials: list[Credential] = [credentials] if one else list(credentials or ())  # type: ignore[list-item, arg-type]
-        for credential in self._credentials:
-            if not isinstance(credential, (AzureCredential, S3Credential)):
-                hint = "pass AzureCredential and S3Credential objects"
-                raise UsageError("read the arguments", "credentials", "this is no credential", hint)
+        self._credentials: list[Credential] = (
+            [credentials]
+            if isinstance(credentials, (AzureCredential, S3Credential))
+            else list(credentials or ())
+        )
+        if not all(isinstance(one, (AzureCredential, S3Credential)) for one in self._credentials):
+            hint = "pass AzureCredential and S3Credential objects"
+            raise UsageError("read the arguments", "credentials", "this is no credential", hint)
         self._engine = _engine.Session([credential._engine for credential in self._credentials])
 
     @property
@@ -231,7 +231,7 @@ class Session:
         raise TypeError("a Session is not pickled: make one in each process, with credentials from there")
 
 
-def _only_one(name: str, ways: dict[str, object], hint: str) -> str:
+def _only_one(name: str, ways: Mapping[str, object], hint: str) -> str:
     """Return the one way that is given."""
     given = [way for way, value in ways.items() if value is not None]
     if len(given) != 1:

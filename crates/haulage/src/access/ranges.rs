@@ -105,7 +105,9 @@ impl Reading {
                 if seen.get_or_insert_with(|| etag.clone()) != &etag {
                     return Err(replaced(&self.location));
                 }
-                whole.add(bytes, range.len).map_err(|_| does_not_fit(&self.location.store.name(&self.location.key)))?;
+                whole
+                    .add(bytes, range.len)
+                    .map_err(|_| does_not_fit(&self.location.store.name(&self.location.key)))?;
             }
             found.push(whole.into_bytes());
         }
@@ -166,11 +168,7 @@ impl Whole {
 }
 
 /// A piece and the ETag that it came with, read by a task of its own, which ends with the future.
-async fn spawned(
-    from: Location,
-    range: BlockRange,
-    version: Option<Arc<str>>,
-) -> Result<(Bytes, String)> {
+async fn spawned(from: Location, range: BlockRange, version: Option<Arc<str>>) -> Result<(Bytes, String)> {
     let mut task = JoinSet::new();
     task.spawn(async move { piece(&from, range, version.as_deref()).await });
     match task.join_next().await {
@@ -218,7 +216,12 @@ mod tests {
         put(&opener, url, content.clone(), &options).await.unwrap();
         for _ in 0..50 {
             let ranges: Vec<(u64, Option<u64>)> = (0..rng.usize(..9))
-                .map(|_| (rng.u64(..60_000), [None, Some(0), Some(rng.u64(..9_000)), Some(u64::MAX)][rng.usize(..4)]))
+                .map(|_| {
+                    (
+                        rng.u64(..60_000),
+                        [None, Some(0), Some(rng.u64(..9_000)), Some(u64::MAX)][rng.usize(..4)],
+                    )
+                })
                 .collect();
             let found = get_ranges(&opener, url, &ranges, None, &options).await.unwrap();
             assert_eq!(found.len(), ranges.len());

@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn what_one_spends_of_a_service_another_lacks() {
         let (service, other) = (Manners::default(), Manners::default());
-        let (mut first, mut second, mut elsewhere) = (Services::default(), Services::default(), Services::default());
+        let (mut first, mut second, mut elsewhere) =
+            (Services::default(), Services::default(), Services::default());
         first.name(&service);
         second.name(&service);
         second.name(&service);

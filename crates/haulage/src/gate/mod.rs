@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 
-use self::manners::Services;
 pub(crate) use self::manners::Manners;
+use self::manners::Services;
 pub(crate) use self::permit::{Permit, through};
 use self::retry::backoff;
 pub(crate) use self::retry::was_too_slow;

@@ -193,7 +193,10 @@ impl HttpClient {
         match exchanged.inspect_err(|_| connection.mark_failed(trace)) {
             Ok(answer) => self.answer(answer, way, connection, call, trace),
             // Where nobody has ever answered, nobody is likely to.
-            Err(error) if error.kind() == ErrorKind::Stalled && !self.0.connections.answered().load(Ordering::Relaxed) => {
+            Err(error)
+                if error.kind() == ErrorKind::Stalled
+                    && !self.0.connections.answered().load(Ordering::Relaxed) =>
+            {
                 Err(error.retry(Retry::Few))
             }
             Err(error) => Err(error),

@@ -125,7 +125,8 @@ impl Session {
     pub(super) fn opener(&self, options: &StoreOptions) -> Result<StoreOpener> {
         let options = StoreOptions { session: None, ..options.clone() };
         let mut opened = self.open()?;
-        let same = |opener: &StoreOpener| StoreOptions { session: None, ..opener.options().clone() } == options;
+        let same =
+            |opener: &StoreOpener| StoreOptions { session: None, ..opener.options().clone() } == options;
         let known = opened.openers.iter().position(same).map(|at| opened.openers.remove(at));
         let opener = match known.filter(|known| known.containers() < PLACES_MAX) {
             Some(known) => known,
@@ -315,7 +316,8 @@ mod tests {
         assert!(!Arc::ptr_eq(&account(""), &account("?sig=x")));
         (0..2 * PLACES_MAX).for_each(|number| drop(account(&format!("?sig={number}"))));
         assert_eq!(pools.accounts.lock().unwrap().len(), PLACES_MAX);
-        (0..2 * PLACES_MAX).for_each(|number| drop(pools.bucket(&format!("b{number}"), &options(&session)).unwrap()));
+        (0..2 * PLACES_MAX)
+            .for_each(|number| drop(pools.bucket(&format!("b{number}"), &options(&session)).unwrap()));
         assert_eq!(pools.buckets.lock().unwrap().len(), PLACES_MAX);
     }
 

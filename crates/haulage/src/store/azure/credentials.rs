@@ -89,7 +89,9 @@ impl AzureCredentials {
     /// The credential for an address in this account.
     fn credential(&self, address: &AzureAddress) -> Result<Credential> {
         let endpoint = &address.endpoint;
-        let key = |key: &str| SharedKey::new(&endpoint.account, key).map(SharedKey::given).map(Credential::SharedKey);
+        let key = |key: &str| {
+            SharedKey::new(&endpoint.account, key).map(SharedKey::given).map(Credential::SharedKey)
+        };
         let sas = match (&self.secret, &self.connection) {
             (AzureSecret::Key(text), _) => return key(text),
             (_, Some(ConnectionString { key: Some(text), .. })) => return key(text),
@@ -98,8 +100,11 @@ impl AzureCredentials {
         };
         match (sas, &self.secret) {
             (Some(sas), _) => Ok(Credential::Sas(Sas::new(sas))),
-            (None, AzureSecret::Token(_)) if !endpoint.origin.is_secure() && !endpoint.origin.is_loopback() => {
-                Err(refusal(address, "token", "is not sent over plain http").hint("write the endpoint with https"))
+            (None, AzureSecret::Token(_))
+                if !endpoint.origin.is_secure() && !endpoint.origin.is_loopback() =>
+            {
+                Err(refusal(address, "token", "is not sent over plain http")
+                    .hint("write the endpoint with https"))
             }
             (None, AzureSecret::Token(source)) => Ok(Credential::Entra(Entra::given(source.clone()).into())),
             // A connection string was read, and has either.
@@ -169,7 +174,8 @@ fn check_sas(name: &'static str, sas: &str) -> Result<()> {
     if sas.query().split('&').any(signed) {
         return Ok(());
     }
-    Err(wrong(name, "the SAS has no signature (sig=)").hint("copy it again, whole: what follows the ? of the URL"))
+    Err(wrong(name, "the SAS has no signature (sig=)")
+        .hint("copy it again, whole: what follows the ? of the URL"))
 }
 
 fn wrong(name: &'static str, cause: &str) -> Error {
@@ -226,7 +232,12 @@ mod tests {
         let string = |text: &str| AzureSecret::ConnectionString(text.to_owned());
         let whole = format!("AccountName=acc;AccountKey={KEY}");
         for (secret, account, name, hint) in [
-            (key("secret!"), Some("acc"), "key", "copy it again from the portal: Storage account, Access keys"),
+            (
+                key("secret!"),
+                Some("acc"),
+                "key",
+                "copy it again from the portal: Storage account, Access keys",
+            ),
             (key(""), Some("acc"), "key", "copy it again from the portal: Storage account, Access keys"),
             (key(KEY), None, "key", "give account, or endpoint, with it"),
             (key(KEY), Some("a/b"), "account", "write the name alone, as in the portal"),
@@ -272,7 +283,8 @@ mod tests {
         assert_eq!(refused(&token, "https://evil.example/acc/c").as_deref(), Some(name_it));
         assert!(find(&[sas.clone()], &at("https://evil.example/other/c"), false).unwrap().is_none());
         let key = new(AzureSecret::Key(KEY.to_owned()), Some("acc"), None).unwrap();
-        let here = new(AzureSecret::Key(KEY.to_owned()), Some("acc"), Some("https://here.example/acc")).unwrap();
+        let here =
+            new(AzureSecret::Key(KEY.to_owned()), Some("acc"), Some("https://here.example/acc")).unwrap();
         assert_eq!(refused(&key, "https://evil.example/acc/c").as_deref(), Some(name_it));
         let elsewhere = find(&[here.clone()], &at("https://acc.blob.core.windows.net/c"), true);
         assert_eq!(elsewhere.unwrap_err().hint_text(), Some(name_it));

@@ -55,7 +55,9 @@ impl Settings {
             key: get("AZURE_STORAGE_KEY").or_else(|| get("AZURE_STORAGE_ACCOUNT_KEY")),
             sas: get("AZURE_STORAGE_SAS_TOKEN"),
             endpoint: get("AZURE_STORAGE_ENDPOINT"),
-            connection: connection.map(|text| ConnectionString::parse_named(&text, CONNECTION)).transpose()?,
+            connection: connection
+                .map(|text| ConnectionString::parse_named(&text, CONNECTION))
+                .transpose()?,
         })
     }
 
@@ -178,9 +180,7 @@ mod tests {
         let parsed = parse("UseDevelopmentStorage=true").unwrap();
         assert_eq!(parsed.endpoint().unwrap().to_string(), "http://127.0.0.1:10000/devstoreaccount1");
 
-        let parsed =
-            parse("BlobEndpoint=https://h.example/acc;SharedAccessSignature=sv=1&sig=x")
-                .unwrap();
+        let parsed = parse("BlobEndpoint=https://h.example/acc;SharedAccessSignature=sv=1&sig=x").unwrap();
         assert_eq!(parsed.sas.as_deref(), Some("sv=1&sig=x"));
         assert_eq!(parsed.endpoint().unwrap().account, "acc");
     }

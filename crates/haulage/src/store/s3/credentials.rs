@@ -72,7 +72,8 @@ impl S3Credentials {
 
 impl Reach {
     pub(crate) fn of(options: &StoreOptions) -> Self {
-        let StoreOptions { endpoint, region, addressing, keys, unsigned, requester_pays, .. } = options.clone();
+        let StoreOptions { endpoint, region, addressing, keys, unsigned, requester_pays, .. } =
+            options.clone();
         Self { endpoint, region, addressing, keys, unsigned, requester_pays }
     }
 }

@@ -162,16 +162,16 @@ fn refused(
 ) -> Error {
     let error = |cause: &str| asked.error(ErrorKind::Permission, cause);
     match code {
-        "SignatureDoesNotMatch" if credential.is_given() => {
-            error("the service does not accept the signature (SignatureDoesNotMatch)")
-                .hint("check the secret that was given as an argument, and that the endpoint is the right one")
-        }
+        "SignatureDoesNotMatch" if credential.is_given() => error(
+            "the service does not accept the signature (SignatureDoesNotMatch)",
+        )
+        .hint("check the secret that was given as an argument, and that the endpoint is the right one"),
         "SignatureDoesNotMatch" => error("the service does not accept the signature (SignatureDoesNotMatch)")
             .hint("check AWS_SECRET_ACCESS_KEY or the profile, and that the endpoint is the right one"),
-        "InvalidAccessKeyId" if credential.is_given() => {
-            error("the service does not know the access key (InvalidAccessKeyId)")
-                .hint("check the key id that was given as an argument, and that the endpoint is the right one")
-        }
+        "InvalidAccessKeyId" if credential.is_given() => error(
+            "the service does not know the access key (InvalidAccessKeyId)",
+        )
+        .hint("check the key id that was given as an argument, and that the endpoint is the right one"),
         "InvalidAccessKeyId" => error("the service does not know the access key (InvalidAccessKeyId)")
             .hint("check AWS_ACCESS_KEY_ID or AWS_PROFILE, and that the endpoint is the right one"),
         // Others may be had where these came from.

@@ -170,7 +170,13 @@ mod tests {
     fn entra(life: Duration) -> (Arc<Entra>, Arc<AtomicU64>) {
         let calls = Arc::new(AtomicU64::new(0));
         let source = Source { calls: calls.clone(), life };
-        (Arc::new(Entra::with_sources(Sources::Surroundings(Context::new(), vec![("test", Box::new(source))]))), calls)
+        (
+            Arc::new(Entra::with_sources(Sources::Surroundings(
+                Context::new(),
+                vec![("test", Box::new(source))],
+            ))),
+            calls,
+        )
     }
 
     #[tokio::test]

@@ -181,7 +181,8 @@ mod tests {
         assert!(find("https://evil.example/acc/c", &[ACCOUNT, SAS]).is_err());
         // Nor does what the environment has go where a session has named a host for something else.
         let given = crate::store::azure::AzureSecret::Key("a2V5".to_owned());
-        let given = credentials::AzureCredentials::new(given, None, Some("https://here.example/other")).unwrap();
+        let given =
+            credentials::AzureCredentials::new(given, None, Some("https://here.example/other")).unwrap();
         let settings = Settings { given: vec![given], ..settings(&[ACCOUNT, SAS]) };
         let address = AzureAddress::parse("https://here.example/acc/c", &StoreOptions::default()).unwrap();
         let http = HttpClient::new(HttpOptions::default()).unwrap();

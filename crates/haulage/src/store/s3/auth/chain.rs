@@ -95,7 +95,8 @@ impl Chain {
         }
         if let Some(profile) = &self.profile {
             let cause = format!("the profile {profile} gives no keys{tried}");
-            let hint = format!("look for it in ~/.aws/config, or sign in with: aws sso login --profile {profile}");
+            let hint =
+                format!("look for it in ~/.aws/config, or sign in with: aws sso login --profile {profile}");
             return Err(Error::new(ErrorKind::Permission, operation, object, cause).hint(hint));
         }
         Err(Error::new(ErrorKind::Permission, operation, object, format!("no credential found{tried}")).hint(
@@ -177,7 +178,8 @@ mod tests {
                  what is open to all is read with --no-sign-request"
             )
         );
-        let named = Chain { profile: Some("lab".to_owned()), ..Chain::with_sources(Context::new(), Vec::new()) };
+        let named =
+            Chain { profile: Some("lab".to_owned()), ..Chain::with_sources(Context::new(), Vec::new()) };
         let error = named.keys("read", "x").await.unwrap_err();
         assert_eq!(
             error.hint_text(),
