@@ -51,7 +51,7 @@ ENGINE_MUST_NOT = {
 #: The parts of the engine that may import these modules alone.
 ENGINE_ONLY = {"control": {"units", "event", "control"}}
 
-CORE = {"transfer", "objects", "events", "units", "errors", "emulator", "stores"}
+CORE = {"transfer", "objects", "ranges", "session", "events", "units", "errors", "emulator", "stores"}
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
@@ -60,8 +60,10 @@ PYTHON_MAY = {
     "events": set(),
     "units": {"errors"},
     "stores": {"_engine", "errors", "events", "units"},
+    "session": {"_engine", "errors"},
     "transfer": {"_engine", "errors", "events", "units"},
     "objects": {"_engine", "errors", "events", "transfer"},
+    "ranges": {"_engine", "errors", "transfer"},
     "emulator": {"_engine", "errors"},
     "lab": CORE | {"__init__", "_engine"},
     "cluster": CORE | {"__init__"},

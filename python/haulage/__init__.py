@@ -50,6 +50,12 @@ if TYPE_CHECKING:
         Written as Written,
     )
     from haulage.objects import get as get, open as open, put as put
+    from haulage.ranges import get_range as get_range, get_ranges as get_ranges
+    from haulage.session import (
+        AzureCredential as AzureCredential,
+        S3Credential as S3Credential,
+        Session as Session,
+    )
     from haulage.transfer import (
         Job as Job,
         copy as copy,
@@ -63,6 +69,8 @@ _HOMES = {
     "haulage.transfer": "Job copy list plan stat verify",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
     "haulage.objects": "get open put",
+    "haulage.ranges": "get_range get_ranges",
+    "haulage.session": "AzureCredential S3Credential Session",
     "haulage.emulator": "Emulator",
     "haulage.errors": (
         "BusyError CancelledError ConnectionLostError CredentialError ExistsError HaulageError"

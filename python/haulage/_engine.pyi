@@ -7,14 +7,18 @@ from typing import Any, Final, final
 
 __all__ = [
     "VERSION",
+    "AzureCredential",
     "Emulator",
     "Job",
     "Listing",
     "Reader",
+    "S3Credential",
+    "Session",
     "Writer",
     "error_kinds",
     "generate",
     "get",
+    "get_ranges",
     "main",
     "plan",
     "put",
@@ -32,6 +36,13 @@ def generate(name: str | PathLike[str], /, size_bytes: int, seed: int) -> None: 
 def stat(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
 def put(url: str | PathLike[str], data: bytes, /, **options: object) -> dict[str, Any]: ...
 def get(url: str | PathLike[str], /, **options: object) -> bytes: ...
+def get_ranges(
+    url: str | PathLike[str],
+    ranges: Sequence[tuple[int, int | None]],
+    /,
+    version: str | None = None,
+    **options: object,
+) -> list[bytes]: ...
 
 @final
 class Job:
@@ -79,6 +90,32 @@ class Writer:
     def write(self, data: bytes, /) -> None: ...
     def commit(self) -> dict[str, Any]: ...
     def discard(self) -> None: ...
+
+@final
+class AzureCredential:
+    def __new__(
+        cls, kind: str, secret: object, /, account: str | None, endpoint: str | None
+    ) -> AzureCredential: ...
+    @property
+    def account(self) -> str | None: ...
+
+@final
+class S3Credential:
+    def __new__(
+        cls,
+        *,
+        keys: tuple[str, str, str | None] | None,
+        profile: str | None,
+        endpoint: str | None,
+        region: str | None,
+    ) -> S3Credential: ...
+
+@final
+class Session:
+    def __new__(cls, credentials: Sequence[AzureCredential | S3Credential], /) -> Session: ...
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
 
 @final
 class Emulator:

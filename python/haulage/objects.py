@@ -1,7 +1,7 @@
 """The bytes of one object: put, get, and open as a file.
 
-Calls share connections: each takes one that an earlier call has left, if that had the same options and the
-environment the same credentials. For many or large files :func:`haulage.copy` is quicker.
+Calls share connections: each takes one that an earlier call has left, in the session that it names, or else
+if the environment has the same credentials. For many or large files :func:`haulage.copy` is quicker.
 """
 
 from __future__ import annotations

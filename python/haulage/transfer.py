@@ -10,11 +10,14 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from os import PathLike
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from haulage import _engine
 from haulage.errors import BY_CODE, CancelledError, HaulageError, from_engine
 from haulage.events import Event, ObjectMeta, PlanReport, Progress, Summary, parse
+
+if TYPE_CHECKING:
+    from haulage.session import Session
 
 #: A local path, ``az://container/path``, ``s3://bucket/key``, ``http(s)://host/account/container/path[?SAS]``
 #: or ``mem://name/path``. URLs are ``str``: a ``pathlib.Path`` would fold their ``//``.
@@ -22,16 +25,18 @@ Name: TypeAlias = str | PathLike[str]
 
 
 class StoreOptions(TypedDict, total=False):
-    """How to reach stores. Credentials come from where Azure's and AWS's own tools find them.
+    """How to reach stores. Credentials come from the session, else from where Azure's and AWS's tools look.
 
     endpoint: Where ``az://container`` and ``s3://bucket`` live, ``https://host[:port]``, for Azure with
-        ``/account``; default: the environment's (``AZURE_STORAGE_ENDPOINT``, the connection string, or the
-        account's host; ``AWS_ENDPOINT_URL_S3``, ``AWS_ENDPOINT_URL``, the profile's, or AWS).
+        ``/account``; default: the session's, or the environment's (``AZURE_STORAGE_ENDPOINT``, the
+        connection string, or the account's host; ``AWS_ENDPOINT_URL_S3``, ``AWS_ENDPOINT_URL``, the
+        profile's, or AWS).
     region: Where an S3 bucket is; default: what the environment, the profile or the service says.
     addressing: How S3 URLs name a bucket, ``"path"`` or ``"virtual"``; default ``"auto"``: in the host at
         AWS, in the path elsewhere.
     keys: Id and secret of an access key of S3, with the session token of one that is good for a time
-        only; default: what the environment, the profile, the container or the machine holds.
+        only; default: the session's, or what the environment, the profile, the container or the machine
+        holds.
     unsigned: Ask S3 without a signature, for what is open to all; default no.
     requester_pays: Pay for what is read from S3 buckets whose owners do not; default no.
     insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
@@ -41,7 +46,11 @@ class StoreOptions(TypedDict, total=False):
     stall_timeout: Give up a request without one byte of progress for this long and send it again;
         ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
         shorter than a person's patience.
-    cap: Bound on the rate on the wire, both directions together, such as ``"100mbit"``; default none.
+    cap: Bound on the rate on the wire, both directions together, such as ``"100mbit"``; default none. A job
+        has its own; calls with the same options share it, within their session.
+    session: A :class:`haulage.Session`, whose connections and credentials are used, and stay for the next
+        call. Default: a job opens its own; all other calls share one for as long as the environment names the
+        same credentials.
     """
 
     endpoint: str | None
@@ -55,6 +64,7 @@ class StoreOptions(TypedDict, total=False):
     ca: str | PathLike[str] | None
     stall_timeout: str | timedelta | None
     cap: str | None
+    session: Session | None
 
 
 class Options(StoreOptions, total=False):

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::enter::enter;
 use crate::error::Raise;
 use crate::event::to_python;
-use crate::options::{Name, copy_options};
+use crate::options::{Name, shared_options};
 
 /// The pages of a list.
 #[pyclass(frozen, module = "haulage._engine")]
@@ -29,7 +29,7 @@ impl Listing {
         recursive: bool,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let options = copy_options(options)?.store;
+        let options = shared_options(options)?.store;
         let listing = enter(py, haulage::access::list(&url.0, recursive, &options))?.or_raise(py)?;
         Ok(Self(Mutex::new(Some(listing))))
     }
@@ -65,7 +65,7 @@ pub(crate) fn stat<'py>(
     url: Name,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let options = copy_options(options)?.store;
+    let options = shared_options(options)?.store;
     let meta = enter(py, haulage::access::stat(&url.0, &options))?.or_raise(py)?;
     to_python(py, &meta_json(&meta))
 }

@@ -2,15 +2,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use haulage::store::StoreOpener;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::access::meta_json;
-use crate::enter::{enter, sessions};
+use crate::enter::enter;
 use crate::error::{Raise, usage};
 use crate::event::to_python;
-use crate::options::{Name, copy_options};
+use crate::options::{Name, shared_options};
 
 /// Writes an object from bytes.
 #[pyfunction]
@@ -21,8 +22,8 @@ pub(crate) fn put<'py>(
     data: PyBackedBytes,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let options = copy_options(options)?;
-    let opener = sessions()?.opener(&url.0, &options.store).or_raise(py)?;
+    let options = shared_options(options)?;
+    let opener = StoreOpener::new(options.store.clone()).or_raise(py)?;
     let written = enter(py, haulage::access::put(&opener, &url.0, data, &options))?.or_raise(py)?;
     to_python(py, &written)
 }
@@ -35,10 +36,27 @@ pub(crate) fn get<'py>(
     url: Name,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let options = copy_options(options)?;
-    let opener = sessions()?.opener(&url.0, &options.store).or_raise(py)?;
+    let options = shared_options(options)?;
+    let opener = StoreOpener::new(options.store.clone()).or_raise(py)?;
     let bytes = enter(py, haulage::access::get(&opener, &url.0, &options))?.or_raise(py)?;
     Ok(PyBytes::new(py, &bytes))
+}
+
+/// Reads stretches of an object, by their first byte and their length, or to the end; `version` is the ETag that it must have.
+#[pyfunction]
+#[pyo3(signature = (url, ranges, /, version=None, **options))]
+pub(crate) fn get_ranges<'py>(
+    py: Python<'py>,
+    url: Name,
+    ranges: Vec<(u64, Option<u64>)>,
+    version: Option<&str>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let options = shared_options(options)?;
+    let opener = StoreOpener::new(options.store.clone()).or_raise(py)?;
+    let read = haulage::access::get_ranges(&opener, &url.0, &ranges, version, &options);
+    let found = enter(py, read)?.or_raise(py)?;
+    Ok(found.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
 }
 
 /// One version of an object, for reading. Made in another process it is of no use: see `is_foreign`.
@@ -56,8 +74,8 @@ impl Reader {
         version: Option<&str>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let options = copy_options(options)?;
-        let opener = sessions()?.opener(&url.0, &options.store).or_raise(py)?;
+        let options = shared_options(options)?;
+        let opener = StoreOpener::new(options.store.clone()).or_raise(py)?;
         let open = haulage::access::Reader::open(&opener, &url.0, version, &options);
         Ok(Self(Owned::new(enter(py, open)?.or_raise(py)?)))
     }
@@ -90,8 +108,8 @@ impl Writer {
     #[new]
     #[pyo3(signature = (url, /, **options))]
     fn new(py: Python<'_>, url: Name, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let options = copy_options(options)?;
-        let opener = sessions()?.opener(&url.0, &options.store).or_raise(py)?;
+        let options = shared_options(options)?;
+        let opener = StoreOpener::new(options.store.clone()).or_raise(py)?;
         let open = async { haulage::access::Writer::open(&opener, &url.0, &options) };
         Ok(Self(Mutex::new(Some(Owned::new(enter(py, open)?.or_raise(py)?)))))
     }

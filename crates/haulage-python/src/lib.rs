@@ -16,6 +16,7 @@ mod event;
 mod generate;
 mod job;
 mod options;
+mod session;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
@@ -34,7 +35,7 @@ mod _engine {
     #[pymodule_export]
     use super::access::{Listing, stat};
     #[pymodule_export]
-    use super::content::{Reader, Writer, get, put};
+    use super::content::{Reader, Writer, get, get_ranges, put};
     #[pymodule_export]
     use super::emulator::Emulator;
     #[pymodule_export]
@@ -43,6 +44,8 @@ mod _engine {
     use super::generate::generate;
     #[pymodule_export]
     use super::job::{Job, plan};
+    #[pymodule_export]
+    use super::session::{AzureCredential, S3Credential, Session};
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -11,7 +11,9 @@ use haulage::units::parse_duration;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::enter::sessions;
 use crate::error::{Raise, usage};
+use crate::session::session;
 
 /// A path or URL: `str`, or anything with `__fspath__`.
 #[derive(Clone, Debug)]
@@ -89,9 +91,19 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "proxy" => options.store.proxy = value.extract::<String>()?.parse().or_raise(py)?,
             "ca" => options.store.ca = Some(value.extract()?),
             "stall_timeout" => options.store.stall_timeout = duration(&value)?,
+            "session" => options.store.session = Some(session(&value)?),
             "cap" => options.store.cap = Some(unit(&value)?),
             other => return Err(usage(py, other, "no such option", "see help(haulage.copy)")),
         }
+    }
+    Ok(options)
+}
+
+/// The same for a call that is no job: where it names no session, those in the same environment share one.
+pub(crate) fn shared_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOptions> {
+    let mut options = copy_options(given)?;
+    if options.store.session.is_none() {
+        options.store.session = Some(sessions()?.current());
     }
     Ok(options)
 }

@@ -3,7 +3,8 @@
 //!
 //! A job is one flow of six stages, in [`stage`]: **list** the names, **plan** what to do with each,
 //! **schedule** the requests, **transfer** them, **verify** what arrived, **record** all of it.
-//! [`job`] runs that flow; [`store`] is the seam to whatever holds objects; [`control`] decides
+//! [`job`] runs that flow; [`store`] is the seam to whatever holds objects, and a [`Session`] what jobs and single questions
+//! share of it; [`control`] decides
 //! how much to do at once; [`budget`] sees that no more is in flight, at the one gate that every request
 //! passes; [`event`] is all the engine says.
 //!
@@ -36,3 +37,4 @@ pub mod units;
 
 pub use error::{Error, ErrorKind, Result};
 pub use job::{CopyOptions, Job, JobHandle};
+pub use store::Session;

@@ -74,7 +74,7 @@ async fn collect(got: GetResult, name: &str) -> Result<Bytes> {
     Ok(bytes.into())
 }
 
-fn does_not_fit(name: &str) -> Error {
+pub(super) fn does_not_fit(name: &str) -> Error {
     Error::new(ErrorKind::Io, "read", name, "it does not fit into memory")
         .hint("read it in parts with haulage.open(url, \"rb\"), or copy it to a file")
 }

@@ -8,6 +8,7 @@ mod clean;
 mod get;
 mod list;
 mod put;
+mod ranges;
 mod reader;
 mod remove;
 mod session;
@@ -19,6 +20,7 @@ pub use self::clean::{CleanReport, Cleaning};
 pub use self::get::get;
 pub use self::list::{Listing, list};
 pub use self::put::{Written, put};
+pub use self::ranges::get_ranges;
 pub use self::reader::Reader;
 pub use self::remove::{
     Removal, RemoveOptions, RemoveReport, check_remote, make_container, remove_container,
@@ -53,6 +55,12 @@ fn object(opener: &StoreOpener, url: &str, operation: &'static str) -> Result<Lo
             .hint("write the name of the object after the last /; list what is there with: haul ls URL"));
     }
     Ok(location)
+}
+
+/// Another version is there than the one that was to be read.
+fn replaced(from: &Location) -> Error {
+    let name = from.store.name(&from.key);
+    Error::new(ErrorKind::SourceChanged, "read", name, "it was replaced while it was read")
 }
 
 /// What is shown of an object.

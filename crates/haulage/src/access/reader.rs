@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use super::{object, shown};
+use super::{object, replaced, shown};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::CopyOptions;
 use crate::stage::stream;
@@ -46,13 +46,7 @@ impl Reader {
         let location = object(opener, url, "read")?;
         let meta = stream::find(&location, "read").await?;
         if version.is_some_and(|version| version != meta.etag) {
-            let name = location.store.name(&location.key);
-            return Err(Error::new(
-                ErrorKind::SourceChanged,
-                "read",
-                name,
-                "it was replaced while it was read",
-            ));
+            return Err(replaced(&location));
         }
         let limits = stream::limits(options, false)?;
         let most = location.store.capabilities().range_checksum_max;

@@ -8,6 +8,9 @@ const WINDOW: f64 = 1.0;
 /// ... if there are this many of them.
 const ANSWERS_MIN: u32 = 20;
 
+/// Seconds after which whoever asks is not at the same work any more: those at work tell several times a second.
+const PAUSE: f64 = 5.0;
+
 /// From this share of refusals on the service is overloaded; with fewer, retries are cheaper than going slower.
 const REFUSED: f64 = 0.10;
 
@@ -45,6 +48,8 @@ pub struct RequestPace {
     /// When the credit was last counted, in seconds since the job began.
     counted: f64,
     window: Window,
+    /// When answers were last taken in.
+    observed: f64,
     /// The share that was refused before the limit was set.
     on_trial: Option<f64>,
     let_be_until: f64,
@@ -62,6 +67,11 @@ impl RequestPace {
     /// Takes in how requests ended since the last call.
     pub fn observe(&mut self, accepted: u32, refused: u32, now: Duration) {
         let now = now.as_secs_f64();
+        if now - self.observed > PAUSE {
+            // One job has ended and another begins: the time between says nothing of what the service takes.
+            self.window = Window { began: now, ..Window::default() };
+        }
+        self.observed = now;
         self.window.accepted += accepted;
         self.window.refused += refused;
         let (seconds, answers) = (now - self.window.began, self.window.accepted + self.window.refused);
@@ -227,6 +237,18 @@ mod tests {
     fn a_service_without_refusals_knows_no_limit() {
         let (refused, taken, learnt) = play(1e9, 0.0, 1000.0, 10);
         assert!(refused.abs() < 1e-9 && taken > 990.0 && learnt.is_none());
+    }
+
+    #[test]
+    fn a_pause_says_nothing_of_what_the_service_takes() {
+        let mut pace = RequestPace::default();
+        let hour = Duration::from_secs(3600);
+        pace.observe(3, 0, Duration::from_millis(100));
+        for tenth in 0..20 {
+            pace.observe(80, 20, hour + Duration::from_millis(100 * tenth));
+        }
+        // Of some 900 a second a fifth was refused.
+        assert!(pace.limit.is_some_and(|limit| limit > 500.0), "{:?}", pace.limit);
     }
 
     #[test]

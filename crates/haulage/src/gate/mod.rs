@@ -1,5 +1,5 @@
 //! The one gate that every request passes: a slot and memory of the budget, a turn at the pace that the service allows, one policy
-//! for what failed, and a row in the record.
+//! for what failed, and a row in the record. Each job has its own; what services were found to take is shared.
 //!
 //! The flow of a job takes what it needs for each step without waiting, and comes back when something has ended. Whoever asks
 //! beside it (for a page of a list, for what is at one name, for a piece of a stream) waits at the gate, and goes before the steps,
@@ -7,6 +7,7 @@
 //!
 //! What lies on this machine is asked without a request, so it passes a gate of its own, which nobody counts.
 
+mod manners;
 mod permit;
 mod retry;
 mod row;
@@ -16,12 +17,13 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 
+pub(crate) use self::manners::Manners;
+use self::manners::Services;
 pub(crate) use self::permit::{Permit, through};
 use self::retry::backoff;
 pub(crate) use self::retry::was_too_slow;
 pub(crate) use self::row::{Attempted, attempt};
 use crate::budget::{Budget, Share};
-use crate::control::{RequestPace, RetryBudget};
 use crate::error::Error;
 use crate::event::{AttemptRecord, Clock};
 use crate::trace::{Phase, Trace};
@@ -52,8 +54,7 @@ struct Shared {
 #[derive(Debug)]
 struct Inner {
     budget: Budget,
-    pace: RequestPace,
-    retries: RetryBudget,
+    services: Services,
     concurrency: usize,
     /// How many wait for a slot beside the flow.
     waiting: usize,
@@ -97,8 +98,7 @@ impl Gate {
     pub(crate) fn new(memory: u64) -> Self {
         let inner = Inner {
             budget: Budget::new(memory),
-            pace: RequestPace::default(),
-            retries: RetryBudget::default(),
+            services: Services::default(),
             concurrency: UNGUIDED,
             waiting: 0,
             turned_away: false,
@@ -116,6 +116,11 @@ impl Gate {
 
     pub(crate) fn clock(&self) -> Clock {
         self.0.clock
+    }
+
+    /// Requests that pass here go to this service too, and keep to the pace that was learnt of it.
+    pub(crate) fn lead_to(&self, service: &Manners) {
+        self.lock().services.name(service);
     }
 
     /// From now on rows of requests beside the flow come to the receiver.
@@ -181,10 +186,7 @@ impl Gate {
 
     /// Takes in how the steps of a job ended since the last call: well, and refused.
     pub(crate) fn observe(&self, succeeded: u32, busy: u32) {
-        let now = self.0.clock.elapsed();
-        let mut inner = self.lock();
-        inner.pace.observe(succeeded, busy, now);
-        inner.retries.succeeded(succeeded);
+        self.lock().services.observe(succeeded, busy);
     }
 
     /// How many requests have gone beside the flow so far.
@@ -194,13 +196,13 @@ impl Gate {
 
     /// The requests a second that were found to be taken, if the service refused more.
     pub(crate) fn learnt(&self) -> Option<f64> {
-        self.lock().pace.learnt()
+        self.lock().services.learnt()
     }
 
     /// How long what failed has to wait before it is sent again; `None` to give up.
     pub(crate) fn retry_after(&self, error: &Error, attempt: u32) -> Option<Duration> {
         let wait = backoff(error, attempt, fastrand::f64())?;
-        Some(wait.max(self.lock().retries.take(self.0.clock.elapsed())))
+        Some(wait.max(self.lock().services.retry()))
     }
 
     /// Waits for a turn of a request beside the flow, which `api` and `object` name in the record.
@@ -256,12 +258,12 @@ impl Inner {
         if concurrency == 0 {
             return Err(Closed::Slots);
         }
-        if let Some(due) = self.pace.wait(now) {
-            return Err(Closed::Pace(due.as_nanos() as u64));
+        if let Some(wait) = self.services.wait() {
+            return Err(Closed::Pace((now + wait).as_nanos() as u64));
         }
         match self.budget.take(bytes, concurrency) {
             Some(share) => {
-                self.pace.sent();
+                self.services.sent();
                 Ok(share)
             }
             None if self.budget.in_flight() >= concurrency => Err(Closed::Slots),

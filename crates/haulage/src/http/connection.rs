@@ -22,6 +22,7 @@ use super::failure::{self, Call};
 use super::gather;
 use super::io::MeteredIo;
 use super::origin::Origin;
+use super::owner::Owner;
 use super::proxy::{Proxy, Way};
 use super::stall::{HEAD_BYTES_MAX, Slow, StallWatch};
 use super::traffic::Traffic;
@@ -36,7 +37,7 @@ const READ_MAX: usize = 256 << 10;
 pub(super) struct Connection {
     origin: Origin,
     proxy: Option<Proxy>,
-    /// Numbered from 1 within the client.
+    /// Numbered from 1 among all that share the pool.
     pub(super) number: u64,
     sender: SendRequest<Full<Bytes>>,
     driver: http1::Connection<TokioIo<MeteredIo>, Full<Bytes>>,
@@ -67,7 +68,7 @@ impl Connection {
         stall_timeout: Duration,
         call: Call<'_>,
     ) -> Result<Self> {
-        let (traffic, meter) = (io.traffic().clone(), io.meter().clone());
+        let (traffic, meter) = (io.traffic().clone(), io.owner().meter.clone());
         let (sender, driver) = http1::Builder::new()
             .max_buf_size(READ_MAX)
             .handshake(TokioIo::new(io))
@@ -89,6 +90,14 @@ impl Connection {
             route,
             history,
         })
+    }
+
+    /// From now on it counts for this owner, keeps to its cap and to its deadline for silence.
+    pub(super) fn serve(&mut self, owner: &Owner, stall_timeout: Duration) {
+        if !self.watch.is_of(&owner.meter) {
+            self.traffic.hand_over.to(owner.clone());
+            self.watch = StallWatch::new(stall_timeout, owner.meter.clone());
+        }
     }
 
     pub(super) fn origin(&self) -> &Origin {

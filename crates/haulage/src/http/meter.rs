@@ -39,7 +39,8 @@ pub struct WireMeter {
     acknowledged: AtomicU64,
     /// Bytes a second that are read at most; 0 for no bound. See [`WireMeter::bound`].
     bound: AtomicU64,
-    open: Mutex<Vec<Arc<Traffic>>>,
+    /// Connections, each with what it had acknowledged when it came here.
+    open: Mutex<Vec<(Arc<Traffic>, u64)>>,
     connections: AtomicUsize,
 }
 
@@ -67,9 +68,9 @@ impl WireMeter {
         let mut looks = Vec::with_capacity(open.len());
         // The shortest way to each machine: a connection that was opened while others filled the way never saw it empty.
         let mut nearest = HashMap::new();
-        for traffic in open.iter() {
+        for (traffic, before) in open.iter() {
             let look = traffic.look();
-            there += look.acknowledged;
+            there += look.acknowledged.saturating_sub(*before);
             if let Some(least) = look.least {
                 let known = nearest.entry(traffic.remote).or_insert(least);
                 *known = least.min(*known);
@@ -107,18 +108,20 @@ impl WireMeter {
         (self.sent() + self.received(), self.connections.load(Ordering::Relaxed))
     }
 
-    pub(super) fn opened(&self, traffic: &Arc<Traffic>) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).push(traffic.clone());
+    /// Counts a connection, of which so many bytes were acknowledged for others.
+    pub(super) fn opened(&self, traffic: &Arc<Traffic>, acknowledged: u64) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).push((traffic.clone(), acknowledged));
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Before the socket is closed: its number may soon stand for another.
+    /// Before the socket is closed, for its number may soon stand for another; or before it serves somebody else.
     pub(super) fn closes(&self, traffic: &Arc<Traffic>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = open.iter().position(|other| Arc::ptr_eq(other, traffic)) {
-            open.swap_remove(at);
+        if let Some(at) = open.iter().position(|(other, _)| Arc::ptr_eq(other, traffic)) {
+            let (_, before) = open.swap_remove(at);
             self.connections.fetch_sub(1, Ordering::Relaxed);
-            self.acknowledged.fetch_add(traffic.acknowledged(), Ordering::Relaxed);
+            let acknowledged = traffic.acknowledged().saturating_sub(before);
+            self.acknowledged.fetch_add(acknowledged, Ordering::Relaxed);
         }
     }
 

@@ -9,13 +9,16 @@
 mod body;
 mod connect;
 mod connection;
+mod connections;
 mod failure;
 mod gather;
 mod io;
 mod kernel;
 mod meter;
 mod origin;
+mod owner;
 mod pacer;
+mod pause;
 mod pool;
 mod proxy;
 mod stall;
@@ -25,7 +28,7 @@ mod wire;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +38,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 
 pub use body::ResponseBody;
+pub use connections::Connections;
 pub use meter::{WireLook, WireMeter};
 pub use origin::Origin;
 pub(crate) use proxy::Relayed;
@@ -45,10 +49,9 @@ use crate::trace::{Route, Trace};
 use crate::units::ByteRate;
 use connection::Connection;
 use failure::Call;
+use owner::Owner;
 use pacer::Pacer;
-use pool::Pool;
 use proxy::Way;
-use tls::Tls;
 use wire::Wire;
 
 /// To a service nearer than this, opening a connection takes no time worth saving.
@@ -99,55 +102,50 @@ impl Cap {
     }
 }
 
-/// The client. Clones share the pool.
+/// The client. Clones are the same client; others may share its [`Connections`].
 #[derive(Clone, Debug)]
 pub struct HttpClient(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     options: HttpOptions,
-    meter: Arc<WireMeter>,
-    pacer: Arc<Pacer>,
-    pool: Pool,
-    tls: Tls,
-    connections: AtomicU64,
+    owner: Owner,
+    connections: Connections,
     /// Connections that were asked for beforehand, to each origin.
     prepared: Mutex<HashMap<Origin, usize>>,
-    /// Something has answered at least once.
-    answered: AtomicBool,
 }
 
 impl HttpClient {
-    /// A client with an empty pool.
+    /// A client with connections of its own.
     ///
     /// # Errors
     /// `Usage` where the file of certificates is none.
     pub fn new(options: HttpOptions) -> Result<Self> {
-        Ok(Self(Arc::new(Shared {
-            pacer: Arc::new(Pacer::new(options.cap)),
-            tls: Tls::new(options.extra_roots.as_deref())?,
-            options,
-            meter: Arc::default(),
-            pool: Pool::default(),
-            connections: AtomicU64::new(0),
-            prepared: Mutex::default(),
-            answered: AtomicBool::new(false),
-        })))
+        let connections = Connections::trusting(options.extra_roots.as_deref())?;
+        Ok(Self::over(connections, options))
     }
 
-    /// Bytes on the wire of all connections.
+    /// A client that shares these connections with others: it counts the bytes of its own requests, and has its own cap
+    /// and deadline for silence. Which roots are trusted is a matter of the connections; all clients over them must go by the
+    /// same proxies.
+    pub fn over(connections: Connections, options: HttpOptions) -> Self {
+        let owner = Owner { meter: Arc::default(), pacer: Arc::new(Pacer::new(options.cap)) };
+        Self(Arc::new(Shared { options, owner, connections, prepared: Mutex::default() }))
+    }
+
+    /// Bytes on the wire of all requests of this client.
     pub fn meter(&self) -> &Arc<WireMeter> {
-        &self.0.meter
+        &self.0.owner.meter
     }
 
     /// The bound on the rate, to be looked at and changed while requests run.
     pub fn cap(&self) -> Cap {
-        Cap(Arc::clone(&self.0.pacer))
+        Cap(Arc::clone(&self.0.owner.pacer))
     }
 
-    /// Connections made so far.
+    /// Connections made so far, by all that share them.
     pub fn connections(&self) -> u64 {
-        self.0.connections.load(Ordering::Relaxed)
+        self.0.connections.made()
     }
 
     /// Sends `request`, whose URI is the path and query, to `origin` and waits for the head of the answer.
@@ -174,7 +172,9 @@ impl HttpClient {
         if let Some(proxy) = way.hands_to() {
             proxy.address(origin, &mut request, call)?;
         }
-        if let Some(mut connection) = self.0.pool.take(origin) {
+        connect::allow(origin, self.0.options.insecure_http, call)?;
+        if let Some(mut connection) = self.0.connections.pool().take(origin) {
+            connection.serve(&self.0.owner, self.0.options.stall_timeout);
             connection.mark_taken(trace);
             match connection.exchange(copy(&request), call).await {
                 Ok(answer) => return self.answer(answer, way, connection, call, trace),
@@ -193,7 +193,10 @@ impl HttpClient {
         match exchanged.inspect_err(|_| connection.mark_failed(trace)) {
             Ok(answer) => self.answer(answer, way, connection, call, trace),
             // Where nobody has ever answered, nobody is likely to.
-            Err(error) if error.kind() == ErrorKind::Stalled && !self.0.answered.load(Ordering::Relaxed) => {
+            Err(error)
+                if error.kind() == ErrorKind::Stalled
+                    && !self.0.connections.answered().load(Ordering::Relaxed) =>
+            {
                 Err(error.retry(Retry::Few))
             }
             Err(error) => Err(error),
@@ -201,15 +204,17 @@ impl HttpClient {
     }
 
     /// Opens connections beforehand, so that requests which come a few round trips later find them ready: so many to this origin since the
-    /// client was made, but only one where the service is so near that opening them takes no time. Returns at once. What
-    /// fails is left for a request to meet, which says it better.
+    /// client was made, those included that it found idle, but only one where the service is so near that opening them takes no
+    /// time. Returns at once. What fails is left for a request to meet, which says it better.
     pub fn prepare(&self, origin: &Origin, connections: usize) {
         let mut prepared = self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = prepared.entry(origin.clone()).or_default();
+        let pool = self.0.connections.pool();
+        let asked = prepared.entry(origin.clone()).or_insert_with(|| pool.idle(origin));
         let before = std::mem::replace(asked, connections.max(*asked));
         drop(prepared);
         let allowed = connect::allow(origin, self.0.options.insecure_http, PREPARE).is_ok();
-        if allowed && connections > before {
+        let is_near = || self.0.connections.reached(origin).is_some_and(|took| took < NEAR);
+        if allowed && connections > before && !(before > 0 && is_near()) {
             let (client, origin) = (self.clone(), origin.clone());
             tokio::spawn(async move { client.open_ahead(&origin, connections - before).await });
         }
@@ -217,6 +222,7 @@ impl HttpClient {
 
     async fn open_ahead(&self, origin: &Origin, connections: usize) {
         let others = |took: Duration| {
+            self.0.connections.note_reached(origin, took);
             for _ in 1..if took < NEAR { 1 } else { connections } {
                 let (client, origin) = (self.clone(), origin.clone());
                 tokio::spawn(async move { client.open_one(&origin, |_| ()).await });
@@ -227,20 +233,20 @@ impl HttpClient {
 
     async fn open_one(&self, origin: &Origin, dialed: impl FnOnce(Duration)) {
         let Ok(way) = self.0.options.proxies.way(origin, PREPARE) else { return };
-        if let Ok(wire) = connect::connect(way, &self.0.tls, PREPARE, dialed).await
+        if let Ok(wire) = connect::connect(way, self.0.connections.tls(), PREPARE, dialed).await
             && let Ok(mut connection) = self.begin(way, wire, PREPARE).await
         {
             connection.mark_opened_ahead();
-            self.0.pool.give_back(connection);
+            self.0.connections.pool().give_back(connection);
         }
     }
 
     async fn connect(&self, way: Way<'_>, call: Call<'_>) -> Result<Connection> {
-        let shared = &self.0;
-        connect::allow(way.origin, shared.options.insecure_http, call)?;
-        let wire = match connect::connect(way, &shared.tls, call, |_| ()).await {
+        let tls = self.0.connections.tls();
+        let reached = |took| self.0.connections.note_reached(way.origin, took);
+        let wire = match connect::connect(way, tls, call, reached).await {
             // Nothing has ever answered: more likely a wrong address than a passing fault.
-            Err(error) if self.connections() == 0 => connect::insist(way, &shared.tls, call, error).await?,
+            Err(error) if self.connections() == 0 => connect::insist(way, tls, call, error).await?,
             other => other?,
         };
         self.begin(way, wire, call).await
@@ -248,8 +254,8 @@ impl HttpClient {
 
     async fn begin(&self, way: Way<'_>, (wire, route): (Wire, Route), call: Call<'_>) -> Result<Connection> {
         let shared = &self.0;
-        let io = io::MeteredIo::new(wire, shared.meter.clone(), shared.pacer.clone());
-        let number = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
+        let io = io::MeteredIo::new(wire, shared.owner.clone());
+        let number = shared.connections.count();
         Connection::begin(way, number, (io, route), shared.options.stall_timeout, call).await
     }
 
@@ -262,12 +268,12 @@ impl HttpClient {
         trace: &Trace,
     ) -> Result<Response<ResponseBody>> {
         connection.mark_head(trace);
-        self.0.answered.store(true, Ordering::Relaxed);
+        self.0.connections.answered().store(true, Ordering::Relaxed);
         // A refusal may come before the request has left; "not there" is an answer.
         let status = answer.status();
         let answered = status.is_success() || status == StatusCode::NOT_FOUND;
         if let Some(ns) = connection.answer_ns().filter(|_| answered) {
-            self.0.meter.note_answer(ns);
+            self.0.owner.meter.note_answer(ns);
         }
         if let Some(proxy) = way.hands_to() {
             if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
@@ -277,7 +283,8 @@ impl HttpClient {
             }
             Relayed::note(&mut answer, proxy, way.origin);
         }
-        Ok(answer.map(|incoming| ResponseBody::new(incoming, connection, &self.0.pool, call, trace)))
+        let pool = self.0.connections.pool();
+        Ok(answer.map(|incoming| ResponseBody::new(incoming, connection, pool, call, trace)))
     }
 }
 

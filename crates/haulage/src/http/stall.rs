@@ -87,6 +87,11 @@ impl StallWatch {
         }
     }
 
+    /// Whether this meter tells it how others fare.
+    pub(super) fn is_of(&self, meter: &Arc<WireMeter>) -> bool {
+        Arc::ptr_eq(&self.meter, meter)
+    }
+
     /// An exchange begins.
     pub(super) fn begin(&mut self, traffic: &Traffic) {
         self.note_progress(traffic.moved(), self.acked, Instant::now());

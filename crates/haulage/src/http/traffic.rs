@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use super::owner::HandOver;
 use crate::trace::Carrier;
 
 /// A window below this makes packets that are hardly filled.
@@ -48,6 +49,11 @@ pub(super) struct Traffic {
     read_before: AtomicU64,
     /// What had been written.
     written_before: AtomicU64,
+    /// What had been read and written for its earlier owners.
+    read_for_others: AtomicU64,
+    written_for_others: AtomicU64,
+    /// Who takes the connection next.
+    pub(super) hand_over: HandOver,
 }
 
 impl Traffic {
@@ -68,6 +74,9 @@ impl Traffic {
             sealed,
             read_before: AtomicU64::new(0),
             written_before: AtomicU64::new(0),
+            read_for_others: AtomicU64::new(0),
+            written_for_others: AtomicU64::new(0),
+            hand_over: HandOver::default(),
         }
     }
 
@@ -109,7 +118,9 @@ impl Traffic {
 
     /// What the kernel says of it now.
     pub(super) fn look(&self) -> Look {
-        let reads = self.read.load(Relaxed) > self.written.load(Relaxed);
+        let read = self.read.load(Relaxed) - self.read_for_others.load(Relaxed);
+        let written = self.written.load(Relaxed) - self.written_for_others.load(Relaxed);
+        let reads = read > written;
         let Some((acknowledged, seen)) = super::kernel::progress(self.socket) else {
             return Look { acknowledged: self.written.load(Relaxed), trip: None, least: None, reads };
         };
@@ -172,6 +183,14 @@ impl Traffic {
     /// The cap holds the connection back until then.
     pub(super) fn hold_until(&self, until: Instant) {
         self.paced_until_ns.fetch_max(self.ns_at(until), Relaxed);
+    }
+
+    /// What bounded its last owner's rate the next does not owe, and what moved for the one says nothing of the other.
+    pub(super) fn change_owner(&self) {
+        self.paced_until_ns.store(0, Relaxed);
+        self.set_window(None);
+        self.read_for_others.store(self.read.load(Relaxed), Relaxed);
+        self.written_for_others.store(self.written.load(Relaxed), Relaxed);
     }
 
     /// The moment of one of these times.

@@ -4,72 +4,19 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
 use super::azure::{AzureAddress, AzureStore};
 use super::local::{Shared, special};
-use super::s3::{AccessKeys, Addressing, S3Address, S3Store};
-use super::{Capabilities, LocalStore, MemoryStore, Store};
+use super::s3::{S3Address, S3Store};
+use super::session::Pools;
+use super::{Capabilities, LocalStore, MemoryStore, Store, StoreOptions};
 use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Gate;
-use crate::http::{Cap, HttpClient, HttpOptions, ProxyChoice, WireMeter};
+use crate::http::{Cap, HttpClient, WireMeter};
 use crate::units::ByteRate;
-
-/// How to reach stores.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreOptions {
-    /// Where `az://container` and `s3://bucket` live, if not where the environment says: `https://host[:port]`, for Azure with
-    /// `/account`.
-    pub endpoint: Option<String>,
-    /// Allow plain http beyond this machine.
-    pub insecure_http: bool,
-    /// Which hosts are reached through which proxy.
-    pub proxy: ProxyChoice,
-    /// Certificates of authorities (PEM) to trust besides the system's.
-    pub ca: Option<PathBuf>,
-    /// A request with no byte of progress for this long is given up and sent again.
-    pub stall_timeout: Duration,
-    /// Bound on the rate on the wire, both directions together.
-    pub cap: Option<ByteRate>,
-    /// Where the bucket is, if neither the environment nor the service shall say: `eu-west-1`.
-    pub region: Option<String>,
-    /// How URLs name a bucket, if not as is usual: in the host at AWS, in the path elsewhere.
-    pub addressing: Option<Addressing>,
-    /// Who asks S3, if not whom the surroundings name.
-    pub keys: Option<AccessKeys>,
-    /// Ask S3 without a signature, for what is open to all.
-    pub unsigned: bool,
-    /// Pay for what is read from buckets whose owners do not.
-    pub requester_pays: bool,
-    /// Bring files that were written to the disk before a job says that it is done.
-    pub flush: bool,
-    /// Follow symbolic links below a local folder instead of leaving them out, wherever they lead.
-    pub follow_symlinks: bool,
-}
-
-impl Default for StoreOptions {
-    fn default() -> Self {
-        Self {
-            endpoint: None,
-            insecure_http: false,
-            proxy: ProxyChoice::default(),
-            ca: None,
-            // Longer than any pause seen in a healthy service, shorter than a person's patience.
-            stall_timeout: Duration::from_secs(30),
-            cap: None,
-            region: None,
-            addressing: None,
-            keys: None,
-            unsigned: false,
-            requester_pays: false,
-            flush: true,
-            follow_symlinks: false,
-        }
-    }
-}
 
 /// What the user wrote, taken apart. Parsing touches neither disk nor network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,14 +167,16 @@ pub struct Location {
     pub(crate) gate: Gate,
 }
 
-/// Opens locations that share one connection pool, one buffer pool and one meter.
+/// Opens locations that share one connection pool, one buffer pool and one meter. The connections, and what is known of services,
+/// are those of the session that the options name.
 #[derive(Clone, Debug)]
 pub struct StoreOpener {
     options: StoreOptions,
+    pools: Arc<Pools>,
     http: HttpClient,
     buffers: BufferPool,
     local: Shared,
-    /// Containers opened so far, so that many URLs share credentials and what was learnt of the service.
+    /// Containers opened so far.
     containers: Arc<Mutex<Vec<AzureStore>>>,
     buckets: Arc<Mutex<Vec<S3Store>>>,
     gate: Gate,
@@ -236,26 +185,38 @@ pub struct StoreOpener {
 }
 
 impl StoreOpener {
-    /// An opener with its own pools.
+    /// An opener for questions. Those of one session with the same options share a meter, a cap and a gate.
+    ///
+    /// # Errors
+    /// `Usage` for a cap of nothing, for a file of certificates that is none, and for a session that is closed.
     pub fn new(options: StoreOptions) -> Result<Self> {
-        Self::through(options, Gate::default())
+        match options.session.clone() {
+            Some(session) => session.opener(&options),
+            None => Self::through(options, Gate::default()),
+        }
     }
 
-    /// The same, for a job whose requests pass this gate.
+    /// An opener over these connections.
+    pub(super) fn over(pools: Arc<Pools>, options: StoreOptions) -> Result<Self> {
+        Self::with(pools, options, Gate::default())
+    }
+
+    /// One for a job, which has a meter and a cap of its own, and whose requests pass this gate.
     ///
     /// # Errors
     /// As for [`Self::new`].
     pub(crate) fn through(options: StoreOptions, gate: Gate) -> Result<Self> {
-        let http = HttpClient::new(HttpOptions {
-            insecure_http: options.insecure_http,
-            stall_timeout: options.stall_timeout,
-            cap: options.cap.map(ByteRate::as_cap).transpose()?,
-            extra_roots: options.ca.clone(),
-            proxies: options.proxy.proxies(),
-        })?;
+        let pools = options.session.clone().unwrap_or_default().pools(&options)?;
+        Self::with(pools, options, gate)
+    }
+
+    fn with(pools: Arc<Pools>, options: StoreOptions, gate: Gate) -> Result<Self> {
+        let cap = options.cap.map(ByteRate::as_cap).transpose()?;
+        let http = pools.client(options.stall_timeout, cap);
         Ok(Self {
             local: Shared::flushing(options.flush),
             options,
+            pools,
             http,
             buffers: BufferPool::default(),
             containers: Arc::default(),
@@ -263,6 +224,12 @@ impl StoreOpener {
             gate,
             here: Gate::default(),
         })
+    }
+
+    /// The same for another question: what is on this machine is looked at anew, for an open folder may be replaced by another of
+    /// its name.
+    pub(super) fn anew(&self) -> Self {
+        Self { local: Shared::flushing(self.options.flush), here: Gate::default(), ..self.clone() }
     }
 
     /// Bytes on the wire of everything opened here.
@@ -340,7 +307,9 @@ impl StoreOpener {
         if let Some(known) = containers.iter().find(|known| known.address().same_container(&address)) {
             return Ok(known.clone());
         }
-        let opened = AzureStore::open(address, &self.options, self.http.clone())?;
+        let account = self.pools.account(&address, &self.options)?;
+        self.gate.lead_to(account.manners());
+        let opened = AzureStore::of(&account, address, self.http.clone());
         containers.push(opened.clone());
         Ok(opened)
     }
@@ -351,11 +320,8 @@ impl StoreOpener {
         if let Some(known) = buckets.iter().find(|known| known.bucket() == bucket) {
             return Ok(known.clone());
         }
-        // All are of one service, which the options and the environment name.
-        let opened = match buckets.first() {
-            Some(other) => other.bucket_named(bucket)?,
-            None => S3Store::open(bucket, &self.options, self.http.clone())?,
-        };
+        let opened = self.pools.bucket(bucket, &self.options)?.over(self.http.clone());
+        self.gate.lead_to(opened.manners());
         buckets.push(opened.clone());
         Ok(opened)
     }

@@ -12,11 +12,13 @@ mod local;
 mod location;
 mod media;
 mod memory;
+mod options;
 mod payload;
 mod properties;
 mod receipt;
 mod renewed;
 pub mod s3;
+mod session;
 mod surroundings;
 
 use std::sync::Arc;
@@ -31,12 +33,14 @@ pub use local::LocalStore;
 #[doc(hidden)]
 pub use local::fuzz as local_fuzz;
 pub(crate) use location::StreamEnd;
-pub use location::{Address, Location, StoreOpener, StoreOptions, check_local};
+pub use location::{Address, Location, StoreOpener, check_local};
 pub use memory::MemoryStore;
+pub use options::StoreOptions;
 pub use payload::Payload;
 pub use properties::Properties;
 pub(crate) use receipt::ReceiptStore;
 pub use s3::{AccessKeys, Addressing};
+pub use session::{Credentials, Session};
 
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, Result};

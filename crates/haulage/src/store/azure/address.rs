@@ -112,7 +112,7 @@ impl fmt::Display for Endpoint {
 }
 
 /// Whether this can stand in a URL and in what is signed as it is. Empty counts: it is looked for elsewhere.
-fn is_account(name: &str) -> bool {
+pub(super) fn is_account(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     name.bytes().all(plain) && !matches!(name, "." | "..")
 }
@@ -148,11 +148,11 @@ impl AzureAddress {
 
     /// Takes apart `az://container/path` or `http(s)://host[:port]/[account/]container/path[?SAS]`.
     ///
-    /// Where an `az://` address leads is told by, in this order, `options.endpoint`, `AZURE_STORAGE_CONNECTION_STRING`,
+    /// Where an `az://` address leads is told by, in this order, `options.endpoint`, the session, `AZURE_STORAGE_CONNECTION_STRING`,
     /// `AZURE_STORAGE_ENDPOINT` and `AZURE_STORAGE_ACCOUNT`.
     pub fn parse(text: &str, options: &StoreOptions) -> Result<Self> {
         if text.starts_with("az://") {
-            Self::parse_with(text, options, &Settings::from_env()?)
+            Self::parse_with(text, options, &Settings::of(options)?)
         } else {
             Self::url(text)
         }
@@ -161,11 +161,7 @@ impl AzureAddress {
     pub(super) fn parse_with(text: &str, options: &StoreOptions, settings: &Settings) -> Result<Self> {
         let Some(rest) = text.strip_prefix("az://") else { return Self::url(text) };
         let endpoint = match &options.endpoint {
-            Some(url) => {
-                let account =
-                    settings.connection.as_ref().and_then(|connection| connection.account.as_deref());
-                Endpoint::parse(url, settings.account.as_deref().or(account))?
-            }
+            Some(url) => Endpoint::parse(url, settings.account())?,
             None => settings.endpoint()?.ok_or_else(|| {
                 Error::new(ErrorKind::Usage, "open", text, "nothing says which storage account this is in")
                     .hint(

@@ -43,7 +43,7 @@ pub(super) async fn get(
         return empty(store, key, range.offset, trace).await;
     }
     let short = options.range.is_some_and(|range| range.len <= RANGE_CHECKSUM_MAX);
-    let checked = options.range_checksum && short && store.range_checksum.load(Ordering::Relaxed);
+    let checked = options.range_checksum && short && store.learnt.range_checksum.load(Ordering::Relaxed);
     let mut headers = HeaderMap::new();
     if let Some(range) = options.range {
         set(&mut headers, RANGE, &format!("bytes={}-{}", range.offset, range.end() - 1), asked)?;
@@ -61,7 +61,7 @@ pub(super) async fn get(
     let response = match store.service.send(operation, asked, trace).await {
         // An emulator that does not know the header says so; from then on it is not asked again.
         Err(error) if checked && is_unknown_header(&error) => {
-            store.range_checksum.store(false, Ordering::Relaxed);
+            store.learnt.range_checksum.store(false, Ordering::Relaxed);
             let operation = store.operation(rule, Method::GET, key, &[], plain, Bytes::new());
             store.service.send(operation, asked, trace).await?
         }

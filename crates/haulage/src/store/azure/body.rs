@@ -90,7 +90,7 @@ pub(super) async fn send_guarded(
     asked: Asked<'_>,
     trace: &Trace,
 ) -> Result<(Response<ResponseBody>, bool)> {
-    let known = store.body_crc64.get().copied();
+    let known = store.learnt.body_crc64.get().copied();
     if !matches!(guard, Guard::Crc64(_)) || known == Some(true) {
         return send_once(store, operation, &guard, asked, trace).await;
     }
@@ -99,12 +99,12 @@ pub(super) async fn send_guarded(
             Err(error) if error.service_code() == Some("FeatureNotSupported") => {}
             other => {
                 if other.is_ok() {
-                    store.body_crc64.get_or_init(|| true);
+                    store.learnt.body_crc64.get_or_init(|| true);
                 }
                 return other;
             }
         }
-        store.body_crc64.get_or_init(|| false);
+        store.learnt.body_crc64.get_or_init(|| false);
     }
     let guard = Guard::md5(store, operation.body.clone(), asked).await?;
     operation.headers.remove(BODY_CRC64);

@@ -152,11 +152,20 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
         Credential::Sas(_) => error(format!("the SAS was refused ({word})")).hint(
             "check that it was copied whole, for this container, and that it covers blobs and containers",
         ),
+        Credential::SharedKey(key) if code == "AuthenticationFailed" && key.is_given() => {
+            error("the service does not know this key (AuthenticationFailed)".to_owned())
+                .hint("check the key that was given as an argument, and that this machine's clock is right")
+        }
         Credential::SharedKey(_) if code == "AuthenticationFailed" => {
             error("the service does not know this key (AuthenticationFailed)".to_owned())
                 .hint("check AZURE_STORAGE_KEY and that this machine's clock is right")
         }
         // Azure means its network rules by this, Azurite a wrong key.
+        Credential::SharedKey(key) if code == "AuthorizationFailure" && key.is_given() => {
+            error("the account refuses this key or this machine (AuthorizationFailure)".to_owned()).hint(
+                "check the key that was given as an argument, and the account's network rules (portal: Networking)",
+            )
+        }
         Credential::SharedKey(_) if code == "AuthorizationFailure" => {
             error("the account refuses this key or this machine (AuthorizationFailure)".to_owned())
                 .hint("check AZURE_STORAGE_KEY and the account's network rules (portal: Networking)")
@@ -165,6 +174,10 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
             let role = if matches!(asked.permission, 'r' | 'l') { "Reader" } else { "Contributor" };
             error("your identity may not do this (AuthorizationPermissionMismatch)".to_owned())
                 .hint(format!("ask for the role `Storage Blob Data {role}` on the account or container"))
+        }
+        Credential::Entra(entra) if code == "InvalidAuthenticationInfo" && entra.is_given() => {
+            error("the token that was given was refused (InvalidAuthenticationInfo)".to_owned())
+                .hint("give a token for https://storage.azure.com/, of the tenant that the account is in")
         }
         Credential::Entra(_) if code == "InvalidAuthenticationInfo" => {
             error("the token was refused (InvalidAuthenticationInfo)".to_owned())
@@ -186,7 +199,7 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
 mod tests {
     use std::time::Duration;
 
-    use super::super::auth::{Sas, SharedKey};
+    use super::super::auth::{Entra, Sas, SharedKey, TokenSource};
     use super::*;
 
     const ASKED: Asked<'_> = Asked {
@@ -245,6 +258,32 @@ mod tests {
         let other = Credential::Sas(Sas::new("se=2999-01-01&sp=wl&sig=x"));
         let error = answer(403, "AuthorizationPermissionMismatch", &other);
         assert_eq!(error.cause(), "the SAS lacks permission `r` (it has `wl`)");
+    }
+
+    #[test]
+    fn what_was_given_as_an_argument_is_to_be_checked_there() {
+        let key = Credential::SharedKey(SharedKey::new("a", "a2V5").unwrap().given());
+        let source = TokenSource::new(|| Err("never asked".to_owned()));
+        let token = Credential::Entra(Entra::given(source).into());
+        for (credential, code, hint) in [
+            (
+                &key,
+                "AuthenticationFailed",
+                "check the key that was given as an argument, and that this machine's clock is right",
+            ),
+            (
+                &key,
+                "AuthorizationFailure",
+                "check the key that was given as an argument, and the account's network rules (portal: Networking)",
+            ),
+            (
+                &token,
+                "InvalidAuthenticationInfo",
+                "give a token for https://storage.azure.com/, of the tenant that the account is in",
+            ),
+        ] {
+            assert_eq!(answer(403, code, credential).hint_text(), Some(hint));
+        }
     }
 
     #[test]

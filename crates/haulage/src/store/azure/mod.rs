@@ -1,16 +1,19 @@
 //! Azure Blob storage over its REST interface.
 //!
-//! [`AzureAddress`] says where (`address`, `settings`), a credential lets us in (`auth`), `service` sends one
+//! [`AzureAddress`] says where (`address`, `settings`), a credential lets us in (`auth`; `credentials` where the program gives
+//! it), `account` keeps what was learnt, `service` sends one
 //! request and judges the answer (`error`), and the operations lie above it: `blob` (head, get, put, delete),
 //! `blocks` (a blob in pieces), `copy` (what the service copies by itself), `list` (pages of names, read by `xml`). What is stored with a blob is written
 //! and read in `meta`, the checksum of a body in `body`.
 
+mod account;
 mod address;
 mod auth;
 mod blob;
 mod blocks;
 mod body;
 mod copy;
+mod credentials;
 mod error;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -23,15 +26,17 @@ mod settings;
 mod times;
 mod xml;
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::Method;
 use http::header::HeaderMap;
 
+pub(crate) use account::Account;
 pub use address::{AzureAddress, Endpoint};
+pub use auth::{GivenToken, TokenSource};
+pub use credentials::{AzureCredentials, AzureSecret};
 
 use super::answer::Rule;
 use super::{
@@ -41,10 +46,9 @@ use super::{
 use crate::checksum::Md5Queue;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
-use auth::Credential;
+use account::Learnt;
 use error::Asked;
 use service::{Operation, Service};
-use settings::Settings;
 
 /// Put Blob takes 5,000 MiB, Put Block 4,000 MiB, a list 50,000 blocks (versions since 2019-12-12).
 const PUT_MAX: u64 = 5_000 << 20;
@@ -59,10 +63,7 @@ pub struct AzureStore {
     address: Arc<AzureAddress>,
     container_name: Arc<str>,
     service: Service,
-    /// Whether this service gives checksums of ranges; found out with the first one.
-    range_checksum: Arc<AtomicBool>,
-    /// Whether this service checks the CRC64 of a body; found out with the first one.
-    body_crc64: Arc<OnceLock<bool>>,
+    learnt: Learnt,
     /// Hashes the bodies that go with an MD5.
     md5: Md5Queue,
 }
@@ -73,17 +74,20 @@ impl AzureStore {
     /// # Errors
     /// `Permission` where no credential is found, `Usage` where one is malformed.
     pub fn open(address: AzureAddress, options: &StoreOptions, http: HttpClient) -> Result<Self> {
-        let credential =
-            Credential::find(&address, options.endpoint.is_some(), &Settings::from_env()?, &http)?;
-        let service = Service::new(address.endpoint.clone(), credential, http);
-        Ok(Self {
+        let account = Account::open(&address, options, &http)?;
+        Ok(Self::of(&account, address, http))
+    }
+
+    /// A container of an account that is known, reached through `http`.
+    pub(crate) fn of(account: &Account, address: AzureAddress, http: HttpClient) -> Self {
+        let service = Service::new(address.endpoint.clone(), account.credential.clone(), http);
+        Self {
             container_name: address.name("").into(),
             address: Arc::new(address),
             service,
-            range_checksum: Arc::new(AtomicBool::new(true)),
-            body_crc64: Arc::default(),
+            learnt: account.learnt.clone(),
             md5: Md5Queue::default(),
-        })
+        }
     }
 
     /// Where this is.

@@ -1,18 +1,25 @@
-//! What the environment says about the account, under the names that Azure's own tools use.
+//! What the environment says about the account, under the names that Azure's own tools use; and before it what the session was
+//! given.
 
 use std::fmt;
 
 use super::address::Endpoint;
+use super::credentials::AzureCredentials;
 use crate::error::{Error, ErrorKind, Result};
+use crate::store::StoreOptions;
 
 /// The account and key that every Azure storage emulator knows; published by Microsoft, so no secret.
 pub(super) const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
 pub(super) const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// Account, endpoint and secrets as the environment has them.
-#[derive(Clone, Default, PartialEq, Eq)]
+const CONNECTION: &str = "AZURE_STORAGE_CONNECTION_STRING";
+
+/// Account, endpoint and secrets as arguments and the environment have them.
+#[derive(Clone, Default)]
 pub(super) struct Settings {
+    /// Given as arguments: they go first.
+    pub(super) given: Vec<AzureCredentials>,
     pub(super) account: Option<String>,
     pub(super) key: Option<String>,
     pub(super) sas: Option<String>,
@@ -21,6 +28,17 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    /// What the session of these options was given, and the process's environment behind it.
+    pub(super) fn of(options: &StoreOptions) -> Result<Self> {
+        let given = options.session.as_ref().map(|session| session.azure().to_vec()).unwrap_or_default();
+        let environment = match Self::from_env() {
+            // Who gives credentials need not have an environment that makes sense.
+            Err(_) if !given.is_empty() => Self::default(),
+            environment => environment?,
+        };
+        Ok(Self { given, ..environment })
+    }
+
     /// Reads the process's environment. Empty variables count as unset.
     pub(super) fn from_env() -> Result<Self> {
         Self::from_lookup(|name| std::env::var(name).ok())
@@ -30,18 +48,29 @@ impl Settings {
     pub(super) fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let get =
             |name: &str| lookup(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        let connection = get("AZURE_STORAGE_CONNECTION_STRING");
+        let connection = get(CONNECTION);
         Ok(Self {
+            given: Vec::new(),
             account: get("AZURE_STORAGE_ACCOUNT").or_else(|| get("AZURE_STORAGE_ACCOUNT_NAME")),
             key: get("AZURE_STORAGE_KEY").or_else(|| get("AZURE_STORAGE_ACCOUNT_KEY")),
             sas: get("AZURE_STORAGE_SAS_TOKEN"),
             endpoint: get("AZURE_STORAGE_ENDPOINT"),
-            connection: connection.map(|text| ConnectionString::parse(&text)).transpose()?,
+            connection: connection
+                .map(|text| ConnectionString::parse_named(&text, CONNECTION))
+                .transpose()?,
         })
     }
 
     /// Where `az://` leads when no `--endpoint` says otherwise; `None` where nothing says.
     pub(super) fn endpoint(&self) -> Result<Option<Endpoint>> {
+        match self.given.iter().find_map(AzureCredentials::endpoint) {
+            Some(endpoint) => endpoint.map(Some),
+            None => self.configured(),
+        }
+    }
+
+    /// Where the environment says that it leads.
+    pub(super) fn configured(&self) -> Result<Option<Endpoint>> {
         if let Some(connection) = &self.connection {
             return connection.endpoint().map(Some);
         }
@@ -50,12 +79,20 @@ impl Settings {
         }
         self.account.as_deref().map(|account| Endpoint::public(account, "blob.core.windows.net")).transpose()
     }
+
+    /// The account that is meant where an endpoint names none.
+    pub(super) fn account(&self) -> Option<&str> {
+        let given = self.given.iter().find_map(AzureCredentials::account);
+        let connection = || self.connection.as_ref().and_then(|connection| connection.account.as_deref());
+        given.or(self.account.as_deref()).or_else(connection)
+    }
 }
 
 /// Says which secrets are there, never what they are.
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
+            .field("given", &self.given)
             .field("account", &self.account)
             .field("key", &self.key.is_some())
             .field("sas", &self.sas.is_some())
@@ -76,7 +113,9 @@ pub(super) struct ConnectionString {
 }
 
 impl ConnectionString {
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    /// Reads one. Errors call it by the name under which it was given.
+    pub(super) fn parse_named(text: &str, name: &'static str) -> Result<Self> {
+        let wrong = |why: &str| wrong(name, why);
         let mut parsed = Self::default();
         for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
             // Keys end in `=`, so only the first one separates.
@@ -106,7 +145,7 @@ impl ConnectionString {
         Ok(parsed)
     }
 
-    fn endpoint(&self) -> Result<Endpoint> {
+    pub(super) fn endpoint(&self) -> Result<Endpoint> {
         if let Some(url) = &self.blob_endpoint {
             return Endpoint::parse(url, self.account.as_deref());
         }
@@ -117,9 +156,9 @@ impl ConnectionString {
     }
 }
 
-fn wrong(why: &str) -> Error {
+fn wrong(name: &'static str, why: &str) -> Error {
     // The string itself holds a key and stays out of the message.
-    Error::new(ErrorKind::Usage, "open", "AZURE_STORAGE_CONNECTION_STRING", why)
+    Error::new(ErrorKind::Usage, "open", name, why)
         .hint("copy it again from the portal: Storage account, Access keys")
 }
 
@@ -127,26 +166,28 @@ fn wrong(why: &str) -> Error {
 mod tests {
     use super::*;
 
+    fn parse(text: &str) -> Result<ConnectionString> {
+        ConnectionString::parse_named(text, CONNECTION)
+    }
+
     #[test]
     fn connection_strings_name_account_key_and_endpoint() {
         let text = "DefaultEndpointsProtocol=https;AccountName=acc;AccountKey=a2V5PT0=;EndpointSuffix=core.chinacloudapi.cn";
-        let parsed = ConnectionString::parse(text).unwrap();
+        let parsed = parse(text).unwrap();
         assert_eq!((parsed.account.as_deref(), parsed.key.as_deref()), (Some("acc"), Some("a2V5PT0=")));
         assert_eq!(parsed.endpoint().unwrap().to_string(), "https://acc.blob.core.chinacloudapi.cn");
 
-        let parsed = ConnectionString::parse("UseDevelopmentStorage=true").unwrap();
+        let parsed = parse("UseDevelopmentStorage=true").unwrap();
         assert_eq!(parsed.endpoint().unwrap().to_string(), "http://127.0.0.1:10000/devstoreaccount1");
 
-        let parsed =
-            ConnectionString::parse("BlobEndpoint=https://h.example/acc;SharedAccessSignature=sv=1&sig=x")
-                .unwrap();
+        let parsed = parse("BlobEndpoint=https://h.example/acc;SharedAccessSignature=sv=1&sig=x").unwrap();
         assert_eq!(parsed.sas.as_deref(), Some("sv=1&sig=x"));
         assert_eq!(parsed.endpoint().unwrap().account, "acc");
     }
 
     #[test]
     fn a_broken_connection_string_is_not_repeated() {
-        let error = ConnectionString::parse("AccountKey=c2VjcmV0;garbage").err().unwrap();
+        let error = parse("AccountKey=c2VjcmV0;garbage").err().unwrap();
         assert!(!format!("{error:?}").contains("c2VjcmV0"));
         assert_eq!(error.kind(), ErrorKind::Usage);
     }

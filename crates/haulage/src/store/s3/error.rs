@@ -162,8 +162,16 @@ fn refused(
 ) -> Error {
     let error = |cause: &str| asked.error(ErrorKind::Permission, cause);
     match code {
+        "SignatureDoesNotMatch" if credential.is_given() => error(
+            "the service does not accept the signature (SignatureDoesNotMatch)",
+        )
+        .hint("check the secret that was given as an argument, and that the endpoint is the right one"),
         "SignatureDoesNotMatch" => error("the service does not accept the signature (SignatureDoesNotMatch)")
             .hint("check AWS_SECRET_ACCESS_KEY or the profile, and that the endpoint is the right one"),
+        "InvalidAccessKeyId" if credential.is_given() => error(
+            "the service does not know the access key (InvalidAccessKeyId)",
+        )
+        .hint("check the key id that was given as an argument, and that the endpoint is the right one"),
         "InvalidAccessKeyId" => error("the service does not know the access key (InvalidAccessKeyId)")
             .hint("check AWS_ACCESS_KEY_ID or AWS_PROFILE, and that the endpoint is the right one"),
         // Others may be had where these came from.
@@ -171,6 +179,10 @@ fn refused(
             error("the keys have ended").retry(Retry::Few).hint(SIGN_IN)
         }
         "ExpiredToken" | "TokenRefreshRequired" => error("the keys have ended").hint(SIGN_IN),
+        "InvalidToken" if credential.is_given() => {
+            error("the session token is none of this service (InvalidToken)")
+                .hint("check the token that was given as an argument; keys without an end need none")
+        }
         "InvalidToken" => error("the session token is none of this service (InvalidToken)")
             .hint("check AWS_SESSION_TOKEN; keys without an end need none"),
         "RequestTimeTooSkewed" => {
@@ -308,6 +320,21 @@ mod tests {
         let error = service_error(ASKED, &keys, 403, &HeaderMap::new(), b"");
         assert_eq!(error.hint_text(), Some("ask for the permission s3:GetObject on s3://b"));
         assert_eq!(error.cause(), "access refused (HTTP 403)");
+        for (code, hint) in [
+            (
+                "SignatureDoesNotMatch",
+                "check the secret that was given as an argument, and that the endpoint is the right one",
+            ),
+            (
+                "InvalidAccessKeyId",
+                "check the key id that was given as an argument, and that the endpoint is the right one",
+            ),
+            ("InvalidToken", "check the token that was given as an argument; keys without an end need none"),
+        ] {
+            let body = format!("<Error><Code>{code}</Code></Error>");
+            let error = service_error(ASKED, &keys, 403, &HeaderMap::new(), body.as_bytes());
+            assert_eq!(error.hint_text(), Some(hint));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! S3 over its REST interface.
 //!
 //! [`S3Address`] says which bucket (`address`), `settings` at which service and in which region, `endpoint` by which URL. Keys
-//! sign (`auth`), `service` sends one request, finds the bucket's region and judges the answer (`rules`, `error`), and the
+//! sign (`auth`; `credentials` where the program gives them), `service` sends one request, finds the bucket's region and judges the answer (`rules`, `error`), and the
 //! operations lie above it: `object` (head, get, put, copy, delete), `upload` (an object in parts, one request each), `bucket`,
 //! `list` (pages of names, read by `xml`). `writer` makes an object of parts, which `parts` numbers. What is stored with an object
 //! is written and read in `meta`, the checksums of a body in `body`.
@@ -10,6 +10,7 @@ mod address;
 mod auth;
 mod body;
 mod bucket;
+mod credentials;
 mod endpoint;
 mod error;
 #[cfg(fuzzing)]
@@ -35,6 +36,8 @@ use http::header::HeaderMap;
 
 pub use address::S3Address;
 pub use auth::AccessKeys;
+pub(crate) use credentials::Reach;
+pub use credentials::{S3Access, S3Credentials};
 pub use endpoint::Addressing;
 
 use super::answer::Rule;
@@ -45,6 +48,7 @@ use super::{
 };
 use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
+use crate::gate::Manners;
 use crate::http::HttpClient;
 use auth::Credential;
 use error::Asked;
@@ -70,9 +74,10 @@ impl S3Store {
     /// # Errors
     /// `Usage` where the options or the surroundings name what is no endpoint, or no region.
     pub fn open(bucket: &str, options: &StoreOptions, http: HttpClient) -> Result<Self> {
-        let settings = Settings::find(options)?;
-        let credential = Credential::find(options, &http)?;
-        let service = Service::new(bucket, settings, credential, options, http)?;
+        let (options, profile) = credentials::filled(options)?;
+        let settings = Settings::find(&options, profile.as_deref())?;
+        let credential = Credential::find(&options, profile.as_deref(), &http)?;
+        let service = Service::new(bucket, settings, credential, &options, http)?;
         Ok(Self { name: address::display(bucket, "").into(), service })
     }
 
@@ -88,6 +93,16 @@ impl S3Store {
     pub fn bucket_named(&self, bucket: &str) -> Result<Self> {
         let service = self.service.bucket_named(bucket)?;
         Ok(Self { name: address::display(bucket, "").into(), service })
+    }
+
+    /// The same bucket, reached through another client: what is known of it is shared.
+    pub(crate) fn over(self, http: HttpClient) -> Self {
+        Self { service: self.service.over(http), ..self }
+    }
+
+    /// The pace that the bucket allows, and the budget for retries.
+    pub(crate) fn manners(&self) -> &Manners {
+        self.service.manners()
     }
 
     /// The names of all buckets of the account, in order.

@@ -17,6 +17,7 @@ use super::settings::Settings;
 use super::xml;
 use crate::checksum::{Md5, Md5Queue, OnWire};
 use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::gate::Manners;
 use crate::http::{HttpClient, Relayed, ResponseBody};
 use crate::secret::Signature;
 use crate::store::answer::{Body, Broken, Rule, in_a_while, told};
@@ -44,6 +45,8 @@ pub(super) struct Service {
     bucket: Arc<str>,
     /// Where the bucket is: another place than it began with, once the service has said so.
     site: Arc<RwLock<Arc<Site>>>,
+    manners: Manners,
+    http: HttpClient,
 }
 
 /// What the buckets of one service share.
@@ -53,7 +56,6 @@ struct Shared {
     credential: Credential,
     signer: Signer,
     requester_pays: bool,
-    http: HttpClient,
     dialect: Dialect,
     /// Hashes the bodies that go with an MD5.
     md5: Md5Queue,
@@ -95,22 +97,32 @@ impl Service {
             credential,
             signer: Signer::default(),
             requester_pays: options.requester_pays,
-            http,
             dialect: Dialect::default(),
             md5: Md5Queue::default(),
         };
-        Self::at(Arc::new(shared), bucket)
+        Self::at(Arc::new(shared), bucket, http)
     }
 
-    fn at(shared: Arc<Shared>, bucket: &str) -> Result<Self> {
+    fn at(shared: Arc<Shared>, bucket: &str, http: HttpClient) -> Result<Self> {
         let Settings { endpoint, region, addressing, .. } = &shared.settings;
         let site = endpoint.site(bucket, region, *addressing)?;
-        Ok(Self { bucket: bucket.into(), site: Arc::new(RwLock::new(Arc::new(site))), shared })
+        let (site, manners) = (Arc::new(RwLock::new(Arc::new(site))), Manners::default());
+        Ok(Self { shared, bucket: bucket.into(), site, manners, http })
     }
 
     /// Another bucket of the same service, reached in the same way.
     pub(super) fn bucket_named(&self, bucket: &str) -> Result<Self> {
-        Self::at(Arc::clone(&self.shared), bucket)
+        Self::at(Arc::clone(&self.shared), bucket, self.http.clone())
+    }
+
+    /// The same bucket, reached through another client.
+    pub(super) fn over(self, http: HttpClient) -> Self {
+        Self { http, ..self }
+    }
+
+    /// The pace that the bucket allows, and the budget for retries.
+    pub(super) fn manners(&self) -> &Manners {
+        &self.manners
     }
 
     /// Whether both are reached in the same way, by the same credential.
@@ -140,7 +152,7 @@ impl Service {
     /// Opens connections for requests to come.
     pub(super) fn prepare(&self, requests: usize) {
         if !self.bucket.is_empty() {
-            self.shared.http.prepare(&self.site().origin, requests);
+            self.http.prepare(&self.site().origin, requests);
         }
     }
 
@@ -210,7 +222,7 @@ impl Service {
         trace: &Trace,
     ) -> Result<Answer> {
         let shared = &*self.shared;
-        let response = shared.http.send(&site.origin, request, asked.operation, asked.object, trace).await?;
+        let response = self.http.send(&site.origin, request, asked.operation, asked.object, trace).await?;
         let status = response.status();
         trace.answer(status.as_u16(), request_id(response.headers()));
         if status.is_success() {

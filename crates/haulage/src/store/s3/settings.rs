@@ -21,11 +21,12 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads the process's environment and the configuration file of this user.
-    pub(super) fn find(options: &StoreOptions) -> Result<Self> {
+    /// Reads the process's environment and the configuration file of this user; of `profile`, where one is given.
+    pub(super) fn find(options: &StoreOptions, profile: Option<&str>) -> Result<Self> {
+        let chosen = |name: &str| profile.filter(|_| name == "AWS_PROFILE").map(str::to_owned);
         Self::from_lookup(
             options,
-            |name| std::env::var(name).ok(),
+            |name| chosen(name).or_else(|| std::env::var(name).ok()),
             |path| String::from_utf8(read_small(path).ok()?).ok(),
         )
     }
@@ -83,7 +84,7 @@ fn configured(config: &Config, profile: &str, get: &impl Fn(&str) -> Option<Stri
 }
 
 /// A region stands in what is signed, and in hosts.
-fn check_region(region: &str) -> Result<()> {
+pub(super) fn check_region(region: &str) -> Result<()> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if (1..=64).contains(&region.len()) && region.bytes().all(plain) {
         return Ok(());

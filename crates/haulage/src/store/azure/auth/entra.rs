@@ -1,7 +1,8 @@
 //! Tokens of Microsoft Entra: who this machine or person is, as far as the surroundings tell.
 //!
 //! Asked in this order: a token in the environment, a service principal (secret, then certificate), workload
-//! identity (Kubernetes, pipelines), managed identity (Azure machines), the `az` command line.
+//! identity (Kubernetes, pipelines), managed identity (Azure machines), the `az` command line. A program may
+//! give a source of tokens in place of all these.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,6 +15,7 @@ use reqsign_azure_storage::{
 };
 use reqsign_core::{Context, OsEnv, ProvideCredentialDyn};
 
+use super::token::TokenSource;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use crate::secret;
@@ -25,10 +27,15 @@ const UNKNOWN_LIFE: Duration = Duration::from_secs(600);
 
 type Provider = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
 
+/// Where tokens come from.
+enum Sources {
+    Surroundings(Context, Vec<(&'static str, Provider)>),
+    Given(TokenSource),
+}
+
 /// Gives tokens, and fetches a new one in time.
 pub(crate) struct Entra {
-    context: Context,
-    sources: Vec<(&'static str, Provider)>,
+    sources: Sources,
     /// The value of the header.
     token: Renewed<HeaderValue>,
 }
@@ -49,11 +56,21 @@ impl Entra {
             ("managed identity", Box::new(ImdsCredentialProvider::new())),
             ("az command line", Box::new(AzureCliCredentialProvider::new())),
         ];
-        Self::with_sources(context, sources)
+        Self::with_sources(Sources::Surroundings(context, sources))
     }
 
-    fn with_sources(context: Context, sources: Vec<(&'static str, Provider)>) -> Self {
-        Self { context, sources, token: Renewed::default() }
+    /// With tokens that the program gives, and no others.
+    pub(crate) fn given(source: TokenSource) -> Self {
+        Self::with_sources(Sources::Given(source))
+    }
+
+    /// Whether the program gives the tokens.
+    pub(crate) fn is_given(&self) -> bool {
+        matches!(self.sources, Sources::Given(_))
+    }
+
+    fn with_sources(sources: Sources) -> Self {
+        Self { sources, token: Renewed::default() }
     }
 
     /// The value of the `Authorization` header.
@@ -62,31 +79,58 @@ impl Entra {
     }
 
     async fn fetch(&self, operation: &'static str, object: &str) -> Result<(HeaderValue, SystemTime)> {
-        let mut tried = String::new();
-        for (name, source) in &self.sources {
-            match source.provide_credential_dyn(&self.context).await {
-                Ok(Some(Credential::BearerToken { token, expires_in })) => {
-                    let ends = expires_in.and_then(|ends| u64::try_from(ends.as_second()).ok()).map_or_else(
-                        || SystemTime::now() + UNKNOWN_LIFE,
-                        |s| UNIX_EPOCH + Duration::from_secs(s),
-                    );
-                    secret::remember(&token);
-                    if let Ok(mut header) = HeaderValue::from_str(&format!("Bearer {token}")) {
-                        header.set_sensitive(true);
-                        return Ok((header, ends));
-                    }
-                    tried.push_str(&format!("; {name}: not a token"));
-                }
-                // Keys and SAS tokens of the environment were looked for before, under more names.
-                Ok(_) => {}
-                Err(error) => tried.push_str(&format!("; {name}: {}", words(&error))),
+        match &self.sources {
+            Sources::Surroundings(context, sources) => look_around(context, sources, operation, object).await,
+            Sources::Given(source) => {
+                let given = source.ask(operation, object).await?;
+                let header = header(&given.token).ok_or_else(|| {
+                    Error::new(ErrorKind::Permission, operation, object, "the token that was given is none")
+                        .hint("give the token alone, without `Bearer` before it")
+                })?;
+                Ok((header, given.expires))
             }
         }
-        Err(Error::new(ErrorKind::Permission, operation, object, format!("no credential found{tried}")).hint(
-            "set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, \
-             add a SAS to the URL, or sign in with: az login",
-        ))
     }
+}
+
+/// The header that carries a token; `None` for what none can.
+fn header(token: &str) -> Option<HeaderValue> {
+    secret::remember(token);
+    let is_one = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+    let mut header = HeaderValue::from_str(&format!("Bearer {token}")).ok().filter(|_| is_one)?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
+/// The first token that one of the sources has.
+async fn look_around(
+    context: &Context,
+    sources: &[(&'static str, Provider)],
+    operation: &'static str,
+    object: &str,
+) -> Result<(HeaderValue, SystemTime)> {
+    let mut tried = String::new();
+    for (name, source) in sources {
+        match source.provide_credential_dyn(context).await {
+            Ok(Some(Credential::BearerToken { token, expires_in })) => {
+                let ends = expires_in.and_then(|ends| u64::try_from(ends.as_second()).ok()).map_or_else(
+                    || SystemTime::now() + UNKNOWN_LIFE,
+                    |s| UNIX_EPOCH + Duration::from_secs(s),
+                );
+                if let Some(header) = header(&token) {
+                    return Ok((header, ends));
+                }
+                tried.push_str(&format!("; {name}: not a token"));
+            }
+            // Keys and SAS tokens of the environment were looked for before, under more names.
+            Ok(_) => {}
+            Err(error) => tried.push_str(&format!("; {name}: {}", words(&error))),
+        }
+    }
+    Err(Error::new(ErrorKind::Permission, operation, object, format!("no credential found{tried}")).hint(
+        "set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, \
+         add a SAS to the URL, or sign in with: az login",
+    ))
 }
 
 /// Says nothing of tokens.
@@ -126,7 +170,13 @@ mod tests {
     fn entra(life: Duration) -> (Arc<Entra>, Arc<AtomicU64>) {
         let calls = Arc::new(AtomicU64::new(0));
         let source = Source { calls: calls.clone(), life };
-        (Arc::new(Entra::with_sources(Context::new(), vec![("test", Box::new(source))])), calls)
+        (
+            Arc::new(Entra::with_sources(Sources::Surroundings(
+                Context::new(),
+                vec![("test", Box::new(source))],
+            ))),
+            calls,
+        )
     }
 
     #[tokio::test]
@@ -153,7 +203,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_any_source_the_hint_names_the_variables() {
-        let entra = Entra::with_sources(Context::new(), Vec::new());
+        let entra = Entra::with_sources(Sources::Surroundings(Context::new(), Vec::new()));
         let error = entra.authorization("read", "x").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Permission);
         assert!(error.hint_text().unwrap().contains("AZURE_STORAGE_KEY"));

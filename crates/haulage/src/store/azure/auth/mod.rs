@@ -3,6 +3,7 @@
 mod entra;
 mod sas;
 mod shared_key;
+mod token;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::address::AzureAddress;
+use super::credentials;
 use super::settings::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
@@ -22,6 +24,7 @@ use crate::http::HttpClient;
 pub(super) use entra::Entra;
 pub(super) use sas::Sas;
 pub(super) use shared_key::{CONTENT_MD5, SharedKey};
+pub use token::{GivenToken, TokenSource};
 
 /// How long the service may take to copy a block, clocks that differ included.
 const COPY_SAS_LIFE: Duration = Duration::from_secs(3_600);
@@ -40,8 +43,8 @@ pub(super) enum Credential {
 impl Credential {
     /// Finds the credential for `address`. Sends nothing: Entra is asked with the first request.
     ///
-    /// A SAS in the URL comes first; then, if they belong to this account, the connection string, the key and the
-    /// SAS of the environment; the published key for an emulator on this machine; Entra last.
+    /// A SAS in the URL comes first; then what the session was given for this account; then, if they belong to this account,
+    /// the connection string, the key and the SAS of the environment; the published key for an emulator on this machine; Entra last.
     pub(super) fn find(
         address: &AzureAddress,
         endpoint_given: bool,
@@ -55,10 +58,12 @@ impl Credential {
         }
         // A key only signs, but a SAS or a token is itself what a thief wants. It goes to the service, to the
         // endpoint the user named, and to no other host that happens to carry the account in its path.
-        let configured = settings.endpoint().ok().flatten();
-        let trusted = endpoint.is_azure()
-            || (address.short && endpoint_given)
-            || configured.is_some_and(|configured| configured.origin == endpoint.origin);
+        let asked = endpoint.is_azure() || (address.short && endpoint_given);
+        if let Some(given) = credentials::find(&settings.given, address, asked)? {
+            return Ok(given);
+        }
+        let configured = settings.configured().ok().flatten();
+        let trusted = asked || configured.is_some_and(|configured| configured.origin == endpoint.origin);
         if let Some(connection) = &settings.connection {
             let same = connection.account.as_deref().is_none_or(|name| name == account);
             match (&connection.key, &connection.sas) {
@@ -201,6 +206,14 @@ mod tests {
         let error = find("http://127.0.0.1:1/acc/c", &[ACCOUNT, SAS]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Permission);
         assert!(find("https://evil.example/acc/c", &[ACCOUNT, SAS]).is_err());
+        // Nor does what the environment has go where a session has named a host for something else.
+        let given = crate::store::azure::AzureSecret::Key("a2V5".to_owned());
+        let given =
+            credentials::AzureCredentials::new(given, None, Some("https://here.example/other")).unwrap();
+        let settings = Settings { given: vec![given], ..settings(&[ACCOUNT, SAS]) };
+        let address = AzureAddress::parse("https://here.example/acc/c", &StoreOptions::default()).unwrap();
+        let http = HttpClient::new(HttpOptions::default()).unwrap();
+        assert!(Credential::find(&address, false, &settings, &http).is_err());
         let endpoint = ("AZURE_STORAGE_ENDPOINT", "https://store.example/acc");
         assert_eq!(find("https://store.example/acc/c", &[ACCOUNT, SAS, endpoint]).unwrap(), "sas");
     }

@@ -40,6 +40,7 @@ pub(crate) const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5"
 pub(crate) struct SharedKey {
     account: String,
     mac: Hmac<Sha256>,
+    given: bool,
 }
 
 impl SharedKey {
@@ -52,7 +53,17 @@ impl SharedKey {
         secret::remember(key);
         let key = BASE64_STANDARD.decode(key.trim()).map_err(|_| wrong())?;
         let mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| wrong())?;
-        Ok(Self { account: account.to_owned(), mac })
+        Ok(Self { account: account.to_owned(), mac, given: false })
+    }
+
+    /// The same, as an argument of the program rather than from the environment.
+    pub(crate) fn given(self) -> Self {
+        Self { given: true, ..self }
+    }
+
+    /// Whether the program gave it.
+    pub(crate) fn is_given(&self) -> bool {
+        self.given
     }
 
     /// The value of the `Authorization` header.

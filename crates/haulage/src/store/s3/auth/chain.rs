@@ -1,7 +1,7 @@
 //! Keys as the surroundings give them, in the order in which AWS's tools look for them.
 //!
 //! The environment, a web identity (Kubernetes, pipelines), the keys of the profile, its single sign-on, its process, the
-//! container (ECS, pods), the machine (EC2).
+//! container (ECS, pods), the machine (EC2). Where a program names a profile, only that: its keys, single sign-on and process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,15 +29,25 @@ pub(in crate::store::s3) struct Chain {
     context: Context,
     sources: Vec<(&'static str, Provider)>,
     keys: Renewed<Arc<Keys>>,
+    /// The profile that a program gave.
+    profile: Option<String>,
 }
 
 impl Chain {
-    pub(in crate::store::s3) fn new(http: HttpClient) -> Self {
+    pub(in crate::store::s3) fn new(http: HttpClient, profile: Option<&str>) -> Self {
         let context = Context::new()
             .with_env(OsEnv)
             .with_file_read(Files)
             .with_command_execute(Commands)
             .with_http_send(Requests(http));
+        if let Some(profile) = profile {
+            let sources: Vec<(&'static str, Provider)> = vec![
+                ("profile", Box::new(ProfileCredentialProvider::new().with_profile(profile))),
+                ("single sign-on", Box::new(SSOCredentialProvider::new().with_profile(profile))),
+                ("process", Box::new(ProcessCredentialProvider::new().with_profile(profile))),
+            ];
+            return Self { profile: Some(profile.to_owned()), ..Self::with_sources(context, sources) };
+        }
         let sources: Vec<(&'static str, Provider)> = vec![
             ("environment", Box::new(EnvCredentialProvider::new())),
             ("web identity", Box::new(AssumeRoleWithWebIdentityCredentialProvider::new())),
@@ -51,7 +61,7 @@ impl Chain {
     }
 
     fn with_sources(context: Context, sources: Vec<(&'static str, Provider)>) -> Self {
-        Self { context, sources, keys: Renewed::default() }
+        Self { context, sources, keys: Renewed::default(), profile: None }
     }
 
     /// The keys that are good now.
@@ -82,6 +92,12 @@ impl Chain {
                 Ok(None) => {}
                 Err(error) => tried.push_str(&format!("; {name}: {}", words(&error))),
             }
+        }
+        if let Some(profile) = &self.profile {
+            let cause = format!("the profile {profile} gives no keys{tried}");
+            let hint =
+                format!("look for it in ~/.aws/config, or sign in with: aws sso login --profile {profile}");
+            return Err(Error::new(ErrorKind::Permission, operation, object, cause).hint(hint));
         }
         Err(Error::new(ErrorKind::Permission, operation, object, format!("no credential found{tried}")).hint(
             "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or sign in with: aws sso login; \
@@ -161,6 +177,13 @@ mod tests {
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or sign in with: aws sso login; \
                  what is open to all is read with --no-sign-request"
             )
+        );
+        let named =
+            Chain { profile: Some("lab".to_owned()), ..Chain::with_sources(Context::new(), Vec::new()) };
+        let error = named.keys("read", "x").await.unwrap_err();
+        assert_eq!(
+            error.hint_text(),
+            Some("look for it in ~/.aws/config, or sign in with: aws sso login --profile lab")
         );
     }
 }

@@ -45,12 +45,12 @@ pub(super) enum Credential {
 }
 
 impl Credential {
-    /// Finds out who asks. Sends nothing.
-    pub(super) fn find(options: &StoreOptions, http: &HttpClient) -> Result<Self> {
+    /// Finds out who asks: with a `profile` whom that names, and nobody else. Sends nothing.
+    pub(super) fn find(options: &StoreOptions, profile: Option<&str>, http: &HttpClient) -> Result<Self> {
         Ok(match &options.keys {
             _ if options.unsigned => Self::Unsigned,
             Some(AccessKeys { id, secret, token }) => Self::Keys(Keys::new(id, secret, token.as_deref())?),
-            None => Self::Chain(Arc::new(Chain::new(http.clone()))),
+            None => Self::Chain(Arc::new(Chain::new(http.clone(), profile))),
         })
     }
 
@@ -80,6 +80,11 @@ impl Credential {
             Self::Chain(chain) => chain.forget(),
             _ => false,
         }
+    }
+
+    /// Whether a program gave the keys.
+    pub(super) fn is_given(&self) -> bool {
+        matches!(self, Self::Keys(_))
     }
 
     pub(super) fn is_unsigned(&self) -> bool {
