@@ -87,8 +87,10 @@ conformance: peers
 	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh cargo test --locked --package haulage --test conformance
 	$(PYTHON) tests/conformance_page.py $(CONFORMANCE)
 
+# Most tests wait for links and answers, so more run at once than there are processors; each file by itself, for the servers
+# that it starts.
 test-python: build peers
-	$(BIN)/pytest
+	$(BIN)/pytest -n 3 --dist loadfile
 
 # What deletes, attacks or is attacked, where nothing of this machine can be written.
 test-hostile: build

@@ -13,7 +13,7 @@ from typing import Any
 
 HAUL = Path(sys.executable).parent / "haul"
 #: What would make a result depend on the machine the tests run on.
-FOREIGN = ("AZURE_", "AWS_", "AZCOPY_", "RCLONE_", "HAUL_", "XDG_")
+FOREIGN = ("AZURE_", "AWS_", "AZCOPY_", "RCLONE_", "HAUL_", "XDG_", "COLUMNS")
 PROXY = "_PROXY"
 
 

@@ -121,7 +121,7 @@ class _Echo(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if "/two/" in self.path:
-            self.reply(404, b"")
+            self.reply(404, b"", {"x-ms-error-code": "BlobNotFound"})
         elif self.headers.get("x-ms-range"):
             self.reply(206, b"body", {"Content-Range": "bytes 0-3/4"})
         else:
