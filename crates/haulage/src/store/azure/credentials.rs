@@ -281,12 +281,14 @@ mod tests {
         let name_it = "give the endpoint together with the credential: https://host[:port]/account";
         assert_eq!(refused(&sas, "https://evil.example/acc/c").as_deref(), Some(name_it));
         assert_eq!(refused(&token, "https://evil.example/acc/c").as_deref(), Some(name_it));
-        assert!(find(&[sas.clone()], &at("https://evil.example/other/c"), false).unwrap().is_none());
+        assert!(
+            find(std::slice::from_ref(&sas), &at("https://evil.example/other/c"), false).unwrap().is_none()
+        );
         let key = new(AzureSecret::Key(KEY.to_owned()), Some("acc"), None).unwrap();
         let here =
             new(AzureSecret::Key(KEY.to_owned()), Some("acc"), Some("https://here.example/acc")).unwrap();
         assert_eq!(refused(&key, "https://evil.example/acc/c").as_deref(), Some(name_it));
-        let elsewhere = find(&[here.clone()], &at("https://acc.blob.core.windows.net/c"), true);
+        let elsewhere = find(std::slice::from_ref(&here), &at("https://acc.blob.core.windows.net/c"), true);
         assert_eq!(elsewhere.unwrap_err().hint_text(), Some(name_it));
         assert!(find(&[key, here], &at("https://here.example/acc/c"), false).unwrap().is_some());
         assert!(find(&[sas], &at("https://acc.blob.core.windows.net/c"), true).unwrap().is_some());
