@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::time::{Duration, SystemTime};
+
 use haulage::checksum::{Crc64, Md5};
 use haulage_emulator::StoreKind;
 use http::Method;
@@ -90,14 +92,19 @@ async fn blocks_of_any_size_make_a_blob() {
 
 #[tokio::test]
 async fn a_copied_block_is_no_larger_than_a_sent_one() {
-    let (_emulator, mut client) = memory().await;
+    let (emulator, mut client) = memory().await;
     client.put_block("a", "QUFB", vec![0; 1 << 20]).await;
     // A name may stand in the list as often as it likes: 4,001 MiB that take one.
     assert_eq!(client.commit("a", &[("Latest", "QUFB"); 4001]).await.status, 201);
-    let source = ("x-ms-copy-source", "http://localhost/devstoreaccount1/box/a");
+    let sas = emulator.sas("r", SystemTime::now() + Duration::from_secs(600));
+    let url = format!("http://localhost/devstoreaccount1/box/a?{sas}");
+    let source = ("x-ms-copy-source", &*url);
     let path = "/box/b?comp=block&blockid=QUFB";
     let whole = client.send(Method::PUT, path, &[source], "").await;
     assert_eq!((whole.status.as_u16(), whole.code()), (413, "RequestBodyTooLarge"));
+    let unsigned = ("x-ms-copy-source", "http://localhost/devstoreaccount1/box/a");
+    let refused = client.send(Method::PUT, path, &[unsigned], "").await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (403, "CannotVerifyCopySource"));
     let part = [source, ("x-ms-source-range", "bytes=1048576-")];
     assert_eq!(client.send(Method::PUT, path, &part, "").await.status, 201);
 }

@@ -104,8 +104,9 @@ fn properties() -> Arc<Properties> {
 }
 
 fn content(len: usize) -> Bytes {
-    let mut random = fastrand::Rng::with_seed(len as u64);
-    std::iter::repeat_with(|| random.u8(..)).take(len).collect()
+    let mut data = vec![0; len];
+    fastrand::Rng::with_seed(len as u64).fill(&mut data);
+    data.into()
 }
 
 #[tokio::test(flavor = "multi_thread")]

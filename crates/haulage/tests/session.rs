@@ -7,13 +7,13 @@ use haulage::store::azure::{AzureCredentials, AzureSecret};
 use haulage::store::{Credentials, StoreOptions};
 use haulage::units::ByteRate;
 use haulage::{CopyOptions, ErrorKind, Job, Session};
-use haulage_emulator::{EmulatorConfig, EmulatorThread};
+use haulage_emulator::{Emulator, EmulatorConfig};
 
 /// A key that the endpoint does not know.
 const WRONG: &str = "d3Jvbmctd3Jvbmctd3Jvbmc=";
 
-fn endpoint() -> EmulatorThread {
-    EmulatorThread::start(EmulatorConfig::default()).unwrap()
+async fn endpoint() -> Emulator {
+    haulage_emulator::start(EmulatorConfig::default()).await.unwrap()
 }
 
 fn given(secret: AzureSecret, endpoint: Option<&str>) -> Session {
@@ -50,7 +50,7 @@ async fn ask_everything(options: &StoreOptions, file: &str) {
 
 #[tokio::test]
 async fn questions_and_jobs_of_a_session_use_the_connections_that_are_there() {
-    let endpoint = endpoint();
+    let endpoint = endpoint().await;
     let session = given(AzureSecret::ConnectionString(endpoint.connection_string()), None);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a").display().to_string();
@@ -67,7 +67,7 @@ async fn questions_and_jobs_of_a_session_use_the_connections_that_are_there() {
 
 #[tokio::test]
 async fn each_job_counts_its_own_bytes_and_keeps_its_own_cap() {
-    let endpoint = endpoint();
+    let endpoint = endpoint().await;
     let session = given(AzureSecret::ConnectionString(endpoint.connection_string()), None);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a").display().to_string();
@@ -85,7 +85,7 @@ async fn each_job_counts_its_own_bytes_and_keeps_its_own_cap() {
 
 #[tokio::test]
 async fn what_was_given_is_used_and_its_failure_says_so() {
-    let endpoint = endpoint();
+    let endpoint = endpoint().await;
     let at = endpoint.endpoint();
     let wrong = given(AzureSecret::Key(WRONG.to_owned()), Some(&at));
     let error = access::make_container("az://shared", &on(&wrong)).await.unwrap_err();
