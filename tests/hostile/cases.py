@@ -17,6 +17,7 @@ from hostile.themes import (
     writes,
 )
 from hostile.themes.s3 import (
+    copies as s3_copies,
     deletes as s3_deletes,
     lists as s3_lists,
     names as s3_names,
@@ -50,6 +51,7 @@ THEMES = (
     ("S3: versions, ranges and checksums", s3_reads.CASES),
     ("S3: uploads", s3_writes.CASES),
     ("S3: parts and unfinished uploads", s3_uploads.CASES),
+    ("S3: copies by the service", s3_copies.CASES),
     ("S3: deletes and buckets", s3_deletes.CASES),
     ("S3: secrets that are repeated", s3_secrets.CASES),
     ("S3: TLS with strangers", s3_names.STRANGERS),

@@ -145,7 +145,10 @@ def changes_only_what_was_named(ran: Ran) -> Iterator[str]:
     world = f"{ran.case.scheme}://"
     named = [word.removeprefix(world) for word in words if word.startswith(world)]
     removes = ran.verb in ("rm", "rb", "clean")
-    removals = [(request, request.key) for request in ran.service.asked("delete", "remove")]
+    # A copy that is not what it should be is removed again.
+    made = {request.key for request in ran.service.asked("copy")}
+    removals = [(request, request.key) for request in ran.service.asked("delete") if request.key not in made]
+    removals += [(request, request.key) for request in ran.service.asked("remove")]
     for request in ran.service.asked("delete-many"):
         removals += [(request, key) for key in named_in(request.body)]
     for request in ran.service.asked("abort"):
@@ -157,7 +160,7 @@ def changes_only_what_was_named(ran: Ran) -> Iterator[str]:
             yield f"it sent {request.method} for {place!r}"
         elif ran.code != 0 and not ran.case.deletes:
             yield f"it sent {request.method} for {place!r}, though it could not know what is there"
-    for request in ran.service.asked("put", "put-block", "commit", "begin", "copy"):
+    for request in ran.service.asked("put", "put-block", "commit", "begin", "copy", "copy-part"):
         place = f"{request.container}/{request.key}"
         if ran.verb not in ("cp", "clean") or not place.startswith(named[-1]):
             yield f"it sent {request.method} for {place!r}"

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import base64
-import functools
 import hashlib
 import itertools
 import re
 import threading
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 from xml.sax.saxutils import escape
 
-from crc64 import crc64
 from hostile.blobs import DECLARATION, WRITTEN, XML
+from hostile.documents import (
+    NAMESPACE,
+    copied,
+    crc_header,
+    entry,
+    folder,
+    page,
+    part_entry,
+    parts_page,
+    upload_entry,
+    uploads_page,
+)
 from hostile.wire import Answer, Headers, Request
 
-NAMESPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
 #: No part but the last is smaller.
 PART = 5 << 20
-LISTED = "2021-01-01T00:00:00.000Z"
+COPIED = "x-amz-copy-source"
 CHECKSUM, KIND = "x-amz-checksum-crc64nvme", "x-amz-checksum-type"
 #: What is asked, by the path's depth, the method, and the first of these that the query or the headers have.
 APIS = {
@@ -35,7 +43,7 @@ APIS = {
     (2, "HEAD", ""): "head",
     (2, "GET", ""): "get",
     (2, "PUT", ""): "put",
-    (2, "PUT", "x-amz-copy-source"): "copy",
+    (2, "PUT", COPIED): "copy",
     (2, "DELETE", ""): "delete",
     (2, "POST", "uploads"): "begin",
     (2, "PUT", "partNumber"): "put-block",
@@ -43,28 +51,7 @@ APIS = {
     (2, "GET", "uploadId"): "blocks",
     (2, "DELETE", "uploadId"): "abort",
 }
-TELLING = ("list-type", "uploads", "delete", "partNumber", "uploadId", "x-amz-copy-source")
-
-
-#: To look at mebibytes byte by byte takes a second, in which nobody else need do the same.
-LARGE, _LOOKING = 1 << 20, threading.Lock()
-
-
-def crc_header(data: bytes) -> str:
-    """Return a CRC64 as the service writes it in headers."""
-    if len(data) < LARGE:
-        return _crc_header(data)
-    with _LOOKING:
-        return _crc_of_large(data)
-
-
-@functools.lru_cache(maxsize=8)
-def _crc_of_large(data: bytes) -> str:
-    return _crc_header(data)
-
-
-def _crc_header(data: bytes) -> str:
-    return base64.b64encode(crc64(data).to_bytes(8, "big")).decode()
+TELLING = ("list-type", "uploads", "delete", "partNumber", "uploadId", COPIED)
 
 
 @dataclass(frozen=True)
@@ -99,79 +86,6 @@ class Upload:
     @property
     def algorithm(self) -> str:
         return self.headers.get("x-amz-checksum-algorithm", "")
-
-
-def entry(name: str, size: object = 1, etag: str = "e") -> str:
-    """Return what a list says of an object."""
-    return (
-        f"<Contents><Key>{_quoted(name)}</Key><LastModified>{LISTED}</LastModified>"
-        f"<ETag>&quot;{etag}&quot;</ETag><Size>{size}</Size><StorageClass>STANDARD</StorageClass></Contents>"
-    )
-
-
-def folder(name: str) -> str:
-    """Return what a list says of a folder."""
-    return f"<CommonPrefixes><Prefix>{_quoted(name)}</Prefix></CommonPrefixes>"
-
-
-def page(request: Request, entries: Iterable[str], token: str = "") -> bytes:
-    """Return a page of a list as the service would write it for this request."""
-    asked, held = request.query, list(entries)
-    parts = [
-        f"{DECLARATION}<ListBucketResult {NAMESPACE}><Name>{request.container}</Name>",
-        f"<Prefix>{_quoted(asked.get('prefix', ''))}</Prefix><EncodingType>url</EncodingType>",
-        f"<Delimiter>{asked['delimiter']}</Delimiter>" if "delimiter" in asked else "",
-        f"<KeyCount>{len(held)}</KeyCount><MaxKeys>{asked.get('max-keys', 1000)}</MaxKeys>",
-        f"<IsTruncated>{'true' if token else 'false'}</IsTruncated>",
-    ]
-    if "continuation-token" in asked:
-        parts.append(f"<ContinuationToken>{escape(asked['continuation-token'])}</ContinuationToken>")
-    if token:
-        parts.append(f"<NextContinuationToken>{escape(token)}</NextContinuationToken>")
-    return "".join([*parts, *held, "</ListBucketResult>"]).encode()
-
-
-def upload_entry(key: str, upload_id: str, begun: str = "2999-01-01T00:00:00.000Z") -> str:
-    """Return what a list of uploads says of one."""
-    return (
-        f"<Upload><Key>{_quoted(key)}</Key><UploadId>{escape(upload_id)}</UploadId>"
-        f"<StorageClass>STANDARD</StorageClass><Initiated>{begun}</Initiated></Upload>"
-    )
-
-
-def uploads_page(request: Request, entries: Iterable[str], after: tuple[str, str] | None = None) -> bytes:
-    """Return a page of a list of uploads; `after` says where the next begins."""
-    more = ""
-    if after:
-        more = f"<NextKeyMarker>{_quoted(after[0])}</NextKeyMarker>"
-        more += f"<NextUploadIdMarker>{escape(after[1])}</NextUploadIdMarker>"
-    return (
-        f"{DECLARATION}<ListMultipartUploadsResult {NAMESPACE}><Bucket>{request.container}</Bucket>"
-        f"<EncodingType>url</EncodingType><IsTruncated>{'true' if after else 'false'}</IsTruncated>{more}"
-        f"{''.join(entries)}</ListMultipartUploadsResult>"
-    ).encode()
-
-
-def part_entry(number: object, size: object, etag: str = "e", crc: str = "") -> str:
-    """Return what a list of parts says of one."""
-    checksum = f"<ChecksumCRC64NVME>{crc}</ChecksumCRC64NVME>" if crc else ""
-    return (
-        f"<Part><PartNumber>{number}</PartNumber><LastModified>{LISTED}</LastModified>"
-        f"<ETag>&quot;{etag}&quot;</ETag><Size>{size}</Size>{checksum}</Part>"
-    )
-
-
-def parts_page(
-    request: Request, entries: Iterable[str], after: int = 0, algorithm: str = "CRC64NVME"
-) -> bytes:
-    """Return a page of a list of parts; `after` is the number after which the next begins."""
-    declared = f"<ChecksumAlgorithm>{algorithm}</ChecksumAlgorithm>" if algorithm else ""
-    more = f"<NextPartNumberMarker>{after}</NextPartNumberMarker>" if after else ""
-    return (
-        f"{DECLARATION}<ListPartsResult {NAMESPACE}><Bucket>{request.container}</Bucket>"
-        f"<Key>{escape(request.key)}</Key><UploadId>{escape(request.query['uploadId'])}</UploadId>{declared}"
-        f"<IsTruncated>{'true' if after else 'false'}</IsTruncated>{more}{''.join(entries)}</ListPartsResult>"
-    ).encode()
 
 
 def pieces(content: bytes) -> list[bytes]:
@@ -228,6 +142,8 @@ class Objects:
         depth = 0 if not bucket else 1 if not key else 2
         told = next((name for name in TELLING if name in {*request.query, *request.headers}), "")
         api = APIS.get((depth, request.method, told), "unknown")
+        if api == "put-block" and COPIED in request.headers:
+            api = "copy-part"
         return replace(request, api=api, container=bucket, key=unquote(key, errors="surrogateescape"))
 
     def answer(self, request: Request) -> Answer:
@@ -258,6 +174,7 @@ class Objects:
             "copy": self._copy,
             "begin": self._begin,
             "put-block": self._put_part,
+            "copy-part": self._copy_part,
             "commit": self._complete,
             "blocks": self._parts,
             "abort": self._abort,
@@ -311,15 +228,32 @@ class Objects:
         return Answer(200, (("ETag", f'"{there[request.key].etag}"'), *echo, ("Content-Length", "0")))
 
     def _copy(self, request: Request, there: dict[str, Object]) -> Answer:
-        bucket, _, key = unquote(request.headers["x-amz-copy-source"]).lstrip("/").partition("/")
+        source = self._source(request)
+        if isinstance(source, Answer):
+            return source
+        there[request.key] = replace(source, etag=self._etag())
+        return _ok(copied("CopyObjectResult", there[request.key].etag, source.content))
+
+    def _copy_part(self, request: Request, _there: Mapping[str, Object]) -> Answer:
+        upload, source = self.uploads.get(request.query["uploadId"]), self._source(request)
+        if upload is None:
+            return refusal(404, "NoSuchUpload")
+        if isinstance(source, Answer):
+            return source
+        first, _, last = (
+            request.headers.get("x-amz-copy-source-range", "bytes=0-").partition("=")[2].partition("-")
+        )
+        part = source.content[int(first) : int(last) + 1 if last else None]
+        upload.parts[int(request.query["partNumber"])] = part
+        return _ok(copied("CopyPartResult", hashlib.md5(part).hexdigest(), part))
+
+    def _source(self, request: Request) -> Object | Answer:
+        bucket, _, key = unquote(request.headers[COPIED]).lstrip("/").partition("/")
         source = self.containers.get(bucket, {}).get(key)
         if source is None:
             return refusal(404, "NoSuchKey")
-        there[request.key] = replace(source, etag=self._etag())
-        return _ok(
-            f"{DECLARATION}<CopyObjectResult><ETag>&quot;{there[request.key].etag}&quot;</ETag>"
-            f"<ChecksumCRC64NVME>{crc_header(source.content)}</ChecksumCRC64NVME></CopyObjectResult>"
-        )
+        wanted = request.headers.get(f"{COPIED}-if-match", f'"{source.etag}"')
+        return source if wanted == f'"{source.etag}"' else refusal(412, "PreconditionFailed")
 
     def _begin(self, request: Request, _there: Mapping[str, Object]) -> Answer:
         number = f"upload-{next(self._numbers)}"
@@ -404,8 +338,3 @@ def _ok(body: str | bytes, status: int = 200) -> Answer:
 def _echo(request: Request) -> Headers:
     """What the service says that it received: the checksum that was sent, of what arrived."""
     return ((CHECKSUM, crc_header(request.body)),) if CHECKSUM in request.headers else ()
-
-
-def _quoted(name: str) -> str:
-    """Return a name as a list has it: as in the query of a URL."""
-    return quote(name.encode("utf-8", "surrogateescape"), safe="/")

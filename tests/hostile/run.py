@@ -19,7 +19,8 @@ from command import HAUL, clean_environment
 from hostile import tls
 from hostile.case import HUGE, LARGE, TREE, Case, Line
 from hostile.credentials import SAS, environment, options
-from hostile.objects import crc_header, pieces
+from hostile.documents import crc_header
+from hostile.objects import pieces
 from hostile.service import Service, serve
 from hostile.wire import Request
 
@@ -100,7 +101,7 @@ class Ran:
 def run(case: Case, line: Line, credential: str, folder: Path) -> Iterator[Ran]:
     """Yield the run of a line, with its service and its folder still there."""
     lay_out(folder)
-    if "huge" in line.text:
+    if "huge" in line.text or HUGE in case.blobs.values():
         (folder / "work/huge").write_bytes(HUGE)
         # The service is to look at it in no time.
         for data in (HUGE, *pieces(HUGE)):

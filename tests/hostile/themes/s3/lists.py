@@ -7,7 +7,7 @@ import gzip
 from hostile.bends import body, edit, header, on, status
 from hostile.blobs import XML
 from hostile.case import Case, Line
-from hostile.objects import entry
+from hostile.documents import entry
 from hostile.themes.lists import DEEP, EVERYBODY, HTML, XHTML, ZEROS
 from hostile.themes.s3.common import DOWN, LIST, NOTHING, REMOVE, lists, s3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hostile.bends import on
 from hostile.case import Case
-from hostile.objects import entry
+from hostile.documents import entry
 from hostile.themes import bodies, heads, names, statuses, strangers
 from hostile.themes.s3.common import DOWN, LIST, REMOVE, lists, of_s3, s3
 

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 from hostile.bends import LAST_PAGE, MIB, body, edit, endless, on, stream, when
 from hostile.blobs import XML
 from hostile.case import Line
-from hostile.objects import entry, folder, page
+from hostile.documents import entry, folder, page
 from hostile.run import Ran
 from hostile.service import Bend
 from hostile.themes.lists import HTML, XHTML

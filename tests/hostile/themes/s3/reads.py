@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from hostile.bends import READS, also, body, first, header, on, status, when
 from hostile.case import LARGE, Case, Line
-from hostile.objects import CHECKSUM, KIND, Object, crc_header, read
+from hostile.documents import crc_header
+from hostile.objects import CHECKSUM, KIND, Object, read
 from hostile.service import Said
 from hostile.themes import reads
 from hostile.themes.differences import finds

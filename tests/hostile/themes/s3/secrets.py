@@ -10,7 +10,8 @@ from hostile.bends import ALL, READS, body, edit, header, on
 from hostile.blobs import XML
 from hostile.case import Case
 from hostile.credentials import SECRET, SESSION, Secret, brought
-from hostile.objects import CHECKSUM, entry, upload_entry
+from hostile.documents import entry, upload_entry
+from hostile.objects import CHECKSUM
 from hostile.service import Bend, Said
 from hostile.themes.s3.common import DOWN, LIST, PARTS, REMOVE, s3
 from hostile.themes.secrets import ANY, BLOBS, HIDDEN, WAYS

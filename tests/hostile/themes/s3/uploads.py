@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from hostile.bends import body, edit, endless, on, status, stream
 from hostile.blobs import XML
 from hostile.case import HUGE, Case
-from hostile.objects import PART, crc_header, part_entry, parts_page, pieces, upload_entry, uploads_page
+from hostile.documents import crc_header, part_entry, parts_page, upload_entry, uploads_page
+from hostile.objects import PART, pieces
 from hostile.run import Ran
 from hostile.service import Bend, Said
 from hostile.themes.lists import HTML, XHTML

@@ -7,11 +7,9 @@ from itertools import chain, repeat
 
 from hostile.bends import MIB, body, cut, edit, first, header, on, status
 from hostile.blobs import XML
-from hostile.case import HUGE, Case, Line
-from hostile.objects import (
-    CHECKSUM,
-    crc_header,
-)
+from hostile.case import HUGE, Case
+from hostile.documents import crc_header
+from hostile.objects import CHECKSUM
 from hostile.run import Ran
 from hostile.service import Bend
 from hostile.themes.lists import HTML, XHTML
@@ -241,14 +239,4 @@ COMPLETED = (
     ),
 )
 
-COPIES = (
-    s3(
-        "copy-failed-with-200",
-        "Status 200 for a copy within the service, and an error",
-        Line("cp s3://data/tree/ s3://data/new/", (0, 1), "service"),
-        bends=on("copy", body(error("InternalError"))),
-        must="nobody says that it was copied unless it was",
-    ),
-)
-
-CASES: tuple[Case, ...] = (*STATUSES, *CHECKSUMS, *COMPLETED, *COPIES)
+CASES: tuple[Case, ...] = (*STATUSES, *CHECKSUMS, *COMPLETED)
