@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -144,6 +146,8 @@ class _Echo(BaseHTTPRequestHandler):
     def reply(self, status: int, body: bytes, headers: Mapping[str, str] = {}) -> None:
         self.send_response(status)
         usual = {"ETag": '"0x1"', "Last-Modified": "Fri, 01 Jan 2021 00:00:00 GMT"}
+        if self.command != "PUT":
+            usual["Content-MD5"] = base64.b64encode(hashlib.md5(b"body").digest()).decode()
         for name, value in (usual | {"Content-Length": str(len(body))} | dict(headers)).items():
             self.send_header(name, value)
         self.end_headers()

@@ -27,6 +27,8 @@ use crate::wire::error::{
 use crate::wire::time::Stamp;
 use crate::wire::upload::Sums;
 
+const SOURCE_MD5: &str = "x-ms-source-content-md5";
+
 pub(super) async fn copy_blob(service: &Service, call: &Call<'_>) -> Reply {
     let source = source(service, call, false)?;
     let conditions = Conditions::of(call)?;
@@ -66,18 +68,22 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>) -> Reply {
     if size > LARGEST_PUT {
         return Err(REQUEST_BODY_TOO_LARGE.detail("MaxLimit", LARGEST_PUT.to_string()));
     }
+    tier::check_online(&source.blob)?;
+    let (tags, tier) = (tags::of_copy(call, &source.blob)?, tier::sent(call)?);
     let (conditions, metadata) = (Conditions::of(call)?, metadata(call)?);
     conditions.check_write(find(service, call.key())?.as_deref())?;
     let mut content = match call.header("x-ms-copy-source-blob-properties") {
         Some("false") => content(call),
         _ => content(call).or_else(|| source.blob.content.clone()),
     };
-    let (data, sums) = copied(service, call, &source, 0..size).await?;
+    let with_md5 = service.store.computes_md5();
+    let (data, sums) = copied(service, call, &source, 0..size, with_md5).await?;
     store_md5(&mut content, &sums)?;
 
     let _lock = service.lock(call.key()).await;
     let old = find(service, call.key())?;
     conditions.check_write(old.as_deref())?;
+    let tier = tier::of_new(tier, old.as_deref())?;
     let now = Stamp::now();
     let new = Blob {
         size,
@@ -87,8 +93,8 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>) -> Reply {
         content,
         metadata,
         blocks: Box::default(),
-        tags: Vec::new(),
-        tier: None,
+        tags,
+        tier,
         s3: None,
         data,
     };
@@ -112,21 +118,23 @@ pub(super) async fn put_block(service: &Service, call: &Call<'_>) -> Reply {
     if len > LARGEST_BLOCK {
         return Err(REQUEST_BODY_TOO_LARGE.detail("MaxLimit", LARGEST_BLOCK.to_string()));
     }
-    let (data, sums) = copied(service, call, &source, range).await?;
+    let (data, sums) = copied(service, call, &source, range, false).await?;
     stage(service, call, id, len, data).await?;
     Ok(written(StatusCode::CREATED, None, &stated(call, sums)))
 }
 
-/// A copy of a stretch, and what it comes to, which must be what the client expects.
+/// A copy of a stretch, and what it comes to, which must be what the client expects. Without an MD5 where nobody wants it.
 async fn copied(
     service: &Service,
     call: &Call<'_>,
     source: &Source,
     range: Range<u64>,
+    with_md5: bool,
 ) -> Answer<(Data, Sums)> {
     let len = range.end - range.start;
     let data = source.take(service, range).await?;
-    let Summed { md5, crc64, .. } = Summed::of_stored(service, &data, 0..len, None).await?;
+    let with_md5 = with_md5 || call.header(SOURCE_MD5).is_some();
+    let Summed { md5, crc64, .. } = Summed::for_azure(service, &data, 0..len, with_md5).await?;
     let bad = |name| INVALID_HEADER_VALUE.detail("HeaderName", name);
     if let Some(text) = call.header("x-ms-source-content-crc64") {
         let given = Crc64::from_azure(text).ok_or_else(|| bad("x-ms-source-content-crc64"))?;
@@ -134,8 +142,8 @@ async fn copied(
             return Err((&CRC64_MISMATCH).into());
         }
     }
-    if let Some(text) = call.header("x-ms-source-content-md5") {
-        let given = Md5::from_base64(text).ok_or_else(|| bad("x-ms-source-content-md5"))?;
+    if let Some(text) = call.header(SOURCE_MD5) {
+        let given = Md5::from_base64(text).ok_or_else(|| bad(SOURCE_MD5))?;
         if md5.is_some_and(|md5| md5 != given) {
             return Err((&MD5_MISMATCH).into());
         }
@@ -145,7 +153,7 @@ async fn copied(
 
 /// What the answer states: the MD5 to who has sent one, else the CRC64.
 fn stated(call: &Call<'_>, sums: Sums) -> Sums {
-    match call.header("x-ms-source-content-md5") {
+    match call.header(SOURCE_MD5) {
         Some(_) => Sums { crc64: None, ..sums },
         None => Sums { md5: None, ..sums },
     }

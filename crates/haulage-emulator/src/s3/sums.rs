@@ -51,6 +51,19 @@ impl Hashers {
         }
     }
 
+    /// What a stretch of what is stored comes to.
+    async fn of(mut self, service: &Service, data: &Data, range: Range<u64>) -> Answer<Sums> {
+        let failed = |error| ServiceError::internal(&error);
+        let mut chunks = service.store.open(data, range).await.map_err(failed)?;
+        while let Some(piece) = poll_fn(|context| chunks.poll_next(context)).await {
+            for part in piece.map_err(failed)?.chunks(AT_ONCE) {
+                self.update(part);
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(self.finish())
+    }
+
     pub(super) fn finish(self) -> Sums {
         Sums {
             md5: self.md5.map(Md5Stream::value),
@@ -62,13 +75,12 @@ impl Hashers {
 
 impl Sums {
     /// Of what is stored. The MD5 is left out where the store thinks little of it.
-    pub(crate) async fn of_stored(
+    pub(super) async fn of_stored(
         service: &Service,
         data: &Data,
         range: Range<u64>,
         algorithm: Option<Algorithm>,
     ) -> Answer<Self> {
-        let failed = |error| ServiceError::internal(&error);
         let mut hashers = Hashers::default();
         if service.store.computes_md5() {
             hashers.add_md5();
@@ -76,14 +88,21 @@ impl Sums {
         if let Some(algorithm) = algorithm {
             hashers.add(algorithm);
         }
-        let mut chunks = service.store.open(data, range).await.map_err(failed)?;
-        while let Some(piece) = poll_fn(|context| chunks.poll_next(context)).await {
-            for part in piece.map_err(failed)?.chunks(AT_ONCE) {
-                hashers.update(part);
-                tokio::task::yield_now().await;
-            }
+        hashers.of(service, data, range).await
+    }
+
+    /// CRC64 of what is stored, and its MD5 where somebody wants it: that takes far longer.
+    pub(crate) async fn for_azure(
+        service: &Service,
+        data: &Data,
+        range: Range<u64>,
+        with_md5: bool,
+    ) -> Answer<Self> {
+        let mut hashers = Hashers::default();
+        if with_md5 {
+            hashers.add_md5();
         }
-        Ok(hashers.finish())
+        hashers.of(service, data, range).await
     }
 
     /// The checksum that stands for an object: CRC-64/NVME where no other was chosen.
