@@ -73,7 +73,12 @@ $(STAMPS)/demo: $(STAMPS)/venv requirements/demo.lock
 demo: build $(STAMPS)/demo
 	@$(BIN)/python examples/demo
 
-test: test-rust test-python test-hostile
+# Most tests wait for links and answers. So those in Rust are compiled and run, and the hostile ones after them, beside those in
+# Python, and all take little longer than the longest. What they print comes last.
+test: build peers
+	@mkdir -p build
+	sh scripts/beside.sh build/beside.log '$(MAKE) --no-print-directory test-rust test-hostile' \
+	    '$(MAKE) --no-print-directory test-python'
 
 # The bindings have no Rust tests: what they do shows only from Python.
 test-rust: peers
