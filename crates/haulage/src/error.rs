@@ -285,6 +285,20 @@ impl Error {
         self.0.kind == ErrorKind::Permission && self.service_code().is_some_and(|code| CODES.contains(&code))
     }
 
+    /// Whether nobody reads any more what was to be written. The kind alone says only that some file failed; which error of the
+    /// system it was stands beneath.
+    pub fn is_closed_pipe(&self) -> bool {
+        let mut cause = std::error::Error::source(self);
+        while let Some(beneath) = cause {
+            let io = beneath.downcast_ref::<std::io::Error>();
+            if io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe) {
+                return true;
+            }
+            cause = beneath.source();
+        }
+        false
+    }
+
     /// The service's own name for the failure, such as `BlobNotFound`.
     pub fn service_code(&self) -> Option<&str> {
         self.0.service_code.as_deref()

@@ -11,6 +11,7 @@ use super::azure::{AzureAddress, AzureStore};
 use super::local::{Shared, special};
 use super::s3::{S3Address, S3Store};
 use super::session::Pools;
+use super::stream::{Input, StreamEnd, StreamStore};
 use super::{Capabilities, LocalStore, MemoryStore, Store, StoreOptions};
 use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
@@ -41,15 +42,6 @@ pub enum Address {
 /// Other names of the process's own streams: opened anew they would be written from their beginning.
 const STDIO: [&str; 7] =
     ["-", "/dev/stdin", "/dev/stdout", "/dev/fd/0", "/dev/fd/1", "/proc/self/fd/0", "/proc/self/fd/1"];
-
-/// One end of a copy that is a stream: bytes in order, without a size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum StreamEnd {
-    /// Standard input or output.
-    Stdio,
-    /// A pipe, a device, or a file that the system makes up.
-    File(PathBuf),
-}
 
 impl Address {
     /// The stream that a source with this name is read as; `None` for what has a size.
@@ -182,6 +174,8 @@ pub struct StoreOpener {
     gate: Gate,
     /// The gate of what lies on this machine.
     here: Gate,
+    /// What standard input stands for, where it is not that of the process.
+    input: Option<StreamStore>,
 }
 
 impl StoreOpener {
@@ -223,6 +217,7 @@ impl StoreOpener {
             buckets: Arc::default(),
             gate,
             here: Gate::default(),
+            input: None,
         })
     }
 
@@ -279,6 +274,50 @@ impl StoreOpener {
                 Err(Error::new(ErrorKind::Usage, "open", text, "standard input and output have no names"))
             }
         }
+    }
+
+    /// Opens the one object that a name stands for.
+    ///
+    /// # Errors
+    /// `Usage` where it is the name of a container, a folder or a prefix.
+    pub(crate) fn open_object(&self, url: &str, operation: &'static str) -> Result<Location> {
+        let location = self.open(url)?;
+        if location.key.is_empty() || location.key.ends_with('/') {
+            let name = location.store.name(&location.key);
+            return Err(Error::new(ErrorKind::Usage, operation, name, "this names no object").hint(
+                "write the name of the object after the last /; list what is there with: haul ls URL",
+            ));
+        }
+        Ok(location)
+    }
+
+    /// Opens what is read: a stream, where the name stands for one.
+    pub(crate) fn open_source(&self, text: &str) -> Result<Location> {
+        match (Address::parse(text, &self.options)?.source_stream(), &self.input) {
+            (Some(StreamEnd::Stdio), Some(input)) => {
+                Ok(self.location(Arc::new(input.clone()), text.to_owned()))
+            }
+            (Some(end), _) => Ok(self.stream(end)),
+            (None, _) => self.open(text),
+        }
+    }
+
+    /// The same, with this in place of standard input; messages call it `name`.
+    pub(crate) fn reading(self, input: Input, name: &str) -> Self {
+        Self { input: Some(StreamStore::of(input, name)), ..self }
+    }
+
+    /// Opens what is written: a stream, where the name stands for one.
+    pub(crate) fn open_destination(&self, text: &str) -> Result<Location> {
+        match Address::parse(text, &self.options)?.destination_stream() {
+            Some(end) => Ok(self.stream(end)),
+            None => self.open(text),
+        }
+    }
+
+    fn stream(&self, end: StreamEnd) -> Location {
+        let name = end.name();
+        self.location(Arc::new(StreamStore::new(end)), name)
     }
 
     /// A name in a store, with the gate that belongs to it.

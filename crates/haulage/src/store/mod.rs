@@ -19,6 +19,7 @@ mod receipt;
 mod renewed;
 pub mod s3;
 mod session;
+mod stream;
 mod surroundings;
 
 use std::sync::Arc;
@@ -32,7 +33,6 @@ pub use local::LocalStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use local::fuzz as local_fuzz;
-pub(crate) use location::StreamEnd;
 pub use location::{Address, Location, StoreOpener, check_local};
 pub use memory::MemoryStore;
 pub use options::StoreOptions;
@@ -41,6 +41,7 @@ pub use properties::Properties;
 pub(crate) use receipt::ReceiptStore;
 pub use s3::{AccessKeys, Addressing};
 pub use session::{Credentials, Session};
+pub(crate) use stream::Input;
 
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, Result};
@@ -78,6 +79,9 @@ pub struct Capabilities {
     /// Whether a list says all that a look at each object would: checksums, the time of the source, the media type. Where
     /// not, what is missing from a list is unknown, and not absent.
     pub lists_all: bool,
+    /// Whether bytes are given and taken once, from the beginning to the end, as by a stream: without a size until it ends, and
+    /// with no way back.
+    pub in_order: bool,
 }
 
 /// How a store lets objects be cut into blocks. Sizes are bytes.
@@ -266,11 +270,13 @@ pub struct BlockSizes {
     pub wanted: u64,
     /// The largest that an earlier run may have chosen, if this one is to go on from there.
     pub most: u64,
+    /// Bytes that may wait for those before them, where a store takes them in order.
+    pub ahead: u64,
 }
 
 impl Default for BlockSizes {
     fn default() -> Self {
-        Self { wanted: 8 << 20, most: u64::MAX }
+        Self { wanted: 8 << 20, most: u64::MAX, ahead: u64::MAX }
     }
 }
 

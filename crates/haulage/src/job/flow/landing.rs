@@ -7,6 +7,7 @@ use super::{Flow, not_started};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
 use crate::gate::was_too_slow;
+use crate::stage::plan::Pair;
 use crate::stage::schedule::{Step, Unit};
 use crate::stage::transfer::{Done, Held, is_refusal};
 
@@ -47,6 +48,9 @@ impl Flow {
 
     fn land(&mut self, landed: Landed) {
         let unit = landed.flight.unit;
+        if unit.step.is_read() {
+            return self.came_in(unit, landed.result);
+        }
         let error = landed.result.as_ref().and_then(|result| result.as_ref().err());
         if landed.result.is_some() {
             self.note(error);
@@ -59,12 +63,15 @@ impl Flow {
             self.objects.effects().attempt(landed.record(wait));
         }
         let Landed { flight, ended_ns, result } = landed;
-        self.gate.release(flight.share);
+        if let Some(share) = flight.share {
+            self.gate.release(share);
+        }
         self.came_back(&unit);
         match judge(result, twin, wait) {
             Verdict::Again(error, wait) => self.again(unit, &error, ended_ns, wait),
             Verdict::Nothing => self.write_held(unit, held),
             Verdict::Held(held) => self.hold(unit, held),
+            Verdict::Counts(Err(error)) if hung_up(&flight.pair, &error) => self.hang_up(unit, error),
             Verdict::Counts(Err(error)) if flight.by_service && is_refusal(&error) => {
                 self.turn_back(unit, &error);
             }
@@ -77,6 +84,20 @@ impl Flow {
                 self.advance(unit, result);
             }
         }
+    }
+
+    /// A stream has brought something: that is no request, so nobody counts it.
+    fn came_in(&mut self, unit: Unit, result: Option<Result<Done>>) {
+        self.came_back(&unit);
+        if let Some(result) = result {
+            self.advance(unit, result);
+        }
+    }
+
+    /// Whoever reads the stream wants no more of it: the job ends with that, and it is for its caller to say whether this is a failure.
+    fn hang_up(&mut self, unit: Unit, error: Error) {
+        self.advance(unit, Err(Error::from(&Failure::from(&error))));
+        self.hung_up.get_or_insert(error);
     }
 
     fn came_back(&mut self, unit: &Unit) {
@@ -94,6 +115,9 @@ impl Flow {
             self.objects.cut(unit.object, &self.limits(self.objects.len()));
         }
         self.objects.advance(unit, result, self.clock.now_ns());
+        if !self.objects.contains(unit.object) {
+            self.flights.stop_reading(unit.object);
+        }
         self.stop = self.stop.take().or(fatal);
     }
 
@@ -144,6 +168,12 @@ impl Flow {
             Some(_) => {}
         }
     }
+}
+
+/// Whether the reader of a stream is gone.
+fn hung_up(pair: &Pair, error: &Error) -> bool {
+    let to_stream = pair.destination.store.capabilities().in_order;
+    to_stream && error.kind() == ErrorKind::Io && error.is_closed_pipe()
 }
 
 /// Errors that all objects of the job would meet.

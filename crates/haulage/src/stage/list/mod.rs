@@ -110,11 +110,11 @@ impl Listing {
             Work::Copy { sources, destination } => {
                 let several = sources.len() > 1;
                 self.taken = several.then(HashSet::new);
-                let destination = self.opener.open(destination)?;
+                let destination = self.opener.open_destination(destination)?;
                 for source in sources {
                     let copied = async {
                         let own = self.own_keys(source)?;
-                        let source = self.opener.open(source)?;
+                        let source = self.opener.open_source(source)?;
                         self.copy_source(source, &destination, several, &own).await
                     };
                     match copied.await {
@@ -154,7 +154,18 @@ impl Listing {
         own: &[String],
     ) -> Result<()> {
         source.store.prepare(BLIND);
-        let meta = match self.shape(&source, false).await? {
+        let from_stream = source.store.capabilities().in_order;
+        let to_stream = destination.store.capabilities().in_order;
+        if from_stream && names_none(&destination.key) {
+            let name = destination.store.name(&destination.key);
+            return Err(Error::new(ErrorKind::Usage, "copy", name, "a stream has no name")
+                .hint("write the name of the object after the last /"));
+        }
+        let shape = match from_stream || to_stream {
+            true => Shape::One(find(&source, "copy").await?),
+            false => self.shape(&source, false).await?,
+        };
+        let meta = match shape {
             Shape::Tree(pages) => {
                 source.store.prepare(TREE);
                 destination.store.prepare(TREE);
@@ -168,7 +179,8 @@ impl Listing {
             destination.store.prepare(requests);
         }
         let mut pair = one(&source, destination, meta, several);
-        if self.overwrite != Overwrite::Always {
+        // Nothing is in a stream that may be looked at; and what a stream brings is not known before it has been read.
+        if self.overwrite != Overwrite::Always && !from_stream && !to_stream {
             pair.existing = Existing::Unknown;
         }
         self.give(pair).await
@@ -206,7 +218,7 @@ impl Listing {
     /// Whether a location is an object or a folder of them.
     async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
         let Location { store, key, gate } = location;
-        if key.is_empty() || key.ends_with('/') {
+        if names_none(key) {
             return Ok(Shape::Tree(below(location, verify)));
         }
         let (api, name) = (store.api(Request::Look), store.name(key));
@@ -407,6 +419,21 @@ enum Shape {
     Tree(Pages),
 }
 
+/// Whether a key is that of a folder or of all there is, and no object's.
+fn names_none(key: &str) -> bool {
+    key.is_empty() || key.ends_with('/')
+}
+
+/// What is known of the one object that is to be read in order.
+pub(crate) async fn find(from: &Location, operation: &'static str) -> Result<ObjectMeta> {
+    let Location { store, key, gate } = from;
+    if names_none(key) {
+        return Err(Error::new(ErrorKind::Usage, operation, store.name(key), "this names no object")
+            .hint("a stream takes one object; name it, or copy into a folder"));
+    }
+    through!(gate, store.api(Request::Look), store.name(key), trace => store.head(key, trace).await)
+}
+
 /// That nothing is there is an answer too, and no failure of the request.
 fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
     match looked {
@@ -426,7 +453,7 @@ fn below(location: &Location, verify: bool) -> Pages {
 fn one(source: &Location, destination: &Location, meta: ObjectMeta, several: bool) -> Pair {
     let to = &destination.key;
     let name = source.key.rsplit('/').next().unwrap_or(&source.key);
-    let key = match to.is_empty() || to.ends_with('/') || several {
+    let key = match names_none(to) || several {
         true => format!("{}{name}", as_prefix(to)),
         false => to.clone(),
     };
@@ -441,7 +468,7 @@ fn one(source: &Location, destination: &Location, meta: ObjectMeta, several: boo
 
 /// A key as the beginning of the keys below it.
 fn as_prefix(key: &str) -> String {
-    if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") }
+    if names_none(key) { key.to_owned() } else { format!("{key}/") }
 }
 
 async fn look_up(opener: StoreOpener, named: (String, String), overwrite: Overwrite) -> Result<Pair> {

@@ -65,6 +65,10 @@ fn bounds(size: u64, from: &Capabilities, to: &Capabilities) -> (u64, u64) {
 /// One in so many of the blocks that a service allows is kept for splits.
 const KEPT_FOR_SPLITS: u64 = 50;
 
+/// Of a stream the second tenth of the pieces is at least twice as large as this, the third four times, and so on: on Azure
+/// they suffice for 5 TiB.
+const OPEN_LEAST: u64 = 1 << 20;
+
 /// Below twice this, a half is not worth a request.
 const SPLIT_MIN: u64 = 64 << 10;
 
@@ -74,7 +78,9 @@ const SPLIT_MIN: u64 = 64 << 10;
 /// staged are cut exactly so again, whatever size is wanted now.
 #[derive(Debug)]
 pub(crate) struct Cutter {
+    /// Of a stream nobody knows it before its end: then it is more than can be.
     size: u64,
+    open: bool,
     rules: CutRules,
     /// Every piece begins at a multiple of this.
     granule: u64,
@@ -91,6 +97,10 @@ pub(crate) struct Cutter {
     staged: VecDeque<BlockRange>,
     there: BTreeMap<u64, Part>,
     left: u64,
+    /// Up to here everything is there.
+    joined: u64,
+    /// No piece begins further beyond that.
+    ahead: u64,
 }
 
 impl Cutter {
@@ -110,7 +120,41 @@ impl Cutter {
             staged,
             there,
             left: size,
+            open: false,
+            joined: 0,
+            ahead: u64::MAX,
         }
+    }
+
+    /// A stream, of which nobody knows the size before its end.
+    pub(crate) fn open(from: &Capabilities, to: &Capabilities) -> Self {
+        Self { size: u64::MAX, left: u64::MAX, open: true, ..Self::new(0, from, to) }
+    }
+
+    /// Cuts only so many bytes ahead of what is there: from or for a stream, in which nothing can be passed over.
+    pub(crate) fn keep_close(&mut self, ahead: u64) {
+        self.ahead = ahead;
+    }
+
+    /// The stream ends here, which may be within the last piece.
+    pub(crate) fn end(&mut self, size: u64) {
+        let there = u64::MAX - self.left;
+        (self.size, self.next, self.left, self.open) = (size, size, size - there, false);
+    }
+
+    /// Whether this is a stream that has not come to its end.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// The first byte that is in no piece yet.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether a piece may be cut now. If not, and there is more to cut, one may when the next has arrived.
+    pub(crate) fn may_cut(&self) -> bool {
+        !self.is_cut() && self.next <= self.joined.saturating_add(self.ahead)
     }
 
     /// Takes over the stretches of an earlier run, as far as they fit the rules and each other and none is larger than `largest`.
@@ -188,7 +232,7 @@ impl Cutter {
     /// The next piece where one of `wanted` bytes is asked for, without taking it.
     pub(crate) fn peek(&self, wanted: u64) -> Option<BlockRange> {
         let left = self.size - self.next;
-        if left == 0 {
+        if !self.may_cut() {
             return None;
         }
         if let Some(staged) = self.staged.front()
@@ -203,11 +247,23 @@ impl Cutter {
 
     /// The legal size that is nearest to the wanted one, where `left` bytes are not cut yet.
     fn fit(&self, wanted: u64, left: u64) -> u64 {
+        if self.open {
+            return self.fit_open(wanted);
+        }
         let used = self.count + self.staged.len() as u64;
         let kept = if self.slots() > used { self.slots() } else { self.rules.count };
         let least = left.div_ceil(kept.saturating_sub(used).max(1)).max(self.least);
         let len = wanted.min(self.vouched_max).max(least.next_multiple_of(self.granule)).min(self.rules.most);
         (len / self.granule * self.granule).max(self.granule)
+    }
+
+    /// The same of a stream: the pieces must not run out, so with every tenth of them that is used up they are twice as large at
+    /// least.
+    fn fit_open(&self, wanted: u64) -> u64 {
+        let tenth = (self.rules.count / 10).max(1);
+        let doubled = (self.count / tenth).min(20);
+        let least = self.least.max(if doubled > 0 { OPEN_LEAST << doubled } else { 1 });
+        wanted.max(least).min(self.rules.most).max(1)
     }
 
     /// Takes the next piece.
@@ -251,6 +307,9 @@ impl Cutter {
         }
         self.there.insert(offset, part);
         self.left -= len;
+        while let Some(part) = self.there.get(&self.joined).filter(|part| part.id.range.len > 0) {
+            self.joined = part.id.range.end();
+        }
         true
     }
 
@@ -286,6 +345,7 @@ mod tests {
         late_writes: true,
         begins_freely: true,
         lists_all: true,
+        in_order: false,
     };
     const LOCAL: Capabilities = Capabilities { range_checksum_max: 0, ..AZURE };
     /// Parts are numbered, so each begins where its number says.

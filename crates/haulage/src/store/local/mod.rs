@@ -196,6 +196,7 @@ impl Store for LocalStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            in_order: false,
             contents: true,
         }
     }

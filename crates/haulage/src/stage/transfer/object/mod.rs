@@ -5,6 +5,7 @@
 
 mod compare;
 mod copy;
+mod feed;
 mod receipt;
 
 use std::sync::Arc;
@@ -13,9 +14,10 @@ use bytes::Bytes;
 
 use self::compare::Comparing;
 pub(crate) use self::copy::Copying;
+use self::feed::Feed;
 use self::receipt::Checking;
 use super::staged::Staged;
-use crate::checksum::{Crc64, Md5};
+use crate::checksum::{Crc64, Md5, Md5Stream};
 use crate::control::Limits;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Method, Outcome, Proof};
@@ -49,6 +51,13 @@ impl Purpose {
 /// What a step came to.
 pub(crate) enum Done {
     Looked(Option<ObjectMeta>),
+    /// The next bytes of a stream; fewer than were asked for where it has come to its end. `md5`: of all so far.
+    Read {
+        asked: BlockRange,
+        bytes: Bytes,
+        crc64: Crc64,
+        md5: Option<Md5Stream>,
+    },
     Whole {
         put: PutResult,
         crc64: Option<Crc64>,
@@ -90,7 +99,8 @@ pub(crate) enum Done {
     Held(Held),
 }
 
-/// A block that was fetched and checked, and waits to be written.
+/// A block that was fetched and checked, or read from a stream, and waits to be written.
+#[derive(Clone)]
 pub(crate) struct Held {
     pub(crate) bytes: Bytes,
     pub(crate) crc64: Crc64,
@@ -132,6 +142,8 @@ pub(crate) enum Then {
     Steps(Vec<Step>),
     /// Blocks may now be taken by [`Object::take_range`].
     Ranges,
+    /// Both.
+    StepsAndRanges(Vec<Step>),
     /// Nothing: others are in flight.
     Wait,
     /// The object is at its end.
@@ -165,6 +177,16 @@ impl Subject {
         cutter.settle(settled);
         cutter.resume(staged, largest);
         self.cutter = Some(cutter);
+    }
+
+    /// So many bytes more of a stream have been read.
+    fn grow(&mut self, len: u64) {
+        Arc::make_mut(&mut self.pair).meta.size += len;
+    }
+
+    /// Whether a stretch may be taken now.
+    fn may_cut(&self) -> bool {
+        self.cutter.as_ref().is_some_and(Cutter::may_cut)
     }
 
     /// Takes in a stretch that is done.
@@ -261,6 +283,8 @@ impl Object {
         let (from, to) = self.capabilities();
         let size = self.subject.size();
         self.subject.pieces = match &self.life {
+            // What is shorter than one block goes whole, once that is known.
+            Life::Copy(copy) if copy.feed.is_some() => Pieces::in_blocks(size, limits, &from, &to),
             Life::Copy(copy) => match (&copy.by_service, copy.atomic) {
                 (Some(by), true) => by.in_blocks(size, &to),
                 (Some(by), false) => by.pieces(size, copy.choice, &to),
@@ -329,6 +353,7 @@ impl Object {
                 Pieces::Blocks(size) => size,
             },
             most: self.copying().map_or(sizes.most, |copying| copying.memory),
+            ahead: self.copying().map_or(sizes.ahead, Copying::ahead),
         }
     }
 
@@ -364,17 +389,32 @@ impl Object {
         }
     }
 
-    /// The next stretch to move or compare where one of `wanted` bytes is asked for, without taking it.
+    /// The next stretch to read, move or compare where one of `wanted` bytes is asked for, without taking it.
     pub(crate) fn peek_range(&self, wanted: u64) -> Option<Step> {
-        self.subject.cutter.as_ref()?.peek(wanted).map(|range| self.ranged(range))
+        let range = self.subject.cutter.as_ref()?.peek(wanted)?;
+        let reads = self.copying().is_some_and(|copying| copying.feed.is_some());
+        Some(if reads { Step::Read(range) } else { self.ranged(range) })
     }
 
-    /// Takes the next stretch; true with the last one.
+    /// Takes the next stretch; true where no more may be taken, for the time being or at all.
     pub(crate) fn take_range(&mut self, wanted: u64) -> bool {
-        self.subject.cutter.as_mut().is_none_or(|cutter| {
-            cutter.take(wanted);
-            cutter.is_cut()
-        })
+        let Some(cutter) = &mut self.subject.cutter else { return true };
+        cutter.take(wanted);
+        match &mut self.life {
+            Life::Copy(copy) => copy.taken(cutter),
+            Life::Compare(_) | Life::Check(_) => cutter.is_cut(),
+        }
+    }
+
+    /// Whether this is a stream of which more may come.
+    pub(crate) fn is_open(&self) -> bool {
+        self.subject.cutter.as_ref().is_some_and(Cutter::is_open)
+    }
+
+    /// Whether no later run can go on from what this one has done: one end of it is a stream.
+    pub(crate) fn is_stream(&self) -> bool {
+        let Pair { source, destination, .. } = &*self.subject.pair;
+        source.store.capabilities().in_order || destination.store.capabilities().in_order
     }
 
     /// Halves of a stretch that was too much for the link, to be moved instead of it.
@@ -408,7 +448,9 @@ impl Object {
         match step {
             Step::Block(range) | Step::Compare(Some(range)) => range,
             Step::Whole | Step::Compare(None) => BlockRange { offset: 0, len: self.subject.size() },
-            Step::Look | Step::Begin | Step::Digest | Step::Commit => BlockRange { offset: 0, len: 0 },
+            Step::Look | Step::Read(_) | Step::Begin | Step::Digest | Step::Commit => {
+                BlockRange { offset: 0, len: 0 }
+            }
         }
     }
 
