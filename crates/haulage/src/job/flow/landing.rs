@@ -7,7 +7,6 @@ use super::{Flow, not_started};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
 use crate::gate::was_too_slow;
-use crate::stage::plan::Pair;
 use crate::stage::schedule::{Step, Unit};
 use crate::stage::transfer::{Done, Held, is_refusal};
 
@@ -19,20 +18,44 @@ enum Verdict {
     Nothing,
     /// A duplicate has all bytes, and must wait for the original to be gone.
     Held(Held),
+    /// The service would not copy by itself.
+    TurnsBack(Error),
+    /// Whoever reads the stream wants no more of it.
+    HangsUp(Error),
     /// The object goes on from this, or fails.
     Counts(Result<Done>),
 }
 
-/// Judges how a request ended. `twin`: another attempt of the same step is on its way, so that nothing is lost; `wait`: it may be
-/// sent again after so long.
-fn judge(result: Option<Result<Done>>, twin: bool, wait: Option<Duration>) -> Verdict {
+/// What else is known of a request that ended.
+#[derive(Clone, Copy, Default)]
+struct Around {
+    /// Another attempt of the same step is on its way, so that nothing is lost.
+    twin: bool,
+    /// It may be sent again after so long.
+    wait: Option<Duration>,
+    /// The service was to copy by itself.
+    by_service: bool,
+    /// Its bytes go into a stream.
+    to_stream: bool,
+}
+
+/// Judges how a request ended. Pure.
+fn judge(result: Option<Result<Done>>, around: Around) -> Verdict {
+    let Around { twin, wait, by_service, to_stream } = around;
     match (result, wait) {
         (Some(Err(error)), Some(wait)) => Verdict::Again(error, wait),
         (None, _) => Verdict::Nothing,
         (Some(Err(_)), None) if twin => Verdict::Nothing,
         (Some(Ok(Done::Held(held))), _) => Verdict::Held(held),
+        (Some(Err(error)), None) if to_stream && hung_up(&error) => Verdict::HangsUp(error),
+        (Some(Err(error)), None) if by_service && is_refusal(&error) => Verdict::TurnsBack(error),
         (Some(result), _) => Verdict::Counts(result),
     }
+}
+
+/// Whether the reader of a stream is gone.
+fn hung_up(error: &Error) -> bool {
+    error.kind() == ErrorKind::Io && error.is_closed_pipe()
 }
 
 impl Flow {
@@ -67,17 +90,17 @@ impl Flow {
             self.gate.release(share);
         }
         self.came_back(&unit);
-        match judge(result, twin, wait) {
+        let by_service = flight.by_service;
+        let to_stream = flight.pair.destination.store.capabilities().in_order;
+        match judge(result, Around { twin, wait, by_service, to_stream }) {
             Verdict::Again(error, wait) => self.again(unit, &error, ended_ns, wait),
             Verdict::Nothing => self.write_held(unit, held),
             Verdict::Held(held) => self.hold(unit, held),
-            Verdict::Counts(Err(error)) if hung_up(&flight.pair, &error) => self.hang_up(unit, error),
-            Verdict::Counts(Err(error)) if flight.by_service && is_refusal(&error) => {
-                self.turn_back(unit, &error);
-            }
+            Verdict::TurnsBack(error) => self.turn_back(unit, &error),
+            Verdict::HangsUp(error) => self.hang_up(unit, error),
             Verdict::Counts(result) => {
                 let stayed = matches!(result, Ok(Done::Block { resumed: true, .. }));
-                if flight.by_service && result.is_ok() && !stayed {
+                if by_service && result.is_ok() && !stayed {
                     self.objects.copied_by_service();
                     self.seen.wire_bytes = self.seen.wire_bytes.saturating_add(flight.len);
                 }
@@ -170,12 +193,6 @@ impl Flow {
     }
 }
 
-/// Whether the reader of a stream is gone.
-fn hung_up(pair: &Pair, error: &Error) -> bool {
-    let to_stream = pair.destination.store.capabilities().in_order;
-    to_stream && error.kind() == ErrorKind::Io && error.is_closed_pipe()
-}
-
 /// Errors that all objects of the job would meet.
 fn is_fatal(error: &Error) -> bool {
     error.refuses_credential() || error.kind() == ErrorKind::NoSpace
@@ -192,10 +209,25 @@ mod tests {
     #[test]
     fn a_failure_is_tried_again_where_it_may_and_is_nothing_beside_a_twin() {
         let second = Duration::from_secs(1);
-        assert!(matches!(judge(failed(), false, Some(second)), Verdict::Again(_, wait) if wait == second));
-        assert!(matches!(judge(failed(), true, None), Verdict::Nothing));
-        assert!(matches!(judge(failed(), false, None), Verdict::Counts(Err(_))));
-        assert!(matches!(judge(None, false, None), Verdict::Nothing));
-        assert!(matches!(judge(Some(Ok(Done::Looked(None))), true, None), Verdict::Counts(Ok(_))));
+        let alone = Around::default();
+        let again = Around { wait: Some(second), ..alone };
+        assert!(matches!(judge(failed(), again), Verdict::Again(_, wait) if wait == second));
+        assert!(matches!(judge(failed(), Around { twin: true, ..alone }), Verdict::Nothing));
+        assert!(matches!(judge(failed(), alone), Verdict::Counts(Err(_))));
+        assert!(matches!(judge(None, alone), Verdict::Nothing));
+        let looked = Some(Ok(Done::Looked(None)));
+        assert!(matches!(judge(looked, Around { twin: true, ..alone }), Verdict::Counts(Ok(_))));
+    }
+
+    #[test]
+    fn a_refusal_turns_the_object_back_and_a_closed_pipe_ends_the_job() {
+        let by_service = Around { by_service: true, ..Around::default() };
+        let refused = || Some(Err(Error::new(ErrorKind::Unsupported, "copy", "a", "not that")));
+        assert!(matches!(judge(refused(), by_service), Verdict::TurnsBack(_)));
+        assert!(matches!(judge(refused(), Around::default()), Verdict::Counts(Err(_))));
+        let to_stream = Around { to_stream: true, ..Around::default() };
+        let closed = || Some(Err(Error::from_io("write", "-", std::io::ErrorKind::BrokenPipe.into())));
+        assert!(matches!(judge(closed(), to_stream), Verdict::HangsUp(_)));
+        assert!(matches!(judge(closed(), Around::default()), Verdict::Counts(Err(_))));
     }
 }

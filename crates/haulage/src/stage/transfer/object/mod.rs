@@ -259,13 +259,8 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    pub(crate) fn new(
-        pair: Pair,
-        purpose: Purpose,
-        options: &CopyOptions,
-        limits: &Limits,
-        now_ns: u64,
-    ) -> Self {
+    /// An object that is yet to be [cut](Self::cut).
+    pub(crate) fn new(pair: Pair, purpose: Purpose, options: &CopyOptions, now_ns: u64) -> Self {
         let contents = pair.source.store.capabilities().contents;
         let life = match purpose {
             Purpose::Copy => Life::Copy(Box::new(Copying::new(&pair, options))),
@@ -273,9 +268,7 @@ impl Object {
             Purpose::Verify { stored, deep } => Life::Check(Checking::new(stored || !deep)),
         };
         let subject = Subject { pair: Arc::new(pair), bytes_done: 0, pieces: Pieces::Whole, cutter: None };
-        let mut object = Self { subject, started_ns: now_ns, attempts: 0, life };
-        object.cut(limits);
-        object
+        Self { subject, started_ns: now_ns, attempts: 0, life }
     }
 
     /// Decides in what pieces the object moves.
