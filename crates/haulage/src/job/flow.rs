@@ -11,6 +11,7 @@ mod course;
 mod effects;
 mod flights;
 mod landing;
+mod names;
 mod objects;
 mod planning;
 mod progress;

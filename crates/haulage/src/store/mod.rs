@@ -4,6 +4,7 @@
 //! a [`Trace`] and marks on it the phases it passes; none retries by itself, that is the business of
 //! `gate`. Dropping a future cancels its request.
 
+mod address;
 mod answer;
 pub mod azure;
 mod block;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use address::{Address, check_local};
 pub use block::{BlockId, BlockRange, Kept, Part, StagedPart, Token};
 pub(crate) use block::{join, join_parts};
 pub use by_service::{CopyRules, CopySource, Peer};
@@ -38,7 +40,7 @@ pub use local::LocalStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use local::fuzz as local_fuzz;
-pub use location::{Address, Location, StoreOpener, check_local};
+pub use location::{Location, StoreOpener};
 pub use memory::MemoryStore;
 pub use object::{
     Attributes, BlockSizes, GetOptions, GetResult, ObjectMeta, Precondition, PutOptions, PutResult, Stored,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::effects::{Effects, Said};
 use crate::control::{Limits, STREAMED};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Failure, Method, ObjectRecord, Outcome, Proof};
+use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::options::{CopyOptions, Overwrite};
 use crate::stage::schedule::{Step, Unit};
 use crate::stage::transfer::{Copying, DIGEST_PIECE, Done, Ended, Held, Object, Purpose, Task, Then};
@@ -337,25 +337,8 @@ impl Objects {
         }
     }
 
-    /// A name that cannot be moved: an outcome like any other.
-    pub(super) fn problem(&mut self, error: &Error, now_ns: u64) {
-        let failure = Some(Failure::from(error));
-        let source = error.object_name().into();
-        let object_id = self.count_name();
-        let record = ObjectRecord { object_id, source, outcome: Outcome::Failed, failure, ..unmoved(now_ns) };
-        self.effects.object(record);
-    }
-
-    /// A link, a socket or a device: skipped, and said.
-    pub(super) fn not_a_file(&mut self, error: &Error, now_ns: u64) {
-        let source: Arc<str> = error.object_name().into();
-        let object_id = self.count_name();
-        self.effects.said.push(Said::Warning(source.clone(), format!("skipped: {}", error.cause())));
-        let reason = Some("not a regular file");
-        self.effects.object(ObjectRecord { object_id, source, reason, ..unmoved(now_ns) });
-    }
-
-    fn count_name(&mut self) -> u64 {
+    /// The number of a name that is no object on its way.
+    pub(super) fn count_name(&mut self) -> u64 {
         self.total += 1;
         self.total - 1
     }
@@ -363,44 +346,6 @@ impl Objects {
     /// Whether the object is still on its way.
     pub(super) fn contains(&self, id: u64) -> bool {
         self.by_id.contains_key(&id)
-    }
-
-    /// Names seem to be only at the destination, but a list was not whole.
-    pub(super) fn unsure(&mut self, extras: u64) {
-        let message =
-            format!("a list is not whole: {extras} names that seem to be only there are not reported");
-        if extras > 0 {
-            self.effects.said.push(Said::Warning("destination".into(), message));
-        }
-    }
-
-    /// An object that is only at the destination.
-    pub(super) fn extra(&mut self, name: String, now_ns: u64) {
-        let extra = ObjectRecord { destination: name.into(), outcome: Outcome::Extra, ..unmoved(now_ns) };
-        self.effects.object(extra);
-    }
-}
-
-/// The record of a name that never was an object of the job.
-fn unmoved(now: u64) -> ObjectRecord {
-    ObjectRecord {
-        object_id: 0,
-        source: "".into(),
-        destination: "".into(),
-        name: "".into(),
-        size_bytes: 0,
-        outcome: Outcome::Skipped,
-        method: Method::None,
-        by_service: false,
-        proof: Proof::None,
-        crc64: None,
-        md5: None,
-        etag: None,
-        attempts: 0,
-        started_ns: now,
-        ended_ns: now,
-        reason: None,
-        failure: None,
     }
 }
 

@@ -6,18 +6,21 @@
 
 mod cursor;
 mod filter;
+mod one;
 mod pages;
+mod pairs;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use self::cursor::Cursor;
 pub(crate) use self::filter::Filter;
+pub(crate) use self::one::find;
+use self::one::{as_prefix, names_none, one};
 use self::pages::Pages;
 use super::plan::{Existing, Pair, Place};
 use crate::error::{Error, ErrorKind, Result};
@@ -26,10 +29,7 @@ use crate::options::{Overwrite, Work};
 use crate::output::{keys_below, resolved};
 use crate::spool::Spool;
 use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, Store, StoreOpener};
-use crate::task::{joined, off_thread};
-
-/// Pairs looked up at once where each needs a request of its own.
-const LOOKUPS: usize = 64;
+use crate::task::off_thread;
 
 /// Connections to open while names are asked for: before anything is known of a source, for a folder, and for one object a
 /// connection for so many bytes up to the most.
@@ -349,32 +349,6 @@ impl Listing {
         Cursor::listing(store, destination.gate.clone(), prefix, verify).await
     }
 
-    /// Pairs each need their own look at the source; many at once, each in a task of its own: it may hold a slot, and must
-    /// get on with it while the pairs before it wait to be taken.
-    async fn pairs(&mut self, pairs: &[(String, String)]) -> Result<()> {
-        let mut pairs = pairs.iter();
-        let mut looking: VecDeque<JoinSet<Result<Pair>>> = VecDeque::new();
-        loop {
-            while looking.len() < LOOKUPS
-                && let Some(pair) = pairs.next()
-            {
-                let mut one = JoinSet::new();
-                one.spawn(look_up(self.opener.clone(), pair.clone(), self.overwrite));
-                looking.push_back(one);
-            }
-            let Some(mut first) = looking.pop_front() else { break Ok(()) };
-            let Some(looked) = first.join_next().await else { continue };
-            match joined(looked).and_then(|pair| pair) {
-                Ok(pair) => self.give(pair).await?,
-                // A wrong key or URL is wrong for all of them.
-                Err(error) if matches!(error.kind(), ErrorKind::Permission | ErrorKind::Usage) => {
-                    return Err(error);
-                }
-                Err(error) => self.send(Listed::Problem(error)).await?,
-            }
-        }
-    }
-
     async fn give(&mut self, pair: Pair) -> Result<()> {
         if self.taken.is_some() {
             let mut hasher = DefaultHasher::new();
@@ -419,21 +393,6 @@ enum Shape {
     Tree(Pages),
 }
 
-/// Whether a key is that of a folder or of all there is, and no object's.
-fn names_none(key: &str) -> bool {
-    key.is_empty() || key.ends_with('/')
-}
-
-/// What is known of the one object that is to be read in order.
-pub(crate) async fn find(from: &Location, operation: &'static str) -> Result<ObjectMeta> {
-    let Location { store, key, gate } = from;
-    if names_none(key) {
-        return Err(Error::new(ErrorKind::Usage, operation, store.name(key), "this names no object")
-            .hint("a stream takes one object; name it, or copy into a folder"));
-    }
-    through!(gate, store.api(Request::Look), store.name(key), trace => store.head(key, trace).await)
-}
-
 /// That nothing is there is an answer too, and no failure of the request.
 fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
     match looked {
@@ -447,38 +406,4 @@ fn below(location: &Location, verify: bool) -> Pages {
     let prefix = as_prefix(&location.key);
     let request = ListRequest { prefix, begin_small: !verify, ..ListRequest::default() };
     Pages::of(&*location.store, request, location.gate.clone())
-}
-
-/// The pair of a single object. Into a folder it keeps its name.
-fn one(source: &Location, destination: &Location, meta: ObjectMeta, several: bool) -> Pair {
-    let to = &destination.key;
-    let name = source.key.rsplit('/').next().unwrap_or(&source.key);
-    let key = match names_none(to) || several {
-        true => format!("{}{name}", as_prefix(to)),
-        false => to.clone(),
-    };
-    Pair {
-        source: Place { store: source.store.clone(), key: source.key.clone() },
-        name_at: key.rfind('/').map_or(0, |slash| slash + 1),
-        destination: Place { store: destination.store.clone(), key },
-        meta,
-        existing: Existing::Absent,
-    }
-}
-
-/// A key as the beginning of the keys below it.
-fn as_prefix(key: &str) -> String {
-    if names_none(key) { key.to_owned() } else { format!("{key}/") }
-}
-
-async fn look_up(opener: StoreOpener, named: (String, String), overwrite: Overwrite) -> Result<Pair> {
-    let (source, destination) = (opener.open(&named.0)?, opener.open(&named.1)?);
-    let Location { store, key, gate } = &source;
-    let meta =
-        through!(gate, store.api(Request::Look), store.name(key), trace => store.head(key, trace).await)?;
-    let mut pair = one(&source, &destination, meta, false);
-    if overwrite != Overwrite::Always {
-        pair.existing = Existing::Unknown;
-    }
-    Ok(pair)
 }

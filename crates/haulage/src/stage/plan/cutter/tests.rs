@@ -136,6 +136,43 @@ fn a_settled_size_holds_for_all() {
 }
 
 #[test]
+fn a_stream_is_cut_as_it_comes_and_ends_where_it_ends() {
+    let mut cutter = Cutter::open(&LOCAL, &AZURE);
+    let (first, second) = (cutter.take(100).unwrap(), cutter.take(50).unwrap());
+    assert_eq!((first, second), (range(0, 100), range(100, 50)));
+    assert!(put(&mut cutter, first) && cutter.is_open() && cutter.left() > 0);
+    // Of the second only thirty bytes came.
+    cutter.end(130);
+    assert!(cutter.is_cut() && !cutter.may_cut());
+    assert_eq!((cutter.left(), cutter.peek(10)), (30, None));
+    assert!(put(&mut cutter, range(100, 30)));
+    assert_eq!(cutter.left(), 0);
+}
+
+#[test]
+fn the_blocks_of_a_stream_of_terabytes_do_not_run_out() {
+    let mut cutter = Cutter::open(&LOCAL, &AZURE);
+    let mut count = 0;
+    while cutter.next() < 5 << 40 {
+        cutter.take(64 << 10).unwrap();
+        count += 1;
+    }
+    assert!(count <= 50_000, "{count}");
+    assert_eq!(Cutter::open(&LOCAL, &AZURE).peek(64 << 10), Some(range(0, 64 << 10)), "small at first");
+}
+
+#[test]
+fn nothing_is_cut_far_ahead_of_the_first_piece_that_is_missing() {
+    let mut cutter = Cutter::new(1000, &LOCAL, &AZURE);
+    cutter.keep_close(150);
+    let pieces: Vec<_> = std::iter::from_fn(|| cutter.take(100)).collect();
+    assert_eq!(pieces, [range(0, 100), range(100, 100)]);
+    assert!(put(&mut cutter, pieces[1]) && !cutter.may_cut(), "the first is still missing");
+    assert!(put(&mut cutter, pieces[0]) && cutter.may_cut());
+    assert_eq!(std::iter::from_fn(|| cutter.take(100)).count(), 2);
+}
+
+#[test]
 fn a_very_large_object_has_larger_granules() {
     assert_eq!(NUMBERED.cut.granule(1), 5 << 20);
     assert_eq!(NUMBERED.cut.granule(50_000 << 20), 5 << 20);
