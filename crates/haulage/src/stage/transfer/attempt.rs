@@ -124,6 +124,7 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     if let Some(Held { bytes, crc64, range_checked }) = task.held.clone() {
         let options = put_options(task, meta, Some(crc64), task.md5);
         let payload = Payload::Hashed(bytes, crc64);
+        trace.mark(Phase::Ready);
         let put = destination.store.put(&destination.key, payload, &options, trace).await?;
         return Ok(Done::Whole { crc64: Some(crc64), md5: put.md5, put, range_checked });
     }
@@ -217,6 +218,7 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     if let Some(held) = &task.held {
         let payload = Payload::Hashed(held.bytes.clone(), held.crc64);
         let writer = writer(task)?;
+        trace.mark(Phase::Ready);
         let stored = writer.put_block(range, payload, trace).await?;
         if task.duplicate {
             writer.keep(Kept { id: stored.part.id, vouched: held.range_checked }).await;
