@@ -7,8 +7,10 @@ import subprocess
 from collections.abc import Callable
 
 import duckdb
+
 from command import HAUL, Haul
-from endpoints import Container, Endpoint, StartEmulator
+from conftest import StartEmulator
+from endpoints import Container, Endpoint
 
 
 def test_cp_stdin_to_a_blob_and_a_blob_to_stdout(haul: Haul, container: Container) -> None:
