@@ -288,7 +288,7 @@ impl Copying {
         if let Some(cutter) = &mut it.cutter {
             cutter.keep_close(self.ahead());
         }
-        self.ranges_checked = true;
+        (self.waits, self.ranges_checked) = (false, true);
         // An empty object has no blocks to wait for.
         if it.size() == 0 { self.when_all_there(it, bounds) } else { Then::Ranges }
     }
