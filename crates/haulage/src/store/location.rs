@@ -170,7 +170,7 @@ impl StoreOpener {
 
     /// The same, with this in place of standard input; messages call it `name`.
     pub(crate) fn reading(self, input: Input, name: &str) -> Self {
-        Self { input: Some(StreamStore::of(input, name)), ..self }
+        Self { input: Some(StreamStore::of(input, name, self.buffers.clone())), ..self }
     }
 
     /// Opens what is written: a stream, where the name stands for one.
@@ -183,7 +183,7 @@ impl StoreOpener {
 
     fn stream(&self, end: StreamEnd) -> Location {
         let name = end.name();
-        self.location(Arc::new(StreamStore::new(end)), name)
+        self.location(Arc::new(StreamStore::new(end, self.buffers.clone())), name)
     }
 
     /// A name in a store, with the gate that belongs to it.

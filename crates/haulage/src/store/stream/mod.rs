@@ -10,13 +10,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::fs::OpenOptions;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::sync::Mutex;
 
 use self::sink::{StreamWriter, write_at_once};
 use super::*;
+use crate::buffer::{BufferPool, PooledBuffer};
+use crate::checksum::Crc64Stream;
 use crate::error::ErrorKind;
 
 /// The name of standard input and output.
@@ -76,6 +78,7 @@ pub(crate) struct StreamStore {
     end: StreamEnd,
     name: Arc<str>,
     source: Arc<Mutex<Source>>,
+    buffers: BufferPool,
 }
 
 /// How far it has been read.
@@ -85,20 +88,27 @@ struct Source {
     input: Option<Input>,
     at: u64,
     /// What a read that was given up has left.
-    filled: BytesMut,
+    filling: Option<Filling>,
+}
+
+/// A stretch that is being read, hashed while it is in the processor's cache.
+struct Filling {
+    buffer: PooledBuffer,
+    len: usize,
+    crc64: Crc64Stream,
 }
 
 impl StreamStore {
     /// The stream at this end, opened when it is needed.
-    pub(crate) fn new(end: StreamEnd) -> Self {
+    pub(crate) fn new(end: StreamEnd, buffers: BufferPool) -> Self {
         let name = end.name().into();
-        Self { end, name, source: Arc::default() }
+        Self { end, name, source: Arc::default(), buffers }
     }
 
     /// What comes out of `input`, called `name`.
-    pub(crate) fn of(input: Input, name: &str) -> Self {
-        let source = Source { input: Some(input), ..Source::default() };
-        Self { end: StreamEnd::Stdio, name: name.into(), source: Arc::new(Mutex::new(source)) }
+    pub(crate) fn of(input: Input, name: &str, buffers: BufferPool) -> Self {
+        let source = Arc::new(Mutex::new(Source { input: Some(input), ..Source::default() }));
+        Self { end: StreamEnd::Stdio, name: name.into(), source, buffers }
     }
 
     fn refused(&self, operation: &'static str, cause: &str) -> Error {
@@ -106,9 +116,9 @@ impl StreamStore {
     }
 
     /// The next `len` bytes; fewer only at the end.
-    async fn read(&self, range: BlockRange) -> Result<Bytes> {
+    async fn read(&self, range: BlockRange) -> Result<Payload> {
         let mut source = self.source.lock().await;
-        let Source { input, at, filled } = &mut *source;
+        let Source { input, at, filling } = &mut *source;
         if range.offset != *at {
             return Err(self.refused("read", "a stream cannot be read twice"));
         }
@@ -116,17 +126,28 @@ impl StreamStore {
             Some(input) => input,
             None => input.insert(self.end.input().await?),
         };
-        filled.reserve(range.len as usize - filled.len());
-        while (filled.len() as u64) < range.len {
-            let left = range.len - filled.len() as u64;
-            match (&mut *input).take(left).read_buf(filled).await {
+        let whole = range.len as usize;
+        let Filling { buffer, len, crc64 } = filling.get_or_insert_with(|| Filling {
+            buffer: self.buffers.take(whole),
+            len: 0,
+            crc64: Crc64Stream::default(),
+        });
+        if buffer.len() != whole {
+            return Err(self.refused("read", "the stretch that was begun has another length"));
+        }
+        while *len < whole {
+            match input.read(&mut buffer[*len..]).await {
                 Ok(0) => break,
-                Ok(_) => {}
+                Ok(read) => {
+                    crc64.update(&buffer[*len..*len + read]);
+                    *len += read;
+                }
                 Err(error) => return Err(Error::from_io("read", &*self.name, error)),
             }
         }
-        *at += filled.len() as u64;
-        Ok(std::mem::take(filled).freeze())
+        let Some(Filling { buffer, len, crc64 }) = filling.take() else { return Ok(Bytes::new().into()) };
+        *at += len as u64;
+        Ok(Payload::Hashed(buffer.freeze().slice(..len), crc64.value()))
     }
 }
 
@@ -172,7 +193,7 @@ impl Store for StreamStore {
     /// The stretch that follows the last one, which must be asked for by its place; shorter where the stream ends.
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
         let range = options.range.ok_or_else(|| self.refused("read", "a stream has no size"))?;
-        let payload = self.read(range).await?.into();
+        let payload = self.read(range).await?;
         trace.mark(Phase::Ready);
         Ok(GetResult { meta: self.head(key, trace).await?, payload, crc64: None, md5: None })
     }
@@ -240,7 +261,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_is_read_once_and_in_order_and_what_a_dropped_read_took_is_not_lost() {
         let (mut far, near) = tokio::io::duplex(64);
-        let store = StreamStore::of(Box::new(near), "-");
+        let store = StreamStore::of(Box::new(near), "-", BufferPool::default());
         let trace = Trace::detached();
         far.write_all(b"12").await.unwrap();
         let (asked, trace) = (next(0, 4), &trace);
