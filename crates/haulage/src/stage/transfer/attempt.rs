@@ -16,7 +16,7 @@ use crate::stage::schedule::Step;
 use crate::stage::verify::{agreed, check_crc64, check_md5};
 use crate::store::{
     Attributes, BlockId, BlockRange, BlockSizes, BlockWriter, GetOptions, Kept, ObjectMeta, Part, Payload,
-    Precondition, PutOptions, PutResult, Request, Stored, Trace,
+    Phase, Precondition, PutOptions, PutResult, Request, Stored, Trace,
 };
 use crate::task::off_thread;
 
