@@ -165,7 +165,7 @@ def test_record_holds_what_a_stream_sent(emulator: Endpoint, haul: Haul, tmp_pat
         for record, api in (("up", "PutBlock"), ("down", "GetBlob")):
             pieces = database.execute(
                 f"select offset_bytes, size_bytes from '{tmp_path / record}.parquet'"
-                f" where api = '{api}' and object_id is null order by offset_bytes"
+                f" where api = '{api}' and object_id = 0 order by offset_bytes"
             ).fetchall()
             assert len(pieces) > 1
             assert [offset for offset, _ in pieces] == [

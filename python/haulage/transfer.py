@@ -94,7 +94,7 @@ class Options(StoreOptions, total=False):
         ``False``: a link is there to be used.
     profile: Where the search for concurrency and block size begins: the name of a profile that
         ``haul lab`` has written, or its file. Default none: it is found within seconds.
-    remember_link: Begin with what the last job found of a far link, and leave what this one finds for the next, in
+    remember_link: Begin with what the last job found of a far link, and leave what this one finds in
         ``$XDG_CACHE_HOME/haulage/links``. Default ``True``: a short job ends before it has found anything.
     max_memory: Bound on the bytes in flight in this process. Default 96 MiB: 128 MiB in all.
     overwrite: ``"always"``, ``"never"``, or by default ``"if-different"``: what is there with the

@@ -31,7 +31,7 @@ impl Stop {
 
     /// As `From`, for calls that write to standard output themselves.
     pub fn from_writer(error: Error) -> Self {
-        if is_closed_pipe(&error) { Self::ClosedPipe } else { Self::Error(error) }
+        if error.is_closed_pipe() { Self::ClosedPipe } else { Self::Error(error) }
     }
 
     /// Says why, once for people and, with `--json`, once for programs; returns the exit code.
@@ -71,18 +71,6 @@ impl From<&Error> for ErrorLine {
     fn from(error: &Error) -> Self {
         Self { event: "error", failure: Failure::from(error), exit_code: error.kind().exit_code() }
     }
-}
-
-/// The kind alone says only that some file failed; which system error it was stands beneath.
-fn is_closed_pipe(error: &Error) -> bool {
-    let mut cause = std::error::Error::source(error);
-    while let Some(beneath) = cause {
-        if beneath.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) {
-            return true;
-        }
-        cause = beneath.source();
-    }
-    false
 }
 
 #[cfg(test)]

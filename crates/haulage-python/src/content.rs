@@ -100,7 +100,7 @@ impl Reader {
 
 /// An object being written.
 #[pyclass(frozen, module = "haulage._engine")]
-pub(crate) struct Writer(Mutex<Option<Owned<haulage::access::Writer>>>);
+pub(crate) struct Writer(Mutex<Option<Owned<haulage::job::Writer>>>);
 
 #[pymethods]
 impl Writer {
@@ -110,7 +110,7 @@ impl Writer {
     fn new(py: Python<'_>, url: Name, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let options = shared_options(options)?;
         let opener = StoreOpener::new(options.store.clone()).or_raise(py)?;
-        let open = async { haulage::access::Writer::open(&opener, &url.0, &options) };
+        let open = async { haulage::job::Writer::open(&opener, &url.0, &options) };
         Ok(Self(Mutex::new(Some(Owned::new(enter(py, open)?.or_raise(py)?)))))
     }
 
@@ -143,12 +143,12 @@ impl Writer {
 }
 
 impl Writer {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Owned<haulage::access::Writer>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Owned<haulage::job::Writer>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Taken out while it works, so that nothing waits for the lock with the GIL in hand.
-    fn take(&self, py: Python<'_>) -> PyResult<haulage::access::Writer> {
+    fn take(&self, py: Python<'_>) -> PyResult<haulage::job::Writer> {
         self.lock().take().and_then(Owned::into_value).ok_or_else(|| {
             usage(
                 py,

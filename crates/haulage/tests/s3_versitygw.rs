@@ -202,7 +202,7 @@ async fn an_upload_of_other_parts_or_of_an_older_source_is_left_alone() {
     own.abandon().await;
     assert_eq!(leftovers(&store).await.len(), 1, "of ours nothing is left");
     // Larger parts than there is memory for.
-    let blocks = BlockSizes { wanted: 5 * MIB, most: 6 * MIB };
+    let blocks = BlockSizes { wanted: 5 * MIB, most: 6 * MIB, ..BlockSizes::default() };
     let modest = PutOptions { blocks, ..PutOptions::default() };
     let own = store.begin("k", Some(13 * MIB), &modest, &trace()).await.unwrap();
     assert_eq!((own.staged(&trace()).await.unwrap(), own.block_len(0)), (Vec::new(), Some(5 * MIB)));

@@ -2,13 +2,11 @@
 
 use bytes::Bytes;
 
-use super::object;
+use super::in_order;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Clock;
 use crate::gate::through;
 use crate::options::CopyOptions;
-use crate::stage::stream;
 use crate::stage::verify::{agreed, check_crc64, check_md5};
 use crate::store::{GetOptions, GetResult, Location, ObjectMeta, Request, StoreOpener, Trace};
 
@@ -23,16 +21,16 @@ const AT_ONCE: u64 = 64 << 20;
 /// # Errors
 /// `Integrity` where the bytes are not those of the checksum, however often they are read.
 pub async fn get(opener: &StoreOpener, url: &str, options: &CopyOptions) -> Result<Bytes> {
-    let location = object(opener, url, "read")?;
+    let location = opener.open_object(url, "read")?;
     let (api, name) = (location.store.api(Request::Get), location.store.name(&location.key));
     let read = through!(location.gate, api, name, trace => whole(&location, trace).await)?;
     let meta = match read {
         Read::Whole(bytes) => return Ok(bytes),
         Read::Unstated(meta) => meta,
     };
-    let limits = stream::limits(options, false)?;
+    let limits = in_order::limits(options)?;
     let (mut bytes, name) = (Vec::new(), location.store.name(&location.key));
-    stream::download(&location, &meta, &mut bytes, &name, &limits, Clock::start()).await?;
+    in_order::read_all(&location, &meta, &mut bytes, &name, &limits).await?;
     Ok(bytes.into())
 }
 

@@ -1,4 +1,4 @@
-//! Single questions to a store: list, stat, count, read; what writes one object (`put`, `writer`); and what removes
+//! Single questions to a store: list, stat, count, read; what writes one object from memory (`put`); and what removes
 //! objects and makes containers (`remove`).
 //!
 //! Each takes what the user wrote, retries as a job would, and returns when it is done. What moves many objects
@@ -6,34 +6,37 @@
 
 mod clean;
 mod get;
+mod in_order;
 mod list;
 mod put;
 mod ranges;
 mod reader;
 mod remove;
 mod session;
-mod writer;
 
 use tokio::io::AsyncWrite;
 
 pub use self::clean::{CleanReport, Cleaning};
 pub use self::get::get;
 pub use self::list::{Listing, list};
-pub use self::put::{Written, put};
+pub use self::put::put;
 pub use self::ranges::get_ranges;
 pub use self::reader::Reader;
 pub use self::remove::{
     Removal, RemoveOptions, RemoveReport, check_remote, make_container, remove_container,
 };
 pub use self::session::Sessions;
-pub use self::writer::Writer;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Clock, Failure};
+use crate::event::Failure;
+pub use crate::event::Written;
 use crate::gate::through;
 use crate::options::CopyOptions;
 use crate::secret::redacted;
-use crate::stage::stream::{self, STDIO};
-use crate::store::{Address, Location, ObjectMeta, Request, StoreOpener, StoreOptions, StreamEnd};
+use crate::stage::list::find;
+use crate::store::{Address, Location, ObjectMeta, Request, StoreOpener, StoreOptions};
+
+/// What messages call the output of `cat`.
+const STDIO: &str = "-";
 
 /// All that the store says of one object.
 pub async fn stat(url: &str, options: &StoreOptions) -> Result<ObjectMeta> {
@@ -44,17 +47,6 @@ pub async fn stat(url: &str, options: &StoreOptions) -> Result<ObjectMeta> {
     }
     let name = store.name(&key);
     through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await).map(shown)
-}
-
-/// The one object that a name stands for.
-fn object(opener: &StoreOpener, url: &str, operation: &'static str) -> Result<Location> {
-    let location = opener.open(url)?;
-    if location.key.is_empty() || location.key.ends_with('/') {
-        let name = location.store.name(&location.key);
-        return Err(Error::new(ErrorKind::Usage, operation, name, "this names no object")
-            .hint("write the name of the object after the last /; list what is there with: haul ls URL"));
-    }
-    Ok(location)
 }
 
 /// Another version is there than the one that was to be read.
@@ -107,13 +99,16 @@ pub async fn cat<W: AsyncWrite + Unpin + Send>(
     options: &StoreOptions,
     writer: &mut W,
 ) -> Result<u64> {
-    if let Some(StreamEnd::File(path)) = Address::parse(url, options)?.source_stream() {
-        let mut from = stream::open(&path, false).await?;
-        let copied = tokio::io::copy(&mut from, writer).await;
-        return copied.map_err(|e| Error::from_io("read", path.display().to_string(), e));
+    let address = Address::parse(url, options)?;
+    if address != Address::Stdio
+        && let Some(stream) = address.source_stream()
+    {
+        let copied = tokio::io::copy(&mut stream.input().await?, writer).await;
+        return copied.map_err(|e| Error::from_io("read", stream.name(), e));
     }
     let location = StoreOpener::new(options.clone())?.open(url)?;
-    let found = stream::find(&location, "cat").await?;
-    let limits = stream::limits(&CopyOptions::default(), false)?;
-    Ok(stream::download(&location, &found, writer, STDIO, &limits, Clock::start()).await?.size_bytes)
+    let found = find(&location, "cat").await?;
+    let limits = in_order::limits(&CopyOptions::default())?;
+    in_order::read_all(&location, &found, writer, STDIO, &limits).await?;
+    Ok(found.size)
 }

@@ -1,12 +1,10 @@
 //! One object from bytes at hand, in one request.
 
 use bytes::Bytes;
-use serde::Serialize;
 
-use super::object;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{ObjectRecord, Proof};
+use crate::event::Written;
 use crate::gate::through;
 use crate::options::{CopyOptions, Overwrite};
 use crate::secret::redacted;
@@ -15,36 +13,6 @@ use crate::store::{
     Attributes, Location, ObjectMeta, Payload, Precondition, PutOptions, PutResult, Request, StoreOpener,
     Trace,
 };
-
-/// What was written.
-#[derive(Clone, Debug, Serialize)]
-pub struct Written {
-    /// Its name, without secrets.
-    pub object: String,
-    /// Its size.
-    pub size_bytes: u64,
-    /// ETag of what was written.
-    pub etag: String,
-    /// CRC64 of the whole.
-    pub crc64: Option<Crc64>,
-    /// MD5 of the whole, as far as one is stored with it.
-    pub md5: Option<Md5>,
-    /// What proves that the store holds these bytes.
-    pub proof: Proof,
-}
-
-impl From<ObjectRecord> for Written {
-    fn from(record: ObjectRecord) -> Self {
-        Self {
-            object: redacted(record.destination.to_string()),
-            size_bytes: record.size_bytes,
-            etag: redacted(record.etag.unwrap_or_default()),
-            crc64: record.crc64,
-            md5: record.md5,
-            proof: record.proof,
-        }
-    }
-}
 
 /// Writes `content` to the object that `url` names: exactly one request where none has to be repeated.
 ///
@@ -59,7 +27,7 @@ pub async fn put(
     options: &CopyOptions,
 ) -> Result<Written> {
     let bytes = Bytes::from_owner(content);
-    let Location { store, key, gate } = object(opener, url, "write")?;
+    let Location { store, key, gate } = opener.open_object(url, "write")?;
     let name = store.name(&key);
     let size_bytes = bytes.len() as u64;
     if size_bytes > store.capabilities().put_max {

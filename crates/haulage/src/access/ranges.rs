@@ -8,12 +8,12 @@ use futures_util::stream;
 use tokio::task::JoinSet;
 
 use super::get::does_not_fit;
-use super::{object, replaced};
+use super::replaced;
 use crate::checksum::Crc64;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::through;
 use crate::options::CopyOptions;
-use crate::stage::stream::find;
+use crate::stage::list::find;
 use crate::stage::verify::check_crc64;
 use crate::store::{BlockRange, GetOptions, Location, Request, StoreOpener};
 use crate::task::joined;
@@ -45,7 +45,7 @@ pub async fn get_ranges(
     version: Option<&str>,
     options: &CopyOptions,
 ) -> Result<Vec<Bytes>> {
-    let location = object(opener, url, "read")?;
+    let location = opener.open_object(url, "read")?;
     let wanted: Vec<BlockRange> = ranges.iter().map(|range| beginning_at(*range)).collect();
     let wishes = options.wishes(false)?;
     let most = location.store.capabilities().range_checksum_max;

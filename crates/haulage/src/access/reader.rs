@@ -7,10 +7,10 @@ use bytes::{Bytes, BytesMut};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use super::{object, replaced, shown};
+use super::{in_order, replaced, shown};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::CopyOptions;
-use crate::stage::stream;
+use crate::stage::list::find;
 use crate::store::{BlockRange, Location, ObjectMeta, StoreOpener};
 use crate::task::joined;
 
@@ -43,12 +43,12 @@ impl Reader {
         version: Option<&str>,
         options: &CopyOptions,
     ) -> Result<Self> {
-        let location = object(opener, url, "read")?;
-        let meta = stream::find(&location, "read").await?;
+        let location = opener.open_object(url, "read")?;
+        let meta = find(&location, "read").await?;
         if version.is_some_and(|version| version != meta.etag) {
             return Err(replaced(&location));
         }
-        let limits = stream::limits(options, false)?;
+        let limits = in_order::limits(options)?;
         let most = location.store.capabilities().range_checksum_max;
         let block = limits.block_size.bytes().min(if most > 0 { most } else { u64::MAX }).max(1);
         let kept = ((options.max_memory.bytes() / block) as usize).max(1);
@@ -159,7 +159,7 @@ impl Window {
             let Source { location, meta, block } = &*source;
             let offset = number * block;
             let range = BlockRange { offset, len: (*block).min(meta.size - offset) };
-            stream::fetch_range(location, meta, range).await.map(|(bytes, _)| bytes)
+            in_order::fetch_range(location, meta, range).await
         });
         self.blocks.insert(number, Block::Coming(coming));
         self.order.push_back(number);

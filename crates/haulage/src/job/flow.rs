@@ -11,6 +11,7 @@ mod course;
 mod effects;
 mod flights;
 mod landing;
+mod names;
 mod objects;
 mod planning;
 mod progress;
@@ -29,7 +30,7 @@ use self::objects::Objects;
 use self::progress::ProgressMeter;
 use super::{CopyOptions, Work};
 use crate::control::{Controller, Observation, Politeness, controller};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{AttemptRecord, Clock, Event, Failure, JobStarted, Progress, Summary};
 use crate::gate::{Counted, Gate};
 use crate::http::Cap;
@@ -37,9 +38,8 @@ use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::record::Recorder;
 use crate::stage::schedule::{Schedule, Unit};
-use crate::stage::stream;
 use crate::stage::transfer::{Held, Purpose};
-use crate::store::StoreOpener;
+use crate::store::{Input, StoreOpener};
 use crate::units::ByteRate;
 
 /// Objects known at once: enough to choose from, little to hold.
@@ -85,6 +85,8 @@ pub(super) struct Flow {
     located: bool,
     /// Why no more objects are begun.
     stop: Option<Failure>,
+    /// The reader of the stream that is written is gone.
+    hung_up: Option<Error>,
     listed: bool,
     /// When to look again how it goes, and when the first step that waits is due, in nanoseconds of the job.
     look_at: u64,
@@ -152,6 +154,7 @@ impl Flow {
             hungry: false,
             located: false,
             stop: None,
+            hung_up: None,
             listed: false,
             look_at: FIRST_TICK.as_nanos() as u64,
             wake: None,
@@ -165,6 +168,11 @@ impl Flow {
         })
     }
 
+    /// Reads from `input`, called `name` in messages, where the work says `-`.
+    pub(super) fn reading(self, input: Input, name: &str) -> Self {
+        Self { opener: self.opener.reading(input, name), ..self }
+    }
+
     /// The bound on the rate of all that the job opens.
     pub(super) fn cap(&self) -> Cap {
         self.opener.cap()
@@ -173,9 +181,6 @@ impl Flow {
     /// Runs the job to its end.
     pub(super) async fn run(mut self) -> Result<Summary> {
         self.announce().await;
-        if let Some(ends) = stream::ends(&self.work, &self.options) {
-            return self.run_stream(ends).await;
-        }
         let mut names = self.list()?;
         let interrupted = loop {
             match self.next(&mut names).await {
@@ -239,30 +244,6 @@ impl Flow {
         self.recorder.say(Event::JobStarted(started)).await;
     }
 
-    async fn run_stream(mut self, ends: stream::Ends) -> Result<Summary> {
-        let moved = {
-            let moving = stream::run(ends, &self.options, &self.opener, self.clock);
-            tokio::pin!(moving);
-            loop {
-                tokio::select! {
-                    moved = &mut moving => break Some(moved),
-                    row = next_row(&mut self.beside) => self.recorder.attempt(|| row).await,
-                    () = stopped(&mut self.cancelled) => break None,
-                }
-            }
-        };
-        let interrupted = moved.is_none();
-        let outcome = match moved {
-            Some(Ok(record)) => {
-                self.recorder.object(record).await;
-                Ok(())
-            }
-            Some(Err(error)) => Err(error),
-            None => Ok(()),
-        };
-        self.finish(outcome, interrupted).await
-    }
-
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.flights.stop().await;
         if let Some((file, link)) = self.options.link_file(&self.work).zip(self.controller.learnt()) {
@@ -278,16 +259,17 @@ impl Flow {
             self.recorder.failure(Failure::from(error));
         }
         self.meter.arrived_since_last();
-        let sample = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, 0);
+        let sample = self.meter.sample(&self.objects, self.recorder.summary(), self.knows_all(), 0);
         self.recorder.sample(&sample);
-        let total = self.objects.total().max(self.recorder.summary().objects_done);
+        let total = self.objects.total();
         let mut chosen = self.controller.explain();
         if let Some(limit) = self.gate.learnt() {
             chosen += &format!("; the service takes about {limit:.0} requests a second");
         }
         let summary = self.recorder.finish(interrupted, total, self.meter.wire(), chosen).await?;
-        match outcome {
-            Err(error) if total == 0 => Err(error),
+        match (self.hung_up, outcome) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) if total == 0 => Err(error),
             _ => Ok(summary),
         }
     }

@@ -3,9 +3,11 @@
 mod flow;
 mod handle;
 mod plan;
+mod writer;
 
 pub use handle::{Job, JobHandle};
 pub use plan::{PlanReport, plan};
+pub use writer::Writer;
 
 pub use crate::options::{
     CopyOptions, MethodChoice, Overwrite, Profile, ServerSide, Setting, StartValues, Work, links_folder,

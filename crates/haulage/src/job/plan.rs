@@ -6,13 +6,13 @@ use tokio::sync::mpsc;
 
 use super::{CopyOptions, Work};
 use crate::control::{Observation, controller};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Failure};
 use crate::gate::through;
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::plan::{ByService, Decision, Existing, Pair, Pieces, decide};
 use crate::stage::transfer::look;
-use crate::store::{ListRequest, Location, Request, StoreOpener};
+use crate::store::{Address, ListRequest, Location, Request, StoreOpener};
 use crate::units::{ByteRate, ByteSize};
 
 /// Link rates for which times are given: nobody knows the link before it was used.
@@ -54,6 +54,17 @@ pub struct PlanReport {
 /// # Errors
 /// What would stop the whole job: a bad URL, no credentials, a source that is not there.
 pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) -> Result<PlanReport> {
+    for source in sources {
+        if Address::parse(source, &options.store)?.source_stream().is_some() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "plan",
+                source,
+                "nobody knows what comes out of a stream",
+            )
+            .hint("name a file or a URL"));
+        }
+    }
     let opener = StoreOpener::new(options.store.clone())?;
     let filter = Filter::new(&options.include, &options.exclude)?;
     let work = Work::Copy { sources: sources.to_vec(), destination: destination.to_owned() };

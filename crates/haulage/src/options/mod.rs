@@ -191,7 +191,7 @@ impl CopyOptions {
     /// Where the profile cannot be read.
     pub(crate) fn wishes_for(&self, work: &Work) -> Result<Wishes> {
         let upload = work.is_upload(&self.store);
-        let streams = !upload && !matches!(work, Work::Verify { .. });
+        let streams = !upload && work.writes_files(&self.store);
         let known = self.link_file(work).and_then(|file| file.read());
         Ok(Wishes { streams, known, ..self.wishes(upload)? })
     }
@@ -215,6 +215,17 @@ impl Work {
             Self::Verify { .. } => return false,
         };
         matches!(Address::parse(destination, options), Ok(Address::Azure(_) | Address::S3(_)))
+    }
+
+    /// Whether bytes go into files, where they need not be gathered first.
+    fn writes_files(&self, options: &StoreOptions) -> bool {
+        match self {
+            Self::Copy { destination, .. } => {
+                Address::parse(destination, options).is_ok_and(|to| to.destination_stream().is_none())
+            }
+            Self::CopyPairs(_) => true,
+            Self::Verify { .. } => false,
+        }
     }
 
     /// Sources and destination for the record: never with a secret in them.

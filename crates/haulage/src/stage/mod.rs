@@ -9,6 +9,5 @@ pub(crate) mod plan;
 pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod schedule;
-pub(crate) mod stream;
 pub(crate) mod transfer;
 pub(crate) mod verify;

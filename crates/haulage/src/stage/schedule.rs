@@ -15,6 +15,8 @@ use crate::store::BlockRange;
 pub(crate) enum Step {
     /// Ask what is at the destination.
     Look,
+    /// Read the next stretch of a stream.
+    Read(BlockRange),
     /// Move it in one request.
     Whole,
     /// Prepare the destination for blocks.
@@ -33,6 +35,11 @@ impl Step {
     /// Whether this is one stretch of several.
     pub(crate) fn is_ranged(self) -> bool {
         matches!(self, Self::Block(_) | Self::Compare(Some(_)))
+    }
+
+    /// Whether this is no request, but waits for whoever writes a stream.
+    pub(crate) fn is_read(self) -> bool {
+        matches!(self, Self::Read(_))
     }
 }
 

@@ -116,6 +116,7 @@ impl Store for MemoryStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            in_order: false,
             contents: true,
         }
     }

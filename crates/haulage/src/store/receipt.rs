@@ -86,6 +86,7 @@ impl Store for ReceiptStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            in_order: false,
             contents: false,
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::flights::{Flight, Landed};
+use crate::budget::Share;
 use crate::event::AttemptRecord;
 use crate::gate::{Attempted, attempt};
 use crate::stage::schedule::Step;
@@ -21,7 +22,7 @@ impl Landed {
             offset_bytes: offset(unit.step),
             size_bytes: *len,
             attempt: unit.attempt,
-            lane: share.lane(),
+            lane: share.as_ref().map_or(0, Share::lane),
             seen: trace.take(),
             ended_ns: *ended_ns,
             error: result.as_ref().and_then(|result| result.as_ref().err()),

@@ -40,7 +40,8 @@ const SMALL: u64 = 64 << 10;
 /// A request in flight.
 pub(super) struct Flight {
     pub(super) unit: Unit,
-    pub(super) share: Share,
+    /// `None` of what is no request.
+    pub(super) share: Option<Share>,
     pub(super) api: &'static str,
     pub(super) trace: Trace,
     /// Payload in bytes.
@@ -80,6 +81,8 @@ pub(super) struct Flights {
     payload: u64,
     /// Whether there ever was a second attempt beside a first.
     duplicated: bool,
+    /// Whether a stream was ever read.
+    reads: bool,
     /// Requests that ended well, newest last.
     ended: VecDeque<Ended>,
 }
@@ -92,6 +95,7 @@ impl Flights {
             by_id: HashMap::new(),
             payload: 0,
             duplicated: false,
+            reads: false,
             ended: VecDeque::new(),
         }
     }
@@ -106,10 +110,11 @@ impl Flights {
     }
 
     /// Sends a step on its way.
-    pub(super) fn start(&mut self, unit: Unit, task: Task, len: u64, share: Share, trace: Trace) {
+    pub(super) fn start(&mut self, unit: Unit, task: Task, len: u64, share: Option<Share>, trace: Trace) {
         let (clock, api, pair, duplicate) = (self.clock, task.api(), Arc::clone(&task.pair), task.duplicate);
         let by_service = task.is_by_service();
         self.duplicated |= task.duplicate;
+        self.reads |= unit.step.is_read();
         let seen = trace.clone();
         let abort = self.tasks.spawn(async move {
             let result = transfer::run(&task, &seen).await;
@@ -220,6 +225,18 @@ impl Flights {
         found.into_iter().take(free).map(|(_, unit)| unit).collect()
     }
 
+    /// Ends what waits for more of a stream on behalf of this object, which has ended.
+    pub(super) fn stop_reading(&mut self, object: u64) {
+        if !self.reads {
+            return;
+        }
+        let reads = |flight: &&mut Flight| flight.unit.object == object && flight.unit.step.is_read();
+        for flight in self.by_id.values_mut().filter(reads) {
+            flight.overtaken = true;
+            flight.abort.abort();
+        }
+    }
+
     /// Notes that a duplicate was made beside this step's first attempt.
     pub(super) fn note_duplicate(&mut self, unit: &Unit) {
         let first = self.by_id.values_mut().find(|flight| !flight.duplicate && is_twin(flight, unit));
@@ -252,6 +269,11 @@ impl Flights {
 fn may_be_duplicated(flight: &Flight) -> bool {
     if flight.by_service {
         // Nobody sees how far it has come.
+        return false;
+    }
+    let Pair { source, destination, .. } = &*flight.pair;
+    if source.store.capabilities().in_order || destination.store.capabilities().in_order {
+        // It may wait for whoever writes or reads the stream.
         return false;
     }
     match flight.unit.step {

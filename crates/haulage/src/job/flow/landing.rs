@@ -18,20 +18,44 @@ enum Verdict {
     Nothing,
     /// A duplicate has all bytes, and must wait for the original to be gone.
     Held(Held),
+    /// The service would not copy by itself.
+    TurnsBack(Error),
+    /// Whoever reads the stream wants no more of it.
+    HangsUp(Error),
     /// The object goes on from this, or fails.
     Counts(Result<Done>),
 }
 
-/// Judges how a request ended. `twin`: another attempt of the same step is on its way, so that nothing is lost; `wait`: it may be
-/// sent again after so long.
-fn judge(result: Option<Result<Done>>, twin: bool, wait: Option<Duration>) -> Verdict {
+/// What else is known of a request that ended.
+#[derive(Clone, Copy, Default)]
+struct Around {
+    /// Another attempt of the same step is on its way, so that nothing is lost.
+    twin: bool,
+    /// It may be sent again after so long.
+    wait: Option<Duration>,
+    /// The service was to copy by itself.
+    by_service: bool,
+    /// Its bytes go into a stream.
+    to_stream: bool,
+}
+
+/// Judges how a request ended. Pure.
+fn judge(result: Option<Result<Done>>, around: Around) -> Verdict {
+    let Around { twin, wait, by_service, to_stream } = around;
     match (result, wait) {
         (Some(Err(error)), Some(wait)) => Verdict::Again(error, wait),
         (None, _) => Verdict::Nothing,
         (Some(Err(_)), None) if twin => Verdict::Nothing,
         (Some(Ok(Done::Held(held))), _) => Verdict::Held(held),
+        (Some(Err(error)), None) if to_stream && hung_up(&error) => Verdict::HangsUp(error),
+        (Some(Err(error)), None) if by_service && is_refusal(&error) => Verdict::TurnsBack(error),
         (Some(result), _) => Verdict::Counts(result),
     }
+}
+
+/// Whether the reader of a stream is gone.
+fn hung_up(error: &Error) -> bool {
+    error.kind() == ErrorKind::Io && error.is_closed_pipe()
 }
 
 impl Flow {
@@ -47,6 +71,9 @@ impl Flow {
 
     fn land(&mut self, landed: Landed) {
         let unit = landed.flight.unit;
+        if unit.step.is_read() {
+            return self.came_in(unit, landed.result);
+        }
         let error = landed.result.as_ref().and_then(|result| result.as_ref().err());
         if landed.result.is_some() {
             self.note(error);
@@ -59,24 +86,41 @@ impl Flow {
             self.objects.effects().attempt(landed.record(wait));
         }
         let Landed { flight, ended_ns, result } = landed;
-        self.gate.release(flight.share);
+        if let Some(share) = flight.share {
+            self.gate.release(share);
+        }
         self.came_back(&unit);
-        match judge(result, twin, wait) {
+        let by_service = flight.by_service;
+        let to_stream = flight.pair.destination.store.capabilities().in_order;
+        match judge(result, Around { twin, wait, by_service, to_stream }) {
             Verdict::Again(error, wait) => self.again(unit, &error, ended_ns, wait),
             Verdict::Nothing => self.write_held(unit, held),
             Verdict::Held(held) => self.hold(unit, held),
-            Verdict::Counts(Err(error)) if flight.by_service && is_refusal(&error) => {
-                self.turn_back(unit, &error);
-            }
+            Verdict::TurnsBack(error) => self.turn_back(unit, &error),
+            Verdict::HangsUp(error) => self.hang_up(unit, error),
             Verdict::Counts(result) => {
                 let stayed = matches!(result, Ok(Done::Block { resumed: true, .. }));
-                if flight.by_service && result.is_ok() && !stayed {
+                if by_service && result.is_ok() && !stayed {
                     self.objects.copied_by_service();
                     self.seen.wire_bytes = self.seen.wire_bytes.saturating_add(flight.len);
                 }
                 self.advance(unit, result);
             }
         }
+    }
+
+    /// A stream has brought something: that is no request, so nobody counts it.
+    fn came_in(&mut self, unit: Unit, result: Option<Result<Done>>) {
+        self.came_back(&unit);
+        if let Some(result) = result {
+            self.advance(unit, result);
+        }
+    }
+
+    /// Whoever reads the stream wants no more of it: the job ends with that, and it is for its caller to say whether this is a failure.
+    fn hang_up(&mut self, unit: Unit, error: Error) {
+        self.advance(unit, Err(Error::from(&Failure::from(&error))));
+        self.hung_up.get_or_insert(error);
     }
 
     fn came_back(&mut self, unit: &Unit) {
@@ -94,6 +138,9 @@ impl Flow {
             self.objects.cut(unit.object, &self.limits(self.objects.len()));
         }
         self.objects.advance(unit, result, self.clock.now_ns());
+        if !self.objects.contains(unit.object) {
+            self.flights.stop_reading(unit.object);
+        }
         self.stop = self.stop.take().or(fatal);
     }
 
@@ -162,10 +209,25 @@ mod tests {
     #[test]
     fn a_failure_is_tried_again_where_it_may_and_is_nothing_beside_a_twin() {
         let second = Duration::from_secs(1);
-        assert!(matches!(judge(failed(), false, Some(second)), Verdict::Again(_, wait) if wait == second));
-        assert!(matches!(judge(failed(), true, None), Verdict::Nothing));
-        assert!(matches!(judge(failed(), false, None), Verdict::Counts(Err(_))));
-        assert!(matches!(judge(None, false, None), Verdict::Nothing));
-        assert!(matches!(judge(Some(Ok(Done::Looked(None))), true, None), Verdict::Counts(Ok(_))));
+        let alone = Around::default();
+        let again = Around { wait: Some(second), ..alone };
+        assert!(matches!(judge(failed(), again), Verdict::Again(_, wait) if wait == second));
+        assert!(matches!(judge(failed(), Around { twin: true, ..alone }), Verdict::Nothing));
+        assert!(matches!(judge(failed(), alone), Verdict::Counts(Err(_))));
+        assert!(matches!(judge(None, alone), Verdict::Nothing));
+        let looked = Some(Ok(Done::Looked(None)));
+        assert!(matches!(judge(looked, Around { twin: true, ..alone }), Verdict::Counts(Ok(_))));
+    }
+
+    #[test]
+    fn a_refusal_turns_the_object_back_and_a_closed_pipe_ends_the_job() {
+        let by_service = Around { by_service: true, ..Around::default() };
+        let refused = || Some(Err(Error::new(ErrorKind::Unsupported, "copy", "a", "not that")));
+        assert!(matches!(judge(refused(), by_service), Verdict::TurnsBack(_)));
+        assert!(matches!(judge(refused(), Around::default()), Verdict::Counts(Err(_))));
+        let to_stream = Around { to_stream: true, ..Around::default() };
+        let closed = || Some(Err(Error::from_io("write", "-", std::io::ErrorKind::BrokenPipe.into())));
+        assert!(matches!(judge(closed(), to_stream), Verdict::HangsUp(_)));
+        assert!(matches!(judge(closed(), Around::default()), Verdict::Counts(Err(_))));
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::effects::{Effects, Said};
 use crate::control::{Limits, STREAMED};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Failure, Method, ObjectRecord, Outcome, Proof};
+use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::options::{CopyOptions, Overwrite};
 use crate::stage::schedule::{Step, Unit};
-use crate::stage::transfer::{Copying, DIGEST_PIECE, Done, Ended, Object, Purpose, Task, Then};
-use crate::store::BlockWriter;
+use crate::stage::transfer::{Copying, DIGEST_PIECE, Done, Ended, Held, Object, Purpose, Task, Then};
+use crate::store::{BlockRange, BlockWriter};
 
 /// An object and how many of its requests are in flight.
 pub(super) struct OnItsWay {
@@ -22,7 +22,9 @@ pub(super) struct OnItsWay {
 
 impl OnItsWay {
     fn never_overwrites(&self) -> bool {
-        self.object.copying().is_some_and(|copying| copying.overwrite == Overwrite::Never)
+        // What was read of a stream is lost if it is left, and whoever has written it shall know.
+        let never = |copying: &Copying| copying.overwrite == Overwrite::Never && copying.feed.is_none();
+        self.object.copying().is_some_and(never)
     }
 
     fn writer(&self) -> Option<Arc<dyn BlockWriter>> {
@@ -43,6 +45,8 @@ pub(super) struct Objects {
     /// Steps in a row that services would not copy by themselves, and whether that is known of the job by now.
     refusals: u32,
     refused: bool,
+    /// A stream, which goes alone, has not come to its end.
+    open: bool,
     effects: Effects,
 }
 
@@ -84,6 +88,11 @@ impl Objects {
         self.total
     }
 
+    /// Whether more bytes may be found in objects that are here already.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Bytes found and bytes arrived.
     pub(super) fn bytes(&self) -> (u64, u64) {
         (self.bytes_total, self.bytes_done)
@@ -123,6 +132,7 @@ impl Objects {
     pub(super) fn start(&mut self, id: u64, now_ns: u64) {
         let Some(it) = self.by_id.get_mut(&id) else { return };
         let then = it.object.start();
+        self.open |= it.object.is_open();
         self.follow(id, then, now_ns);
     }
 
@@ -156,7 +166,8 @@ impl Objects {
             crc64: copying.and_then(|copying| copying.crc64),
             md5: copying.and_then(|copying| copying.md5),
             duplicate: false,
-            held: None,
+            held: copying.and_then(|copying| held(copying, unit.step, object.subject.pair.meta.size)),
+            digest: copying.and_then(|copying| copying.feed.as_ref()?.digest()),
             blocks: object.blocks(),
             by_service: copying.is_some_and(|copying| copying.by_service.is_some()),
         };
@@ -175,7 +186,7 @@ impl Objects {
         if let Some(it) = self.by_id.get_mut(&unit.object) {
             it.first_ns.get_or_insert(now_ns);
             it.in_flight += 1;
-            it.object.attempts += 1;
+            it.object.attempts += u32::from(!unit.step.is_read());
         }
     }
 
@@ -191,9 +202,13 @@ impl Objects {
         let Some(it) = self.by_id.get_mut(&unit.object) else { return };
         let then = match result {
             Ok(done) => {
-                let before = it.object.subject.bytes_done;
+                let (size, before) = (it.object.subject.pair.meta.size, it.object.subject.bytes_done);
                 let then = it.object.advance(done);
                 self.bytes_done = self.bytes_done + it.object.subject.bytes_done - before;
+                if self.open {
+                    self.bytes_total += it.object.subject.pair.meta.size - size;
+                    self.open = it.object.is_open();
+                }
                 then
             }
             Err(error) if it.object.may_go_unseen(unit.step, &error) => it.object.advance(Done::Looked(None)),
@@ -252,6 +267,10 @@ impl Objects {
                     }
                 }
             }
+            Then::StepsAndRanges(steps) => {
+                self.effects.steps.extend(steps.into_iter().map(|step| (unit(step), size)));
+                self.effects.opened.push((id, size));
+            }
             Then::Ranges => {
                 self.effects.opened.push((id, size));
                 if it.object.copying().is_some_and(Copying::wants_digest) {
@@ -265,7 +284,9 @@ impl Objects {
     /// Ends an object and says so.
     fn end(&mut self, id: u64, ended: Ended, now_ns: u64) {
         let Some(it) = self.by_id.remove(&id) else { return };
-        if ended.error.as_ref().is_some_and(|error| spoils(error.kind())) {
+        let stream = it.object.is_stream();
+        self.open &= !stream;
+        if ended.error.as_ref().is_some_and(|error| stream || spoils(error.kind())) {
             self.effects.said.extend(it.writer().map(Said::Abandon));
         }
         let object = it.object;
@@ -316,25 +337,8 @@ impl Objects {
         }
     }
 
-    /// A name that cannot be moved: an outcome like any other.
-    pub(super) fn problem(&mut self, error: &Error, now_ns: u64) {
-        let failure = Some(Failure::from(error));
-        let source = error.object_name().into();
-        let object_id = self.count_name();
-        let record = ObjectRecord { object_id, source, outcome: Outcome::Failed, failure, ..unmoved(now_ns) };
-        self.effects.object(record);
-    }
-
-    /// A link, a socket or a device: skipped, and said.
-    pub(super) fn not_a_file(&mut self, error: &Error, now_ns: u64) {
-        let source: Arc<str> = error.object_name().into();
-        let object_id = self.count_name();
-        self.effects.said.push(Said::Warning(source.clone(), format!("skipped: {}", error.cause())));
-        let reason = Some("not a regular file");
-        self.effects.object(ObjectRecord { object_id, source, reason, ..unmoved(now_ns) });
-    }
-
-    fn count_name(&mut self) -> u64 {
+    /// The number of a name that is no object on its way.
+    pub(super) fn count_name(&mut self) -> u64 {
         self.total += 1;
         self.total - 1
     }
@@ -343,43 +347,15 @@ impl Objects {
     pub(super) fn contains(&self, id: u64) -> bool {
         self.by_id.contains_key(&id)
     }
-
-    /// Names seem to be only at the destination, but a list was not whole.
-    pub(super) fn unsure(&mut self, extras: u64) {
-        let message =
-            format!("a list is not whole: {extras} names that seem to be only there are not reported");
-        if extras > 0 {
-            self.effects.said.push(Said::Warning("destination".into(), message));
-        }
-    }
-
-    /// An object that is only at the destination.
-    pub(super) fn extra(&mut self, name: String, now_ns: u64) {
-        let extra = ObjectRecord { destination: name.into(), outcome: Outcome::Extra, ..unmoved(now_ns) };
-        self.effects.object(extra);
-    }
 }
 
-/// The record of a name that never was an object of the job.
-fn unmoved(now: u64) -> ObjectRecord {
-    ObjectRecord {
-        object_id: 0,
-        source: "".into(),
-        destination: "".into(),
-        name: "".into(),
-        size_bytes: 0,
-        outcome: Outcome::Skipped,
-        method: Method::None,
-        by_service: false,
-        proof: Proof::None,
-        crc64: None,
-        md5: None,
-        etag: None,
-        attempts: 0,
-        started_ns: now,
-        ended_ns: now,
-        reason: None,
-        failure: None,
+/// What was read of a stream for a step.
+fn held(copying: &Copying, step: Step, size: u64) -> Option<Held> {
+    let feed = copying.feed.as_ref()?;
+    match step {
+        Step::Block(range) => feed.get(range),
+        Step::Whole => feed.get(BlockRange { offset: 0, len: size }),
+        _ => None,
     }
 }
 
@@ -395,7 +371,8 @@ fn spoils(kind: ErrorKind) -> bool {
 fn memory(task: &Task, payload: u64) -> u64 {
     let (from, to) = (task.pair.source.store.capabilities(), task.pair.destination.store.capabilities());
     match task.step {
-        Step::Look | Step::Begin | Step::Commit => 0,
+        // What is read of a stream is bounded by how far it may be ahead.
+        Step::Look | Step::Read(_) | Step::Begin | Step::Commit => 0,
         _ if task.is_by_service() => 0,
         Step::Digest => DIGEST_PIECE.min(task.pair.meta.size),
         Step::Whole | Step::Block(_) if to.streams && !from.at_hand => payload.min(STREAMED),

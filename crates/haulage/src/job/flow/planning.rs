@@ -4,7 +4,7 @@ use super::{Flow, not_started};
 use crate::control::Limits;
 use crate::stage::list::Listed;
 use crate::stage::plan::{Decision, Pair, decide};
-use crate::stage::transfer::{self, Purpose};
+use crate::stage::transfer::{Object, Purpose};
 
 impl Flow {
     /// Takes in what was found; nothing where all is.
@@ -27,7 +27,8 @@ impl Flow {
     }
 
     fn plan_object(&mut self, pair: Pair, limits: &Limits, now_ns: u64) {
-        let object = transfer::Object::new(pair, self.purpose, &self.options, limits, now_ns);
+        let mut object = Object::new(pair, self.purpose, &self.options, now_ns);
+        object.cut(limits);
         let id = self.objects.add(object, limits);
         match &self.stop {
             Some(stop) => self.objects.fail(id, &not_started(stop), now_ns),

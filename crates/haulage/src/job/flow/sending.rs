@@ -14,7 +14,8 @@ pub(super) struct Reserved {
     pub(super) task: Task,
     /// Payload in bytes.
     pub(super) len: u64,
-    pub(super) share: Share,
+    /// `None` where it needs none, for it is no request.
+    pub(super) share: Option<Share>,
 }
 
 /// Why nothing goes now.
@@ -50,7 +51,11 @@ impl Flow {
                 self.schedule.take(&unit);
                 continue;
             };
-            let share = match self.gate.take(bytes, limits.concurrency) {
+            let taken = match unit.step.is_read() {
+                true => Ok(None),
+                false => self.gate.take(bytes, limits.concurrency).map(Some),
+            };
+            let share = match taken {
                 Ok(share) => share,
                 Err(Closed::Pace(due)) => return Err(Waits::Until(due)),
                 Err(closed) => {
@@ -98,6 +103,11 @@ impl Flow {
     /// Bytes of the job that are not on their way yet, as far as anybody knows.
     fn left(&self) -> u64 {
         let (total, done) = self.objects.bytes();
-        if self.listed { total.saturating_sub(done + self.flights.payload()) } else { u64::MAX }
+        if self.knows_all() { total.saturating_sub(done + self.flights.payload()) } else { u64::MAX }
+    }
+
+    /// Whether all is found that is to be moved.
+    pub(super) fn knows_all(&self) -> bool {
+        self.listed && !self.objects.is_open()
     }
 }

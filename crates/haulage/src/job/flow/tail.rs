@@ -12,7 +12,7 @@ impl Flow {
     pub(super) fn duplicate_laggards(&mut self) {
         // A duplicate of a whole file would find the file there.
         let allowed = self.purpose == Purpose::Copy && self.options.overwrite != Overwrite::Never;
-        if !allowed || !self.listed || self.stop.is_some() {
+        if !allowed || !self.knows_all() || self.stop.is_some() {
             return;
         }
         let now = self.clock.now_ns();
@@ -30,7 +30,7 @@ impl Flow {
             task.duplicate = !self.flights.replace(&original);
             self.flights.note_duplicate(&original);
             self.recorder.duplicated(len);
-            self.launch(Reserved { unit, task, len, share });
+            self.launch(Reserved { unit, task, len, share: Some(share) });
         }
     }
 
@@ -59,6 +59,6 @@ impl Flow {
         // The bytes are here already, whatever the budget says.
         let share = self.gate.force(len);
         // They were counted when they came.
-        self.launch(Reserved { unit, task, len: 0, share });
+        self.launch(Reserved { unit, task, len: 0, share: Some(share) });
     }
 }

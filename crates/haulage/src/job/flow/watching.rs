@@ -10,7 +10,7 @@ impl Flow {
     /// Looks how it goes, and sends again what lags.
     pub(super) fn look(&mut self) {
         let in_flight = self.observe((0, 0));
-        let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.listed, in_flight);
+        let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.knows_all(), in_flight);
         self.recorder.sample(&progress);
         self.duplicate_laggards();
         let now = self.clock.elapsed();
@@ -44,7 +44,7 @@ impl Flow {
         let seen = Observation {
             left_bytes: total.saturating_sub(done + self.flights.payload()).saturating_add(coming.1),
             left_objects: self.objects.len() as u64 + coming.0,
-            listing: !self.listed,
+            listing: !self.knows_all(),
             queueing,
             in_flight: self.gate.in_flight() as u32,
             in_flight_bytes: self.flights.payload(),

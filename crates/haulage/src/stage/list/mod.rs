@@ -6,18 +6,21 @@
 
 mod cursor;
 mod filter;
+mod one;
 mod pages;
+mod pairs;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use self::cursor::Cursor;
 pub(crate) use self::filter::Filter;
+pub(crate) use self::one::find;
+use self::one::{as_prefix, names_none, one};
 use self::pages::Pages;
 use super::plan::{Existing, Pair, Place};
 use crate::error::{Error, ErrorKind, Result};
@@ -26,10 +29,7 @@ use crate::options::{Overwrite, Work};
 use crate::output::{keys_below, resolved};
 use crate::spool::Spool;
 use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, Store, StoreOpener};
-use crate::task::{joined, off_thread};
-
-/// Pairs looked up at once where each needs a request of its own.
-const LOOKUPS: usize = 64;
+use crate::task::off_thread;
 
 /// Connections to open while names are asked for: before anything is known of a source, for a folder, and for one object a
 /// connection for so many bytes up to the most.
@@ -110,11 +110,11 @@ impl Listing {
             Work::Copy { sources, destination } => {
                 let several = sources.len() > 1;
                 self.taken = several.then(HashSet::new);
-                let destination = self.opener.open(destination)?;
+                let destination = self.opener.open_destination(destination)?;
                 for source in sources {
                     let copied = async {
                         let own = self.own_keys(source)?;
-                        let source = self.opener.open(source)?;
+                        let source = self.opener.open_source(source)?;
                         self.copy_source(source, &destination, several, &own).await
                     };
                     match copied.await {
@@ -154,7 +154,18 @@ impl Listing {
         own: &[String],
     ) -> Result<()> {
         source.store.prepare(BLIND);
-        let meta = match self.shape(&source, false).await? {
+        let from_stream = source.store.capabilities().in_order;
+        let to_stream = destination.store.capabilities().in_order;
+        if from_stream && names_none(&destination.key) {
+            let name = destination.store.name(&destination.key);
+            return Err(Error::new(ErrorKind::Usage, "copy", name, "a stream has no name")
+                .hint("write the name of the object after the last /"));
+        }
+        let shape = match from_stream || to_stream {
+            true => Shape::One(find(&source, "copy").await?),
+            false => self.shape(&source, false).await?,
+        };
+        let meta = match shape {
             Shape::Tree(pages) => {
                 source.store.prepare(TREE);
                 destination.store.prepare(TREE);
@@ -168,7 +179,8 @@ impl Listing {
             destination.store.prepare(requests);
         }
         let mut pair = one(&source, destination, meta, several);
-        if self.overwrite != Overwrite::Always {
+        // Nothing is in a stream that may be looked at; and what a stream brings is not known before it has been read.
+        if self.overwrite != Overwrite::Always && !from_stream && !to_stream {
             pair.existing = Existing::Unknown;
         }
         self.give(pair).await
@@ -206,7 +218,7 @@ impl Listing {
     /// Whether a location is an object or a folder of them.
     async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
         let Location { store, key, gate } = location;
-        if key.is_empty() || key.ends_with('/') {
+        if names_none(key) {
             return Ok(Shape::Tree(below(location, verify)));
         }
         let (api, name) = (store.api(Request::Look), store.name(key));
@@ -337,32 +349,6 @@ impl Listing {
         Cursor::listing(store, destination.gate.clone(), prefix, verify).await
     }
 
-    /// Pairs each need their own look at the source; many at once, each in a task of its own: it may hold a slot, and must
-    /// get on with it while the pairs before it wait to be taken.
-    async fn pairs(&mut self, pairs: &[(String, String)]) -> Result<()> {
-        let mut pairs = pairs.iter();
-        let mut looking: VecDeque<JoinSet<Result<Pair>>> = VecDeque::new();
-        loop {
-            while looking.len() < LOOKUPS
-                && let Some(pair) = pairs.next()
-            {
-                let mut one = JoinSet::new();
-                one.spawn(look_up(self.opener.clone(), pair.clone(), self.overwrite));
-                looking.push_back(one);
-            }
-            let Some(mut first) = looking.pop_front() else { break Ok(()) };
-            let Some(looked) = first.join_next().await else { continue };
-            match joined(looked).and_then(|pair| pair) {
-                Ok(pair) => self.give(pair).await?,
-                // A wrong key or URL is wrong for all of them.
-                Err(error) if matches!(error.kind(), ErrorKind::Permission | ErrorKind::Usage) => {
-                    return Err(error);
-                }
-                Err(error) => self.send(Listed::Problem(error)).await?,
-            }
-        }
-    }
-
     async fn give(&mut self, pair: Pair) -> Result<()> {
         if self.taken.is_some() {
             let mut hasher = DefaultHasher::new();
@@ -420,38 +406,4 @@ fn below(location: &Location, verify: bool) -> Pages {
     let prefix = as_prefix(&location.key);
     let request = ListRequest { prefix, begin_small: !verify, ..ListRequest::default() };
     Pages::of(&*location.store, request, location.gate.clone())
-}
-
-/// The pair of a single object. Into a folder it keeps its name.
-fn one(source: &Location, destination: &Location, meta: ObjectMeta, several: bool) -> Pair {
-    let to = &destination.key;
-    let name = source.key.rsplit('/').next().unwrap_or(&source.key);
-    let key = match to.is_empty() || to.ends_with('/') || several {
-        true => format!("{}{name}", as_prefix(to)),
-        false => to.clone(),
-    };
-    Pair {
-        source: Place { store: source.store.clone(), key: source.key.clone() },
-        name_at: key.rfind('/').map_or(0, |slash| slash + 1),
-        destination: Place { store: destination.store.clone(), key },
-        meta,
-        existing: Existing::Absent,
-    }
-}
-
-/// A key as the beginning of the keys below it.
-fn as_prefix(key: &str) -> String {
-    if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") }
-}
-
-async fn look_up(opener: StoreOpener, named: (String, String), overwrite: Overwrite) -> Result<Pair> {
-    let (source, destination) = (opener.open(&named.0)?, opener.open(&named.1)?);
-    let Location { store, key, gate } = &source;
-    let meta =
-        through!(gate, store.api(Request::Look), store.name(key), trace => store.head(key, trace).await)?;
-    let mut pair = one(&source, &destination, meta, false);
-    if overwrite != Overwrite::Always {
-        pair.existing = Existing::Unknown;
-    }
-    Ok(pair)
 }

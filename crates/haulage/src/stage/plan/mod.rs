@@ -1,12 +1,14 @@
 //! What to do with each object: skip it, move it whole, or move it in blocks. Pure.
 
 mod by_service;
+mod cutter;
 mod pieces;
 
 use std::sync::Arc;
 
 pub(crate) use by_service::ByService;
-pub(crate) use pieces::{Cutter, Pieces};
+pub(crate) use cutter::Cutter;
+pub(crate) use pieces::Pieces;
 
 use crate::options::Overwrite;
 use crate::store::{ObjectMeta, Store};

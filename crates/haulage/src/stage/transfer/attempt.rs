@@ -15,8 +15,8 @@ use crate::stage::read;
 use crate::stage::schedule::Step;
 use crate::stage::verify::{agreed, check_crc64, check_md5};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockSizes, BlockWriter, Kept, ObjectMeta, Part, Payload, Precondition,
-    PutOptions, PutResult, Request, Stored, Trace,
+    Attributes, BlockId, BlockRange, BlockSizes, BlockWriter, GetOptions, Kept, ObjectMeta, Part, Payload,
+    Phase, Precondition, PutOptions, PutResult, Request, Stored, Trace,
 };
 use crate::task::off_thread;
 
@@ -38,8 +38,10 @@ pub(crate) struct Task {
     pub(crate) md5: Option<Md5>,
     /// This is a duplicate.
     pub(crate) duplicate: bool,
-    /// What a duplicate has fetched, now to be written.
+    /// What a duplicate has fetched, now to be written; or what was read of a stream, which is not read again.
     pub(crate) held: Option<Held>,
+    /// The digest of what was read of a stream so far, where one is wanted.
+    pub(crate) digest: Option<Md5Stream>,
     /// How large blocks are to be, where one size is settled for all.
     pub(crate) blocks: BlockSizes,
     /// The service copies the object.
@@ -55,7 +57,7 @@ impl Task {
     /// The step by the name of the request it sends.
     pub(crate) fn api(&self) -> &'static str {
         let Pair { source, destination, .. } = &*self.pair;
-        if self.held.is_some() {
+        if self.held.is_some() && self.duplicate {
             return "WriteHeld";
         }
         let to_service = !destination.store.capabilities().at_hand;
@@ -67,6 +69,7 @@ impl Task {
             Step::Block(_) if to_service => destination.store.api(Request::PutBlock),
             Step::Whole | Step::Block(_) => source.store.api(Request::Get),
             Step::Begin => destination.store.api(Request::Begin),
+            Step::Read(_) => source.store.api(Request::Get),
             Step::Digest => "Digest",
             Step::Commit => destination.store.api(Request::Commit),
             Step::Compare(_) => "Compare",
@@ -81,6 +84,7 @@ pub(crate) async fn run(task: &Task, trace: &Trace) -> Result<Done> {
         Step::Whole if task.by_service => by_service::whole(task, trace).await,
         Step::Whole => whole(task, trace).await,
         Step::Begin => begin(task, trace).await,
+        Step::Read(range) => read_on(task, range, trace).await,
         Step::Block(range) if task.by_service => by_service::block(task, range, trace).await,
         Step::Block(range) => block(task, range, trace).await,
         Step::Digest => digest(task, trace).await.map(Done::Digested),
@@ -98,8 +102,32 @@ pub(crate) async fn look(place: &Place, trace: &Trace) -> Result<Option<ObjectMe
     }
 }
 
+/// Reads the next stretch of a stream.
+async fn read_on(task: &Task, asked: BlockRange, trace: &Trace) -> Result<Done> {
+    let Pair { source, .. } = &*task.pair;
+    let options = GetOptions { range: Some(asked), ..GetOptions::default() };
+    let (bytes, crc64) =
+        source.store.get(&source.key, &options, trace).await?.payload.collect_hashed().await?;
+    let Some(mut digest) = task.digest.clone() else {
+        return Ok(Done::Read { asked, bytes, crc64, md5: None });
+    };
+    let hashed = bytes.clone();
+    let digest = off_thread(move || {
+        digest.update(&hashed);
+        digest
+    });
+    Ok(Done::Read { asked, bytes, crc64, md5: Some(digest.await?) })
+}
+
 async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     let Pair { source, destination, meta, .. } = &*task.pair;
+    if let Some(Held { bytes, crc64, range_checked }) = task.held.clone() {
+        let options = put_options(task, meta, Some(crc64), task.md5);
+        let payload = Payload::Hashed(bytes, crc64);
+        trace.mark(Phase::Ready);
+        let put = destination.store.put(&destination.key, payload, &options, trace).await?;
+        return Ok(Done::Whole { crc64: Some(crc64), md5: put.md5, put, range_checked });
+    }
     // A source that states no checksum of the whole may still vouch for a range that covers it.
     let stated_none = meta.crc64.is_none() && meta.md5.is_none();
     let range = read::vouched_whole(&*source.store, meta.size).filter(|_| stated_none);
@@ -139,13 +167,23 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
     let told = told(source, &task.pair.meta, trace).await?;
     let meta = told.as_ref().unwrap_or(&task.pair.meta);
     let source_etag = (!meta.etag.is_empty()).then(|| meta.etag.clone());
-    let options = PutOptions {
+    let mut options = PutOptions {
         source_etag,
         blocks: task.blocks,
         by_service: task.by_service,
         ..put_options(task, meta, None, None)
     };
-    let writer = destination.store.begin(&destination.key, Some(meta.size), &options, trace).await?;
+    if destination.store.capabilities().in_order && meta.crc64.is_some() {
+        // One checksum of the whole is enough.
+        options.attributes.md5 = None;
+    }
+    let from_stream = source.store.capabilities().in_order;
+    let size = (!from_stream).then_some(meta.size);
+    let writer = destination.store.begin(&destination.key, size, &options, trace).await?;
+    if from_stream {
+        // What is read once cannot be compared with what an earlier run has sent.
+        return Ok(Done::Begun { writer, staged: Staged::default(), told });
+    }
     let staged = match writer.staged(trace).await {
         Ok(staged) => staged.into_iter().collect(),
         // Who may write but not read sends everything.
@@ -180,8 +218,11 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     if let Some(held) = &task.held {
         let payload = Payload::Hashed(held.bytes.clone(), held.crc64);
         let writer = writer(task)?;
+        trace.mark(Phase::Ready);
         let stored = writer.put_block(range, payload, trace).await?;
-        writer.keep(Kept { id: stored.part.id, vouched: held.range_checked }).await;
+        if task.duplicate {
+            writer.keep(Kept { id: stored.part.id, vouched: held.range_checked }).await;
+        }
         return Ok(Done::Block { stored, range_checked: held.range_checked, resumed: false });
     }
     if !task.staged.is_empty()
@@ -333,10 +374,12 @@ pub(super) fn put_options(
 /// later run compares what this one has stored.
 fn attributes(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> Attributes {
     let planned = &task.pair.meta;
+    // A stream has no time.
+    let dated = !task.pair.source.store.capabilities().in_order;
     Attributes {
         crc64,
         md5: md5.or(meta.md5),
-        source_modified_ns: Some(planned.source_modified_ns.unwrap_or(planned.modified_ns)),
+        source_modified_ns: dated.then(|| planned.source_modified_ns.unwrap_or(planned.modified_ns)),
         content_type: meta.content_type.clone(),
         properties: meta.properties.clone(),
     }

@@ -207,6 +207,7 @@ impl Store for AzureStore {
             late_writes: true,
             begins_freely: true,
             lists_all: true,
+            in_order: false,
             contents: true,
         }
     }

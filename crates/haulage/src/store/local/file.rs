@@ -10,6 +10,7 @@ use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::blocking;
+use super::medium::Medium;
 use super::tree::{Place, os};
 use crate::buffer::BufferPool;
 use crate::checksum::Crc64Stream;
@@ -84,8 +85,7 @@ pub(super) struct Reader {
     path: Arc<Path>,
     meta: ObjectMeta,
     buffers: BufferPool,
-    /// Reading is a copy, which no disk holds up.
-    in_memory: bool,
+    medium: Medium,
 }
 
 impl Reader {
@@ -95,11 +95,11 @@ impl Reader {
         key: &str,
         followed: bool,
         buffers: &BufferPool,
-        in_memory: bool,
+        medium: Medium,
     ) -> Result<Self> {
         let flags = OFlags::RDONLY | if followed { OFlags::empty() } else { OFlags::NOFOLLOW };
         match place.folder.open(&place.name, flags) {
-            Ok(file) => Self::of(file, place.path(), key, buffers, in_memory),
+            Ok(file) => Self::of(file, place.path(), key, buffers, medium),
             // A link, or a socket, which cannot be opened.
             Err(Errno::LOOP | Errno::NXIO) => Err(match head(place, key.to_owned(), followed, None) {
                 Err(error) => error,
@@ -116,25 +116,25 @@ impl Reader {
         place: &Place,
         key: &str,
         buffers: &BufferPool,
-        in_memory: bool,
+        medium: Medium,
     ) -> Option<Self> {
         use rustix::fs::{Mode, ResolveFlags, openat2};
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
         let file =
             openat2(place.folder.fd(), &*place.name, flags, Mode::empty(), ResolveFlags::CACHED).ok()?;
-        Self::of(File::from(file), place.path(), key, buffers, in_memory).ok()
+        Self::of(File::from(file), place.path(), key, buffers, medium).ok()
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn open_cached(_: &Place, _: &str, _: &BufferPool, _: bool) -> Option<Self> {
+    pub(super) fn open_cached(_: &Place, _: &str, _: &BufferPool, _: Medium) -> Option<Self> {
         None
     }
 
-    fn of(file: File, path: PathBuf, key: &str, buffers: &BufferPool, in_memory: bool) -> Result<Self> {
+    fn of(file: File, path: PathBuf, key: &str, buffers: &BufferPool, medium: Medium) -> Result<Self> {
         let found = rustix::fs::fstat(&file).map_err(|e| io("read", &path, os(e)))?;
         regular("read", &path, &found)?;
         let meta = meta(key.to_owned(), &found);
-        Ok(Self { file, path: path.into(), meta, buffers: buffers.clone(), in_memory })
+        Ok(Self { file, path: path.into(), meta, buffers: buffers.clone(), medium })
     }
 
     pub(super) fn meta(&self) -> &ObjectMeta {
@@ -153,8 +153,7 @@ impl Reader {
 
     /// Reads what the system has in memory; `None` where it would have to wait for a disk, or cannot say.
     pub(super) fn read_cached(&self, range: BlockRange) -> Result<Option<Payload>> {
-        if self.in_memory {
-            // tmpfs does not know reads that must not wait, and never waits.
+        if self.medium.never_waits() {
             return self.read(range).map(Some);
         }
         let mut buffer = self.buffers.take(range.len as usize);

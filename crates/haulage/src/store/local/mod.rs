@@ -10,6 +10,7 @@ mod flush;
 pub mod fuzz;
 mod leftover;
 mod mark;
+mod medium;
 mod partial;
 mod pen;
 mod ranges;
@@ -27,6 +28,7 @@ use async_trait::async_trait;
 use self::file::Reader;
 use self::flush::Written;
 use self::mark::doubted_since;
+use self::medium::Medium;
 use self::partial::PartialFile;
 use self::pen::Pen;
 use self::readers::Readers;
@@ -67,8 +69,8 @@ pub struct LocalStore {
     buffers: BufferPool,
     readers: Readers,
     written: Written,
-    /// Whether the root lies in memory: asked once, at the first use.
-    in_memory: Arc<OnceLock<bool>>,
+    /// What the root lies on: asked once, at the first use.
+    medium: Arc<OnceLock<Medium>>,
 }
 
 impl LocalStore {
@@ -76,7 +78,7 @@ impl LocalStore {
     pub fn new(root: &Path, buffers: BufferPool) -> Self {
         let tree = Tree::new(root, Follow::Nothing);
         let (readers, written) = (Readers::default(), Written::default());
-        Self { tree, buffers, readers, written, in_memory: Arc::default() }
+        Self { tree, buffers, readers, written, medium: Arc::default() }
     }
 
     /// Shares what others share.
@@ -114,9 +116,8 @@ impl LocalStore {
         Ok((parent, key.to_owned()))
     }
 
-    /// Files below a root in memory are read and written without a thread that may wait.
-    fn is_in_memory(&self) -> bool {
-        *self.in_memory.get_or_init(|| partial::folder_in_memory(self.tree.root()))
+    fn medium(&self) -> Medium {
+        *self.medium.get_or_init(|| Medium::of_folder(self.tree.root()))
     }
 
     /// Where a file is read.
@@ -142,10 +143,7 @@ impl LocalStore {
             other => other,
         }?;
         if place.folder.is_first_written() {
-            let in_memory = self.is_in_memory();
-            self.written.note(&place.folder, || {
-                if in_memory { Ok(None) } else { self.tree.folder("", true).map(Some) }
-            })?;
+            self.written.note(&place.folder, || self.medium().marked(&self.tree))?;
         }
         Ok(place)
     }
@@ -196,6 +194,7 @@ impl Store for LocalStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            in_order: false,
             contents: true,
         }
     }
@@ -223,11 +222,9 @@ impl Store for LocalStore {
         // A file that is read in stretches stays open between them.
         let known = self.readers.find(key).filter(|reader| reader.range(options).is_ok());
         let kept = options.range.is_some();
-        let in_memory = self.is_in_memory();
-        // A file that lies in memory is read at once: for a small one the way to another thread and back costs more
-        // than the read.
+        // What lies in memory is read at once.
         let fresh = known.is_none();
-        let known = known.or_else(|| self.open_cached(key, in_memory));
+        let known = known.or_else(|| self.open_cached(key));
         if let Some(reader) = &known
             && let Some(cached) = reader.range(options).and_then(|range| short(range, reader))?
         {
@@ -241,7 +238,7 @@ impl Store for LocalStore {
         let (reader, payload) = blocking(move || {
             let reader = match known {
                 Some(reader) => reader,
-                None => Arc::new(store.open(&owned, in_memory)?),
+                None => Arc::new(store.open(&owned)?),
             };
             let range = reader.range(&options)?;
             let payload = if range.len <= ONE_READ_MAX {
@@ -271,7 +268,7 @@ impl Store for LocalStore {
         let result = if payload.len() <= partial::AT_ONCE {
             let bytes = payload.collect().await?;
             let put = move || write::put_at_once(store.destination(&key)?, &bytes, &options);
-            if self.is_in_memory() { put()? } else { blocking(put).await? }
+            self.medium().run(put).await?
         } else {
             let size = payload.len();
             let part = blocking(move || {
@@ -346,16 +343,17 @@ impl Store for LocalStore {
 }
 
 impl LocalStore {
-    fn open(&self, key: &str, in_memory: bool) -> Result<Reader> {
+    fn open(&self, key: &str) -> Result<Reader> {
         let followed = self.tree.follows(key);
-        Reader::open(&self.source(key)?, key, followed, &self.buffers, in_memory)
+        Reader::open(&self.source(key)?, key, followed, &self.buffers, self.medium())
     }
 
     /// Opens a file where that waits for no disk: its folder is open, and its inode in memory.
-    fn open_cached(&self, key: &str, in_memory: bool) -> Option<Arc<Reader>> {
+    fn open_cached(&self, key: &str) -> Option<Arc<Reader>> {
         check_key(key).ok()?;
-        let place = if in_memory { self.tree.place(key, false).ok()? } else { self.tree.known(key)? };
-        Reader::open_cached(&place, key, &self.buffers, in_memory).map(Arc::new)
+        let medium = self.medium();
+        let place = medium.place_at_hand(&self.tree, key)?;
+        Reader::open_cached(&place, key, &self.buffers, medium).map(Arc::new)
     }
 }
 

@@ -3,16 +3,16 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::fs::{FallocateFlags, FlockOperation, OFlags, RenameFlags, Timespec, Timestamps};
+use rustix::fs::{FlockOperation, OFlags, RenameFlags, Timespec, Timestamps};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::file;
 use super::leftover::{list_of, partial_name, partial_of};
+use super::medium::Medium;
 use super::ranges::RangeList;
 use super::tree::{Place, may_be_replaced, os};
 use crate::checksum::{Crc64, Crc64Stream, Md5, Md5Stream};
@@ -33,7 +33,7 @@ pub(super) struct PartialFile {
     destination: Place,
     /// `None` where it was not known beforehand.
     size: Option<u64>,
-    in_memory: bool,
+    medium: Medium,
     published: AtomicBool,
     /// What is in it, where a later run can find it again.
     ranges: Option<RangeList>,
@@ -98,7 +98,8 @@ impl PartialFile {
     ) -> Self {
         let large = size.is_none_or(|size| size > AT_ONCE);
         Self {
-            in_memory: large && is_in_memory(&file),
+            // Of a small file nobody asks.
+            medium: if large { Medium::of_file(&file) } else { Medium::Disk },
             file,
             temporary,
             destination,
@@ -116,24 +117,7 @@ impl PartialFile {
             // Its length tells a later run that the list is of this file.
             return if self.ranges.is_some() { self.set_len(size) } else { Ok(()) };
         }
-        if self.in_memory {
-            // Here the room would be filled with zeroes first, for 0.2 s a GiB, and nothing gained.
-            return self.has_room_for(size);
-        }
-        match retry_on_intr(|| rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size)) {
-            // Some file systems cannot; the length alone will do there.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.set_len(size),
-            other => other.map_err(|e| self.io(os(e))),
-        }
-    }
-
-    fn has_room_for(&self, size: u64) -> Result<()> {
-        let room = rustix::fs::fstatvfs(&self.file).map_err(|e| self.io(os(e)))?;
-        // A file system without a bound says 0 blocks in all.
-        if room.f_blocks > 0 && room.f_bavail.saturating_mul(room.f_frsize) < size {
-            return Err(self.io(os(Errno::NOSPC)));
-        }
-        self.set_len(size)
+        self.medium.take_room(&self.file, size).map_err(|e| self.io(e))
     }
 
     fn set_len(&self, size: u64) -> Result<()> {
@@ -177,9 +161,9 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Whether the file lies in memory, where writing is a copy and waits for no disk.
-    pub(super) fn is_in_memory(&self) -> bool {
-        self.in_memory
+    /// What the file lies on, as far as it is large enough for that to matter.
+    pub(super) fn medium(&self) -> Medium {
+        self.medium
     }
 
     /// What an interrupted run has left, by its own word.
@@ -366,22 +350,6 @@ fn lock_soon(file: &File) -> rustix::io::Result<()> {
 
 fn try_lock(file: &File) -> rustix::io::Result<()> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
-}
-
-const TMPFS_MAGIC: u64 = 0x0102_1994;
-
-/// Whether the file lies in memory (tmpfs).
-fn is_in_memory(file: &File) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|found| found.f_type as u64 == TMPFS_MAGIC)
-}
-
-/// Whether a folder lies in memory; one that is not there yet, whether it would.
-pub(super) fn folder_in_memory(folder: &Path) -> bool {
-    let there = folder.ancestors().find_map(|folder| {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        rustix::fs::statfs(folder).ok()
-    });
-    there.is_some_and(|found| found.f_type as u64 == TMPFS_MAGIC)
 }
 
 /// Gives the file its name unless something has it.

@@ -85,11 +85,8 @@ impl Pen {
         orders.waiting.push_back(order);
         if !std::mem::replace(&mut orders.at_work, true) {
             drop(orders);
-            if self.desk.part.is_in_memory() {
-                return self.desk.work();
-            }
             let desk = Arc::clone(&self.desk);
-            tokio::task::spawn_blocking(move || desk.work());
+            self.desk.part.medium().begin(move || desk.work());
         }
     }
 

@@ -55,16 +55,13 @@ impl BlockWriter for LocalWriter {
     }
 
     async fn keep(&self, kept: Kept) {
-        if self.part.is_in_memory() {
-            return self.part.keep(&kept);
-        }
         let part = Arc::clone(&self.part);
         // Only a runtime that shuts down does not run it; then a later run fetches this range again.
-        let _ = blocking(move || {
+        let kept = self.part.medium().run(move || {
             part.keep(&kept);
             Ok(())
-        })
-        .await;
+        });
+        let _ = kept.await;
     }
 
     async fn commit(&self, parts: &[Part], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
@@ -98,14 +95,14 @@ mod tests {
     use super::*;
     use crate::store::local::LocalStore;
     use crate::store::local::leftover::{list_of, partial_name};
-    use crate::store::local::partial::folder_in_memory;
+    use crate::store::local::medium::Medium;
     use crate::store::local::tree::{Follow, Tree};
     use crate::store::{GetOptions, Store as _};
 
     /// A folder in memory; `None` on systems without `/dev/shm`.
     fn folder_in_shm() -> Option<tempfile::TempDir> {
         let folder = tempfile::tempdir_in("/dev/shm").ok()?;
-        folder_in_memory(folder.path()).then_some(folder)
+        (Medium::of_folder(folder.path()) == Medium::Memory).then_some(folder)
     }
 
     fn block(offset: u64, len: u64) -> BlockRange {
@@ -144,7 +141,7 @@ mod tests {
         let tree = Tree::new(folder.path(), Follow::Nothing);
         let place = |name| tree.place(name, false).unwrap();
         let part = PartialFile::create(place("file"), Some(1 << 20)).unwrap();
-        assert!(part.is_in_memory());
+        assert_eq!(part.medium(), Medium::Memory);
         let part = Arc::new(part);
         let piece = futures_util::stream::iter([Ok(Bytes::from_static(b"short"))]);
         let error = Pen::new(&part).write(0, Payload::stream("file", 10, piece)).await.unwrap_err();

@@ -232,6 +232,7 @@ impl Store for S3Store {
             late_writes: true,
             begins_freely: false,
             lists_all: false,
+            in_order: false,
         }
     }
 

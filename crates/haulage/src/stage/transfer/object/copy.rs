@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Capabilities, Done, Ended, Staged, Subject, Then};
-use crate::checksum::{ChecksumMode, Crc64, Md5};
+use bytes::Bytes;
+
+use super::{Capabilities, Done, Ended, Feed, Staged, Subject, Then};
+use crate::checksum::{ChecksumMode, Crc64, Md5, Md5Stream};
 use crate::event::{Method, Outcome};
 use crate::options::{CopyOptions, MethodChoice, Overwrite};
-use crate::stage::plan::{ByService, Decision, Existing, Pair, Pieces, decide};
+use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, decide};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
 use crate::store::{BlockRange, BlockWriter, ObjectMeta, Part, PutResult};
@@ -55,11 +57,21 @@ pub(crate) struct Copying {
     answered: bool,
     /// What the parts come to together, where all of them are known.
     known: Option<Crc64>,
+    /// What a stream has brought; `None` where the source is none.
+    pub(crate) feed: Option<Feed>,
+    /// One end is a stream: what has moved cannot be moved again, and nothing goes far ahead of it.
+    in_order: bool,
+    /// No stretch may be taken before another has arrived.
+    waits: bool,
 }
 
 impl Copying {
     pub(super) fn new(pair: &Pair, options: &CopyOptions) -> Self {
+        let from_stream = pair.source.store.capabilities().in_order;
         Self {
+            feed: from_stream.then(|| Feed::new(options.content_md5)),
+            in_order: from_stream || pair.destination.store.capabilities().in_order,
+            waits: false,
             by_service: ByService::of(pair, options),
             copied_there: false,
             answered: false,
@@ -85,6 +97,9 @@ impl Copying {
     }
 
     pub(super) fn start(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
+        if self.feed.is_some() {
+            return self.start_reading(it, bounds);
+        }
         match decide(&it.pair, self.overwrite) {
             Decision::Skip(reason) => Then::End(skipped(it, reason)),
             // A round trip is saved where both are asked at once: what is there, and what an interrupted run has left of it.
@@ -111,6 +126,7 @@ impl Copying {
         done: Done,
     ) -> Then {
         match done {
+            Done::Read { asked, bytes, crc64, md5 } => self.read(it, bounds, asked, (bytes, crc64, md5)),
             Done::Whole { put, crc64, md5, range_checked } => {
                 it.bytes_done = it.size();
                 self.ranges_checked = range_checked;
@@ -134,6 +150,9 @@ impl Copying {
                 }
                 self.writer = Some(writer);
                 self.staged = Arc::new(staged);
+                if self.feed.is_some() {
+                    return self.go_on_reading(it, BlockRange { offset: 0, len: it.size() });
+                }
                 let kept = it.pair.destination.store.capabilities().keeps_checksums;
                 self.digest_wanted = self.content_md5 && kept && it.pair.meta.md5.is_none();
                 // What is there decides whether, and how, it travels.
@@ -148,8 +167,14 @@ impl Copying {
                 if self.differs(&stored.part) {
                     return Then::Steps(vec![Step::Block(stored.part.id.range)]);
                 }
+                if let Some(feed) = &mut self.feed {
+                    feed.forget(stored.part.id.range);
+                }
                 it.take(stored.part);
-                self.when_all_there(it, bounds)
+                match self.when_all_there(it, bounds) {
+                    Then::Wait if self.may_go_on(it) => Then::Ranges,
+                    then => then,
+                }
             }
             Done::Digested(md5) => {
                 self.md5 = Some(md5);
@@ -172,6 +197,82 @@ impl Copying {
         self.digest_wanted && self.md5.is_none()
     }
 
+    /// Bytes that may be on their way beyond the first that has not arrived.
+    pub(super) fn ahead(&self) -> u64 {
+        if self.in_order { self.memory / 2 } else { u64::MAX }
+    }
+
+    /// Notes that a stretch was taken; true where no other may be, for the time being or at all.
+    pub(super) fn taken(&mut self, cutter: &Cutter) -> bool {
+        if let Some(feed) = &mut self.feed {
+            feed.reading = true;
+        }
+        self.waits = self.feed.is_some() || !cutter.may_cut();
+        self.waits
+    }
+
+    /// Whether stretches may be taken again that had to wait.
+    fn may_go_on(&mut self, it: &Subject) -> bool {
+        let reading = self.feed.as_ref().is_some_and(|feed| feed.reading);
+        let goes_on = self.waits && !reading && it.may_cut();
+        self.waits &= !goes_on;
+        goes_on
+    }
+
+    /// Begins with the first stretch of a stream. What it holds decides how the stream travels.
+    fn start_reading(&mut self, it: &mut Subject, (from, to): (Capabilities, Capabilities)) -> Then {
+        let mut cutter = Cutter::open(&from, &to);
+        cutter.keep_close(self.ahead());
+        let wanted = match it.pieces {
+            Pieces::Blocks(size) => size,
+            Pieces::Whole => to.cut.least,
+        };
+        let first = cutter.take(wanted);
+        self.taken(&cutter);
+        it.cutter = Some(cutter);
+        Then::Steps(first.map(Step::Read).into_iter().collect())
+    }
+
+    /// Takes in what a stream has brought.
+    fn read(
+        &mut self,
+        it: &mut Subject,
+        bounds: (Capabilities, Capabilities),
+        asked: BlockRange,
+        (bytes, crc64, md5): (Bytes, Crc64, Option<Md5Stream>),
+    ) -> Then {
+        let (Some(feed), Some(cutter)) = (&mut self.feed, &mut it.cutter) else { return Then::Wait };
+        let came = BlockRange { offset: asked.offset, len: bytes.len() as u64 };
+        let ended = came.len < asked.len;
+        (feed.reading, feed.md5) = (false, md5);
+        feed.keep(came.offset, bytes, crc64);
+        if ended {
+            cutter.end(came.end());
+            self.md5 = feed.md5.take().map(Md5Stream::value);
+        }
+        it.grow(came.len);
+        match &self.writer {
+            None if ended => {
+                it.pieces = Pieces::Whole;
+                Then::Steps(vec![Step::Whole])
+            }
+            None => Then::Steps(vec![Step::Begin]),
+            // It ended with the piece before, which may have arrived.
+            Some(_) if came.len == 0 => self.when_all_there(it, bounds),
+            Some(_) => self.go_on_reading(it, came),
+        }
+    }
+
+    /// What was read is a block, and more may be read.
+    fn go_on_reading(&mut self, it: &mut Subject, came: BlockRange) -> Then {
+        if let (Some(cutter), Some(writer)) = (&mut it.cutter, &self.writer) {
+            cutter.settle(writer.block_len(cutter.next()));
+        }
+        let more = self.may_go_on(it);
+        let steps = vec![Step::Block(came)];
+        if more { Then::StepsAndRanges(steps) } else { Then::Steps(steps) }
+    }
+
     fn open_ranges(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
         let settled = self.writer.as_ref().and_then(|writer| writer.block_len(0));
         // What the service copies needs no memory here, and does not follow the link.
@@ -184,7 +285,10 @@ impl Copying {
             // As before, to be compared with what came then.
             false => it.cut_ranges(bounds, self.doubted.keys().copied(), u64::MAX, settled),
         }
-        self.ranges_checked = true;
+        if let Some(cutter) = &mut it.cutter {
+            cutter.keep_close(self.ahead());
+        }
+        (self.waits, self.ranges_checked) = (false, true);
         // An empty object has no blocks to wait for.
         if it.size() == 0 { self.when_all_there(it, bounds) } else { Then::Ranges }
     }
@@ -206,7 +310,7 @@ impl Copying {
         match whole.map_or(Ok(()), |whole| verify::check_crc64(&name, whole, it.pair.meta.crc64)) {
             Ok(()) => Then::Steps(vec![Step::Commit]),
             // Where the source vouched for every range, its statement on the whole is what is wrong.
-            Err(_) if !self.ranges_checked && self.whole_retries < WHOLE_RETRIES => {
+            Err(_) if !self.ranges_checked && !self.in_order && self.whole_retries < WHOLE_RETRIES => {
                 self.whole_retries += 1;
                 self.doubted = it.parts().iter().map(|part| (part.id.range, (part.id.crc64, 0))).collect();
                 it.bytes_done = 0;
@@ -256,7 +360,7 @@ impl Copying {
             by_service: self.copied_there,
             crc64: self.crc64.or(put.crc64),
             md5: self.md5,
-            etag: Some(put.etag),
+            etag: (!put.etag.is_empty()).then_some(put.etag),
             ..Ended::new(Outcome::Copied, method, proof)
         }
     }

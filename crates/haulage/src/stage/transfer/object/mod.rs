@@ -5,221 +5,26 @@
 
 mod compare;
 mod copy;
+mod done;
+mod feed;
 mod receipt;
+mod subject;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use self::compare::Comparing;
 pub(crate) use self::copy::Copying;
+pub(crate) use self::done::{Done, Ended, Held, Purpose, Then};
+use self::feed::Feed;
 use self::receipt::Checking;
+use self::subject::Subject;
 use super::staged::Staged;
-use crate::checksum::{Crc64, Md5};
 use crate::control::Limits;
 use crate::error::{Error, ErrorKind};
-use crate::event::{Method, Outcome, Proof};
 use crate::options::{CopyOptions, MethodChoice};
-use crate::stage::plan::{Cutter, Existing, Pair, Pieces};
+use crate::stage::plan::{Pair, Pieces};
 use crate::stage::schedule::Step;
-use crate::store::{BlockRange, BlockSizes, BlockWriter, Capabilities, ObjectMeta, Part, PutResult, Stored};
-
-/// What the job is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Copy,
-    /// Compare; `stored` trusts the checksums that stores keep with their objects.
-    Verify {
-        stored: bool,
-        /// Read the contents even where a receipt could be compared with what the store says.
-        deep: bool,
-    },
-}
-
-impl Purpose {
-    /// Whether what stores say of their objects is enough; of a receipt there is nothing else to go by.
-    pub(crate) fn trusts(self, source: &Capabilities) -> bool {
-        match self {
-            Self::Copy => false,
-            Self::Verify { stored, deep } => stored || (!deep && !source.contents),
-        }
-    }
-}
-
-/// What a step came to.
-pub(crate) enum Done {
-    Looked(Option<ObjectMeta>),
-    Whole {
-        put: PutResult,
-        crc64: Option<Crc64>,
-        md5: Option<Md5>,
-        range_checked: bool,
-    },
-    /// The service has copied it. `told`: what the source's list had left out.
-    Copied {
-        put: PutResult,
-        told: Option<Box<ObjectMeta>>,
-    },
-    Begun {
-        writer: Arc<dyn BlockWriter>,
-        staged: Staged,
-        /// What the source's list had left out.
-        told: Option<ObjectMeta>,
-    },
-    /// `resumed` says that the destination held the block already, from an earlier run.
-    Block {
-        stored: Stored,
-        range_checked: bool,
-        resumed: bool,
-    },
-    Digested(Md5),
-    Committed(PutResult),
-    Equal {
-        crc64: Option<Crc64>,
-        len: u64,
-    },
-    /// Contents differ, in these words. `sure`: where nothing on the way can have changed a bit unseen.
-    Differs {
-        range: Option<BlockRange>,
-        cause: String,
-        sure: bool,
-    },
-    /// A range of the destination of which a receipt knows only the whole.
-    Seen(Part),
-    /// A duplicate of a block, in memory: it must not be written while the original still may be.
-    Held(Held),
-}
-
-/// A block that was fetched and checked, and waits to be written.
-pub(crate) struct Held {
-    pub(crate) bytes: Bytes,
-    pub(crate) crc64: Crc64,
-    pub(crate) range_checked: bool,
-}
-
-/// How an object ended.
-pub(crate) struct Ended {
-    pub(crate) outcome: Outcome,
-    pub(crate) method: Method,
-    /// The service has copied at least some of it.
-    pub(crate) by_service: bool,
-    pub(crate) proof: Proof,
-    pub(crate) crc64: Option<Crc64>,
-    pub(crate) md5: Option<Md5>,
-    pub(crate) etag: Option<String>,
-    pub(crate) reason: Option<&'static str>,
-    pub(crate) error: Option<Error>,
-}
-
-impl Ended {
-    fn new(outcome: Outcome, method: Method, proof: Proof) -> Self {
-        let (crc64, md5, etag, reason, error) = Default::default();
-        Self { outcome, method, by_service: false, proof, crc64, md5, etag, reason, error }
-    }
-
-    pub(crate) fn failed(error: Error) -> Self {
-        Self { error: Some(error), ..Self::new(Outcome::Failed, Method::None, Proof::None) }
-    }
-
-    pub(crate) fn skipped(reason: &'static str) -> Self {
-        Self { reason: Some(reason), ..Self::new(Outcome::Skipped, Method::None, Proof::None) }
-    }
-}
-
-/// What follows from a step.
-pub(crate) enum Then {
-    /// These steps become possible.
-    Steps(Vec<Step>),
-    /// Blocks may now be taken by [`Object::take_range`].
-    Ranges,
-    /// Nothing: others are in flight.
-    Wait,
-    /// The object is at its end.
-    End(Ended),
-}
-
-/// What is moved or compared, and how far that has come.
-pub(crate) struct Subject {
-    pub(crate) pair: Arc<Pair>,
-    pub(crate) bytes_done: u64,
-    pieces: Pieces,
-    /// Where it goes in blocks or ranges, once that has begun.
-    cutter: Option<Cutter>,
-}
-
-impl Subject {
-    fn size(&self) -> u64 {
-        self.pair.meta.size
-    }
-
-    /// Begins to cut it into stretches; those of an earlier run, none larger than `largest`, as they were. `settled`: the size
-    /// of all but the last, where the destination has one.
-    fn cut_ranges(
-        &mut self,
-        (from, to): (Capabilities, Capabilities),
-        staged: impl Iterator<Item = BlockRange>,
-        largest: u64,
-        settled: Option<u64>,
-    ) {
-        let mut cutter = Cutter::new(self.size(), &from, &to);
-        cutter.settle(settled);
-        cutter.resume(staged, largest);
-        self.cutter = Some(cutter);
-    }
-
-    /// Takes in a stretch that is done.
-    fn take(&mut self, part: Part) {
-        let len = part.id.range.len;
-        if self.cutter.as_mut().is_some_and(|cutter| cutter.put(part)) {
-            self.bytes_done += len;
-        }
-    }
-
-    /// Bytes of stretches that are not done.
-    fn ranges_left(&self) -> u64 {
-        self.cutter.as_ref().map_or(0, Cutter::left)
-    }
-
-    /// The stretches that are done, in order.
-    fn parts(&self) -> Vec<Part> {
-        self.cutter.as_ref().map(Cutter::parts).unwrap_or_default()
-    }
-
-    /// What is at the destination, once somebody has looked.
-    fn looked(&mut self, there: Option<ObjectMeta>) {
-        Arc::make_mut(&mut self.pair).existing = Existing::looked(there);
-    }
-
-    /// What is there, to be compared, of the same size; else what to do in its place.
-    fn counterpart(&self) -> Result<&ObjectMeta, Then> {
-        let there = match &self.pair.existing {
-            Existing::Present(there) | Existing::Listed(there) => there,
-            // A list in another order may have passed it unseen.
-            Existing::Unknown => return Err(Then::Steps(vec![Step::Look])),
-            Existing::Absent => return Err(Then::End(self.missing())),
-        };
-        if there.size != self.size() {
-            let cause = format!("{} bytes at the source, {} at the destination", self.size(), there.size);
-            return Err(Then::End(self.differs(&cause)));
-        }
-        Ok(there)
-    }
-
-    /// The end of an object that is not equal: a finding, with the failure that says how.
-    fn differs(&self, cause: &str) -> Ended {
-        self.found(Outcome::Differs, ErrorKind::Integrity, cause)
-    }
-
-    fn missing(&self) -> Ended {
-        self.found(Outcome::Missing, ErrorKind::NotFound, "missing at the destination")
-    }
-
-    fn found(&self, outcome: Outcome, kind: ErrorKind, cause: &str) -> Ended {
-        let error = Error::new(kind, "verify", &*self.pair.source.name(), cause);
-        let error = error.hint("copy it again, then verify again");
-        Ended { error: Some(error), ..Ended::new(outcome, Method::None, Proof::None) }
-    }
-}
+use crate::store::{BlockRange, BlockSizes, Capabilities, Part};
 
 /// What happens with it.
 enum Life {
@@ -237,13 +42,8 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    pub(crate) fn new(
-        pair: Pair,
-        purpose: Purpose,
-        options: &CopyOptions,
-        limits: &Limits,
-        now_ns: u64,
-    ) -> Self {
+    /// An object that is yet to be [cut](Self::cut).
+    pub(crate) fn new(pair: Pair, purpose: Purpose, options: &CopyOptions, now_ns: u64) -> Self {
         let contents = pair.source.store.capabilities().contents;
         let life = match purpose {
             Purpose::Copy => Life::Copy(Box::new(Copying::new(&pair, options))),
@@ -251,9 +51,7 @@ impl Object {
             Purpose::Verify { stored, deep } => Life::Check(Checking::new(stored || !deep)),
         };
         let subject = Subject { pair: Arc::new(pair), bytes_done: 0, pieces: Pieces::Whole, cutter: None };
-        let mut object = Self { subject, started_ns: now_ns, attempts: 0, life };
-        object.cut(limits);
-        object
+        Self { subject, started_ns: now_ns, attempts: 0, life }
     }
 
     /// Decides in what pieces the object moves.
@@ -261,6 +59,8 @@ impl Object {
         let (from, to) = self.capabilities();
         let size = self.subject.size();
         self.subject.pieces = match &self.life {
+            // What is shorter than one block goes whole, once that is known.
+            Life::Copy(copy) if copy.feed.is_some() => Pieces::in_blocks(size, limits, &from, &to),
             Life::Copy(copy) => match (&copy.by_service, copy.atomic) {
                 (Some(by), true) => by.in_blocks(size, &to),
                 (Some(by), false) => by.pieces(size, copy.choice, &to),
@@ -329,6 +129,7 @@ impl Object {
                 Pieces::Blocks(size) => size,
             },
             most: self.copying().map_or(sizes.most, |copying| copying.memory),
+            ahead: self.copying().map_or(sizes.ahead, Copying::ahead),
         }
     }
 
@@ -364,17 +165,32 @@ impl Object {
         }
     }
 
-    /// The next stretch to move or compare where one of `wanted` bytes is asked for, without taking it.
+    /// The next stretch to read, move or compare where one of `wanted` bytes is asked for, without taking it.
     pub(crate) fn peek_range(&self, wanted: u64) -> Option<Step> {
-        self.subject.cutter.as_ref()?.peek(wanted).map(|range| self.ranged(range))
+        let range = self.subject.cutter.as_ref()?.peek(wanted)?;
+        let reads = self.copying().is_some_and(|copying| copying.feed.is_some());
+        Some(if reads { Step::Read(range) } else { self.ranged(range) })
     }
 
-    /// Takes the next stretch; true with the last one.
+    /// Takes the next stretch; true where no more may be taken, for the time being or at all.
     pub(crate) fn take_range(&mut self, wanted: u64) -> bool {
-        self.subject.cutter.as_mut().is_none_or(|cutter| {
-            cutter.take(wanted);
-            cutter.is_cut()
-        })
+        let Some(cutter) = &mut self.subject.cutter else { return true };
+        cutter.take(wanted);
+        match &mut self.life {
+            Life::Copy(copy) => copy.taken(cutter),
+            Life::Compare(_) | Life::Check(_) => cutter.is_cut(),
+        }
+    }
+
+    /// Whether this is a stream of which more may come.
+    pub(crate) fn is_open(&self) -> bool {
+        self.subject.cutter.as_ref().is_some_and(|cutter| cutter.is_open())
+    }
+
+    /// Whether no later run can go on from what this one has done: one end of it is a stream.
+    pub(crate) fn is_stream(&self) -> bool {
+        let Pair { source, destination, .. } = &*self.subject.pair;
+        source.store.capabilities().in_order || destination.store.capabilities().in_order
     }
 
     /// Halves of a stretch that was too much for the link, to be moved instead of it.
@@ -408,7 +224,9 @@ impl Object {
         match step {
             Step::Block(range) | Step::Compare(Some(range)) => range,
             Step::Whole | Step::Compare(None) => BlockRange { offset: 0, len: self.subject.size() },
-            Step::Look | Step::Begin | Step::Digest | Step::Commit => BlockRange { offset: 0, len: 0 },
+            Step::Look | Step::Read(_) | Step::Begin | Step::Digest | Step::Commit => {
+                BlockRange { offset: 0, len: 0 }
+            }
         }
     }
 

@@ -7,29 +7,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWriteExt as _, DuplexStream, ReadBuf};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::{Written, object};
+use super::flow::Flow;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Clock, ObjectRecord};
-use crate::options::CopyOptions;
-use crate::stage::stream::{self, Input};
+use crate::event::{Event, ObjectRecord, Written};
+use crate::options::{CopyOptions, Work};
 use crate::store::StoreOpener;
 use crate::task::joined;
 
-/// Bytes between the writer and the task that stages them.
+/// Bytes between the writer and the job that sends them.
 const PIPE: usize = 1 << 20;
 
-/// Takes bytes. Dropped before [`Writer::commit`], it leaves nothing under the final name.
+/// Events of the job that may wait.
+const EVENTS: usize = 64;
+
+/// What the job reads.
+const INPUT: &str = "-";
+
+/// Takes bytes, and is a job that copies them as they come. Dropped before [`Writer::commit`], it leaves nothing under the final name.
 #[derive(Debug)]
 pub struct Writer {
     name: String,
-    opener: StoreOpener,
     /// Something is there as soon as the upload has begun, which it removes itself where it fails.
     leaves: bool,
     whole: Arc<AtomicBool>,
     pipe: DuplexStream,
-    /// The upload; it ends with the set.
+    /// The job; it ends with the set.
     upload: JoinSet<Result<ObjectRecord>>,
 }
 
@@ -42,16 +47,24 @@ impl Writer {
     /// # Errors
     /// `Usage` where the name is not that of an object. Must be called on a runtime.
     pub fn open(opener: &StoreOpener, url: &str, options: &CopyOptions) -> Result<Self> {
-        let location = object(opener, url, "write")?;
-        let limits = stream::limits(options, true)?;
+        let location = opener.open_object(url, "write")?;
         let (pipe, input) = tokio::io::duplex(PIPE);
-        let (name, options) = (location.store.name(&location.key), options.clone());
+        let name = location.store.name(&location.key);
         let (leaves, whole) = (!location.store.capabilities().begins_freely, Arc::<AtomicBool>::default());
-        let input = Input::new(Announced { input, whole: whole.clone() }, &name);
+        let input = Announced { input, whole: whole.clone() };
+        let (events, said) = mpsc::channel(EVENTS);
+        let (running, cancelled) = watch::channel(false);
+        let flow = Flow::new(work(url), counted(options), Some(events), cancelled, Arc::default())?;
+        let flow = flow.reading(Box::new(input), &name);
         let mut upload = JoinSet::new();
-        upload
-            .spawn(async move { stream::upload(input, &location, &options, &limits, Clock::start()).await });
-        Ok(Self { name, opener: opener.clone(), leaves, whole, pipe, upload })
+        let named = name.clone();
+        upload.spawn(async move {
+            let (record, ended) = tokio::join!(object_of(said), flow.run());
+            drop(running);
+            ended?;
+            record.ok_or_else(|| Error::new(ErrorKind::Cancelled, "write", named, "it was stopped"))
+        });
+        Ok(Self { name, leaves, whole, pipe, upload })
     }
 
     /// Takes the bytes; waits while as much is in flight as may be.
@@ -74,9 +87,7 @@ impl Writer {
         self.whole.store(true, Ordering::Release);
         // A pipe that nobody reads any more says no more than the upload does.
         let _ = self.pipe.shutdown().await;
-        let record = self.outcome().await?;
-        self.opener.flush(false).await?;
-        Ok(record.into())
+        self.outcome().await.map(Written::from)
     }
 
     /// Gives up, and waits until what was staged is gone, where its store would keep it.
@@ -87,13 +98,14 @@ impl Writer {
         // It ends by itself, at an input that ends without a word, when all that it writes is written.
         drop(self.pipe);
         let _ = self.upload.join_next().await;
-        // The folder is no longer one that is being written to; whether what others wrote is on the disk, they ask.
-        let _ = self.opener.flush(false).await;
     }
 
     async fn outcome(&mut self) -> Result<ObjectRecord> {
         match self.upload.join_next().await {
-            Some(ended) => joined(ended)?,
+            Some(ended) => match joined(ended)?? {
+                ObjectRecord { failure: Some(failure), .. } => Err(Error::from(&failure)),
+                record => Ok(record),
+            },
             None => Err(self.stopped()),
         }
     }
@@ -102,6 +114,35 @@ impl Writer {
         Error::new(ErrorKind::Cancelled, "write", &*self.name, "it failed or was stopped before")
             .hint("open it again and write it from its beginning")
     }
+}
+
+fn work(url: &str) -> Work {
+    Work::Copy { sources: vec![INPUT.to_owned()], destination: url.to_owned() }
+}
+
+/// Those of the options that count.
+fn counted(options: &CopyOptions) -> CopyOptions {
+    CopyOptions {
+        checksum: options.checksum,
+        content_md5: options.content_md5,
+        block_size: options.block_size,
+        concurrency: options.concurrency,
+        max_memory: options.max_memory,
+        overwrite: options.overwrite,
+        store: options.store.clone(),
+        ..CopyOptions::default()
+    }
+}
+
+/// How the one object of the job ended.
+async fn object_of(mut said: mpsc::Receiver<Event>) -> Option<ObjectRecord> {
+    let mut ended = None;
+    while let Some(event) = said.recv().await {
+        if let Event::Object(record) = event {
+            ended = Some(record);
+        }
+    }
+    ended
 }
 
 /// An input whose end counts only if it was announced: one that just stops is not all there was to be.

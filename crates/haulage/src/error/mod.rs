@@ -3,138 +3,19 @@
 //! Callers branch on [`ErrorKind`], never on text. The hint lives in the error, so that the
 //! command, the JSON lines and Python all give the same advice.
 
+mod kind;
+mod words;
+
 use std::fmt;
 use std::time::Duration;
+
+pub use kind::ErrorKind;
+use words::{io_cause, without_secrets};
 
 use crate::secret::redacted;
 
 /// The result of every fallible call in the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// The class of a failure. Each has a stable code and belongs to one exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorKind {
-    /// The request itself makes no sense: a bad option, a bad URL.
-    Usage,
-    /// The service or the file system refused access.
-    Permission,
-    /// No such file, blob or container.
-    NotFound,
-    /// The target exists already and must not be replaced.
-    Exists,
-    /// Bytes differ from their checksum.
-    Integrity,
-    /// The source changed while it was read.
-    SourceChanged,
-    /// The service is overloaded or has failed for now.
-    Busy,
-    /// The connection broke or could not be made.
-    Connection,
-    /// No progress within the stall timeout.
-    Stalled,
-    /// The service answered with something else that it will answer again.
-    Service,
-    /// The answer is not one that such a service gives, so that nothing in it is believed.
-    Protocol,
-    /// No room left on the destination.
-    NoSpace,
-    /// The local file system failed.
-    Io,
-    /// This store cannot do that.
-    Unsupported,
-    /// The job was cancelled.
-    Cancelled,
-}
-
-impl ErrorKind {
-    /// Every kind, for tables and tests.
-    pub const ALL: [ErrorKind; 15] = [
-        Self::Usage,
-        Self::Permission,
-        Self::NotFound,
-        Self::Exists,
-        Self::Integrity,
-        Self::SourceChanged,
-        Self::Busy,
-        Self::Connection,
-        Self::Stalled,
-        Self::Service,
-        Self::Protocol,
-        Self::NoSpace,
-        Self::Io,
-        Self::Unsupported,
-        Self::Cancelled,
-    ];
-
-    /// The stable code, as in JSON, Parquet and Python.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::Permission => "permission",
-            Self::NotFound => "not_found",
-            Self::Exists => "exists",
-            Self::Integrity => "integrity",
-            Self::SourceChanged => "source_changed",
-            Self::Busy => "busy",
-            Self::Connection => "connection",
-            Self::Stalled => "stalled",
-            Self::Service => "service",
-            Self::Protocol => "protocol",
-            Self::NoSpace => "no_space",
-            Self::Io => "io",
-            Self::Unsupported => "unsupported",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// What to do about it where nothing better is known.
-    const fn usual_hint(self) -> Option<&'static str> {
-        match self {
-            Self::Busy => Some(
-                "run the same command again when the service has rest; what has arrived is not sent again",
-            ),
-            Self::Connection | Self::Stalled => {
-                Some("check the network and run the same command again; what has arrived is not sent again")
-            }
-            Self::Service => {
-                Some("run the same command again; if it stays so, ask those who run the service")
-            }
-            Self::Protocol => {
-                Some("check the endpoint, and whether a proxy or a login page answers in its place")
-            }
-            Self::Exists => Some("choose another name, or replace what is there with --overwrite always"),
-            Self::SourceChanged => Some("run the same command again when nobody writes to it"),
-            Self::Integrity => Some("nothing wrong was kept; run the same command again"),
-            Self::Permission => Some("check who may read and write there"),
-            Self::Io => Some("check the path and the disk it is on"),
-            Self::Usage | Self::Unsupported => Some("haul --help shows examples"),
-            Self::NotFound => Some("check the name"),
-            Self::NoSpace => Some("free some room, then run the same command again"),
-            Self::Cancelled => None,
-        }
-    }
-
-    /// The exit code of the command when this is the failure of the whole job.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Usage | Self::Unsupported => 2,
-            Self::Permission => 3,
-            Self::NotFound => 4,
-            Self::Integrity => 5,
-            Self::SourceChanged => 6,
-            Self::Cancelled => 130,
-            Self::Exists
-            | Self::Busy
-            | Self::Connection
-            | Self::Stalled
-            | Self::Service
-            | Self::Protocol
-            | Self::NoSpace
-            | Self::Io => 1,
-        }
-    }
-}
 
 /// Whether and when the same request may be sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -285,63 +166,23 @@ impl Error {
         self.0.kind == ErrorKind::Permission && self.service_code().is_some_and(|code| CODES.contains(&code))
     }
 
+    /// Whether nobody reads any more what was to be written. The kind alone says only that some file failed; which error of the
+    /// system it was stands beneath.
+    pub fn is_closed_pipe(&self) -> bool {
+        let mut cause = std::error::Error::source(self);
+        while let Some(beneath) = cause {
+            let io = beneath.downcast_ref::<std::io::Error>();
+            if io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe) {
+                return true;
+            }
+            cause = beneath.source();
+        }
+        false
+    }
+
     /// The service's own name for the failure, such as `BlobNotFound`.
     pub fn service_code(&self) -> Option<&str> {
         self.0.service_code.as_deref()
-    }
-}
-
-/// The text without the secrets that we know, and without what looks like a signature or a password.
-fn without_secrets(text: String) -> String {
-    without_user(without_signature(redacted(text)))
-}
-
-/// The text without who stands before the host of a URL: `://user:password@`.
-fn without_user(text: String) -> String {
-    const MARK: &str = "://";
-    let mut clean = String::new();
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find(MARK) {
-        let (before, after) = rest.split_at(at + MARK.len());
-        clean.push_str(before);
-        let end = after.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(after.len());
-        rest = match after[..end].rfind('@') {
-            Some(host) => {
-                clean.push_str("REDACTED");
-                &after[host..]
-            }
-            None => after,
-        };
-    }
-    if clean.is_empty() { text } else { clean + rest }
-}
-
-/// The text without what may be the signature of a SAS: users paste URLs where they do not belong, and
-/// every error is printed and recorded.
-fn without_signature(text: String) -> String {
-    const MARK: &str = "sig=";
-    let mut clean = String::new();
-    let mut rest = text.as_str();
-    // ASCII only, so that the offsets hold.
-    while let Some(at) = rest.to_ascii_lowercase().find(MARK) {
-        let (before, after) = rest.split_at(at + MARK.len());
-        clean.push_str(before);
-        clean.push_str("REDACTED");
-        let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || "%+/=-_.~".contains(c)));
-        rest = &after[end.unwrap_or(after.len())..];
-    }
-    if clean.is_empty() {
-        return text;
-    }
-    clean + rest
-}
-
-/// The system's words without the error number that Rust appends.
-fn io_cause(source: &std::io::Error) -> String {
-    let text = source.to_string();
-    match text.find(" (os error ") {
-        Some(end) => text[..end].to_lowercase(),
-        None => text,
     }
 }
 

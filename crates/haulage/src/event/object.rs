@@ -1,0 +1,168 @@
+//! How one object ended, and what proves it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Failure;
+use crate::checksum::{Crc64, Md5};
+use crate::secret::redacted;
+
+/// What became of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Moved and committed.
+    Copied,
+    /// Compared and found equal.
+    Equal,
+    /// Already there, or not asked for.
+    Skipped,
+    /// Not moved, or not compared; the error says why.
+    Failed,
+    /// Compared and found different.
+    Differs,
+    /// Only at the source; seen when two sides are compared.
+    Missing,
+    /// Only at the destination; seen when two sides are compared.
+    Extra,
+}
+
+/// How an object was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// One request carries the whole object.
+    Whole,
+    /// Blocks up, or ranges down, several at once.
+    Blocks,
+    /// Nothing was moved.
+    None,
+}
+
+/// What proves that the destination holds the same bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// Every byte compared by CRC64: with what the other side states of it, or on both sides.
+    Crc64,
+    /// The same by MD5.
+    Md5,
+    /// We know a checksum of every byte, and the destination took them without stating one of its own.
+    Sent,
+    /// The source states no checksum: only lengths and the transport's own checks were compared.
+    Length,
+    /// The service made the copy by itself, of the version that was listed, and states a checksum of it; the source states none to
+    /// compare it with.
+    Service,
+    /// One side was read, and compared with the checksum that is stored with the object on the other.
+    Stored,
+    /// Nothing was read: by its ETag the object is still what was written.
+    Etag,
+    /// Nothing was compared.
+    None,
+}
+
+/// How many objects were proven by what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Proofs {
+    /// By [`Proof::Crc64`].
+    pub crc64: u64,
+    /// By [`Proof::Md5`].
+    pub md5: u64,
+    /// By [`Proof::Sent`].
+    pub sent: u64,
+    /// By [`Proof::Length`].
+    pub length: u64,
+    /// By [`Proof::Service`].
+    pub service: u64,
+    /// By [`Proof::Stored`].
+    pub stored: u64,
+    /// By [`Proof::Etag`].
+    pub etag: u64,
+}
+
+impl Proofs {
+    /// Counts an object.
+    pub(crate) fn count(&mut self, proof: Proof) {
+        match proof {
+            Proof::Crc64 => self.crc64 += 1,
+            Proof::Md5 => self.md5 += 1,
+            Proof::Sent => self.sent += 1,
+            Proof::Length => self.length += 1,
+            Proof::Service => self.service += 1,
+            Proof::Stored => self.stored += 1,
+            Proof::Etag => self.etag += 1,
+            Proof::None => {}
+        }
+    }
+}
+
+/// The end of one object.
+#[derive(Clone, Debug, Serialize)]
+pub struct ObjectRecord {
+    /// Number of the object in this job.
+    pub object_id: u64,
+    /// Source name, without secrets.
+    pub source: Arc<str>,
+    /// Destination name, without secrets.
+    pub destination: Arc<str>,
+    /// Its name below the destination; empty where it has none.
+    pub name: Arc<str>,
+    /// Size at the source.
+    pub size_bytes: u64,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// How it was moved.
+    pub method: Method,
+    /// The service copied it by itself: its bytes, or some of them, did not pass this machine.
+    pub by_service: bool,
+    /// What proves it.
+    pub proof: Proof,
+    /// CRC64 of the whole.
+    pub crc64: Option<Crc64>,
+    /// MD5 of the whole, as far as one is stored with it.
+    pub md5: Option<Md5>,
+    /// ETag at the destination.
+    pub etag: Option<String>,
+    /// Requests sent for it, all attempts counted.
+    pub attempts: u32,
+    /// When it was planned.
+    pub started_ns: u64,
+    /// When it ended.
+    pub ended_ns: u64,
+    /// Why it was skipped, in a word or two.
+    pub reason: Option<&'static str>,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Serialize)]
+pub struct Written {
+    /// Its name, without secrets.
+    pub object: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// ETag of what was written.
+    pub etag: String,
+    /// CRC64 of the whole.
+    pub crc64: Option<Crc64>,
+    /// MD5 of the whole, as far as one is stored with it.
+    pub md5: Option<Md5>,
+    /// What proves that the store holds these bytes.
+    pub proof: Proof,
+}
+
+impl From<ObjectRecord> for Written {
+    fn from(record: ObjectRecord) -> Self {
+        Self {
+            object: redacted(record.destination.to_string()),
+            size_bytes: record.size_bytes,
+            etag: redacted(record.etag.unwrap_or_default()),
+            crc64: record.crc64,
+            md5: record.md5,
+            proof: record.proof,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A single object by its name, and the names of places.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::gate::through;
+use crate::stage::plan::{Existing, Pair, Place};
+use crate::store::{Location, ObjectMeta, Request};
+
+/// Whether a key is that of a folder or of all there is, and no object's.
+pub(super) fn names_none(key: &str) -> bool {
+    key.is_empty() || key.ends_with('/')
+}
+
+/// What is known of the one object that is to be read in order.
+pub(crate) async fn find(from: &Location, operation: &'static str) -> Result<ObjectMeta> {
+    let Location { store, key, gate } = from;
+    if names_none(key) {
+        return Err(Error::new(ErrorKind::Usage, operation, store.name(key), "this names no object")
+            .hint("a stream takes one object; name it, or copy into a folder"));
+    }
+    through!(gate, store.api(Request::Look), store.name(key), trace => store.head(key, trace).await)
+}
+
+/// The pair of a single object. Into a folder it keeps its name.
+pub(super) fn one(source: &Location, destination: &Location, meta: ObjectMeta, several: bool) -> Pair {
+    let to = &destination.key;
+    let name = source.key.rsplit('/').next().unwrap_or(&source.key);
+    let key = match names_none(to) || several {
+        true => format!("{}{name}", as_prefix(to)),
+        false => to.clone(),
+    };
+    Pair {
+        source: Place { store: source.store.clone(), key: source.key.clone() },
+        name_at: key.rfind('/').map_or(0, |slash| slash + 1),
+        destination: Place { store: destination.store.clone(), key },
+        meta,
+        existing: Existing::Absent,
+    }
+}
+
+/// A key as the beginning of the keys below it.
+pub(super) fn as_prefix(key: &str) -> String {
+    if names_none(key) { key.to_owned() } else { format!("{key}/") }
+}

@@ -1,0 +1,60 @@
+//! What is asked of a list, and what its pages hold.
+
+use async_trait::async_trait;
+
+use super::ObjectMeta;
+use crate::error::{Error, Result};
+use crate::trace::Trace;
+
+/// What to list.
+#[derive(Clone, Debug, Default)]
+pub struct ListRequest {
+    /// Only names that begin so.
+    pub prefix: String,
+    /// Fold names at the next `/` into prefixes.
+    pub hierarchical: bool,
+    /// In place of objects what interrupted writes have left.
+    pub leftovers: bool,
+    /// First pages of a few names, so that work on them can begin while the others come.
+    pub begin_small: bool,
+}
+
+/// Some of the names, in byte order of the whole key.
+#[derive(Debug, Default)]
+pub struct ListPage {
+    /// The objects.
+    pub objects: Vec<ObjectMeta>,
+    /// The folded prefixes of a hierarchical list, each ending in `/`.
+    pub prefixes: Vec<String>,
+    /// Names that are there but cannot be moved, each with its reason.
+    pub problems: Vec<Error>,
+}
+
+impl ListPage {
+    /// Whether there is nothing on it.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.prefixes.is_empty() && self.problems.is_empty()
+    }
+
+    /// All that the service wrote, as it wrote it: names, versions, media types and properties.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        let objects = self.objects.iter();
+        let texts = objects.flat_map(|one| [Some(&one.key), Some(&one.etag), one.content_type.as_ref()]);
+        let properties = self.objects.iter().flat_map(|one| &one.properties).flat_map(|one| one.texts());
+        texts.flatten().chain(properties).chain(&self.prefixes).map(String::as_str)
+    }
+
+    /// The first name on it, of an object or else of a prefix, and the last, whichever of the two comes later.
+    pub(crate) fn ends(&self) -> Option<(&str, &str)> {
+        let first = self.objects.first().map(|object| &object.key).or(self.prefixes.first())?;
+        let last = self.objects.last().map(|object| &object.key).max(self.prefixes.last())?;
+        Some((first, last))
+    }
+}
+
+/// Gives the pages of a list, one after another.
+#[async_trait]
+pub trait Lister: Send {
+    /// The next page; `None` after the last. After an error the same page may be asked for again.
+    async fn next_page(&mut self, trace: &Trace) -> Result<Option<ListPage>>;
+}

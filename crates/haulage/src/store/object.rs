@@ -1,0 +1,138 @@
+//! What is known of an object, and how one is read and written.
+
+use std::sync::Arc;
+
+use super::{BlockRange, Part, Payload, Properties};
+use crate::checksum::{ChecksumMode, Crc64, Md5};
+
+/// What is known of an object without reading it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectMeta {
+    /// Name within the container, `/` between folders.
+    pub key: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Changes whenever the content does: an ETag, or what stands for one on a file system.
+    pub etag: String,
+    /// Last change at this store, in nanoseconds since 1970.
+    pub modified_ns: i128,
+    /// Last change of the file this object was copied from, in nanoseconds since 1970.
+    pub source_modified_ns: Option<i128>,
+    /// CRC64 of the whole, as stored with the object.
+    pub crc64: Option<Crc64>,
+    /// MD5 of the whole, as stored with the object.
+    pub md5: Option<Md5>,
+    /// Media type.
+    pub content_type: Option<String>,
+    /// Other headers and metadata, where there are any.
+    pub properties: Option<Arc<Properties>>,
+}
+
+/// What to read.
+#[derive(Clone, Debug, Default)]
+pub struct GetOptions {
+    /// A stretch of it, or all.
+    pub range: Option<BlockRange>,
+    /// Fail with `SourceChanged` unless the object still has this ETag.
+    pub if_match: Option<String>,
+    /// Ask for a checksum of exactly the bytes returned.
+    pub range_checksum: bool,
+}
+
+/// An object, or part of it, being read.
+#[derive(Debug)]
+pub struct GetResult {
+    /// What the store says of the object.
+    pub meta: ObjectMeta,
+    /// The bytes asked for.
+    pub payload: Payload,
+    /// The store's own CRC64 of exactly these bytes, to be compared with what arrived.
+    pub crc64: Option<Crc64>,
+    /// The same as MD5.
+    pub md5: Option<Md5>,
+}
+
+/// When a write may replace what is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Precondition {
+    /// Whatever is there.
+    #[default]
+    None,
+    /// Only if nothing is there; `Exists` otherwise.
+    IfAbsent,
+    /// Only if the object there has this ETag.
+    IfMatch(String),
+}
+
+/// What is stored with an object.
+#[derive(Clone, Debug, Default)]
+pub struct Attributes {
+    /// CRC64 of the whole.
+    pub crc64: Option<Crc64>,
+    /// MD5 of the whole.
+    pub md5: Option<Md5>,
+    /// Last change of the source, in nanoseconds since 1970.
+    pub source_modified_ns: Option<i128>,
+    /// Media type; by the name's ending where `None`.
+    pub content_type: Option<String>,
+    /// Other headers and metadata. A store that cannot keep them leaves them out.
+    pub properties: Option<Arc<Properties>>,
+}
+
+/// How to write.
+#[derive(Clone, Debug, Default)]
+pub struct PutOptions {
+    /// What to store with the object. A put checks its bytes against `crc64` and `md5` before
+    /// they get the final name, and fails with `Integrity` where they differ.
+    pub attributes: Attributes,
+    /// When to replace.
+    pub precondition: Precondition,
+    /// Which checksum goes with the bytes on the wire.
+    pub checksum: ChecksumMode,
+    /// ETag of the source, where it has one: a store that cannot ask its service what an interrupted run has left
+    /// goes on only with what that left of the same source.
+    pub source_etag: Option<String>,
+    /// The service will make the blocks by itself, of another object.
+    pub by_service: bool,
+    /// How large the blocks of an object are to be. Only a store whose blocks must all be of one size needs it, when one is begun.
+    pub blocks: BlockSizes,
+}
+
+/// How large blocks are to be, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSizes {
+    /// The size that is wanted, as far as the rules of the store allow it.
+    pub wanted: u64,
+    /// The largest that an earlier run may have chosen, if this one is to go on from there.
+    pub most: u64,
+    /// Bytes that may wait for those before them, where a store takes them in order.
+    pub ahead: u64,
+}
+
+impl Default for BlockSizes {
+    fn default() -> Self {
+        Self { wanted: 8 << 20, most: u64::MAX, ahead: u64::MAX }
+    }
+}
+
+/// A committed write.
+#[derive(Clone, Debug, Default)]
+pub struct PutResult {
+    /// ETag of what was written.
+    pub etag: String,
+    /// CRC64 of the bytes as they were taken, where the store computed it.
+    pub crc64: Option<Crc64>,
+    /// MD5 of the whole, where one is stored with it.
+    pub md5: Option<Md5>,
+    /// The store stated a checksum of what it took (of the bytes of a put, of the list of a commit), and it was ours.
+    pub confirmed: bool,
+}
+
+/// A block that a store took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// What it is.
+    pub part: Part,
+    /// The store stated a checksum of what it took, and it was ours.
+    pub confirmed: bool,
+}
