@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
-use rustls::{AlertDescription, ClientConfig, Error};
+use rustls::{AlertDescription, ClientConfig, Error, ProtocolVersion};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::records::Records;
@@ -37,13 +37,15 @@ pub(super) async fn agree<S: AsyncRead + AsyncWrite + Unpin>(
     let mut came = Vec::new();
     let mut sending = Vec::new();
     loop {
-        // Once it has agreed, what comes is for the records to open.
-        let given = if session.is_handshaking() { came.as_mut_slice() } else { &mut [] };
+        // Once TLS 1.3 has agreed, what comes is for the records to open: tickets, which may have come in part. Before it nothing comes.
+        let agreed =
+            !session.is_handshaking() && session.protocol_version() == Some(ProtocolVersion::TLSv1_3);
+        let given = if agreed { &mut [] } else { came.as_mut_slice() };
         let (used, next) = match step(&mut session, given, &mut sending) {
             Ok(stepped) => stepped,
             Err(error) => {
                 // The other side is told why, if it still listens.
-                if step(&mut session, &mut [], &mut sending).is_ok() {
+                if session.wants_write() && step(&mut session, &mut [], &mut sending).is_ok() {
                     let _ = stream.write_all(&sending).await;
                 }
                 return Err(broken(error));
@@ -81,7 +83,9 @@ fn step(
                 sending.resize(begin + room, 0);
                 match said.encode(&mut sending[begin..]) {
                     Ok(len) => break sending.truncate(begin + len),
-                    Err(rustls::unbuffered::EncodeError::InsufficientSize(needed)) => room = needed.required_size,
+                    Err(rustls::unbuffered::EncodeError::InsufficientSize(needed)) => {
+                        room = needed.required_size
+                    }
                     Err(error) => return Err(Error::General(error.to_string())),
                 }
             }

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use rustls::client::ClientConnectionData;
 use rustls::crypto::cipher::{
-    AeadKey, InboundOpaqueMessage, Iv, MessageDecrypter, MessageEncrypter, OutboundChunks, OutboundPlainMessage,
+    AeadKey, InboundOpaqueMessage, Iv, MessageDecrypter, MessageEncrypter, OutboundChunks,
+    OutboundPlainMessage,
 };
 use rustls::kernel::KernelConnection;
 use rustls::{
@@ -102,7 +103,11 @@ impl Records {
     }
 
     /// Seals data: a record for every 16 KiB of it, each handed to `into`.
-    pub(super) fn seal(&mut self, data: OutboundChunks<'_>, mut into: impl FnMut(Vec<u8>)) -> Result<(), Error> {
+    pub(super) fn seal(
+        &mut self,
+        data: OutboundChunks<'_>,
+        mut into: impl FnMut(Vec<u8>),
+    ) -> Result<(), Error> {
         let mut left = data;
         while !left.is_empty() {
             let (fragment, rest) = left.split_at(FRAGMENT_MAX);

@@ -34,7 +34,7 @@ pub(in crate::http) struct TlsStream<S> {
     ended: bool,
     /// What the session has died of.
     failed: Option<Error>,
-    /// Our own goodbye has been said.
+    /// Our last word has been said.
     parted: bool,
 }
 
@@ -66,15 +66,7 @@ impl<S> TlsStream<S> {
     pub(super) fn new(below: S, records: Records, came: &[u8]) -> Self {
         let mut inbox = Inbox::default();
         inbox.keep(came);
-        Self {
-            below,
-            records,
-            inbox,
-            outbox: Outbox::default(),
-            ended: false,
-            failed: None,
-            parted: false,
-        }
+        Self { below, records, inbox, outbox: Outbox::default(), ended: false, failed: None, parted: false }
     }
 
     /// What carries the session.
@@ -195,11 +187,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
             if this.ended || buf.filled().len() - begin >= ENOUGH {
                 break Poll::Ready(Ok(()));
             }
-            let came = if buf.remaining() > RECORD_MAX {
-                this.read_in_place(cx, buf)
-            } else {
-                this.read_aside(cx)
-            };
+            let came =
+                if buf.remaining() > RECORD_MAX { this.read_in_place(cx, buf) } else { this.read_aside(cx) };
             match came {
                 Poll::Ready(Ok(Came::More)) => {}
                 Poll::Ready(Ok(Came::End)) => this.ended = true,
@@ -217,7 +206,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
         }
         ready!(read)?;
         if let Some(error) = this.failed.clone() {
-            this.complain(cx, &error);
+            if !std::mem::replace(&mut this.parted, true) {
+                this.complain(cx, &error);
+            }
             return Poll::Ready(Err(broken(error)));
         }
         if this.records.is_closed() {
@@ -329,7 +320,11 @@ impl Outbox {
     /// Records that go out with one system call: those that are sealed at once, and a head.
     const AT_ONCE: usize = SEALED_MAX / FRAGMENT_MAX + 2;
 
-    fn send<S: AsyncWrite + Unpin>(&mut self, below: &mut S, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    fn send<S: AsyncWrite + Unpin>(
+        &mut self,
+        below: &mut S,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
         let mut slices = [IoSlice::new(&[]); Self::AT_ONCE];
         let mut from = self.left;
         let mut count = 0;

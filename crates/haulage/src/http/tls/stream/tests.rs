@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{
-    CipherSuite, CipherSuiteCommon, ClientConfig, HandshakeKind, RootCertStore, ServerConfig, SupportedCipherSuite,
-    Tls13CipherSuite,
+    CipherSuite, CipherSuiteCommon, ClientConfig, HandshakeKind, RootCertStore, ServerConfig,
+    SupportedCipherSuite, Tls13CipherSuite,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio_rustls::TlsAcceptor;
@@ -27,7 +27,14 @@ struct Wire {
 }
 
 impl AsyncRead for Wire {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.cut_after == Some(0) {
+            return Poll::Ready(Ok(()));
+        }
         let len = self.piece.min(buf.remaining()).min(self.cut_after.unwrap_or(usize::MAX));
         let mut piece = vec![0; len];
         let mut room = ReadBuf::new(&mut piece);
@@ -191,7 +198,7 @@ async fn a_goodbye_ends_what_comes_and_not_what_goes() {
 
 #[tokio::test]
 async fn what_is_cut_short_is_no_end() {
-    for cut in [0, 1, 4, 5, 500, 1022, 1023] {
+    for cut in [0, 1, 4, 5, 500, 1021, 1022] {
         let (mut ours, mut theirs) = pair(MODERN, 100).await;
         // The tickets of the server come first.
         theirs.write_all(b"x").await.unwrap();
@@ -204,13 +211,13 @@ async fn what_is_cut_short_is_no_end() {
         let error = ours.read_to_end(&mut came).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
         // A record is 22 bytes longer than its contents.
-        assert_eq!(came.len(), if cut == 1022 { 1000 } else if cut > 1022 { 1000 } else { 0 });
+        assert_eq!(came.len(), if cut == 1022 { 1000 } else { 0 });
     }
 }
 
 #[tokio::test]
 async fn a_flipped_bit_is_an_error_that_the_other_side_is_told() {
-    for at in [0, 2, 3, 5, 6, 700, 1004, 1021] {
+    for at in [0, 1, 3, 5, 6, 700, 1004, 1021] {
         let (mut ours, mut theirs) = pair(MODERN, 100).await;
         theirs.write_all(b"before").await.unwrap();
         theirs.flush().await.unwrap();
@@ -253,9 +260,13 @@ async fn new_keys_are_taken_where_the_other_side_asks() {
 #[tokio::test]
 async fn new_keys_are_taken_before_the_old_are_worn_out() {
     let SupportedCipherSuite::Tls13(known) = find(MODERN) else { unreachable!("it is of TLS 1.3") };
-    let common =
-        CipherSuiteCommon { suite: MODERN, hash_provider: known.common.hash_provider, confidentiality_limit: 5 };
-    let weak = Tls13CipherSuite { common, hkdf_provider: known.hkdf_provider, aead_alg: known.aead_alg, quic: None };
+    let common = CipherSuiteCommon {
+        suite: MODERN,
+        hash_provider: known.common.hash_provider,
+        confidentiality_limit: 5,
+    };
+    let weak =
+        Tls13CipherSuite { common, hkdf_provider: known.hkdf_provider, aead_alg: known.aead_alg, quic: None };
     let (client, server) = settings(SupportedCipherSuite::Tls13(Box::leak(Box::new(weak))));
     let pair = connect(&client, &server, usize::MAX).await;
     exchange(pair, &bytes(1 << 20), &bytes(1 << 20)).await;
@@ -290,7 +301,9 @@ async fn a_server_that_is_not_trusted_is_told() {
 
 #[tokio::test]
 async fn what_is_no_handshake_is_an_error() {
-    for said in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], &[22, 3, 3, 0xff, 0xff, 0], &[21, 3, 3, 0, 2, 2, 40], &[]] {
+    for said in
+        [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], &[22, 3, 3, 0xff, 0xff, 0], &[21, 3, 3, 0, 2, 2, 40], &[]]
+    {
         let (client, _) = settings(find(MODERN));
         let (ours, mut theirs) = duplex(64 << 10);
         let talk = async {
