@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
-use tokio_rustls::client::TlsStream;
 
 use super::failure::{self, Call};
 use super::origin::Origin;
 use super::proxy::{Way, open_tunnel};
-use super::tls::{READ_AHEAD, Tls};
+use super::tls::{Tls, TlsStream};
 use super::wire::Wire;
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::trace::Route;
@@ -84,7 +83,7 @@ impl Opening<'_> {
             Route { remote: tcp.peer_addr().ok(), proxied: way.proxy.is_some(), dns_ns, ..Route::default() };
         if let Some(proxy) = way.proxy.filter(|proxy| proxy.origin().is_secure()) {
             let with_it = Call { proxy: None, ..call };
-            let session = self.agree(ahead(tcp), proxy.origin(), proxy, with_it).await?;
+            let session = self.agree(tcp, proxy.origin(), proxy, with_it).await?;
             let session = self.pass(session).await?;
             dialed(self.began.elapsed());
             if !origin.is_secure() {
@@ -97,7 +96,7 @@ impl Opening<'_> {
         if !origin.is_secure() {
             return Ok(Wire::Plain(tcp));
         }
-        Ok(Wire::Tls(Box::new(self.agree(ahead(tcp), origin, origin, call).await?)))
+        Ok(Wire::Tls(Box::new(self.agree(tcp, origin, origin, call).await?)))
     }
 
     /// Asks the proxy for a tunnel, where one is needed.
@@ -122,11 +121,6 @@ impl Opening<'_> {
         self.route.tls_ns = Some(self.route.tls_ns.unwrap_or_default() + since(began));
         Ok(session)
     }
-}
-
-/// Takes more from the kernel than it is asked for.
-fn ahead(tcp: TcpStream) -> BufReader<TcpStream> {
-    BufReader::with_capacity(READ_AHEAD, tcp)
 }
 
 /// Tries a few times more for the first connection of all, then calls it a failure that will stay.

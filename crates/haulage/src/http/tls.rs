@@ -1,4 +1,11 @@
 //! TLS: rustls with ring, the system's roots, HTTP/1.1 only.
+//!
+//! rustls agrees with the other side (`agree`) and owns keys and ciphers; which bytes go through them is ours (`records`,
+//! `stream`), so that they are opened where they lie.
+
+mod agree;
+mod records;
+mod stream;
 
 use std::fmt;
 use std::path::Path;
@@ -7,11 +14,10 @@ use std::sync::{Arc, OnceLock};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
+pub(super) use self::stream::TlsStream;
 use super::failure::{self, Call};
 use super::origin::Origin;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,14 +28,8 @@ pub(super) struct Tls {
     config: OnceLock<Arc<ClientConfig>>,
 }
 
-/// Bytes that are sealed before they are sent: with the usual 64 KiB a body goes out in four times as many system calls.
-const SEALED_MAX: usize = 256 << 10;
-
-/// Bytes that are read at once: TLS itself asks for 4 KiB, and each time would be a system call. In memory for each connection.
-pub(super) const READ_AHEAD: usize = 64 << 10;
-
-/// A session, over a reader that takes more from the kernel than it is asked for.
-pub(super) type Session = TlsStream<BufReader<TcpStream>>;
+/// A session with a server, or a proxy.
+pub(super) type Session = TlsStream<TcpStream>;
 
 /// A session with a server within one with a proxy.
 pub(super) type Nested = TlsStream<Session>;
@@ -61,9 +61,8 @@ impl Tls {
         };
         let name = ServerName::try_from(peer.host().to_owned())
             .map_err(|_| call.error(ErrorKind::Usage, format!("{shown}: not a name that TLS can check")))?;
-        let connector = TlsConnector::from(config.clone());
-        let connected = connector.connect_with(name, stream, |tls| tls.set_buffer_limit(Some(SEALED_MAX)));
-        connected.await.map_err(|source| failure::handshake(call, shown, source))
+        let agreed = agree::agree(stream, name, config.clone()).await;
+        agreed.map_err(|source| failure::handshake(call, shown, source))
     }
 
     fn load(&self, call: Call<'_>) -> Result<Arc<ClientConfig>> {
@@ -86,6 +85,8 @@ impl Tls {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        // What is agreed on goes to `records`, and nowhere else.
+        config.enable_secret_extraction = true;
         Ok(Arc::new(config))
     }
 }
