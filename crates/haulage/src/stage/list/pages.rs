@@ -16,6 +16,8 @@ pub(super) struct Pages {
     first: Option<ListPage>,
     pages: mpsc::Receiver<Result<ListPage>>,
     reading: AbortHandle,
+    /// Nobody wants a page, but the request that is on its way may end, and its connection serve again.
+    left: bool,
 }
 
 impl Pages {
@@ -35,7 +37,7 @@ impl Pages {
                 }
             }
         });
-        Self { first: None, pages, reading: reading.abort_handle() }
+        Self { first: None, pages, reading: reading.abort_handle(), left: false }
     }
 
     /// The first page before its turn: it comes again with [`Self::next`].
@@ -44,6 +46,11 @@ impl Pages {
             self.first = self.pages.recv().await.transpose()?;
         }
         Ok(self.first.as_ref())
+    }
+
+    /// Asks for no more, and lets what was asked for come.
+    pub(super) fn leave(mut self) {
+        self.left = true;
     }
 
     /// The next page; `None` after the last.
@@ -57,6 +64,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        self.reading.abort();
+        if !self.left {
+            self.reading.abort();
+        }
     }
 }
