@@ -4,6 +4,7 @@
 //! no object costs a request of its own. Where the order or the permissions do not allow that, the pair
 //! is handed on as unknown and one look decides.
 
+mod ahead;
 mod cursor;
 mod filter;
 mod pages;
@@ -32,13 +33,6 @@ use crate::task::{joined, off_thread};
 
 /// Pairs looked up at once where each needs a request of its own.
 const LOOKUPS: usize = 64;
-
-/// Connections to open while names are asked for: before anything is known of a source, for a folder, and for one object a
-/// connection for so many bytes up to the most.
-const BLIND: usize = 4;
-const TREE: usize = 8;
-const EACH: u64 = 1 << 20;
-const MOST: u64 = 16;
 
 /// Whether a name is an object or a folder takes two questions. When the first is not answered by now, the second goes too.
 const ASIDE: Duration = Duration::from_millis(20);
@@ -158,19 +152,19 @@ impl Listing {
         several: bool,
         own: &[String],
     ) -> Result<()> {
-        source.store.prepare(BLIND);
+        source.store.prepare(ahead::BLIND);
         let meta = match self.shape(&source, false).await? {
             Shape::Tree(pages) => {
-                source.store.prepare(TREE);
-                destination.store.prepare(TREE);
+                source.store.prepare(ahead::TREE);
+                destination.store.prepare(ahead::TREE);
                 return self.tree(&source, pages, destination, false, own).await;
             }
             Shape::One(meta) => meta,
         };
-        let requests = meta.size.div_ceil(EACH).min(MOST) as usize;
-        if requests > 1 {
-            source.store.prepare(requests);
-            destination.store.prepare(requests);
+        let connections = ahead::for_one(meta.size);
+        if connections > 1 {
+            source.store.prepare(connections);
+            destination.store.prepare(connections);
         }
         let mut pair = one(&source, destination, meta, several);
         if self.overwrite != Overwrite::Always {
@@ -221,6 +215,7 @@ impl Listing {
         let (looked, pages) = match timeout(ASIDE, &mut looking).await {
             Ok(looked) => (looked, None),
             Err(_) => {
+                store.prepare(ahead::TREE);
                 let pages = below(location, verify);
                 (looking.await, Some(pages))
             }
@@ -255,7 +250,16 @@ impl Listing {
         own: &[String],
     ) -> Result<()> {
         let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
-        let mut there = self.cursor(destination, &to, verify).await?;
+        // What is to be moved is often known before the answer what is there: connections for it are opened meanwhile.
+        let preparing = async {
+            if let Some(Ok(page)) = pages.peek().await {
+                let connections = ahead::for_these(page);
+                source.store.prepare(connections);
+                destination.store.prepare(connections);
+            }
+        };
+        let (there, ()) = tokio::join!(self.cursor(destination, &to, verify), preparing);
+        let mut there = there?;
         // Called extra when both lists have come to their ends, and not before.
         let mut extras = Spool::default();
         let (mut seen, mut wanted, mut any, mut whole) = (0_u64, 0_u64, false, true);
