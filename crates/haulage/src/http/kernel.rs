@@ -73,8 +73,8 @@ pub(super) fn progress(socket: std::os::fd::RawFd) -> Option<(u64, Option<RoundT
 #[cfg(target_os = "linux")]
 impl TcpInfo {
     fn acked(&self) -> Option<u64> {
-        // tcpi_bytes_acked, since Linux 4.1.
-        self.long(8 + 24 * 4 + 2 * 8)
+        // tcpi_bytes_acked, since Linux 4.1. It counts the SYN as a byte.
+        self.long(8 + 24 * 4 + 2 * 8).map(|acked| acked.saturating_sub(1))
     }
 
     fn round_trips(&self) -> Option<RoundTrips> {
@@ -178,6 +178,7 @@ mod tests {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         let before = super::bytes_acked(client.as_raw_fd()).unwrap();
+        assert_eq!(before, 0, "nothing was sent but the SYN");
         client.write_all(&[0; 1000]).unwrap();
         server.read_exact(&mut [0; 1000]).unwrap();
         server.write_all(b"x").unwrap();

@@ -6,6 +6,7 @@
 //! times and paces. Redirects are not followed and no answer of a server is judged here: that is the store's business.
 //! Failures of the wire carry a cause in words and whether to try again (`failure`).
 
+mod ahead;
 mod body;
 mod connect;
 mod connection;
@@ -26,16 +27,17 @@ mod tls;
 mod traffic;
 mod wire;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HOST;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 pub use body::ResponseBody;
 pub use connections::Connections;
@@ -47,6 +49,7 @@ pub use proxy::{Proxies, Proxy, ProxyChoice};
 use crate::error::{ErrorKind, Result, Retry};
 use crate::trace::{Route, Trace};
 use crate::units::ByteRate;
+use ahead::Ahead;
 use connection::Connection;
 use failure::Call;
 use owner::Owner;
@@ -56,6 +59,15 @@ use wire::Wire;
 
 /// To a service nearer than this, opening a connection takes no time worth saving.
 const NEAR: Duration = Duration::from_millis(2);
+
+/// A service that has not answered after this long is far.
+const FAR: Duration = Duration::from_millis(5);
+
+/// How long a request waits for a connection that is being opened: so many times what the quickest took to reach the service, as
+/// TLS takes as long again or twice, or this where nobody knows; but not less than the last.
+const TRIPS: u32 = 4;
+const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE_MIN: Duration = Duration::from_millis(50);
 
 const PREPARE: Call<'static> = Call { operation: "connect", object: "", proxy: None };
 
@@ -111,8 +123,8 @@ struct Shared {
     options: HttpOptions,
     owner: Owner,
     connections: Connections,
-    /// Connections that were asked for beforehand, to each origin.
-    prepared: Mutex<HashMap<Origin, usize>>,
+    /// Connections that were asked for beforehand, and who waits for one.
+    ahead: Ahead,
 }
 
 impl HttpClient {
@@ -130,7 +142,7 @@ impl HttpClient {
     /// same proxies.
     pub fn over(connections: Connections, options: HttpOptions) -> Self {
         let owner = Owner { meter: Arc::default(), pacer: Arc::new(Pacer::new(options.cap)) };
-        Self(Arc::new(Shared { options, owner, connections, prepared: Mutex::default() }))
+        Self(Arc::new(Shared { options, owner, connections, ahead: Ahead::default() }))
     }
 
     /// Bytes on the wire of all requests of this client.
@@ -173,7 +185,7 @@ impl HttpClient {
             proxy.address(origin, &mut request, call)?;
         }
         connect::allow(origin, self.0.options.insecure_http, call)?;
-        if let Some(mut connection) = self.0.connections.pool().take(origin) {
+        if let Some(mut connection) = self.opened(origin).await {
             connection.serve(&self.0.owner, self.0.options.stall_timeout);
             connection.mark_taken(trace);
             match connection.exchange(copy(&request), call).await {
@@ -207,37 +219,63 @@ impl HttpClient {
     /// client was made, those included that it found idle, but only one where the service is so near that opening them takes no
     /// time. Returns at once. What fails is left for a request to meet, which says it better.
     pub fn prepare(&self, origin: &Origin, connections: usize) {
-        let mut prepared = self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        let pool = self.0.connections.pool();
-        let asked = prepared.entry(origin.clone()).or_insert_with(|| pool.idle(origin));
-        let before = std::mem::replace(asked, connections.max(*asked));
-        drop(prepared);
+        let (ahead, shared) = (&self.0.ahead, &self.0.connections);
+        let before = ahead.ask(origin, connections, shared.pool().idle(origin));
         let allowed = connect::allow(origin, self.0.options.insecure_http, PREPARE).is_ok();
-        let is_near = || self.0.connections.reached(origin).is_some_and(|took| took < NEAR);
+        let is_near = || shared.reached(origin).is_some_and(|took| took < NEAR);
         if allowed && connections > before && !(before > 0 && is_near()) {
+            ahead.set_out(origin, 1);
             let (client, origin) = (self.clone(), origin.clone());
             tokio::spawn(async move { client.open_ahead(&origin, connections - before).await });
         }
     }
 
     async fn open_ahead(&self, origin: &Origin, connections: usize) {
-        let others = |took: Duration| {
+        let (send, reached) = oneshot::channel();
+        let dialed = move |took: Duration| {
             self.0.connections.note_reached(origin, took);
-            for _ in 1..if took < NEAR { 1 } else { connections } {
+            let _ = send.send(took);
+        };
+        // Who has not answered by now is far, and the others need not wait for the answer.
+        let others = async {
+            let near = timeout(FAR, reached).await.is_ok_and(|took| took.is_ok_and(|took| took < NEAR));
+            let others = if near { 0 } else { connections - 1 };
+            self.0.ahead.set_out(origin, others);
+            for _ in 0..others {
                 let (client, origin) = (self.clone(), origin.clone());
                 tokio::spawn(async move { client.open_one(&origin, |_| ()).await });
             }
         };
-        self.open_one(origin, others).await;
+        tokio::join!(self.open_one(origin, dialed), others);
     }
 
     async fn open_one(&self, origin: &Origin, dialed: impl FnOnce(Duration)) {
-        let Ok(way) = self.0.options.proxies.way(origin, PREPARE) else { return };
-        if let Ok(wire) = connect::connect(way, self.0.connections.tls(), PREPARE, dialed).await
-            && let Ok(mut connection) = self.begin(way, wire, PREPARE).await
-        {
-            connection.mark_opened_ahead();
+        let opened = self.try_open(origin, dialed).await.ok();
+        if let Some(connection) = self.0.ahead.arrived(origin, opened) {
             self.0.connections.pool().give_back(connection);
+        }
+    }
+
+    async fn try_open(&self, origin: &Origin, dialed: impl FnOnce(Duration)) -> Result<Connection> {
+        let way = self.0.options.proxies.way(origin, PREPARE)?;
+        let wire = connect::connect(way, self.0.connections.tls(), PREPARE, dialed).await?;
+        let mut connection = self.begin(way, wire, PREPARE).await?;
+        connection.mark_opened_ahead();
+        Ok(connection)
+    }
+
+    /// A connection that is there, or will be sooner than one that is opened now.
+    async fn opened(&self, origin: &Origin) -> Option<Connection> {
+        let pool = self.0.connections.pool();
+        if let Some(connection) = pool.take(origin) {
+            return Some(connection);
+        }
+        let coming = self.0.ahead.claim(origin)?;
+        let patience = self.0.connections.reached(origin).map_or(PATIENCE, |took| took * TRIPS);
+        match timeout(patience.max(PATIENCE_MIN), coming).await {
+            Ok(Ok(connection)) => Some(connection),
+            // It is lost, or takes too long; another may have come back meanwhile.
+            _ => pool.take(origin),
         }
     }
 

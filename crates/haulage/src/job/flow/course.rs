@@ -11,8 +11,15 @@ const SOONER: f64 = 0.75;
 /// ... by so much at least, for it costs a request and its bytes.
 const SOONER_NS: f64 = 50e6;
 
-/// Younger requests have shown too little of their pace.
+/// Younger requests have shown too little of their pace, ...
 const YOUNG_NS: u64 = 200_000_000;
+
+/// ... as have those that have been under way for less than this part of the time that a fresh attempt takes. A connection opens
+/// its window while it moves, so that its pace in the beginning tells little of what follows.
+const YOUNG: f64 = 0.5;
+
+/// Fewer bytes are no pace, but a head, or what TLS adds.
+const PACE_MIN: u64 = 2 << 10;
 
 /// A request that moves no bytes has stalled or is answered late: from what it has waited follows what it will.
 #[derive(Debug, Default)]
@@ -50,18 +57,21 @@ impl Course {
         let (Some(first), Some(last)) = (self.looks.front(), self.looks.back()) else { return 0.0 };
         let silent = last.0.saturating_sub(self.moved_ns) as f64;
         let left = len.saturating_sub(last.1) as f64;
-        let moved = last.1.saturating_sub(first.1) as f64;
-        if moved == 0.0 {
+        let moved = last.1.saturating_sub(first.1);
+        if moved < PACE_MIN {
             return silent;
         }
-        let pace = moved / last.0.saturating_sub(first.0).max(1) as f64;
+        let pace = moved as f64 / last.0.saturating_sub(first.0).max(1) as f64;
         (left / pace).max(silent)
     }
 }
 
-/// Whether a fresh attempt that takes `fresh_ns` would end well before a request that takes `left_ns` more.
-pub(super) fn is_overtaken(age_ns: u64, left_ns: f64, fresh_ns: f64) -> bool {
-    age_ns >= YOUNG_NS && fresh_ns < SOONER * left_ns && fresh_ns + SOONER_NS < left_ns
+/// Whether a fresh attempt that takes `fresh_ns` would end well before a request that takes `left_ns` more. Where it goes in the
+/// place of the request (`instead`) all that has arrived is lost: then the request is given the whole of that time.
+pub(super) fn is_overtaken(age_ns: u64, left_ns: f64, fresh_ns: f64, instead: bool) -> bool {
+    let young = if instead { 1.0 } else { YOUNG };
+    let known = age_ns >= YOUNG_NS && age_ns as f64 >= young * fresh_ns;
+    known && fresh_ns < SOONER * left_ns && fresh_ns + SOONER_NS < left_ns
 }
 
 #[cfg(test)]
@@ -107,10 +117,24 @@ mod tests {
     }
 
     #[test]
+    fn a_few_bytes_are_no_pace() {
+        // The head has arrived, and the window has not opened yet: 4 h at this pace.
+        assert_eq!(left_ms(&[600, 600]), 150);
+    }
+
+    #[test]
     fn an_attempt_beside_must_be_worth_it() {
-        assert!(is_overtaken(500 * MILLI, 600e6, 200e6));
-        assert!(!is_overtaken(100 * MILLI, 600e6, 200e6), "too young");
-        assert!(!is_overtaken(500 * MILLI, 600e6, 500e6), "hardly sooner");
-        assert!(!is_overtaken(500 * MILLI, 60e6, 20e6), "by too little");
+        let beside = |age_ms, left_ns, fresh_ns| is_overtaken(age_ms * MILLI, left_ns, fresh_ns, false);
+        assert!(beside(500, 600e6, 200e6));
+        assert!(!beside(100, 600e6, 200e6), "too young");
+        assert!(!beside(500, 600e6, 500e6), "hardly sooner");
+        assert!(!beside(500, 60e6, 20e6), "by too little");
+        assert!(!beside(500, 9e9, 1.2e9) && beside(600, 9e9, 1.2e9), "it is not in its stride yet");
+    }
+
+    #[test]
+    fn what_is_given_up_had_as_long_as_a_fresh_attempt_takes() {
+        let instead = |age_ms| is_overtaken(age_ms * MILLI, 9e9, 1.2e9, true);
+        assert!(!instead(600) && instead(1200));
     }
 }

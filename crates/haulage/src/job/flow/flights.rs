@@ -214,7 +214,7 @@ impl Flights {
             if full && attempts().any(|other| (other.course.silent_ns() as f64) < patient) {
                 continue;
             }
-            if is_overtaken(now.saturating_sub(newest_ns), left_ns, patient) {
+            if is_overtaken(now.saturating_sub(newest_ns), left_ns, patient, is_replaced(flight)) {
                 found.push((left_ns, flight.unit));
             }
         }

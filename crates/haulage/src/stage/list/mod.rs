@@ -4,6 +4,7 @@
 //! no object costs a request of its own. Where the order or the permissions do not allow that, the pair
 //! is handed on as unknown and one look decides.
 
+mod ahead;
 mod cursor;
 mod filter;
 mod one;
@@ -14,8 +15,10 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use self::cursor::Cursor;
 pub(crate) use self::filter::Filter;
@@ -31,12 +34,8 @@ use crate::spool::Spool;
 use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, Store, StoreOpener};
 use crate::task::off_thread;
 
-/// Connections to open while names are asked for: before anything is known of a source, for a folder, and for one object a
-/// connection for so many bytes up to the most.
-const BLIND: usize = 4;
-const TREE: usize = 8;
-const EACH: u64 = 1 << 20;
-const MOST: u64 = 16;
+/// Whether a name is an object or a folder takes two questions. When the first is not answered by now, the second goes too.
+const ASIDE: Duration = Duration::from_millis(20);
 
 /// What listing finds.
 #[derive(Debug)]
@@ -153,7 +152,7 @@ impl Listing {
         several: bool,
         own: &[String],
     ) -> Result<()> {
-        source.store.prepare(BLIND);
+        source.store.prepare(ahead::BLIND);
         let from_stream = source.store.capabilities().in_order;
         let to_stream = destination.store.capabilities().in_order;
         if from_stream && names_none(&destination.key) {
@@ -167,16 +166,16 @@ impl Listing {
         };
         let meta = match shape {
             Shape::Tree(pages) => {
-                source.store.prepare(TREE);
-                destination.store.prepare(TREE);
+                source.store.prepare(ahead::TREE);
+                destination.store.prepare(ahead::TREE);
                 return self.tree(&source, pages, destination, false, own).await;
             }
             Shape::One(meta) => meta,
         };
-        let requests = meta.size.div_ceil(EACH).min(MOST) as usize;
-        if requests > 1 {
-            source.store.prepare(requests);
-            destination.store.prepare(requests);
+        let connections = ahead::for_one(meta.size);
+        if connections > 1 {
+            source.store.prepare(connections);
+            destination.store.prepare(connections);
         }
         let mut pair = one(&source, destination, meta, several);
         // Nothing is in a stream that may be looked at; and what a stream brings is not known before it has been read.
@@ -222,10 +221,24 @@ impl Listing {
             return Ok(Shape::Tree(below(location, verify)));
         }
         let (api, name) = (store.api(Request::Look), store.name(key));
-        match through!(gate, api, name, trace => answered(store.head(key, trace).await))? {
-            Ok(meta) => Ok(Shape::One(meta)),
+        let looking = async { through!(gate, api, name, trace => answered(store.head(key, trace).await)) };
+        tokio::pin!(looking);
+        // Over a long way the answers to both questions come in the time of one.
+        let (looked, pages) = match timeout(ASIDE, &mut looking).await {
+            Ok(looked) => (looked, None),
+            Err(_) => {
+                store.prepare(ahead::TREE);
+                let pages = below(location, verify);
+                (looking.await, Some(pages))
+            }
+        };
+        match looked? {
+            Ok(meta) => {
+                pages.into_iter().for_each(Pages::leave);
+                Ok(Shape::One(meta))
+            }
             Err(missing) => {
-                let mut pages = below(location, verify);
+                let mut pages = pages.unwrap_or_else(|| below(location, verify));
                 match pages.first().await {
                     // What could not be read lies below it too.
                     Ok(Some(page)) if !page.objects.is_empty() || !page.problems.is_empty() => {
@@ -249,7 +262,16 @@ impl Listing {
         own: &[String],
     ) -> Result<()> {
         let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
-        let mut there = self.cursor(destination, &to, verify).await?;
+        // What is to be moved is often known before the answer what is there: connections for it are opened meanwhile.
+        let preparing = async {
+            if let Some(Ok(page)) = pages.peek().await {
+                let connections = ahead::for_these(page);
+                source.store.prepare(connections);
+                destination.store.prepare(connections);
+            }
+        };
+        let (there, ()) = tokio::join!(self.cursor(destination, &to, verify), preparing);
+        let mut there = there?;
         // Called extra when both lists have come to their ends, and not before.
         let mut extras = Spool::default();
         let (mut seen, mut wanted, mut any, mut whole) = (0_u64, 0_u64, false, true);

@@ -13,9 +13,11 @@ const AHEAD: usize = 1;
 /// Reads a list ahead. Dropped, it asks for no more.
 pub(super) struct Pages {
     /// The first page, where it was looked at before its turn.
-    first: Option<ListPage>,
+    first: Option<Result<ListPage>>,
     pages: mpsc::Receiver<Result<ListPage>>,
     reading: AbortHandle,
+    /// Nobody wants a page, but the request that is on its way may end, and its connection serve again.
+    left: bool,
 }
 
 impl Pages {
@@ -35,21 +37,34 @@ impl Pages {
                 }
             }
         });
-        Self { first: None, pages, reading: reading.abort_handle() }
+        Self { first: None, pages, reading: reading.abort_handle(), left: false }
     }
 
     /// The first page before its turn: it comes again with [`Self::next`].
     pub(super) async fn first(&mut self) -> Result<Option<&ListPage>> {
-        if self.first.is_none() {
-            self.first = self.pages.recv().await.transpose()?;
+        match self.peek().await {
+            Some(Err(_)) => self.next().await.map(|_| None),
+            _ => Ok(self.first.as_ref().and_then(|page| page.as_ref().ok())),
         }
-        Ok(self.first.as_ref())
+    }
+
+    /// The same, where what went wrong is left for [`Self::next`] to tell.
+    pub(super) async fn peek(&mut self) -> Option<&Result<ListPage>> {
+        if self.first.is_none() {
+            self.first = self.pages.recv().await;
+        }
+        self.first.as_ref()
+    }
+
+    /// Asks for no more, and lets what was asked for come.
+    pub(super) fn leave(mut self) {
+        self.left = true;
     }
 
     /// The next page; `None` after the last.
     pub(super) async fn next(&mut self) -> Result<Option<ListPage>> {
         match self.first.take() {
-            Some(first) => Ok(Some(first)),
+            Some(first) => first.map(Some),
             None => self.pages.recv().await.transpose(),
         }
     }
@@ -57,6 +72,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        self.reading.abort();
+        if !self.left {
+            self.reading.abort();
+        }
     }
 }
