@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import peers_suites
@@ -45,10 +47,9 @@ def test_failures_and_unknown_skips_are_bad_and_named(capsys: pytest.CaptureFixt
     assert "left out by rclone (FS has no Mover interface): FsMove" in said
 
 
-def test_an_endpoint_without_an_interface_leaves_its_suites_out() -> None:
-    told = {"AccountName": "a", "AccountKey": "k", "BlobEndpoint": "http://127.0.0.1:1/a"}
-    assert {name: text.format_map(told) for name, text in peers_suites.AZURE.items()}["endpoint"].endswith(
-        "/a"
-    )
-    with pytest.raises(KeyError):
-        [text.format_map(told) for text in peers_suites.S3.values()]
+def test_every_remote_is_told_all_that_it_asks_for(tmp_path: Path) -> None:
+    with peers_suites.serving(tmp_path) as values:
+        for suite in peers_suites.SUITES:
+            settings = {name: text.format_map(values) for name, text in suite.remote.items()}
+            assert all(settings.values())
+            assert settings["endpoint"].startswith("http://127.0.0.1:")

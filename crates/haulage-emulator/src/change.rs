@@ -97,12 +97,15 @@ pub(crate) async fn remove(service: &Service, key: Key<'_>, old: &Blob) -> Answe
     service.store.drop_blob(key, old).await.map_err(|error| failed(&error))
 }
 
+/// Metadata in which clients keep the checksum of the whole: ours in Azure and in S3, and rclone's in S3.
+const SUMS: [&str; 3] = ["haulage_crc64", "haulage-crc64", "md5chksum"];
+
 /// Checksums of bytes that were thrown away would only call the pattern in their place corrupt.
 fn forget_sums(blob: &mut Blob) {
     if let Some(content) = &mut blob.content {
         content.md5 = None;
     }
-    blob.metadata.retain(|(name, _)| !name.eq_ignore_ascii_case("haulage_crc64"));
+    blob.metadata.retain(|(name, _)| !SUMS.iter().any(|sum| name.eq_ignore_ascii_case(sum)));
     let version = blob.etag;
     if let Some(facts) = &mut blob.s3 {
         facts.forget_sums(version);

@@ -134,12 +134,18 @@ async fn the_null_store_states_no_checksum_of_what_it_threw_away() {
     let emulator = serve(|config| config.store = StoreKind::Null).await;
     let mut s3 = S3::connect(&emulator).await;
     s3.send(Method::PUT, "/box", &[], "").await;
-    let put = s3.put("a", "hello").await;
+    let sums =
+        [("x-amz-meta-haulage-crc64", "1"), ("x-amz-meta-md5chksum", "2"), ("x-amz-meta-kind", "test")];
+    let put = s3.send(Method::PUT, "/box/a", &sums, "hello").await;
     assert_eq!(put.header("x-amz-checksum-crc64nvme"), crc64(b"hello"));
     let mode = [("x-amz-checksum-mode", "ENABLED")];
     let head = s3.send(Method::HEAD, "/box/a", &mode, "").await;
     assert_eq!((head.header("content-length"), head.header("etag")), ("5", put.header("etag")));
     assert!(head.header("x-amz-checksum-crc64nvme").is_empty());
+    assert_eq!(head.header("x-amz-meta-kind"), "test");
+    for (sum, _) in &sums[..2] {
+        assert!(head.header(sum).is_empty(), "clients compare {sum} with what they read");
+    }
     assert!(head.header("etag").ends_with("-1\""), "the MD5 would call the pattern corrupt");
     let id = s3.begin("/box/b", &[("x-amz-checksum-algorithm", "CRC64NVME")]).await;
     let part = s3.part("/box/b", &id, 1, &[], "all").await.header("etag").to_owned();

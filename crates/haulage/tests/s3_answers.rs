@@ -9,7 +9,8 @@ use haulage::error::Retry;
 use haulage::http::{HttpClient, HttpOptions};
 use haulage::store::s3::S3Store;
 use haulage::store::{
-    Attributes, BlockRange, GetOptions, ListRequest, Payload, PutOptions, Store, StoreOptions, Trace,
+    Attributes, BlockRange, CopySource, GetOptions, ListRequest, Payload, PutOptions, Store, StoreOptions,
+    Trace,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -322,6 +323,56 @@ async fn an_upload_without_a_declared_checksum_gets_md5s() {
     assert!(asked[1].starts_with("GET /bucket/k?max-parts=1000&uploadId=u "), "{}", asked[1]);
     assert!(asked[2].contains("\r\ncontent-md5: JfnnlDI7RTiF9RgfG2JNCw==\r\n"), "{}", asked[2]);
     assert!(!asked[2].contains("x-amz-checksum"), "{}", asked[2]);
+}
+
+#[tokio::test]
+async fn a_service_that_copies_no_part_without_its_checksum_gets_an_upload_that_declares_none() {
+    // MinIO's answer where the upload declared one, though no such request could bring it.
+    let refused = || error("400 Bad Request", "InvalidArgument");
+    let gone = || answer("204 No Content", "", "");
+    let copied = answer("200 OK", "", "<CopyPartResult><ETag>\"e\"</ETag></CopyPartResult>");
+    let mut answers = begun();
+    let created = answers[1].clone();
+    answers.truncate(2);
+    answers.extend([refused(), created.clone(), gone(), copied]);
+    // It is remembered; and what is refused nevertheless is refused.
+    answers.extend([begun()[0].clone(), created, refused()]);
+    let (store, asked) = server(answers).await;
+    let source = CopySource { store: &store, key: "s", size: 9, etag: "e", crc64: None };
+    let options = PutOptions { by_service: true, ..PutOptions::default() };
+    let range = BlockRange { offset: 0, len: 9 };
+    let writer = store.begin("k", Some(9), &options, &trace()).await.unwrap();
+    assert!(writer.copy_block(range, &source, &trace()).await.unwrap().part.unstated);
+    let writer = store.begin("k", Some(9), &options, &trace()).await.unwrap();
+    let error = writer.copy_block(range, &source, &trace()).await.unwrap_err();
+    assert_eq!(error.service_code(), Some("InvalidArgument"));
+    let asked = asked.lock().unwrap();
+    let declares = |request: usize| asked[request].contains("x-amz-checksum-algorithm: CRC64NVME");
+    assert!(declares(1) && !declares(3) && !declares(7), "{asked:?}");
+    assert!(asked[4].starts_with("DELETE /bucket/k?uploadId=u "), "{}", asked[4]);
+    assert!(asked[5].starts_with("PUT /bucket/k?partNumber=1&uploadId=u "), "{}", asked[5]);
+}
+
+#[tokio::test]
+async fn leftovers_below_a_prefix_are_found_where_the_service_lists_only_those_of_all() {
+    let upload = |key: &str| format!("<Upload><Key>{key}</Key><UploadId>u</UploadId></Upload>");
+    let page = |inner: &str| {
+        let inner = format!("<IsTruncated>false</IsTruncated>{inner}");
+        answer("200 OK", "", &format!("<ListMultipartUploadsResult>{inner}</ListMultipartUploadsResult>"))
+    };
+    // Not in the order of their names either, as MinIO lists them.
+    let all = ["data/b", "other", "data/a"].map(upload).concat();
+    let (store, asked) = server(vec![page(""), page(&all), page(&upload("data/a"))]).await;
+    for expected in [&["data/b?uploadId=u", "data/a?uploadId=u"][..], &["data/a?uploadId=u"]] {
+        let request = ListRequest { prefix: "data/".into(), leftovers: true, ..ListRequest::default() };
+        let mut lister = store.list(request);
+        let found = lister.next_page(&trace()).await.unwrap().unwrap().objects;
+        assert_eq!(found.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), expected);
+        assert!(lister.next_page(&trace()).await.unwrap().is_none());
+    }
+    let asked = asked.lock().unwrap();
+    assert!(asked[1].starts_with("GET /bucket?encoding-type=url&uploads= "), "{}", asked[1]);
+    assert_eq!(asked.len(), 3, "what is found by its prefix is not looked for again");
 }
 
 #[tokio::test]

@@ -31,7 +31,11 @@ fn options(data: &Bytes) -> PutOptions {
 }
 
 async fn put(store: &Arc<dyn Store>, key: &str, data: &Bytes) -> String {
-    store.put(key, data.clone().into(), &options(data), &Trace::detached()).await.unwrap().etag
+    try_put(store, key, data).await.unwrap()
+}
+
+async fn try_put(store: &Arc<dyn Store>, key: &str, data: &Bytes) -> haulage::error::Result<String> {
+    store.put(key, data.clone().into(), &options(data), &Trace::detached()).await.map(|put| put.etag)
 }
 
 async fn get(store: &Arc<dyn Store>, key: &str) -> Bytes {
@@ -55,10 +59,16 @@ fn lacking(store: &Arc<dyn Store>) -> &'static str {
 
 pub(crate) async fn the_service_copies_whole_objects(store: Arc<dyn Store>) -> &'static str {
     store.create_container(&Trace::detached()).await.unwrap();
-    let data = content(100_000);
+    let (data, mut note) = (content(100_000), "");
     for name in NAMES.into_iter().filter(|name| !name.ends_with("/.") || store.name("").starts_with("s3://"))
     {
-        let etag = put(&store, name, &data).await;
+        let etag = match try_put(&store, name, &data).await {
+            Err(error) if name.ends_with("/.") && error.kind() == ErrorKind::Unsupported => {
+                note = "no name with `.` between slashes";
+                continue;
+            }
+            etag => etag.unwrap(),
+        };
         let (key, source) = (format!("copy of {name}"), from(&store, name, &data, &etag));
         let copied: haulage::error::Result<PutResult> =
             store.copy(&source, &key, &options(&data), &Trace::detached()).await;
@@ -88,7 +98,7 @@ pub(crate) async fn the_service_copies_whole_objects(store: Arc<dyn Store>) -> &
         let refused = store.copy(&source, "changed", &guarded, &Trace::detached()).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Exists, "{refused}");
     }
-    ""
+    note
 }
 
 pub(crate) async fn the_service_copies_blocks(store: Arc<dyn Store>) -> &'static str {

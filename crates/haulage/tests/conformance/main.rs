@@ -1,7 +1,8 @@
-//! One suite that every store passes: folder, memory, the local endpoint, Azurite and versitygw.
+//! One suite that every store passes: folder, memory, the local endpoint, Azurite, versitygw and MinIO.
 //!
 //! Azurite is named by `HAUL_TEST_AZURITE` (its Blob endpoint, with the account), versitygw by `HAUL_TEST_VERSITYGW` (its URL; its
-//! keys are in the variables of AWS); `make test` starts both.
+//! keys are in the variables of AWS); `make test` starts both. MinIO, in `HAUL_TEST_MINIO`, takes minutes to compile: only
+//! `make conformance` does, and runs its checks too.
 
 mod copying;
 mod record;
@@ -84,8 +85,17 @@ async fn azurite() -> Ground {
 }
 
 async fn versitygw() -> Ground {
-    let endpoint = std::env::var("HAUL_TEST_VERSITYGW")
-        .expect("HAUL_TEST_VERSITYGW must name versitygw's URL; `make test` starts one and sets it");
+    another_s3("HAUL_TEST_VERSITYGW", "make test")
+}
+
+async fn minio() -> Ground {
+    another_s3("HAUL_TEST_MINIO", "make conformance")
+}
+
+/// A server of S3 that somebody else wrote, whose URL is in this variable.
+fn another_s3(variable: &str, starts: &str) -> Ground {
+    let endpoint = std::env::var(variable)
+        .unwrap_or_else(|_| panic!("{variable} must name its URL; `{starts}` starts one and sets it"));
     let options = StoreOptions { endpoint: Some(endpoint), ..StoreOptions::default() };
     Ground { url: format!("s3://{}/", fresh()), options, emulator: None, _folder: None }
 }
@@ -97,11 +107,12 @@ fn open(ground: &Ground) -> std::sync::Arc<dyn haulage::store::Store> {
 /// Every check of the suite for one kind of store. Its title heads a column of docs/reference/conformance.md, and the
 /// titles of the checks its rows.
 macro_rules! conforms {
-    ($name:ident, $store:literal, $ground:ident, [$($file:ident :: $check:ident => $title:literal),* $(,)?]) => {
+    ($name:ident, $store:literal, $ground:ident, $when:meta, [$($file:ident :: $check:ident => $title:literal),* $(,)?]) => {
         mod $name {
             use super::*;
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                #[$when]
                 async fn $check() {
                     let ground = $ground().await;
                     let record = Record::new($store, stringify!($check));
@@ -112,12 +123,20 @@ macro_rules! conforms {
     };
 }
 
+/// `apart`: not with the other tests, but where `make conformance` includes those that are ignored.
 macro_rules! every_check {
     ($name:ident, $store:literal, $ground:ident) => {
+        every_check!(@$name, $store, $ground, doc = "With all other tests.");
+    };
+    ($name:ident, $store:literal, $ground:ident, apart) => {
+        every_check!(@$name, $store, $ground, ignore = "`make conformance` runs it");
+    };
+    (@$name:ident, $store:literal, $ground:ident, $when:meta) => {
         conforms!(
             $name,
             $store,
             $ground,
+            $when,
             [
                 suite::containers_are_made_once_and_removed => "Create and delete a container",
                 suite::what_is_put_is_got => "Put, get, head, delete",
@@ -153,3 +172,4 @@ every_check!(azurite_blob, "Azurite", azurite);
 every_check!(endpoint_s3, "emulator by S3, memory", endpoint_memory_by_s3);
 every_check!(endpoint_folder_s3, "emulator by S3, folder", endpoint_directory_by_s3);
 every_check!(versitygw_s3, "versitygw", versitygw);
+every_check!(minio_s3, "MinIO", minio, apart);

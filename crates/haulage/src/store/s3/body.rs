@@ -70,19 +70,20 @@ pub(super) struct Dialect {
     spoken: AtomicU8,
     /// 1 more than the index of the one that the service has repeated; 0 for none yet.
     heard: AtomicU8,
-    /// Of a part that it has copied it states the checksum of the whole source.
-    sums_copies_wrongly: AtomicBool,
+    /// It copies parts only into an upload for which no checksum was declared: into others it takes none that comes without one
+    /// (MinIO), or gives each the checksum of the whole source (versitygw).
+    copies_undeclared: AtomicBool,
 }
 
 impl Dialect {
-    /// Whether a part that the service copies gets a checksum that is not its own, if one was declared.
-    pub(super) fn sums_copies_wrongly(&self) -> bool {
-        self.sums_copies_wrongly.load(Ordering::Relaxed)
+    /// Whether an upload into which the service shall copy parts must declare no checksum.
+    pub(super) fn copies_undeclared(&self) -> bool {
+        self.copies_undeclared.load(Ordering::Relaxed)
     }
 
-    /// It did.
-    pub(super) fn note_wrong_sum(&self) {
-        self.sums_copies_wrongly.store(true, Ordering::Relaxed);
+    /// It has shown that.
+    pub(super) fn note_copies_undeclared(&self) {
+        self.copies_undeclared.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn digest(&self) -> Digest {

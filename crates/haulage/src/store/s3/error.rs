@@ -8,6 +8,9 @@ use crate::error::{Error, ErrorKind, Retry};
 use crate::store::CONTAINER_THERE;
 use crate::store::answer::{Broken, in_a_while, told};
 
+/// What some servers want that keep objects as files.
+const PLAIN_NAMES: &str = "choose a name in which nothing between slashes is . or ..";
+
 /// What was asked, as far as errors need it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
@@ -118,6 +121,9 @@ fn classify(
         (_, "KeyTooLongError") => asked
             .error(Usage, "the service does not take so long a name")
             .hint("object names have at most 1,024 bytes"),
+        (_, "XMinioInvalidObjectName" | "XMinioInvalidResourceName") => {
+            asked.error(Unsupported, "the service does not take this name").hint(PLAIN_NAMES)
+        }
         (
             _,
             "AuthorizationHeaderMalformed"
@@ -289,6 +295,7 @@ mod tests {
             ),
             (400, "InvalidBucketName", NAMES),
             (400, "KeyTooLongError", "object names have at most 1,024 bytes"),
+            (400, "XMinioInvalidResourceName", PLAIN_NAMES),
             (301, "", "name its region with --region, or check the endpoint"),
             (
                 403,

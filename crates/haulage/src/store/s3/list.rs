@@ -16,6 +16,8 @@ pub(super) struct S3Lister {
     markers: Markers,
     /// Pages that have come.
     pages: usize,
+    /// The whole bucket is listed, and what is not asked for left out.
+    all: bool,
 }
 
 /// Where the next page begins.
@@ -33,7 +35,7 @@ const FIRST_PAGES: [&str; 2] = ["64", "256"];
 
 impl S3Lister {
     pub(super) fn new(store: S3Store, request: ListRequest) -> Self {
-        Self { store, request, next: Next::First, markers: Markers::default(), pages: 0 }
+        Self { store, request, next: Next::First, markers: Markers::default(), pages: 0, all: false }
     }
 
     async fn objects(&mut self, trace: &Trace) -> Result<ListPage> {
@@ -72,7 +74,18 @@ impl S3Lister {
             Next::AfterUpload(after) => Some(after),
             _ => None,
         };
-        let page = upload::page(&self.store, &self.request.prefix, after, trace).await?;
+        let prefix = self.request.prefix.as_str();
+        let mut page = upload::page(&self.store, if self.all { "" } else { prefix }, after, trace).await?;
+        if !self.all
+            && !prefix.is_empty()
+            && after.is_none()
+            && page.uploads.is_empty()
+            && page.next.is_none()
+        {
+            // MinIO lists the uploads of one name, or of all, and says of other prefixes that there are none.
+            self.all = true;
+            page = upload::page(&self.store, "", None, trace).await?;
+        }
         if let Some((key, id)) = &page.next {
             let name = self.store.display(&self.request.prefix);
             let asked = self.store.asked("list", &name, "s3:ListBucketMultipartUploads", ErrorKind::Service);
@@ -87,7 +100,8 @@ impl S3Lister {
             modified_ns: one.begun_ns,
             ..ObjectMeta::default()
         };
-        Ok(ListPage { objects: page.uploads.into_iter().map(leftover).collect(), ..ListPage::default() })
+        let asked_for = page.uploads.into_iter().filter(|one| one.key.starts_with(&self.request.prefix));
+        Ok(ListPage { objects: asked_for.map(leftover).collect(), ..ListPage::default() })
     }
 }
 

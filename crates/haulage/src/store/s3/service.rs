@@ -188,20 +188,20 @@ impl Service {
         self.signed(operation, asked, trace).await.map(|(response, _)| response)
     }
 
-    /// The same, with the signature of the request.
+    /// The same, with the header that holds the signature of the request.
     async fn signed(
         &self,
         operation: &Operation<'_>,
         asked: Asked<'_>,
         trace: &Trace,
-    ) -> Result<(Response<ResponseBody>, Option<Signature>)> {
+    ) -> Result<(Response<ResponseBody>, Option<HeaderValue>)> {
         let mut moved = false;
         loop {
             let site = self.site();
             let request = self.request(&site, operation, asked).await?;
-            let signature = request.headers().get(AUTHORIZATION).and_then(signature);
+            let authorization = request.headers().get(AUTHORIZATION).cloned();
             match self.exchange(&site, operation.rule, request, asked, trace).await? {
-                Answer::Good(response) => return Ok((response, signature)),
+                Answer::Good(response) => return Ok((response, authorization)),
                 // Another request may have found out meanwhile.
                 Answer::Moved(region, _)
                     if !moved && (self.move_to(&region, &site) || site != self.site()) =>
@@ -280,7 +280,7 @@ impl Service {
             Body::Document(document) => document.largest,
             Body::Nothing | Body::Headers | Body::Content => 0,
         };
-        let (response, signature) = self.signed(operation, asked, trace).await?;
+        let (response, authorization) = self.signed(operation, asked, trace).await?;
         let (head, body) = response.into_parts();
         let document = body.collect(largest).await?;
         if xml::is_error(&document) {
@@ -288,7 +288,8 @@ impl Service {
             return Err(service_error(asked, &self.shared.credential, status, &head.headers, &document));
         }
         trace.mark(Phase::Committed);
-        Ok((document, signature))
+        // Of documents only, for to know all the ways in which it may be written takes longer than to sign.
+        Ok((document, authorization.as_ref().and_then(signature)))
     }
 
     pub(super) async fn request(

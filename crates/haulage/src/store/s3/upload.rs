@@ -37,7 +37,7 @@ pub(super) async fn create(store: &S3Store, key: &str, options: &PutOptions, tra
     let asked = store.asked("begin to write", &name, "s3:PutObject", ErrorKind::Service);
     let query = [("uploads", "")];
     loop {
-        let declares = !(options.by_service && store.service.dialect().sums_copies_wrongly());
+        let declares = !(options.by_service && store.service.dialect().copies_undeclared());
         let declared = declared(store, options.checksum).filter(|_| declares);
         let mut operation = store.operation(rules::CREATE_UPLOAD, Method::POST, key, &query);
         meta::write(&mut operation.headers, key, &options.attributes, asked)?;

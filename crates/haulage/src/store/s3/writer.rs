@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::Mutex;
 
-use super::body::Digest;
+use super::body::{Digest, is_unknown_checksum};
 use super::parts::{Layout, PART_MAX, RULES};
 use super::upload::{self, Begun, Listed};
 use super::xml::{self, PartMade};
@@ -92,16 +92,16 @@ impl S3Writer {
         Arc::clone(&self.begun.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Begins the upload anew without a checksum of its parts, because the service states wrong ones of those that it copies. One
-    /// that has parts already stays: then nothing is copied into it.
+    /// Begins the upload anew without a checksum of its parts, because the service states wrong ones of those that it copies, or
+    /// copies none. One that has parts already stays: then nothing is copied into it.
     async fn renew(&self, old: &Arc<Begun>, trace: &Trace) -> Result<()> {
-        self.store.service.dialect().note_wrong_sum();
+        self.store.service.dialect().note_copies_undeclared();
         let _renewing = self.renewing.lock().await;
         if !Arc::ptr_eq(old, &self.begun()) {
             return Ok(());
         }
         if self.holds.load(Ordering::Relaxed) {
-            let cause = "the service states a wrong checksum of a part that it has copied";
+            let cause = "the service copies no part into an upload that declared a checksum";
             return Err(self.error("copy part of", ErrorKind::Unsupported, cause));
         }
         let options = PutOptions { by_service: true, ..self.options.clone() };
@@ -244,6 +244,11 @@ impl S3Writer {
     }
 }
 
+/// Whether a service answers so to the copy of a part into an upload that declared a checksum, which such a copy cannot bring.
+fn wants_checksum(error: &Error) -> bool {
+    error.status() == Some(400) && is_unknown_checksum(error)
+}
+
 /// A part as a later run may go on from it.
 fn staged(layout: Layout, part: &xml::Part) -> Option<StagedPart> {
     let range = layout.range(part.number)?;
@@ -331,7 +336,13 @@ impl BlockWriter for S3Writer {
         let source = super::source(from)?;
         let (begun, made) = loop {
             let begun = self.begun();
-            let made = upload::copy(source, range, store, key, &begun.id, number, trace).await?;
+            let made = match upload::copy(source, range, store, key, &begun.id, number, trace).await {
+                Err(error) if begun.declared.is_some() && wants_checksum(&error) => {
+                    self.renew(&begun, trace).await?;
+                    continue;
+                }
+                made => made?,
+            };
             // Some services give each part the checksum of the whole source.
             let of_whole = made.crc64.is_some() && made.crc64 == from.crc64 && range.len < from.size;
             if (!of_whole || begun.declared.is_none()) && Arc::ptr_eq(&begun, &self.begun()) {
