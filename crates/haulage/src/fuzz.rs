@@ -41,6 +41,7 @@ pub fn cut(size: u64, staged: &[BlockId], mut wanted: impl FnMut() -> u64) -> Ve
         late_writes: true,
         begins_freely: true,
         lists_all: true,
+        keeps_properties: true,
     };
     let mut cutter = Cutter::new(size, &store, &store);
     cutter.resume(staged.iter().map(|id| id.range), 1 << 30);

@@ -8,5 +8,6 @@ pub use handle::{Job, JobHandle};
 pub use plan::{PlanReport, plan};
 
 pub use crate::options::{
-    CopyOptions, MethodChoice, Overwrite, Profile, ServerSide, Setting, StartValues, Work, links_folder,
+    CopyOptions, MethodChoice, Overwrite, Profile, ServerSide, Setting, StartValues, TierChoice, Work,
+    links_folder,
 };

@@ -21,7 +21,7 @@ use crate::gate::through;
 use crate::options::{CopyOptions, Overwrite, Work};
 use crate::store::{
     Address, Attributes, BlockRange, BlockSizes, BlockWriter, Location, ObjectMeta, Part, Payload,
-    Precondition, PutOptions, Request, StoreOpener, Stored, StreamEnd,
+    Precondition, Properties, PutOptions, Request, StoreOpener, Stored, StreamEnd,
 };
 use crate::units::ByteSize;
 
@@ -136,6 +136,8 @@ pub(crate) async fn upload(
     }
     let (started_ns, input_name) = (clock.now_ns(), input.name.clone());
     let rules = to.store.capabilities().cut;
+    let tier = options.tier.named().map(str::to_owned);
+    let properties = Properties { tier, ..Properties::default() }.kept();
     let block_size = limits.block_size.bytes().clamp(rules.least, rules.most);
     let put_options = PutOptions {
         precondition: match options.overwrite {
@@ -143,13 +145,15 @@ pub(crate) async fn upload(
             Overwrite::Always | Overwrite::IfDifferent => Precondition::None,
         },
         checksum: options.checksum,
+        attributes: Attributes { properties, ..Attributes::default() },
         blocks: BlockSizes { wanted: block_size, ..BlockSizes::default() },
         ..PutOptions::default()
     };
     to.gate.widen(limits.concurrency);
     let first = input.block(block_size).await?;
     let md5 = options.content_md5.then(Md5Stream::default);
-    let mut sent = Sent { md5, confirmed: true, ..Sent::default() };
+    let properties = put_options.attributes.properties.clone();
+    let mut sent = Sent { md5, confirmed: true, properties, ..Sent::default() };
     let (etag, method) = if (first.len() as u64) < block_size {
         let put = sent.put_whole(first, to, &put_options).await?;
         (put, Method::Whole)
@@ -185,6 +189,7 @@ struct Sent {
     requests: u32,
     /// The store has confirmed all of it.
     confirmed: bool,
+    properties: Option<Arc<Properties>>,
 }
 
 impl Sent {
@@ -199,7 +204,8 @@ impl Sent {
 
     fn attributes(&mut self) -> Attributes {
         self.digest = self.md5.take().map(Md5Stream::value);
-        Attributes { crc64: Some(self.crc64), md5: self.digest, ..Attributes::default() }
+        let properties = self.properties.clone();
+        Attributes { crc64: Some(self.crc64), md5: self.digest, properties, ..Attributes::default() }
     }
 
     async fn put_whole(&mut self, bytes: Bytes, to: &Location, options: &PutOptions) -> Result<String> {

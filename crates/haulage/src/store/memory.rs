@@ -88,10 +88,11 @@ impl MemoryStore {
             md5: attributes.md5,
             content_type: attributes.content_type.clone(),
             properties: attributes.properties.clone(),
+            posix: attributes.posix,
         };
         let etag = meta.etag.clone();
         objects.by_key.insert(key.to_owned(), (meta, bytes));
-        Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed: true })
+        Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed: true, not_kept: None })
     }
 }
 
@@ -116,6 +117,7 @@ impl Store for MemoryStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            keeps_properties: true,
             contents: true,
         }
     }

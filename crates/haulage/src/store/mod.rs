@@ -14,12 +14,15 @@ mod media;
 mod memory;
 mod options;
 mod payload;
+mod posix;
 mod properties;
 mod receipt;
 mod renewed;
 pub mod s3;
 mod session;
 mod surroundings;
+mod tags;
+mod tier;
 
 use std::sync::Arc;
 
@@ -37,10 +40,13 @@ pub use location::{Address, Location, StoreOpener, check_local};
 pub use memory::MemoryStore;
 pub use options::StoreOptions;
 pub use payload::Payload;
+pub use posix::{Posix, Preserve};
 pub use properties::Properties;
 pub(crate) use receipt::ReceiptStore;
 pub use s3::{AccessKeys, Addressing};
 pub use session::{Credentials, Session};
+pub use tags::Tags;
+pub(crate) use tier::{is_tier, is_tier_of_azure, travels};
 
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, Result};
@@ -78,6 +84,8 @@ pub struct Capabilities {
     /// Whether a list says all that a look at each object would: checksums, the time of the source, the media type. Where
     /// not, what is missing from a list is unknown, and not absent.
     pub lists_all: bool,
+    /// Whether headers, metadata and tags can be kept with an object. Files have no place for them.
+    pub keeps_properties: bool,
 }
 
 /// How a store lets objects be cut into blocks. Sizes are bytes.
@@ -134,6 +142,8 @@ pub struct ObjectMeta {
     pub content_type: Option<String>,
     /// Other headers and metadata, where there are any.
     pub properties: Option<Arc<Properties>>,
+    /// Permissions, owner and time of last access of a file.
+    pub posix: Option<Posix>,
 }
 
 /// What to list.
@@ -238,6 +248,8 @@ pub struct Attributes {
     pub content_type: Option<String>,
     /// Other headers and metadata. A store that cannot keep them leaves them out.
     pub properties: Option<Arc<Properties>>,
+    /// What is to be kept of a file besides. For a store of objects it stands in their metadata too, under the names that rclone gives it.
+    pub posix: Option<Posix>,
 }
 
 /// How to write.
@@ -253,10 +265,21 @@ pub struct PutOptions {
     /// ETag of the source, where it has one: a store that cannot ask its service what an interrupted run has left
     /// goes on only with what that left of the same source.
     pub source_etag: Option<String>,
+    /// The source itself, to be asked what a stretch of it holds.
+    pub source: Option<Arc<dyn SourceBytes>>,
     /// The service will make the blocks by itself, of another object.
     pub by_service: bool,
+    /// A service that copies tags by itself does not.
+    pub without_tags: bool,
     /// How large the blocks of an object are to be. Only a store whose blocks must all be of one size needs it, when one is begun.
     pub blocks: BlockSizes,
+}
+
+/// What is written, for a store that must know what a stretch holds before it can go on from what is there.
+#[async_trait]
+pub trait SourceBytes: Send + Sync + std::fmt::Debug {
+    /// The CRC64 of a stretch, which is read for it.
+    async fn crc64_of(&self, range: BlockRange) -> Result<Crc64>;
 }
 
 /// How large blocks are to be, in bytes.
@@ -285,6 +308,8 @@ pub struct PutResult {
     pub md5: Option<Md5>,
     /// The store stated a checksum of what it took (of the bytes of a put, of the list of a commit), and it was ours.
     pub confirmed: bool,
+    /// What of the attributes it could not keep, in words.
+    pub not_kept: Option<String>,
 }
 
 /// A block that a store took.
@@ -363,6 +388,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Asks for an object's metadata.
     async fn head(&self, key: &str, trace: &Trace) -> Result<ObjectMeta>;
+
+    /// The tags of an object, in the order of names.
+    async fn tags(&self, _key: &str, _trace: &Trace) -> Result<Vec<(String, String)>> {
+        Ok(Vec::new())
+    }
 
     /// Reads an object or a range of it.
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult>;

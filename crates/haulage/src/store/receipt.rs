@@ -86,6 +86,7 @@ impl Store for ReceiptStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            keeps_properties: false,
             contents: false,
         }
     }

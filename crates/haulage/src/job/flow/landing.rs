@@ -166,6 +166,9 @@ mod tests {
         assert!(matches!(judge(failed(), true, None), Verdict::Nothing));
         assert!(matches!(judge(failed(), false, None), Verdict::Counts(Err(_))));
         assert!(matches!(judge(None, false, None), Verdict::Nothing));
-        assert!(matches!(judge(Some(Ok(Done::Looked(None))), true, None), Verdict::Counts(Ok(_))));
+        assert!(matches!(
+            judge(Some(Ok(Done::Looked { there: None, told: None })), true, None),
+            Verdict::Counts(Ok(_))
+        ));
     }
 }

@@ -1,6 +1,6 @@
 //! The objects on their way: what each needs next, and how each ended. Pure: what follows is left as effects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::effects::{Effects, Said};
@@ -43,8 +43,13 @@ pub(super) struct Objects {
     /// Steps in a row that services would not copy by themselves, and whether that is known of the job by now.
     refusals: u32,
     refused: bool,
+    /// What could not be kept of objects: said once for each reason.
+    warned: HashSet<String>,
     effects: Effects,
 }
+
+/// Names of metadata are of those who write them.
+const WARNED_MAX: usize = 20;
 
 /// So many refusals in a row, and services are not asked to copy any more.
 const REFUSALS_MAX: u32 = 3;
@@ -196,7 +201,9 @@ impl Objects {
                 self.bytes_done = self.bytes_done + it.object.subject.bytes_done - before;
                 then
             }
-            Err(error) if it.object.may_go_unseen(unit.step, &error) => it.object.advance(Done::Looked(None)),
+            Err(error) if it.object.may_go_unseen(unit.step, &error) => {
+                it.object.advance(Done::Looked { there: None, told: None })
+            }
             Err(error) if error.kind() == ErrorKind::Exists && it.never_overwrites() => {
                 // Somebody else was quicker: what was written is of no use.
                 self.effects.said.extend(it.writer().map(Said::Abandon));
@@ -272,6 +279,13 @@ impl Objects {
         let resumed = object.copying().map_or(0, |copying| copying.bytes_resumed);
         if resumed > 0 {
             self.effects.said.push(Said::Resumed(resumed));
+        }
+        if let Some(message) = ended.not_kept
+            && self.warned.len() < WARNED_MAX
+            && self.warned.insert(message.clone())
+        {
+            let name = object.subject.pair.destination.name();
+            self.effects.said.push(Said::Warning(name, message + "; others like it are not named"));
         }
         let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Equal);
         if !moved {

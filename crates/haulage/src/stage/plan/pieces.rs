@@ -286,6 +286,7 @@ mod tests {
         late_writes: true,
         begins_freely: true,
         lists_all: true,
+        keeps_properties: true,
     };
     const LOCAL: Capabilities = Capabilities { range_checksum_max: 0, ..AZURE };
     /// Parts are numbered, so each begins where its number says.

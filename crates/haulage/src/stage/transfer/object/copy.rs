@@ -161,9 +161,11 @@ impl Copying {
                 Then::End(self.copied(it, put, Method::Blocks))
             }
             // What is held is written by a step of its own; the others are not asked for.
-            Done::Held(_) | Done::Looked(_) | Done::Equal { .. } | Done::Differs { .. } | Done::Seen(_) => {
-                Then::Wait
-            }
+            Done::Held(_)
+            | Done::Looked { .. }
+            | Done::Equal { .. }
+            | Done::Differs { .. }
+            | Done::Seen(_) => Then::Wait,
         }
     }
 
@@ -257,6 +259,7 @@ impl Copying {
             crc64: self.crc64.or(put.crc64),
             md5: self.md5,
             etag: Some(put.etag),
+            not_kept: put.not_kept,
             ..Ended::new(Outcome::Copied, method, proof)
         }
     }

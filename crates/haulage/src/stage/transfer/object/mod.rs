@@ -48,7 +48,11 @@ impl Purpose {
 
 /// What a step came to.
 pub(crate) enum Done {
-    Looked(Option<ObjectMeta>),
+    /// What is at the destination; `told`: what the source's list had left out.
+    Looked {
+        there: Option<ObjectMeta>,
+        told: Option<Box<ObjectMeta>>,
+    },
     Whole {
         put: PutResult,
         crc64: Option<Crc64>,
@@ -108,13 +112,15 @@ pub(crate) struct Ended {
     pub(crate) md5: Option<Md5>,
     pub(crate) etag: Option<String>,
     pub(crate) reason: Option<&'static str>,
+    /// What of its attributes could not be kept, in words.
+    pub(crate) not_kept: Option<String>,
     pub(crate) error: Option<Error>,
 }
 
 impl Ended {
     fn new(outcome: Outcome, method: Method, proof: Proof) -> Self {
-        let (crc64, md5, etag, reason, error) = Default::default();
-        Self { outcome, method, by_service: false, proof, crc64, md5, etag, reason, error }
+        let (crc64, md5, etag, reason, not_kept, error) = Default::default();
+        Self { outcome, method, by_service: false, proof, crc64, md5, etag, reason, not_kept, error }
     }
 
     pub(crate) fn failed(error: Error) -> Self {
@@ -186,8 +192,13 @@ impl Subject {
     }
 
     /// What is at the destination, once somebody has looked.
-    fn looked(&mut self, there: Option<ObjectMeta>) {
-        Arc::make_mut(&mut self.pair).existing = Existing::looked(there);
+    fn looked(&mut self, there: Option<ObjectMeta>, told: Option<ObjectMeta>) {
+        let pair = Arc::make_mut(&mut self.pair);
+        pair.existing = Existing::looked(there);
+        pair.looked_at = true;
+        if let Some(told) = told {
+            pair.meta = told;
+        }
     }
 
     /// What is there, to be compared, of the same size; else what to do in its place.
@@ -345,8 +356,8 @@ impl Object {
     /// Takes in the end of a step and says what follows.
     pub(crate) fn advance(&mut self, done: Done) -> Then {
         let bounds = self.capabilities();
-        if let Done::Looked(there) = done {
-            self.subject.looked(there);
+        if let Done::Looked { there, told } = done {
+            self.subject.looked(there, told.map(|told| *told));
             return self.start();
         }
         match &mut self.life {
