@@ -1,4 +1,4 @@
-"""Azure vouches for 4 MiB at once, S3 wants parts of 5 MiB: a part is read in pieces that Azure vouches for."""
+"""Azure vouches for 4 MiB at once, S3 wants parts of 5 MiB: each is read in pieces that Azure vouches for."""
 
 from __future__ import annotations
 

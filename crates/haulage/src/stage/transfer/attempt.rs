@@ -194,7 +194,7 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
         Err(error) if error.kind() == ErrorKind::Permission => Staged::default(),
         Err(error) => return Err(error),
     };
-    Ok(Done::Begun { writer, staged, told })
+    Ok(Done::Begun { writer, staged, told: told.map(Box::new) })
 }
 
 /// The source of a copy, to be read.

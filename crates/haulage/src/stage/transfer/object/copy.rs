@@ -130,7 +130,7 @@ impl Copying {
             }
             Done::Begun { writer, staged, told } => {
                 if let Some(told) = told {
-                    Arc::make_mut(&mut it.pair).meta = told;
+                    Arc::make_mut(&mut it.pair).meta = *told;
                 }
                 self.writer = Some(writer);
                 self.staged = Arc::new(staged);

@@ -68,7 +68,7 @@ pub(crate) enum Done {
         writer: Arc<dyn BlockWriter>,
         staged: Staged,
         /// What the source's list had left out.
-        told: Option<ObjectMeta>,
+        told: Option<Box<ObjectMeta>>,
     },
     /// `resumed` says that the destination held the block already, from an earlier run.
     Block {
