@@ -39,7 +39,13 @@ KIB, MIB = 1 << 10, 1 << 20
 #: Objects of one request, of a few blocks and of many.
 SIZES = (0, 1, *([4 * KIB] * 100), *([300 * KIB] * 10), 5 * MIB, 9 * MIB, 24 * MIB)
 #: Blocks so small that a run has hundreds of them; the rest is found by the mover.
-HOW = ("--json", "--block-size", "256KiB", "--stall-timeout", "2s")
+HOW = ("--json", "--stall-timeout", "2s")
+SMALL_BLOCKS = ("--block-size", "256KiB")
+#: By S3 parts are larger, and each run wants others than the one before.
+PART_SIZES = ("5MiB", "10MiB", "15MiB")
+IN_PARTS = ("--single-put-max", "5MiB", "--concurrency", "4")
+#: So slow that most runs are still at work when they are killed, with some parts done.
+S3_LINK = "rtt=2ms,total=250mbit"
 #: Seconds after which an undisturbed run hangs.
 PATIENCE = 120
 #: Runs in which faults may still defeat an object before the campaign loses patience.
@@ -117,6 +123,7 @@ SCENARIOS += tuple(
         name=f"s3-{scenario.name}",
         title=f"S3: {scenario.title}",
         by="s3",
+        link=S3_LINK,
         trials=BY_S3[scenario.name],
     )
     for scenario in SCENARIOS
@@ -137,6 +144,8 @@ class Trial:
     moved_bytes: int = 0  #: by all runs together, as far as their requests succeeded
     excess_bytes: int = 0  #: of these, beyond what there was to move
     duplicated_bytes: int = 0  #: of these, second attempts beside a slow one
+    resumed_bytes: int = 0  #: of uploads that an earlier run had begun, by later ones
+    part_sizes: str = ""  #: of each run, where it matters
     integrity_retries: int = 0
     leftovers: int = 0
     seconds: float = 0.0
@@ -171,6 +180,7 @@ class Mover:
     ) -> None:
         self.env = clean_environment(folder) | endpoint.env | dict(trouble.env if trouble else {})
         self.args = [*(trouble.wrap if trouble else ()), str(HAUL), "cp", *args, *HOW]
+        self.blocks: tuple[str, ...] = SMALL_BLOCKS
         self.folder = folder
 
     def disturb(
@@ -181,7 +191,8 @@ class Mover:
         With `strike` it is not ended: something happens to it then.
         """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
-            process = subprocess.Popen(self.args, stdout=out, stderr=said, env=self.env, cwd=self.folder)
+            line = [*self.args, *self.blocks]
+            process = subprocess.Popen(line, stdout=out, stderr=said, env=self.env, cwd=self.folder)
             if strike is not None:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(after)
@@ -242,6 +253,8 @@ class Stage:
         args = (str(self.source), self.url(there)) if there else (self.url(self.full), str(back) + "/")
         trouble = self._trouble(back)
         mover = Mover(self.service, folder, args, trouble)
+        sizes = rng.sample(PART_SIZES, len(PART_SIZES)) if self.scenario.by == "s3" else []
+        self._choose_parts(trial, mover, sizes)
         after = rng.uniform(0.0, self.typical[trial.way])
         with ThreadPoolExecutor() as beside:
             others = [beside.submit(mover.disturb, None, 0) for _ in range(self.scenario.movers - 1)]
@@ -260,9 +273,11 @@ class Stage:
             if trial.runs == RUNS_MAX:
                 raise Wrong(f"run {RUNS_MAX} still ended with {code}")
             trial.runs += 1
+            self._choose_parts(trial, mover, sizes)
             code, lines = mover.disturb(None, 0)
             trial.moved_bytes += moved(lines)
             trial.duplicated_bytes += duplicated(lines)
+            trial.resumed_bytes += int(json.loads(lines[-1]).get("bytes_resumed", 0)) if lines else 0
             if code not in (0, 1):
                 raise Wrong(f"run {trial.runs} ended with {code}")
         self._compare(self._stored(there) if there else _whole_files(back), whole=True)
@@ -275,6 +290,14 @@ class Stage:
         trial.leftovers = len(list(back.rglob(".haul-*"))) if back.exists() else 0
         if there and self.scenario.by == "s3":
             self._clean(there, folder)
+
+    @staticmethod
+    def _choose_parts(trial: Trial, mover: Mover, sizes: list[str]) -> None:
+        """Other parts than in the run before."""
+        if sizes:
+            size = sizes[(trial.runs - 1) % len(sizes)]
+            mover.blocks = ("--block-size", size, *IN_PARTS)
+            trial.part_sizes = f"{trial.part_sizes} {size}".strip()
 
     def url(self, container: Container) -> str:
         """The container as the mover is told of it."""
@@ -367,8 +390,10 @@ def staged(scenario: Scenario, seed: int, folder: Path) -> Iterator[Stage]:
         url = stage.url(full)
         for way, args in {"up": (str(source), url), "down": (url, "warm/")}.items():
             began = time.monotonic()
+            mover = Mover(stage.service, folder, args)
+            mover.blocks = (*mover.blocks, *(IN_PARTS if scenario.by == "s3" else ()))
             for _ in range(RUNS_MAX):
-                code, _ = Mover(stage.service, folder, args).disturb(None, 0)
+                code, _ = mover.disturb(None, 0)
                 if code == 0:
                     break
             typical["up" if way == "up" else "down"] = time.monotonic() - began

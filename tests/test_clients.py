@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import endpoints
 import trees
 from command import Haul, clean_environment
 from endpoints import ACCOUNT, AZCOPY, KEY, RCLONE, Container, Endpoint
@@ -24,15 +25,35 @@ def run(folder: Path, *args: str | Path, env: Mapping[str, str]) -> None:
     assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 
 
-def azcopy(folder: Path, *args: str | Path) -> None:
+def azcopy(folder: Path, *args: str | Path, zone: str = "UTC") -> None:
     env = {"AZCOPY_LOG_LOCATION": str(folder / "log"), "AZCOPY_JOB_PLAN_LOCATION": str(folder / "plan")}
-    run(folder, AZCOPY, *args, "--skip-version-check", env=env)
+    run(folder, AZCOPY, *args, "--skip-version-check", env=env | {"TZ": zone})
 
 
-def rclone(folder: Path, endpoint: Endpoint, *args: str | Path) -> None:
-    settings = {"TYPE": "azureblob", "ACCOUNT": ACCOUNT, "KEY": KEY, "ENDPOINT": endpoint.url}
-    env = {f"RCLONE_CONFIG_TEST_{name}": value for name, value in settings.items()}
-    run(folder, RCLONE, *args, "--config", "", "--azureblob-no-check-container", env=env)
+def rclone(
+    folder: Path, endpoint: Endpoint, *args: str | Path, cloud: str = "azure", zone: str = "UTC"
+) -> None:
+    """Run rclone; `test:` is the interface of `cloud`, `azure:` and `s3:` are both."""
+    by_s3 = endpoints.by_s3(endpoint)
+    settings = {
+        "azure": {"TYPE": "azureblob", "ACCOUNT": ACCOUNT, "KEY": KEY, "ENDPOINT": endpoint.url},
+        "s3": {
+            "TYPE": "s3",
+            "PROVIDER": "Other",
+            "ACCESS_KEY_ID": by_s3.keys[0],
+            "SECRET_ACCESS_KEY": by_s3.keys[1],
+            "ENDPOINT": by_s3.url,
+            "REGION": "us-east-1",
+        },
+    }
+    remotes = {**settings, "test": settings[cloud]}
+    env = {
+        f"RCLONE_CONFIG_{remote.upper()}_{name}": value
+        for remote, values in remotes.items()
+        for name, value in values.items()
+    }
+    how = ("--azureblob-no-check-container", "--s3-no-check-bucket")
+    run(folder, RCLONE, *args, "--config", "", *how, env=env | {"TZ": zone})
 
 
 def test_azcopy_moves_a_tree_to_and_from_the_emulator(

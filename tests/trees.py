@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import random
 from pathlib import Path
 
@@ -71,4 +72,15 @@ def assert_same(found: dict[str, bytes], expected: dict[str, bytes]) -> None:
     """Compare trees; names first, because megabytes of bytes make no message."""
     assert sorted(found) == sorted(expected)
     different = [name for name in expected if found[name] != expected[name]]
+    assert not different
+
+
+def assert_same_files(found: Path, expected: Path) -> None:
+    """Compare trees that are too large for memory."""
+    names = [
+        sorted(path.relative_to(top) for path in top.rglob("*") if path.is_file())
+        for top in (found, expected)
+    ]
+    assert names[0] == names[1]
+    different = [name for name in names[1] if not filecmp.cmp(found / name, expected / name, shallow=False)]
     assert not different

@@ -29,6 +29,10 @@ fn any_page(page: &[u8]) {
     if let Some((names, _)) = azure::containers(page) {
         assert!(names.iter().map(|name| name.len() + 13).sum::<usize>() <= page.len());
     }
+    if let Some(tags) = azure::tags(page) {
+        assert!(tags.iter().map(|(name, value)| name.len() + value.len() + 13).sum::<usize>() <= page.len());
+        assert!(tags.windows(2).all(|two| two[0].0 < two[1].0), "each once, in order");
+    }
     for id in azure::uncommitted_blocks(page).unwrap_or_default() {
         assert!(id.range.offset.checked_add(id.range.len).is_some(), "{id:?}");
     }

@@ -85,6 +85,16 @@ class Options(StoreOptions, total=False):
         ``"crc64"``: nearly free, and parts combine into the proof of the whole.
     content_md5: Store the MD5 of each object as its Content-MD5, which other tools look for. One sent
         in blocks is read once more for it, at 1.5 s of a processor for each GiB. Default ``False``.
+    tier: Access tier or storage class of what is written: ``"cool"``, ``"STANDARD_IA"`` or another name;
+        Azure and S3 each take the other's for the nearest of their own. ``"default"``: what the account or
+        the bucket gives. Default ``"auto"``: the one that somebody has chosen for the source, unless nothing
+        can be read from it at once.
+    tags: ``False`` leaves tags behind. Default ``True``: they go along from one store of objects to another,
+        with a request for each object that has some.
+    preserve: What of files is kept besides bytes and the time of the last change: ``"mode"``, ``"owner"``,
+        ``"times"`` (of the last access), ``"special"`` (setuid and its like, with the mode); ``"posix"`` is
+        the first three, ``"all"`` all of them. It stands in metadata under the names of rclone and AzCopy,
+        and is restored on the way down, the owner as far as this user may. Default none.
     atomic: Stage all objects first and commit them together at the end, so that readers see the whole new
         version or nothing of it; for object stores. Default ``False``: it costs each small object a
         second request.
@@ -115,6 +125,9 @@ class Options(StoreOptions, total=False):
     server_side: Literal["auto", "never"] | None
     checksum: Literal["crc64", "md5", "none"] | None
     content_md5: bool | None
+    tier: str | None
+    tags: bool | None
+    preserve: str | Sequence[str] | None
     atomic: bool | None
     symlinks: Literal["skip", "follow"] | None
     polite: bool | None

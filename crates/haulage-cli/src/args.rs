@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use haulage::checksum::ChecksumMode;
 use haulage::http::ProxyChoice;
-use haulage::job::{CopyOptions, MethodChoice, Overwrite, ServerSide, Setting};
-use haulage::store::{Addressing, StoreOptions};
+use haulage::job::{CopyOptions, MethodChoice, Overwrite, ServerSide, Setting, TierChoice};
+use haulage::store::{Addressing, Preserve, StoreOptions};
 use haulage::units::{ByteRate, ByteSize};
 
 use crate::value;
@@ -154,6 +154,23 @@ pub struct TransferArgs {
     /// Begin with what haul lab has measured: the name of a profile, or its file
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
+}
+
+/// What objects have besides their bytes.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Attributes")]
+pub struct AttributeArgs {
+    /// Access tier or storage class of what is written: auto (as the source's), default (the account's), or a name such
+    /// as cool or STANDARD_IA
+    #[arg(long, visible_alias = "storage-class", value_name = "auto|default|NAME", default_value = "auto")]
+    pub tier: TierChoice,
+    /// Leave tags behind; else they go along from one store of objects to another
+    #[arg(long)]
+    pub no_tags: bool,
+    /// Keep these of files too, in metadata that rclone and AzCopy know, and restore them: mode, owner, times, special
+    /// (setuid and its like), with commas between them; posix is the first three, all is all
+    #[arg(long, value_name = "WHAT")]
+    pub preserve: Option<Preserve>,
 }
 
 /// What is removed, and what is not.

@@ -66,6 +66,9 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "server_side" => options.server_side = one_of(&value, SERVER_SIDES)?,
             "checksum" => options.checksum = one_of(&value, CHECKSUMS)?,
             "content_md5" => options.content_md5 = value.extract()?,
+            "tier" => options.tier = unit(&value)?,
+            "tags" => options.tags = value.extract()?,
+            "preserve" => options.preserve = words(&value)?.parse().or_raise(py)?,
             "atomic" => options.atomic = value.extract()?,
             "polite" => options.polite = value.extract()?,
             "remember_link" => {
@@ -142,6 +145,14 @@ fn setting<'py, T>(
 /// Text with a unit. A bare number goes the same way, and is refused with the engine's hint.
 fn unit<T: FromStr<Err = haulage::Error>>(value: &Bound<'_, PyAny>) -> PyResult<T> {
     value.str()?.to_str()?.parse().or_raise(value.py())
+}
+
+/// Words, in a text with commas or in a sequence.
+fn words(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value.extract::<String>() {
+        Ok(text) => Ok(text),
+        Err(_) => value.extract::<Vec<String>>().map(|words| words.join(",")),
+    }
 }
 
 /// Text with a unit, or a `datetime.timedelta`.

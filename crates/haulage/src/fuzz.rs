@@ -42,6 +42,7 @@ pub fn cut(size: u64, staged: &[BlockId], mut wanted: impl FnMut() -> u64) -> Ve
         begins_freely: true,
         lists_all: true,
         in_order: false,
+        keeps_properties: true,
     };
     let mut cutter = Cutter::new(size, &store, &store);
     cutter.resume(staged.iter().map(|id| id.range), 1 << 30);

@@ -100,6 +100,7 @@ fn properties() -> Arc<Properties> {
         content_encoding: Some("gzip".into()),
         content_language: Some("de, en".into()),
         metadata: vec![("run".into(), "7".into())],
+        ..Properties::default()
     })
 }
 

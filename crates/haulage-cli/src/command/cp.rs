@@ -7,7 +7,9 @@ use haulage::Job;
 use haulage::job::{Work, links_folder};
 
 use super::help;
-use crate::args::{OutputArgs, OverwriteArgs, RecordArgs, SelectArgs, StoreArgs, TransferArgs, copy_options};
+use crate::args::{
+    AttributeArgs, OutputArgs, OverwriteArgs, RecordArgs, SelectArgs, StoreArgs, TransferArgs, copy_options,
+};
 use crate::job;
 use crate::stop::Ending;
 
@@ -41,6 +43,8 @@ pub struct Cp {
     #[arg(long, help_heading = "Transfer")]
     no_flush: bool,
     #[command(flatten)]
+    attributes: AttributeArgs,
+    #[command(flatten)]
     select: SelectArgs,
     #[command(flatten)]
     overwrite: OverwriteArgs,
@@ -58,6 +62,9 @@ impl Cp {
         let mut options = copy_options(&self.transfer, self.select, &self.store);
         options.links = links_folder();
         options.atomic = self.atomic;
+        options.tier = self.attributes.tier;
+        options.tags = !self.attributes.no_tags;
+        options.preserve = self.attributes.preserve.unwrap_or_default();
         options.overwrite = self.overwrite.overwrite;
         options.record = self.record.record;
         options.receipt = self.receipt;

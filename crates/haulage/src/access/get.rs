@@ -37,7 +37,7 @@ pub async fn get(opener: &StoreOpener, url: &str, options: &CopyOptions) -> Resu
 enum Read {
     Whole(Bytes),
     /// Nothing is stored that the whole could be compared with.
-    Unstated(ObjectMeta),
+    Unstated(Box<ObjectMeta>),
 }
 
 async fn whole(from: &Location, trace: &Trace) -> Result<Read> {
@@ -48,7 +48,7 @@ async fn whole(from: &Location, trace: &Trace) -> Result<Read> {
     let md5 = agreed(&name, "MD5", [got.meta.md5, got.md5])?;
     let unstated = crc64.is_none() && md5.is_none();
     if unstated && store.capabilities().range_checksum_max > 0 && !got.payload.is_empty() {
-        return Ok(Read::Unstated(got.meta));
+        return Ok(Read::Unstated(Box::new(got.meta)));
     }
     let bytes = collect(got, &name).await?;
     check_crc64(&name, Crc64::of(&bytes), crc64)?;

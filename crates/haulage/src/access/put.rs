@@ -56,7 +56,7 @@ pub async fn put(
             let there = store.head(&key, &Trace::detached()).await.ok();
             let ours = there.filter(|there| there.size == size_bytes && there.crc64 == Some(crc64));
             let meta = ours.ok_or(error)?;
-            PutResult { etag: meta.etag, crc64: Some(crc64), md5: meta.md5, confirmed: false }
+            PutResult { etag: meta.etag, crc64: Some(crc64), md5: meta.md5, confirmed: false, not_kept: None }
         }
         other => other?,
     };

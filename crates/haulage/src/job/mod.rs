@@ -10,5 +10,6 @@ pub use plan::{PlanReport, plan};
 pub use writer::Writer;
 
 pub use crate::options::{
-    CopyOptions, MethodChoice, Overwrite, Profile, ServerSide, Setting, StartValues, Work, links_folder,
+    CopyOptions, MethodChoice, Overwrite, Profile, ServerSide, Setting, StartValues, TierChoice, Work,
+    links_folder,
 };

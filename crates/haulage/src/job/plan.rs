@@ -11,7 +11,7 @@ use crate::event::{Clock, Failure};
 use crate::gate::through;
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::plan::{ByService, Decision, Existing, Pair, Pieces, decide};
-use crate::stage::transfer::look;
+use crate::stage::transfer::look_at;
 use crate::store::{Address, ListRequest, Location, Request, StoreOpener};
 use crate::units::{ByteRate, ByteSize};
 
@@ -90,8 +90,9 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
                 if decide(&pair, options.overwrite) == Decision::Look {
                     let to = &pair.destination;
                     let api = to.store.api(Request::Look);
-                    let there = through!(opener.gate(), api, to.name(), trace => look(to, trace).await)?;
-                    pair.existing = Existing::looked(there);
+                    let seen = through!(opener.gate(), api, to.name(), trace => look_at(&pair, trace).await)?;
+                    (pair.existing, pair.looked_at) = (Existing::looked(seen.0), true);
+                    pair.meta = seen.1.unwrap_or(pair.meta);
                 }
                 report.add(&pair, options, &limits);
             }

@@ -4,6 +4,7 @@ mod links;
 mod profile;
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use links::LinkFile;
 pub use links::links_folder;
@@ -11,8 +12,8 @@ pub use profile::{Profile, StartValues};
 
 use crate::checksum::ChecksumMode;
 use crate::control::Wishes;
-use crate::error::Result;
-use crate::store::{Address, StoreOptions};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{Address, Preserve, StoreOptions, is_tier};
 use crate::units::ByteSize;
 
 /// A setting that the controller chooses unless the user does.
@@ -57,6 +58,43 @@ pub enum ServerSide {
     Never,
 }
 
+/// In which access tier or storage class objects are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TierChoice {
+    /// In the one that somebody has chosen for the source, as far as it can be read from there at once; else as [`Self::Default`].
+    #[default]
+    Auto,
+    /// In the one that the account or the bucket gives to what says nothing.
+    Default,
+    /// In this one; Azure and S3 each take the other's names for the nearest of their own.
+    Named(String),
+}
+
+impl FromStr for TierChoice {
+    type Err = Error;
+
+    /// `auto`, `default`, or the name of a tier or class.
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "default" => Ok(Self::Default),
+            name if is_tier(name) => Ok(Self::Named(name.to_owned())),
+            _ => Err(Error::new(ErrorKind::Usage, "parse", text, "not the name of a tier or storage class")
+                .hint("write auto, default, or a name such as cool or STANDARD_IA")),
+        }
+    }
+}
+
+impl TierChoice {
+    /// The user's choice, where there is one.
+    pub fn named(&self) -> Option<&str> {
+        match self {
+            Self::Auto | Self::Default => None,
+            Self::Named(tier) => Some(tier),
+        }
+    }
+}
+
 /// Whether an object at the destination is replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overwrite {
@@ -87,6 +125,12 @@ pub struct CopyOptions {
     /// Store the MD5 of every object as its Content-MD5, as other tools do and look for. For an object in
     /// blocks it takes another read of the source, in order, and about 1.5 s of a processor for each GiB.
     pub content_md5: bool,
+    /// The access tier or storage class of what is written.
+    pub tier: TierChoice,
+    /// Tags go along from one store of objects to another.
+    pub tags: bool,
+    /// What of files is kept besides their bytes and the time of their last change.
+    pub preserve: Preserve,
     /// Bound on the bytes in flight in this process.
     pub max_memory: ByteSize,
     /// Replace or keep.
@@ -124,6 +168,9 @@ impl Default for CopyOptions {
             server_side: ServerSide::Auto,
             checksum: ChecksumMode::Crc64,
             content_md5: false,
+            tier: TierChoice::Auto,
+            tags: true,
+            preserve: Preserve::default(),
             // Leaves room for code, stacks and socket buffers below 128 MiB in all.
             max_memory: ByteSize::mib(96),
             overwrite: Overwrite::IfDifferent,
@@ -254,6 +301,18 @@ fn without_query(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tier_is_a_name() {
+        let parse = |text: &str| text.parse::<TierChoice>().ok();
+        assert_eq!((parse("auto"), parse("default")), (Some(TierChoice::Auto), Some(TierChoice::Default)));
+        for name in ["cool", "Archive", "STANDARD_IA"] {
+            assert_eq!(parse(name), Some(TierChoice::Named(name.to_owned())));
+        }
+        for text in ["", "two words", "a/b", "x\ny"] {
+            assert_eq!(parse(text), None);
+        }
+    }
 
     #[test]
     fn names_carry_no_signature() {

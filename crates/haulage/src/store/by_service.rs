@@ -39,6 +39,8 @@ pub struct CopyRules {
     pub guarded: bool,
     /// Whether it keeps a CRC64 with the copy of what has none.
     pub keeps_crc64: bool,
+    /// Whether it copies the tags too.
+    pub keeps_tags: bool,
 }
 
 pub(super) fn unable(name: String) -> Error {

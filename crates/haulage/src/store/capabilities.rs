@@ -32,6 +32,8 @@ pub struct Capabilities {
     /// Whether bytes are given and taken once, from the beginning to the end, as by a stream: without a size until it ends, and
     /// with no way back.
     pub in_order: bool,
+    /// Whether headers, metadata and tags can be kept with an object. Files and streams have no place for them.
+    pub keeps_properties: bool,
 }
 
 /// How a store lets objects be cut into blocks. Sizes are bytes.

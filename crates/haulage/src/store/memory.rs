@@ -88,10 +88,11 @@ impl MemoryStore {
             md5: attributes.md5,
             content_type: attributes.content_type.clone(),
             properties: attributes.properties.clone(),
+            posix: attributes.posix,
         };
         let etag = meta.etag.clone();
         objects.by_key.insert(key.to_owned(), (meta, bytes));
-        Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed: true })
+        Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed: true, not_kept: None })
     }
 }
 
@@ -117,6 +118,7 @@ impl Store for MemoryStore {
             begins_freely: false,
             lists_all: true,
             in_order: false,
+            keeps_properties: true,
             contents: true,
         }
     }

@@ -18,6 +18,7 @@ mod memory;
 mod object;
 mod options;
 mod payload;
+mod posix;
 mod properties;
 mod receipt;
 mod renewed;
@@ -25,6 +26,8 @@ pub mod s3;
 mod session;
 mod stream;
 mod surroundings;
+mod tags;
+mod tier;
 
 use std::sync::Arc;
 
@@ -43,15 +46,19 @@ pub use local::fuzz as local_fuzz;
 pub use location::{Location, StoreOpener};
 pub use memory::MemoryStore;
 pub use object::{
-    Attributes, BlockSizes, GetOptions, GetResult, ObjectMeta, Precondition, PutOptions, PutResult, Stored,
+    Attributes, BlockSizes, GetOptions, GetResult, ObjectMeta, Precondition, PutOptions, PutResult,
+    SourceBytes, Stored,
 };
 pub use options::StoreOptions;
 pub use payload::Payload;
+pub use posix::{Posix, Preserve};
 pub use properties::Properties;
 pub(crate) use receipt::ReceiptStore;
 pub use s3::{AccessKeys, Addressing};
 pub use session::{Credentials, Session};
 pub(crate) use stream::Input;
+pub use tags::Tags;
+pub(crate) use tier::{is_tier, is_tier_of_azure, travels};
 
 use crate::checksum::{Crc64, Md5};
 use crate::error::{Error, Result};
@@ -127,6 +134,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Asks for an object's metadata.
     async fn head(&self, key: &str, trace: &Trace) -> Result<ObjectMeta>;
+
+    /// The tags of an object, in the order of names.
+    async fn tags(&self, _key: &str, _trace: &Trace) -> Result<Vec<(String, String)>> {
+        Ok(Vec::new())
+    }
 
     /// Reads an object or a range of it.
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult>;

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{BlockRange, Part, Payload, Properties};
+use async_trait::async_trait;
+
+use super::{BlockRange, Part, Payload, Posix, Properties};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
+use crate::error::Result;
 
 /// What is known of an object without reading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub struct ObjectMeta {
     pub content_type: Option<String>,
     /// Other headers and metadata, where there are any.
     pub properties: Option<Arc<Properties>>,
+    /// Permissions, owner and time of last access of a file.
+    pub posix: Option<Posix>,
 }
 
 /// What to read.
@@ -77,6 +82,8 @@ pub struct Attributes {
     pub content_type: Option<String>,
     /// Other headers and metadata. A store that cannot keep them leaves them out.
     pub properties: Option<Arc<Properties>>,
+    /// What is to be kept of a file besides. For a store of objects it stands in their metadata too, under the names that rclone gives it.
+    pub posix: Option<Posix>,
 }
 
 /// How to write.
@@ -92,10 +99,21 @@ pub struct PutOptions {
     /// ETag of the source, where it has one: a store that cannot ask its service what an interrupted run has left
     /// goes on only with what that left of the same source.
     pub source_etag: Option<String>,
+    /// The source itself, to be asked what a stretch of it holds.
+    pub source: Option<Arc<dyn SourceBytes>>,
     /// The service will make the blocks by itself, of another object.
     pub by_service: bool,
+    /// A service that copies tags by itself does not.
+    pub without_tags: bool,
     /// How large the blocks of an object are to be. Only a store whose blocks must all be of one size needs it, when one is begun.
     pub blocks: BlockSizes,
+}
+
+/// What is written, for a store that must know what a stretch holds before it can go on from what is there.
+#[async_trait]
+pub trait SourceBytes: Send + Sync + std::fmt::Debug {
+    /// The CRC64 of a stretch, which is read for it.
+    async fn crc64_of(&self, range: BlockRange) -> Result<Crc64>;
 }
 
 /// How large blocks are to be, in bytes.
@@ -126,6 +144,8 @@ pub struct PutResult {
     pub md5: Option<Md5>,
     /// The store stated a checksum of what it took (of the bytes of a put, of the list of a commit), and it was ours.
     pub confirmed: bool,
+    /// What of the attributes it could not keep, in words.
+    pub not_kept: Option<String>,
 }
 
 /// A block that a store took.

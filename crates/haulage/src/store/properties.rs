@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::Tags;
+
 /// Headers and metadata that somebody has given an object. Files have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
@@ -15,6 +17,10 @@ pub struct Properties {
     pub content_language: Option<String>,
     /// Names in lower case and values, in the order of names, without those of which other attributes tell.
     pub metadata: Vec<(String, String)>,
+    /// Tags by which the service finds it.
+    pub tags: Tags,
+    /// Access tier or storage class, as the service calls it; `None` for the usual one, which nobody has chosen.
+    pub tier: Option<String>,
 }
 
 impl Properties {
@@ -27,8 +33,23 @@ impl Properties {
 
     /// All that somebody wrote.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &String> {
-        let Self { cache_control, content_disposition, content_encoding, content_language, metadata } = self;
-        let headers = [cache_control, content_disposition, content_encoding, content_language];
-        headers.into_iter().flatten().chain(metadata.iter().flat_map(|(name, value)| [name, value]))
+        let Self {
+            cache_control,
+            content_disposition,
+            content_encoding,
+            content_language,
+            metadata,
+            tags,
+            tier,
+        } = self;
+        let headers = [cache_control, content_disposition, content_encoding, content_language, tier];
+        let pairs = metadata.iter().chain(tags.known());
+        headers.into_iter().flatten().chain(pairs.flat_map(|(name, value)| [name, value]))
+    }
+
+    /// Whether both say the same, but for tags, of which an answer says at most how many there are.
+    pub(crate) fn same_but_for_tags(one: Option<&Self>, other: Option<&Self>) -> bool {
+        let plain = |it: Option<&Self>| Self { tags: Tags::None, ..it.cloned().unwrap_or_default() };
+        plain(one) == plain(other)
     }
 }

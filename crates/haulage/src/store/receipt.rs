@@ -87,6 +87,7 @@ impl Store for ReceiptStore {
             begins_freely: false,
             lists_all: true,
             in_order: false,
+            keeps_properties: false,
             contents: false,
         }
     }

@@ -124,6 +124,7 @@ pub(crate) async fn attributes_are_kept(store: Arc<dyn Store>) -> &'static str {
             ("author".to_owned(), "somebody <some@body>".to_owned()),
             ("run".to_owned(), "7".to_owned()),
         ],
+        ..Properties::default()
     });
     options.attributes.properties = Some(properties.clone());
     for checksum in [ChecksumMode::Crc64, ChecksumMode::Md5, ChecksumMode::None] {

@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::{CopyOptions, Work};
 use crate::output::identity;
 use crate::stage::list::Filter;
-use crate::store::Address;
+use crate::store::{Address, is_tier_of_azure};
 
 /// Refuses what cannot work before anything is touched.
 pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
@@ -15,6 +15,9 @@ pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     check_outputs(work, options)?;
     if options.atomic {
         check_atomic(work, options)?;
+    }
+    if let Some(tier) = options.tier.named() {
+        check_tier(tier, work, options)?;
     }
     let (sources, destination) = match work {
         Work::Copy { sources, destination } => (sources.iter().collect(), Some(destination)),
@@ -40,6 +43,25 @@ pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
                 .hint("haul cp - URL, or haul cp URL -"))
         }
     }
+}
+
+/// Refuses a tier where there are none, or not this one.
+fn check_tier(tier: &str, work: &Work, options: &CopyOptions) -> Result<()> {
+    let destinations: Vec<&String> = match work {
+        Work::Copy { destination, .. } => vec![destination],
+        Work::CopyPairs(pairs) => pairs.iter().map(|(_, destination)| destination).collect(),
+        Work::Verify { .. } => Vec::new(),
+    };
+    for name in destinations {
+        let (cause, hint) = match Address::parse(name, &options.store)? {
+            Address::S3(_) => continue,
+            Address::Azure(_) if is_tier_of_azure(tier) => continue,
+            Address::Azure(_) => ("Azure has no such access tier", "write hot, cool, cold or archive"),
+            _ => ("only objects of Azure and S3 are in a tier or storage class", "leave out --tier"),
+        };
+        return Err(Error::new(ErrorKind::Usage, "copy", format!("--tier {tier}"), cause).hint(hint));
+    }
+    Ok(())
 }
 
 /// Refuses a record or a receipt where a source or the destination is.

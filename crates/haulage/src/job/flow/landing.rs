@@ -215,7 +215,7 @@ mod tests {
         assert!(matches!(judge(failed(), Around { twin: true, ..alone }), Verdict::Nothing));
         assert!(matches!(judge(failed(), alone), Verdict::Counts(Err(_))));
         assert!(matches!(judge(None, alone), Verdict::Nothing));
-        let looked = Some(Ok(Done::Looked(None)));
+        let looked = Some(Ok(Done::Looked { there: None, told: None }));
         assert!(matches!(judge(looked, Around { twin: true, ..alone }), Verdict::Counts(Ok(_))));
     }
 

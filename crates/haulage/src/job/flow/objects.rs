@@ -1,6 +1,6 @@
 //! The objects on their way: what each needs next, and how each ended. Pure: what follows is left as effects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::effects::{Effects, Said};
@@ -47,8 +47,13 @@ pub(super) struct Objects {
     refused: bool,
     /// A stream, which goes alone, has not come to its end.
     open: bool,
+    /// What could not be kept of objects: said once for each reason.
+    warned: HashSet<String>,
     effects: Effects,
 }
+
+/// Names of metadata are of those who write them.
+const WARNED_MAX: usize = 20;
 
 /// So many refusals in a row, and services are not asked to copy any more.
 const REFUSALS_MAX: u32 = 3;
@@ -211,7 +216,9 @@ impl Objects {
                 }
                 then
             }
-            Err(error) if it.object.may_go_unseen(unit.step, &error) => it.object.advance(Done::Looked(None)),
+            Err(error) if it.object.may_go_unseen(unit.step, &error) => {
+                it.object.advance(Done::Looked { there: None, told: None })
+            }
             Err(error) if error.kind() == ErrorKind::Exists && it.never_overwrites() => {
                 // Somebody else was quicker: what was written is of no use.
                 self.effects.said.extend(it.writer().map(Said::Abandon));
@@ -293,6 +300,13 @@ impl Objects {
         let resumed = object.copying().map_or(0, |copying| copying.bytes_resumed);
         if resumed > 0 {
             self.effects.said.push(Said::Resumed(resumed));
+        }
+        if let Some(message) = ended.not_kept
+            && self.warned.len() < WARNED_MAX
+            && self.warned.insert(message.clone())
+        {
+            let name = object.subject.pair.destination.name();
+            self.effects.said.push(Said::Warning(name, message + "; others like it are not named"));
         }
         let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Equal);
         if !moved {

@@ -311,7 +311,8 @@ impl Listing {
                 let source = Place { store: source.store.clone(), key: meta.key };
                 let destination = Place { store: destination.store.clone(), key };
                 let meta = ObjectMeta { key: source.key.clone(), ..meta };
-                self.give(Pair { source, destination, name_at: to.len(), meta, existing }).await?;
+                self.give(Pair { source, destination, name_at: to.len(), meta, existing, looked_at: false })
+                    .await?;
             }
         }
         while verify && let Some(passed) = there.rest().await? {

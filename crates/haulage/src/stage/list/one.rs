@@ -34,6 +34,7 @@ pub(super) fn one(source: &Location, destination: &Location, meta: ObjectMeta, s
         destination: Place { store: destination.store.clone(), key },
         meta,
         existing: Existing::Absent,
+        looked_at: false,
     }
 }
 

@@ -69,7 +69,7 @@ mod tests {
 
     fn copying(guarded: bool, guards: bool) -> ByService {
         ByService {
-            rules: CopyRules { whole_max: 5_000 * MIB, guarded, keeps_crc64: false },
+            rules: CopyRules { whole_max: 5_000 * MIB, guarded, keeps_crc64: false, keeps_tags: false },
             block: 16 * MIB,
             whole: 16 * MIB,
             guards,
@@ -111,7 +111,8 @@ mod tests {
             super::super::Place { store: std::sync::Arc::new(MemoryStore::named("x")), key: "a".into() };
         let meta = crate::store::ObjectMeta { size: 1, ..Default::default() };
         let existing = super::super::Existing::Absent;
-        let pair = Pair { source: place.clone(), destination: place, name_at: 0, meta, existing };
+        let pair =
+            Pair { source: place.clone(), destination: place, name_at: 0, meta, existing, looked_at: false };
         assert_eq!(ByService::of(&pair, &CopyOptions::default()), None);
     }
 }

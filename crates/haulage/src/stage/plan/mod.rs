@@ -65,12 +65,20 @@ pub(crate) struct Pair {
     /// The source as it was listed.
     pub(crate) meta: ObjectMeta,
     pub(crate) existing: Existing,
+    /// Both ends have been asked what lists have left out.
+    pub(crate) looked_at: bool,
 }
 
 impl Pair {
     /// The name below the destination that the user wrote.
     pub(crate) fn relative_name(&self) -> &str {
         &self.destination.key[self.name_at..]
+    }
+
+    /// Whether what is `there` may be the source, if only the list of sources said more.
+    pub(crate) fn may_be_same(&self, there: &ObjectMeta) -> bool {
+        let unknown = !self.looked_at && !self.source.store.capabilities().lists_all;
+        unknown && self.meta.size == there.size && !same(&self.meta, there)
     }
 }
 
@@ -100,6 +108,7 @@ pub(crate) fn decide(pair: &Pair, overwrite: Overwrite) -> Decision {
         (Existing::Present(there), Overwrite::IfDifferent) if same(&pair.meta, there) => {
             Decision::Skip(UNCHANGED)
         }
+        (Existing::Present(there), Overwrite::IfDifferent) if pair.may_be_same(there) => Decision::Look,
         (Existing::Present(_), Overwrite::IfDifferent) => Decision::Move,
     }
 }
@@ -111,6 +120,7 @@ fn same(source: &ObjectMeta, there: &ObjectMeta) -> bool {
     }
     match (source.crc64, there.crc64) {
         (Some(ours), Some(theirs)) => ours == theirs,
+        _ if source.md5.is_some() && source.md5 == there.md5 => true,
         _ => {
             let source_time = source.source_modified_ns.unwrap_or(source.modified_ns);
             there.source_modified_ns == Some(source_time)
@@ -129,7 +139,7 @@ mod tests {
         let meta =
             ObjectMeta { size: 5, modified_ns: 7, crc64: Some(Crc64::from_u64(1)), ..ObjectMeta::default() };
         let place = Place { store, key: "a".into() };
-        Pair { source: place.clone(), destination: place, name_at: 0, meta, existing }
+        Pair { source: place.clone(), destination: place, name_at: 0, meta, existing, looked_at: false }
     }
 
     fn present(meta: ObjectMeta) -> Existing {

@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 
+use super::attributes::{attributes, not_meant, put_options, with_tags};
 use super::by_service;
+use super::compare::compare;
 use super::object::{Done, Held, Purpose};
 use super::staged::Staged;
-use crate::checksum::{ChecksumMode, Crc64, Crc64Stream, Md5, Md5Stream};
+use crate::checksum::{ChecksumMode, Crc64, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{CopyOptions, Overwrite};
-use crate::stage::plan::{Existing, Pair, Place};
+use crate::options::CopyOptions;
+use crate::stage::plan::{Pair, Place};
 use crate::stage::read;
 use crate::stage::schedule::Step;
 use crate::stage::verify::{agreed, check_crc64, check_md5};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockSizes, BlockWriter, GetOptions, Kept, ObjectMeta, Part, Payload,
-    Phase, Precondition, PutOptions, PutResult, Request, Stored, Trace,
+    BlockId, BlockRange, BlockSizes, BlockWriter, GetOptions, Kept, ObjectMeta, Part, Payload, Phase,
+    PutOptions, PutResult, Request, SourceBytes, Stored, Trace,
 };
 use crate::task::off_thread;
 
@@ -62,7 +65,9 @@ impl Task {
         }
         let to_service = !destination.store.capabilities().at_hand;
         match self.step {
-            Step::Look => destination.store.api(Request::Look),
+            // What costs a request is to ask the service.
+            Step::Look if to_service => destination.store.api(Request::Look),
+            Step::Look => source.store.api(Request::Look),
             Step::Whole if self.is_by_service() => destination.store.api(Request::Copy),
             Step::Block(_) if self.is_by_service() => destination.store.api(Request::CopyBlock),
             Step::Whole if to_service => destination.store.api(Request::Put),
@@ -80,7 +85,10 @@ impl Task {
 /// Runs the step once.
 pub(crate) async fn run(task: &Task, trace: &Trace) -> Result<Done> {
     match task.step {
-        Step::Look => look(&task.pair.destination, trace).await.map(Done::Looked),
+        Step::Look => {
+            let (there, told) = look_at(&task.pair, trace).await?;
+            Ok(Done::Looked { there, told: told.map(Box::new) })
+        }
         Step::Whole if task.by_service => by_service::whole(task, trace).await,
         Step::Whole => whole(task, trace).await,
         Step::Begin => begin(task, trace).await,
@@ -93,8 +101,18 @@ pub(crate) async fn run(task: &Task, trace: &Trace) -> Result<Done> {
     }
 }
 
+/// What is at the destination, and, where that may be the same, what the source's list has left out.
+pub(crate) async fn look_at(pair: &Pair, trace: &Trace) -> Result<(Option<ObjectMeta>, Option<ObjectMeta>)> {
+    let there = look(&pair.destination, trace).await?;
+    let told = match &there {
+        Some(there) if pair.may_be_same(there) => told(&pair.source, &pair.meta, trace).await?,
+        _ => None,
+    };
+    Ok((there, told))
+}
+
 /// What is at a place; `None` where nothing is.
-pub(crate) async fn look(place: &Place, trace: &Trace) -> Result<Option<ObjectMeta>> {
+async fn look(place: &Place, trace: &Trace) -> Result<Option<ObjectMeta>> {
     match place.store.head(&place.key, trace).await {
         Ok(meta) => Ok(Some(meta)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -130,6 +148,12 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     }
     // A source that states no checksum of the whole may still vouch for a range that covers it.
     let stated_none = meta.crc64.is_none() && meta.md5.is_none();
+    let streams = destination.store.capabilities().streams;
+    if stated_none && !streams && read::is_vouched_in_pieces(&*source.store, meta.size) {
+        let all = BlockRange { offset: 0, len: meta.size };
+        let read = read::gather(&*source.store, &source.key, meta, all, trace).await?;
+        return put_whole(task, meta, (read.bytes, read.crc64), (None, true), read.vouched, trace).await;
+    }
     let range = read::vouched_whole(&*source.store, meta.size).filter(|_| stated_none);
     let got = read::open(&*source.store, &source.key, meta, range, trace).await?;
     let name = source.name();
@@ -138,14 +162,30 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     let range_checked = got.crc64.is_some();
     // A list that states an MD5 alone makes it the proof, whatever the answer states besides.
     let only_md5 = stated.is_none() || (meta.crc64.is_none() && meta.md5.is_some());
-    if destination.store.capabilities().streams {
+    if streams {
         let md5 = stated_md5.filter(|_| only_md5);
         let options = put_options(task, &got.meta, stated, md5);
         let put = destination.store.put(&destination.key, got.payload, &options, trace).await?;
+        let put = PutResult { not_kept: not_meant(task, &got.meta).or(put.not_kept), ..put };
         return Ok(Done::Whole { crc64: put.crc64, md5: put.md5, put, range_checked });
     }
     let (bytes, crc64) = got.payload.collect_hashed().await?;
     check_crc64(&name, crc64, stated)?;
+    // What a list leaves out, the answer that brings the bytes says.
+    let told = if source.store.capabilities().lists_all { meta } else { &got.meta };
+    put_whole(task, told, (bytes, crc64), (stated_md5, only_md5), range_checked, trace).await
+}
+
+/// Writes what was read: `told` is all that is known of the source, the MD5 what it states, and whether that is all the proof.
+async fn put_whole(
+    task: &Task,
+    told: &ObjectMeta,
+    (bytes, crc64): (Bytes, Crc64),
+    (stated_md5, only_md5): (Option<Md5>, bool),
+    range_checked: bool,
+    trace: &Trace,
+) -> Result<Done> {
+    let Pair { source, destination, .. } = &*task.pair;
     let by_md5 = task.options.checksum == ChecksumMode::Md5;
     let md5 = match stated_md5 {
         Some(_) if by_md5 || only_md5 => Some(md5_of(bytes.clone()).await?),
@@ -153,9 +193,9 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
         None if task.options.content_md5 && !by_md5 => Some(md5_of(bytes.clone()).await?),
         _ => None,
     };
-    check_md5(&name, md5, stated_md5)?;
-    // What a list leaves out, the answer that brings the bytes says.
-    let told = if source.store.capabilities().lists_all { meta } else { &got.meta };
+    check_md5(&source.name(), md5, stated_md5)?;
+    let tagged = with_tags(task, told, trace).await?;
+    let told = tagged.as_ref().unwrap_or(told);
     let options = put_options(task, told, Some(crc64), md5);
     let put = destination.store.put(&destination.key, Payload::Hashed(bytes, crc64), &options, trace).await?;
     Ok(Done::Whole { crc64: Some(crc64), md5: put.md5, put, range_checked })
@@ -165,24 +205,28 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
 async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
     let Pair { source, destination, .. } = &*task.pair;
     let told = told(source, &task.pair.meta, trace).await?;
+    let tagged = with_tags(task, told.as_ref().unwrap_or(&task.pair.meta), trace).await?;
+    let told = tagged.or(told);
     let meta = told.as_ref().unwrap_or(&task.pair.meta);
     let source_etag = (!meta.etag.is_empty()).then(|| meta.etag.clone());
+    let from_stream = source.store.capabilities().in_order;
     let mut options = PutOptions {
         source_etag,
         blocks: task.blocks,
         by_service: task.by_service,
+        // A stream is read once.
+        source: (!from_stream).then(|| Arc::new(Read { place: source.clone(), meta: meta.clone() }) as _),
         ..put_options(task, meta, None, None)
     };
     if destination.store.capabilities().in_order && meta.crc64.is_some() {
         // One checksum of the whole is enough.
         options.attributes.md5 = None;
     }
-    let from_stream = source.store.capabilities().in_order;
     let size = (!from_stream).then_some(meta.size);
     let writer = destination.store.begin(&destination.key, size, &options, trace).await?;
     if from_stream {
         // What is read once cannot be compared with what an earlier run has sent.
-        return Ok(Done::Begun { writer, staged: Staged::default(), told });
+        return Ok(Done::Begun { writer, staged: Staged::default(), told: told.map(Box::new) });
     }
     let staged = match writer.staged(trace).await {
         Ok(staged) => staged.into_iter().collect(),
@@ -190,7 +234,30 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
         Err(error) if error.kind() == ErrorKind::Permission => Staged::default(),
         Err(error) => return Err(error),
     };
-    Ok(Done::Begun { writer, staged, told })
+    Ok(Done::Begun { writer, staged, told: told.map(Box::new) })
+}
+
+/// The source of a copy, to be read.
+#[derive(Debug)]
+struct Read {
+    place: Place,
+    meta: ObjectMeta,
+}
+
+#[async_trait]
+impl SourceBytes for Read {
+    async fn crc64_of(&self, range: BlockRange) -> Result<Crc64> {
+        let mut crc64 = Crc64::EMPTY;
+        let mut offset = range.offset;
+        while offset < range.end() {
+            let piece = BlockRange { offset, len: DIGEST_PIECE.min(range.end() - offset) };
+            let Place { store, key } = &self.place;
+            let read = read::gather(&**store, key, &self.meta, piece, &Trace::detached()).await?;
+            crc64 = crc64.combine(read.crc64, piece.len);
+            offset = piece.end();
+        }
+        Ok(crc64)
+    }
 }
 
 /// What the store says of a source whose checksum its list has left out, so that the whole can be compared with it.
@@ -208,9 +275,9 @@ pub(super) async fn told(source: &Place, listed: &ObjectMeta, trace: &Trace) -> 
         let cause = "the object was replaced after it was listed";
         return Err(Error::new(ErrorKind::SourceChanged, "read", &*source.name(), cause));
     }
-    // A later run compares what it lists with what this one has stored.
-    let modified_ns = listed.modified_ns;
-    Ok(Some(ObjectMeta { source_modified_ns: listed.source_modified_ns, modified_ns, ..told }))
+    // Lists are finer than headers.
+    let source_modified_ns = told.source_modified_ns.or(listed.source_modified_ns);
+    Ok(Some(ObjectMeta { source_modified_ns, modified_ns: listed.modified_ns, ..told }))
 }
 
 async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
@@ -231,28 +298,27 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     {
         return Ok(Done::Block { stored: there_already(id.into()), range_checked: vouched, resumed: true });
     }
-    let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
-    let (stated, range_checked) = (got.crc64, got.crc64.is_some());
     let writer = writer(task)?;
     let streams = destination.store.capabilities().streams;
-    if streams && task.duplicate {
+    if !streams {
+        let read::Gathered { bytes, crc64, vouched } =
+            read::gather(&*source.store, &source.key, meta, range, trace).await?;
+        let (stored, resumed) = match task.staged.holding(range, &bytes, crc64) {
+            Some(part) => (there_already(part), true),
+            None => (writer.put_block(range, Payload::Hashed(bytes, crc64), trace).await?, false),
+        };
+        return Ok(Done::Block { stored, range_checked: vouched, resumed });
+    }
+    let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
+    let (stated, range_checked) = (got.crc64, got.crc64.is_some());
+    if task.duplicate {
         let (bytes, crc64) = got.payload.collect_hashed().await?;
         check_crc64(&source.name(), crc64, stated)?;
         return Ok(Done::Held(Held { bytes, crc64, range_checked }));
     }
-    let stored = if streams {
-        let stored = writer.put_block(range, got.payload, trace).await?;
-        check_crc64(&source.name(), stored.part.id.crc64, stated)?;
-        writer.keep(Kept { id: stored.part.id, vouched: range_checked }).await;
-        stored
-    } else {
-        let (bytes, crc64) = got.payload.collect_hashed().await?;
-        check_crc64(&source.name(), crc64, stated)?;
-        if let Some(part) = task.staged.holding(range, &bytes, crc64) {
-            return Ok(Done::Block { stored: there_already(part), range_checked, resumed: true });
-        }
-        writer.put_block(range, Payload::Hashed(bytes, crc64), trace).await?
-    };
+    let stored = writer.put_block(range, got.payload, trace).await?;
+    check_crc64(&source.name(), stored.part.id.crc64, stated)?;
+    writer.keep(Kept { id: stored.part.id, vouched: range_checked }).await;
     Ok(Done::Block { stored, range_checked, resumed: false })
 }
 
@@ -266,7 +332,8 @@ async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {
     // A store that keeps checksums gets the one we combined. One that does not, compares, and must be
     // told what the source states.
     let crc64 = if destination.store.capabilities().streams { meta.crc64 } else { task.crc64 };
-    writer(task)?.commit(&task.parts, &attributes(task, meta, crc64, task.md5), trace).await
+    let put = writer(task)?.commit(&task.parts, &attributes(task, meta, crc64, task.md5), trace).await?;
+    Ok(PutResult { not_kept: not_meant(task, meta).or(put.not_kept), ..put })
 }
 
 /// MD5 cannot be combined from blocks, so the source is read once more, in order, beside the blocks.
@@ -288,101 +355,6 @@ async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
         offset = range.end();
     }
     Ok(md5.value())
-}
-
-async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trace) -> Result<Done> {
-    let Pair { source, destination, meta, existing, .. } = &*task.pair;
-    let (Existing::Present(there) | Existing::Listed(there)) = existing else {
-        return Err(Error::new(
-            ErrorKind::Integrity,
-            "verify",
-            &*source.name(),
-            "missing at the destination",
-        ));
-    };
-    let from = source.store.capabilities();
-    let trusted = task.purpose.trusts(&from);
-    if !from.contents
-        && let Some(range) = range
-    {
-        let (crc64, _) = crc64_of(destination, there, Some(range), false, trace).await?;
-        return Ok(Done::Seen(BlockId { range, crc64 }.into()));
-    }
-    let ((ours, ours_sure), (theirs, theirs_sure)) = tokio::try_join!(
-        crc64_of(source, meta, range, trusted, trace),
-        crc64_of(destination, there, range, trusted, trace),
-    )?;
-    if ours == theirs {
-        let len = range.map_or(meta.size, |range| range.len);
-        return Ok(Done::Equal { crc64: range.is_none().then_some(ours), len });
-    }
-    let (at, len) = range.map_or((0, meta.size), |range| (range.offset, range.len));
-    let cause = format!("contents differ within bytes {at} to {}: CRC64 {ours} and {theirs}", at + len);
-    Ok(Done::Differs { range, cause, sure: ours_sure && theirs_sure })
-}
-
-/// The CRC64 of one side, and whether that is certain: the stored one where it is trusted and there, else of its bytes.
-async fn crc64_of(
-    place: &Place,
-    meta: &ObjectMeta,
-    range: Option<BlockRange>,
-    trusted: bool,
-    trace: &Trace,
-) -> Result<(Crc64, bool)> {
-    let contents = place.store.capabilities().contents;
-    let told = if trusted && range.is_none() { told(place, meta, trace).await? } else { None };
-    let meta = told.as_ref().unwrap_or(meta);
-    if let Some(stored) = meta.crc64.filter(|_| (trusted || !contents) && range.is_none()) {
-        return Ok((stored, true));
-    }
-    if !contents {
-        let cause = "the receipt has no checksum of it, and the object has been written anew since";
-        return Err(Error::new(ErrorKind::Integrity, "verify", &*place.name(), cause)
-            .hint("compare it with its source"));
-    }
-    let range = range.or_else(|| read::vouched_whole(&*place.store, meta.size));
-    let got = read::open(&*place.store, &place.key, meta, range, trace).await?;
-    let stated = got.crc64;
-    let mut payload = got.payload;
-    let mut crc = Crc64Stream::default();
-    while let Some(piece) = payload.next().await {
-        crc.update(&piece?);
-    }
-    check_crc64(&place.name(), crc.value(), stated)?;
-    Ok((crc.value(), stated.is_some() || !place.store.capabilities().keeps_checksums))
-}
-
-pub(super) fn put_options(
-    task: &Task,
-    meta: &ObjectMeta,
-    crc64: Option<Crc64>,
-    md5: Option<Md5>,
-) -> PutOptions {
-    let precondition = match task.options.overwrite {
-        Overwrite::Never => Precondition::IfAbsent,
-        Overwrite::IfDifferent | Overwrite::Always => Precondition::None,
-    };
-    PutOptions {
-        attributes: attributes(task, meta, crc64, md5),
-        precondition,
-        checksum: task.options.checksum,
-        ..PutOptions::default()
-    }
-}
-
-/// What to store with the object: `meta` is all that is known of the source. Its time is the one that was listed, with which a
-/// later run compares what this one has stored.
-fn attributes(task: &Task, meta: &ObjectMeta, crc64: Option<Crc64>, md5: Option<Md5>) -> Attributes {
-    let planned = &task.pair.meta;
-    // A stream has no time.
-    let dated = !task.pair.source.store.capabilities().in_order;
-    Attributes {
-        crc64,
-        md5: md5.or(meta.md5),
-        source_modified_ns: dated.then(|| planned.source_modified_ns.unwrap_or(planned.modified_ns)),
-        content_type: meta.content_type.clone(),
-        properties: meta.properties.clone(),
-    }
 }
 
 pub(super) fn writer(task: &Task) -> Result<&Arc<dyn BlockWriter>> {

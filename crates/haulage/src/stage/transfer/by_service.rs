@@ -1,6 +1,7 @@
 //! Attempts in which the service copies: no byte of the object passes this machine.
 
-use super::attempt::{Task, put_options, told, writer};
+use super::attempt::{Task, told, writer};
+use super::attributes::{put_options, with_tags};
 use super::object::Done;
 use crate::error::{Error, ErrorKind, Result};
 use crate::stage::plan::Pair;
@@ -11,6 +12,12 @@ use crate::store::{BlockRange, CopySource, ObjectMeta, Stored, Trace};
 pub(super) async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     let Pair { source, destination, meta: listed, .. } = &*task.pair;
     let told = told(source, listed, trace).await?;
+    // Where a service copies tags by itself, nothing need be known of them.
+    let tagged = match destination.store.copies_from(&*source.store) {
+        Some(rules) if rules.keeps_tags => None,
+        _ => with_tags(task, told.as_ref().unwrap_or(listed), trace).await?,
+    };
+    let told = tagged.or(told);
     let meta = told.as_ref().unwrap_or(listed);
     let options = put_options(task, meta, meta.crc64, meta.md5);
     let put = destination.store.copy(&from(&task.pair, meta), &destination.key, &options, trace).await?;

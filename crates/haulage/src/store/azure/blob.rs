@@ -13,10 +13,10 @@ use super::service::set;
 use super::{AzureStore, RANGE_CHECKSUM_MAX, rules};
 use crate::checksum::{Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
-use crate::store::answer;
 use crate::store::{
     Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
 };
+use crate::store::{answer, tags};
 
 const RANGE: HeaderName = HeaderName::from_static("x-ms-range");
 const RANGE_CRC64: HeaderName = HeaderName::from_static("x-ms-range-get-content-crc64");
@@ -29,6 +29,18 @@ pub(super) async fn head(store: &AzureStore, key: &str, trace: &Trace) -> Result
     let response = store.service.send(operation, asked, trace).await?;
     trace.mark(Phase::Committed);
     Ok(meta::read(key, response.headers()))
+}
+
+/// The index tags of a blob.
+pub(super) async fn tags(store: &AzureStore, key: &str, trace: &Trace) -> Result<Vec<(String, String)>> {
+    let name = store.display(key);
+    let asked = store.asked("read the tags of", &name, 't', ErrorKind::Service);
+    let query = [("comp", "tags")];
+    let operation =
+        store.operation(rules::GET_TAGS, Method::GET, key, &query, HeaderMap::new(), Bytes::new());
+    let document = store.service.document(operation, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    tags::read(&document, rules::TAGS).map_err(|broken| asked.not_believed(broken))
 }
 
 pub(super) async fn get(
@@ -141,7 +153,7 @@ pub(super) async fn put(
     let (response, confirmed) = send_guarded(store, operation, guard, asked, trace).await?;
     trace.mark(Phase::Committed);
     let etag = meta::etag(response.headers());
-    Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed })
+    Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed, not_kept: None })
 }
 
 /// The media type of the empty blob that takes the place of uncommitted blocks for a moment.

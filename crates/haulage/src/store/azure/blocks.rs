@@ -116,7 +116,7 @@ impl BlockWriter for AzureBlocks {
         let (response, confirmed) = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
         let etag = meta::etag(response.headers());
-        Ok(PutResult { etag, crc64, md5: attributes.md5, confirmed })
+        Ok(PutResult { etag, crc64, md5: attributes.md5, confirmed, not_kept: None })
     }
 
     /// Leaves what is staged: the service forgets it after a week, and until then a later run may go on from it.

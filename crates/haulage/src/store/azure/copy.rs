@@ -32,7 +32,7 @@ const WHOLE_MAX: u64 = 256 << 20;
 pub(super) fn rules(store: &AzureStore, source: &dyn Store) -> Option<CopyRules> {
     let Some(Peer::Azure(source)) = source.peer() else { return None };
     let same = store.service.endpoint().same_service(source.service.endpoint());
-    same.then_some(CopyRules { whole_max: WHOLE_MAX, guarded: true, keeps_crc64: false })
+    same.then_some(CopyRules { whole_max: WHOLE_MAX, guarded: true, keeps_crc64: false, keeps_tags: false })
 }
 
 /// The source as headers.
@@ -96,7 +96,7 @@ pub(super) async fn whole(
                 .error(ErrorKind::Unsupported, "the service made a blob of another size than the source's"));
         }
     }
-    Ok(PutResult { etag, crc64, md5, confirmed: crc64.is_some() || md5.is_some() })
+    Ok(PutResult { etag, crc64, md5, confirmed: crc64.is_some() || md5.is_some(), not_kept: None })
 }
 
 /// What names the source and its version in the id of a block that is made of it.

@@ -12,7 +12,7 @@ use super::settings::Settings;
 use super::{AzureAddress, Endpoint, meta, rules, xml};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{HttpClient, HttpOptions};
-use crate::store::{ListPage, ObjectMeta, StagedPart, StoreOptions};
+use crate::store::{ListPage, ObjectMeta, StagedPart, StoreOptions, tags};
 
 const ASKED: Asked<'_> = Asked {
     operation: "read",
@@ -30,6 +30,11 @@ pub fn blobs(page: &[u8]) -> Option<(ListPage, Option<String>)> {
 /// A page of containers and the marker of the next.
 pub fn containers(page: &[u8]) -> Option<(Vec<String>, Option<String>)> {
     xml::containers(page).ok()
+}
+
+/// The tags of a blob. S3 writes those of an object in the same form.
+pub fn tags(page: &[u8]) -> Option<Vec<(String, String)>> {
+    tags::read(page, rules::TAGS).ok()
 }
 
 /// Our uncommitted blocks.

@@ -16,7 +16,7 @@ use super::xml::http_date_ns;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::{self, Broken};
-use crate::store::{Attributes, ObjectMeta, Precondition, Properties, media};
+use crate::store::{Attributes, ObjectMeta, Posix, Precondition, Properties, Tags, media, tags, tier};
 
 const META_CRC64: HeaderName = HeaderName::from_static("x-ms-meta-haulage_crc64");
 const BLOB_MD5: HeaderName = HeaderName::from_static("x-ms-blob-content-md5");
@@ -25,6 +25,11 @@ const BLOB_CACHE: HeaderName = HeaderName::from_static("x-ms-blob-cache-control"
 const BLOB_DISPOSITION: HeaderName = HeaderName::from_static("x-ms-blob-content-disposition");
 const BLOB_ENCODING: HeaderName = HeaderName::from_static("x-ms-blob-content-encoding");
 const BLOB_LANGUAGE: HeaderName = HeaderName::from_static("x-ms-blob-content-language");
+const TAG_COUNT: HeaderName = HeaderName::from_static("x-ms-tag-count");
+const TAGS: HeaderName = HeaderName::from_static("x-ms-tags");
+const TIER: HeaderName = HeaderName::from_static("x-ms-access-tier");
+/// Nobody has chosen the tier: it is the account's.
+const TIER_INFERRED: HeaderName = HeaderName::from_static("x-ms-access-tier-inferred");
 /// How the headers of metadata begin.
 pub(super) const META: &str = "x-ms-meta-";
 /// Metadata with the CRC64 of the whole.
@@ -53,6 +58,7 @@ pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
         md5: md5.and_then(Md5::from_base64),
         content_type: get(&CONTENT_TYPE).map(str::to_owned),
         properties: properties(headers).kept(),
+        posix: None,
     }
 }
 
@@ -69,6 +75,8 @@ fn properties(headers: &HeaderMap) -> Properties {
         content_encoding: get(CONTENT_ENCODING),
         content_language: get(CONTENT_LANGUAGE),
         metadata: metadata.collect(),
+        tags: Tags::counted(get(TAG_COUNT).as_deref()),
+        tier: get(TIER).filter(|_| get(TIER_INFERRED).is_none_or(|text| !text.eq_ignore_ascii_case("true"))),
     }
 }
 
@@ -117,12 +125,31 @@ pub(super) fn write(
     if let Some(mtime) = attributes.source_modified_ns {
         times::write(headers, mtime, asked)?;
     }
-    attributes.properties.as_deref().map_or(Ok(()), |properties| write_properties(headers, properties, asked))
+    if let Some(properties) = attributes.properties.as_deref() {
+        write_properties(headers, properties, asked)?;
+    }
+    // Under the other names they are metadata already.
+    for (name, text) in attributes.posix.into_iter().flat_map(Posix::as_azcopy) {
+        set(headers, metadata_name(name, asked)?, &text, asked)?;
+    }
+    Ok(())
+}
+
+fn metadata_name(name: &str, asked: Asked<'_>) -> Result<HeaderName> {
+    HeaderName::try_from(format!("{META}{name}"))
+        .map_err(|_| asked.error(ErrorKind::Unsupported, "metadata with a name that Azure cannot keep"))
 }
 
 fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Asked<'_>) -> Result<()> {
-    let Properties { cache_control, content_disposition, content_encoding, content_language, metadata } =
-        properties;
+    let Properties {
+        cache_control,
+        content_disposition,
+        content_encoding,
+        content_language,
+        metadata,
+        tags,
+        tier,
+    } = properties;
     for (name, text) in [
         (BLOB_CACHE, cache_control),
         (BLOB_DISPOSITION, content_disposition),
@@ -136,16 +163,38 @@ fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Ask
     let metadata = metadata.iter().map(|(name, text)| (identifier(name), text));
     // Elsewhere ours may have been somebody's.
     for (name, text) in metadata.filter(|(name, _)| is_of_others(name)) {
-        let name = HeaderName::try_from(format!("{META}{name}"));
-        let name = name.map_err(|_| {
-            asked.error(ErrorKind::Unsupported, "metadata with a name that Azure cannot keep")
-        })?;
+        let name = metadata_name(&name, asked)?;
         if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             return Err(asked.error(ErrorKind::Unsupported, "metadata with a value that Azure cannot keep"));
         }
         set(headers, name, text, asked)?;
     }
+    write_tags(headers, tags.known(), asked)?;
+    if let Some(tier) = tier {
+        let tier = tier::for_azure(tier).ok_or_else(|| {
+            let cause = format!("Azure has no access tier `{tier}`");
+            asked.error(ErrorKind::Unsupported, cause).hint(TIER_HINT)
+        })?;
+        headers.insert(TIER, HeaderValue::from_static(tier));
+    }
     Ok(())
+}
+
+const TIER_HINT: &str = "choose one: --tier hot, cool, cold or archive; or --tier default";
+
+/// The service refuses tags with other characters, and more of them, without saying which.
+fn write_tags(headers: &mut HeaderMap, tags: &[(String, String)], asked: Asked<'_>) -> Result<()> {
+    if tags.is_empty() {
+        return Ok(());
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || " +-./:=_".contains(c);
+    let odd = tags.iter().find(|(name, value)| !name.chars().chain(value.chars()).all(plain));
+    let cause = match odd {
+        Some((name, _)) => format!("the tag `{name}` has characters that Azure does not take"),
+        None if tags.len() > 10 => "more than 10 tags".to_owned(),
+        None => return set(headers, TAGS, &tags::query(tags), asked),
+    };
+    Err(asked.error(ErrorKind::Unsupported, cause).hint(tags::HINT))
 }
 
 /// A name that the service takes: letters, digits and `_`, and no digit first.
@@ -174,4 +223,72 @@ pub(super) fn write_precondition(
 /// Asks for exactly this state of the blob.
 pub(super) fn write_if_match(headers: &mut HeaderMap, etag: &str, asked: Asked<'_>) -> Result<()> {
     set(headers, http::header::IF_MATCH, &format!("\"{}\"", etag.trim_matches('"')), asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ASKED: Asked<'_> = Asked {
+        operation: "write",
+        object: "az://c/k",
+        container: "az://c",
+        permission: 'w',
+        unmet: ErrorKind::Exists,
+    };
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    fn told(pairs: &[(&'static str, &'static str)]) -> Properties {
+        read("k", &headers(pairs)).properties.as_deref().cloned().unwrap_or_default()
+    }
+
+    fn written(properties: Properties) -> Result<HeaderMap> {
+        let attributes = Attributes { properties: properties.kept(), ..Attributes::default() };
+        let mut headers = HeaderMap::new();
+        write(&mut headers, "k", &attributes, ASKED).map(|()| headers)
+    }
+
+    fn tagged(name: &str, value: &str) -> Properties {
+        let tags = Tags::Known(vec![(name.to_owned(), value.to_owned())]);
+        Properties { tags, ..Properties::default() }
+    }
+
+    fn in_tier(tier: &str) -> Properties {
+        Properties { tier: Some(tier.to_owned()), ..Properties::default() }
+    }
+
+    #[test]
+    fn a_tier_is_one_that_somebody_has_chosen() {
+        assert_eq!(told(&[("x-ms-access-tier", "Cool")]), in_tier("Cool"));
+        let inferred = ("x-ms-access-tier-inferred", "true");
+        assert_eq!(told(&[("x-ms-access-tier", "Hot"), inferred]), Properties::default());
+        assert_eq!(written(in_tier("STANDARD_IA")).unwrap()["x-ms-access-tier"], "Cool");
+        assert_eq!(written(in_tier("Warm")).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn tags_are_counted_and_written() {
+        assert_eq!(told(&[("x-ms-tag-count", "2")]).tags, Tags::Unread);
+        assert_eq!(told(&[("x-ms-tag-count", "0")]).tags, Tags::None);
+        assert_eq!(written(tagged("a b", "1+2")).unwrap()["x-ms-tags"], "a%20b=1%2B2");
+        for (name, value) in [("ä", "1"), ("a", "me@here"), ("a&b=c", "")] {
+            let error = written(tagged(name, value)).unwrap_err();
+            assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Unsupported, Some(tags::HINT)));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_file_has_the_names_of_azcopy_too() {
+        let posix = Some(Posix { mode: Some(0o100_640), uid: Some(7), ..Posix::default() });
+        let mut headers = HeaderMap::new();
+        write(&mut headers, "k", &Attributes { posix, ..Attributes::default() }, ASKED).unwrap();
+        assert_eq!(headers["x-ms-meta-permissions"], "33184");
+        assert_eq!(headers["x-ms-meta-posix_owner"], "7");
+    }
 }

@@ -208,6 +208,7 @@ impl Store for AzureStore {
             begins_freely: true,
             lists_all: true,
             in_order: false,
+            keeps_properties: true,
             contents: true,
         }
     }
@@ -244,6 +245,11 @@ impl Store for AzureStore {
     async fn head(&self, key: &str, trace: &Trace) -> Result<ObjectMeta> {
         self.need_key("inspect", key)?;
         blob::head(self, key, trace).await
+    }
+
+    async fn tags(&self, key: &str, trace: &Trace) -> Result<Vec<(String, String)>> {
+        self.need_key("read the tags of", key)?;
+        blob::tags(self, key, trace).await
     }
 
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {

@@ -8,8 +8,14 @@ const PAGE_MAX: usize = 32 << 20;
 /// 100,000 uncommitted blocks with ids of 64 bytes.
 const BLOCKS_MAX: usize = 24 << 20;
 
+/// Ten tags with names of 128 and values of 256 characters, and as much again around them.
+const TAGS_MAX: usize = 64 << 10;
+
 const LIST: Body = Body::Document(Document { root: "EnumerationResults", largest: PAGE_MAX });
 pub(super) const BLOCKS: Body = Body::Document(Document { root: "BlockList", largest: BLOCKS_MAX });
+
+pub(super) const TAGS: &str = "Tags";
+const TAGS_OF: Body = Body::Document(Document { root: TAGS, largest: TAGS_MAX });
 
 #[rustfmt::skip]
 mod table {
@@ -17,6 +23,7 @@ mod table {
 
     //                                            status       body                  a version comes back
     pub(crate) const GET_PROPERTIES:   Rule = Rule { status: 200, body: Body::Content, etag: true };
+    pub(crate) const GET_TAGS:         Rule = Rule { status: 200, body: TAGS_OF,       etag: false };
     pub(crate) const GET_BLOB:         Rule = Rule { status: 200, body: Body::Content, etag: true };
     pub(crate) const GET_RANGE:        Rule = Rule { status: 206, body: Body::Content, etag: true };
     pub(crate) const PUT_BLOB:         Rule = Rule { status: 201, body: Body::Nothing, etag: true };

@@ -10,7 +10,7 @@ use super::meta::{CRC64, FOLDER};
 use super::times;
 use crate::checksum::{Crc64, Md5};
 use crate::store::answer::{Broken, Step, Text, walk};
-use crate::store::{BlockId, ListPage, ObjectMeta, Properties, StagedPart, Token};
+use crate::store::{BlockId, ListPage, ObjectMeta, Properties, StagedPart, Tags, Token};
 
 /// The root of every list.
 const LIST: &str = "EnumerationResults";
@@ -46,13 +46,16 @@ struct Reading {
     properties: Properties,
     sized: bool,
     directory: bool,
+    /// Nobody has chosen the tier: it is the account's.
+    tier_inferred: bool,
 }
 
 impl Reading {
     /// Adds the blob, if it is one and all is there that every blob has. What has only uncommitted blocks has less.
     fn take(&mut self, uncommitted: bool, list: &mut ListPage) -> Result<(), Broken> {
-        let Self { mut blob, time, properties, sized, directory } = std::mem::take(self);
+        let Self { mut blob, time, mut properties, sized, directory, tier_inferred } = std::mem::take(self);
         blob.source_modified_ns = time.ns();
+        properties.tier = properties.tier.filter(|_| !tier_inferred);
         blob.properties = properties.kept();
         // A folder has no bytes; what has some is an object, whatever somebody wrote into its metadata.
         if directory && blob.size == 0 {
@@ -129,6 +132,13 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
             }
             Step::Leaf("Content-Encoding", _, text) => reading.properties.content_encoding = text.some()?,
             Step::Leaf("Content-Language", _, text) => reading.properties.content_language = text.some()?,
+            Step::Leaf("TagCount", _, text) if in_blob => {
+                reading.properties.tags = Tags::counted(Some(&text.plain()?));
+            }
+            Step::Leaf("AccessTier", _, text) if in_blob => reading.properties.tier = text.some()?,
+            Step::Leaf("AccessTierInferred", _, text) => {
+                reading.tier_inferred = text.0.eq_ignore_ascii_case("true");
+            }
             Step::Leaf("ResourceType", _, text) => reading.directory |= text.0 == "directory",
             Step::Leaf("Blob" | "BlobPrefix", ..) => {
                 return Err(Broken("the list holds an entry without a name".to_owned()));

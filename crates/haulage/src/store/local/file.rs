@@ -15,7 +15,7 @@ use super::tree::{Place, os};
 use crate::buffer::BufferPool;
 use crate::checksum::Crc64Stream;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{BlockRange, GetOptions, ObjectMeta, Payload};
+use crate::store::{BlockRange, GetOptions, ObjectMeta, Payload, Posix};
 
 /// Bytes are hashed while they are still in the processor's cache: later they come from memory again.
 const HASHED_PIECE: usize = 256 << 10;
@@ -32,8 +32,15 @@ pub(super) fn meta(key: String, found: &Stat) -> ObjectMeta {
         etag: etag(found),
         modified_ns,
         source_modified_ns: Some(modified_ns),
+        posix: Some(posix(found)),
         ..ObjectMeta::default()
     }
+}
+
+fn posix(found: &Stat) -> Posix {
+    let atime_ns = i128::from(found.st_atime) * 1_000_000_000 + found.st_atime_nsec as i128;
+    let (mode, uid, gid) = (found.st_mode, found.st_uid, found.st_gid);
+    Posix { mode: Some(mode), uid: Some(uid), gid: Some(gid), atime_ns: Some(atime_ns) }
 }
 
 /// What may be said of a file that was changed since `doubted`: not that it is what its source was.

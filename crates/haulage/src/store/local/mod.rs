@@ -5,6 +5,7 @@
 //! inode, compared before and after every read, so that a file that changes under the mover is noticed.
 
 mod file;
+mod finish;
 mod flush;
 #[cfg(fuzzing)]
 pub mod fuzz;
@@ -195,6 +196,7 @@ impl Store for LocalStore {
             begins_freely: false,
             lists_all: true,
             in_order: false,
+            keeps_properties: false,
             contents: true,
         }
     }

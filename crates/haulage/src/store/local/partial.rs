@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::fs::{FlockOperation, OFlags, RenameFlags, Timespec, Timestamps};
+use rustix::fs::{FlockOperation, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::file;
+use super::finish::finish;
 use super::leftover::{list_of, partial_name, partial_of};
 use super::medium::Medium;
 use super::ranges::RangeList;
@@ -188,7 +189,7 @@ impl PartialFile {
         }
     }
 
-    /// Compares with what the source says, gives the file its time and its final name.
+    /// Compares with what the source says, gives the file what else belongs to it and its final name.
     pub(super) fn publish(
         &self,
         crc64: Crc64,
@@ -197,13 +198,7 @@ impl PartialFile {
     ) -> Result<PutResult> {
         self.check(crc64, expected)?;
         let io = |e: Errno| self.io(os(e));
-        if let Some(ns) = expected.source_modified_ns {
-            set_modified(&self.file, ns).map_err(io)?;
-        }
-        if let Some(permissions) = may_be_replaced(&self.destination)? {
-            // A file that few may read stays so when it is replaced.
-            rustix::fs::fchmod(&self.file, permissions).map_err(io)?;
-        }
+        let not_kept = finish(&self.file, expected, may_be_replaced(&self.destination)?).map_err(io)?;
         let Place { folder, name } = &self.destination;
         if let Precondition::IfMatch(etag) = when
             && folder.stat(name).map_err(io).is_ok_and(|found| file::etag(&found) != *etag)
@@ -222,7 +217,7 @@ impl PartialFile {
         self.forget_ranges();
         let found = rustix::fs::fstat(&self.file).map_err(io)?;
         let etag = file::etag(&found);
-        Ok(PutResult { etag, crc64: Some(crc64), md5: None, confirmed: false })
+        Ok(PutResult { etag, crc64: Some(crc64), md5: None, confirmed: false, not_kept })
     }
 
     fn check(&self, crc64: Crc64, expected: &Attributes) -> Result<()> {
@@ -363,14 +358,6 @@ fn rename_new(destination: &Place, temporary: &str) -> rustix::io::Result<()> {
         }
         other => other,
     }
-}
-
-/// Sets the time of the last change, in nanoseconds since 1970. File systems keep what they can hold of it.
-fn set_modified(file: &File, ns: i128) -> rustix::io::Result<()> {
-    let seconds = ns.div_euclid(1_000_000_000).clamp(i64::MIN.into(), i64::MAX.into());
-    let modified = Timespec { tv_sec: seconds as i64, tv_nsec: ns.rem_euclid(1_000_000_000) as _ };
-    let untouched = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
-    rustix::fs::futimens(file, &Timestamps { last_access: untouched, last_modification: modified })
 }
 
 fn io(operation: &'static str, place: &Place, error: io::Error) -> Error {

@@ -14,7 +14,7 @@ use super::xml::FULL_OBJECT;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::{self, Broken};
-use crate::store::{Attributes, ObjectMeta, Precondition, Properties, media};
+use crate::store::{Attributes, ObjectMeta, Precondition, Properties, Tags, media, tags, tier};
 
 /// How the headers of metadata begin.
 const META: &str = "x-amz-meta-";
@@ -26,6 +26,9 @@ const META_MTIME: HeaderName = HeaderName::from_static("x-amz-meta-mtime");
 /// MD5 of the whole, Base64.
 const META_MD5: HeaderName = HeaderName::from_static("x-amz-meta-md5chksum");
 
+const TAG_COUNT: HeaderName = HeaderName::from_static("x-amz-tagging-count");
+pub(super) const TAGS: HeaderName = HeaderName::from_static("x-amz-tagging");
+const CLASS: HeaderName = HeaderName::from_static("x-amz-storage-class");
 pub(super) const CHECKSUM_CRC64: HeaderName = HeaderName::from_static("x-amz-checksum-crc64nvme");
 pub(super) const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
 /// Asks for the checksum that is stored with an object.
@@ -47,6 +50,7 @@ pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
         md5: get(&META_MD5).and_then(Md5::from_base64),
         content_type: get(&CONTENT_TYPE).map(str::to_owned),
         properties: properties(headers).kept(),
+        posix: None,
     }
 }
 
@@ -63,7 +67,18 @@ fn properties(headers: &HeaderMap) -> Properties {
         content_encoding: get(CONTENT_ENCODING).and_then(|text| packed(&text)),
         content_language: get(CONTENT_LANGUAGE),
         metadata: metadata.collect(),
+        tags: Tags::counted(get(TAG_COUNT).as_deref()),
+        tier: get(CLASS).filter(|class| class != tier::STANDARD),
     }
+}
+
+/// The same for the answer to a HEAD, in which not every service counts tags.
+pub(super) fn read_head(key: &str, headers: &HeaderMap) -> ObjectMeta {
+    let mut properties = properties(headers);
+    if !headers.contains_key(TAG_COUNT) {
+        properties.tags = Tags::Unknown;
+    }
+    ObjectMeta { properties: properties.kept(), ..read(key, headers) }
 }
 
 /// Whether metadata of this name is none of ours.
@@ -131,8 +146,15 @@ pub(super) fn write(
 }
 
 fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Asked<'_>) -> Result<()> {
-    let Properties { cache_control, content_disposition, content_encoding, content_language, metadata } =
-        properties;
+    let Properties {
+        cache_control,
+        content_disposition,
+        content_encoding,
+        content_language,
+        metadata,
+        tags,
+        tier,
+    } = properties;
     for (name, text) in [
         (CACHE_CONTROL, cache_control),
         (CONTENT_DISPOSITION, content_disposition),
@@ -152,6 +174,16 @@ fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Ask
             return Err(asked.error(ErrorKind::Unsupported, "metadata with a value that S3 cannot keep"));
         }
         set(headers, name, text, asked)?;
+    }
+    if !tags.known().is_empty() {
+        set(headers, TAGS, &tags::query(tags.known()), asked)?;
+    }
+    if let Some(tier) = tier {
+        let class = tier::for_s3(tier).ok_or_else(|| {
+            let cause = format!("`{tier}` is no storage class of S3");
+            asked.error(ErrorKind::Unsupported, cause).hint("write it as S3 does: --tier STANDARD_IA")
+        })?;
+        set(headers, CLASS, &class, asked)?;
     }
     Ok(())
 }
@@ -299,6 +331,7 @@ mod tests {
             content_encoding: Some("gzip".to_owned()),
             content_language: Some("de, en".to_owned()),
             metadata: vec![pair("author", "somebody"), pair("run", "7")],
+            ..Properties::default()
         };
         let meta = read("k", &told);
         assert_eq!(meta.properties.as_deref(), Some(&expected));
@@ -309,6 +342,31 @@ mod tests {
         assert_eq!(written["x-amz-meta-run"], "7");
         assert!(!written.contains_key(META_MD5), "whose it was nobody knows");
         assert_eq!(read("k", &headers(&[("content-encoding", "aws-chunked")])).properties, None);
+    }
+
+    #[test]
+    fn tags_and_the_storage_class_go_along() {
+        let told = |pairs: &[(&'static str, &'static str)]| {
+            read("k", &headers(pairs)).properties.as_deref().cloned().unwrap_or_default()
+        };
+        let class = ("x-amz-storage-class", "STANDARD_IA");
+        let found = told(&[class, ("x-amz-tagging-count", "2")]);
+        assert_eq!((found.tier.as_deref(), found.tags), (Some("STANDARD_IA"), Tags::Unread));
+        assert_eq!(told(&[("x-amz-storage-class", "STANDARD")]), Properties::default());
+        let head = read_head("k", &headers(&[class])).properties.unwrap();
+        assert_eq!(head.tags, Tags::Unknown, "not every service counts them there");
+        let write_to = |properties: Properties| {
+            let attributes = Attributes { properties: properties.kept(), ..Attributes::default() };
+            let mut headers = HeaderMap::new();
+            write(&mut headers, "k", &attributes, ASKED).map(|()| headers)
+        };
+        let tags = Tags::Known(vec![("a b".to_owned(), "me@here".to_owned())]);
+        let cool = Properties { tags, tier: Some("Cool".to_owned()), ..Properties::default() };
+        let written = write_to(cool).unwrap();
+        assert_eq!(written["x-amz-tagging"], "a%20b=me%40here");
+        assert_eq!(written["x-amz-storage-class"], "STANDARD_IA");
+        let odd = Properties { tier: Some("very cold".to_owned()), ..Properties::default() };
+        assert_eq!(write_to(odd).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 
     #[test]

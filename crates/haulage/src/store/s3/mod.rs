@@ -136,7 +136,7 @@ impl S3Store {
         trace: &Trace,
     ) -> Result<PutResult> {
         self.need_key("copy to", key)?;
-        object::copy(from, self, key, attributes, ChecksumMode::None, trace).await
+        object::copy(from, self, key, (attributes, false), ChecksumMode::None, trace).await
     }
 
     /// Copies a range of an object of the same service into part `number` of an upload: its ETag, and its CRC64 where the
@@ -233,6 +233,7 @@ impl Store for S3Store {
             begins_freely: false,
             lists_all: false,
             in_order: false,
+            keeps_properties: true,
         }
     }
 
@@ -271,6 +272,11 @@ impl Store for S3Store {
         object::head(self, key, trace).await
     }
 
+    async fn tags(&self, key: &str, trace: &Trace) -> Result<Vec<(String, String)>> {
+        self.need_key("read the tags of", key)?;
+        object::tags(self, key, trace).await
+    }
+
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
         self.need_key("read", key)?;
         object::get(self, key, options, trace).await
@@ -307,7 +313,7 @@ impl Store for S3Store {
         let Some(Peer::S3(source)) = source.peer() else { return None };
         let same = self.service.same_service(&source.service);
         // Not every service looks at a condition on what is there when it copies a whole object.
-        same.then_some(CopyRules { whole_max: PART_MAX, guarded: false, keeps_crc64: true })
+        same.then_some(CopyRules { whole_max: PART_MAX, guarded: false, keeps_crc64: true, keeps_tags: true })
     }
 
     async fn copy(
@@ -319,7 +325,8 @@ impl Store for S3Store {
     ) -> Result<PutResult> {
         self.need_key("copy to", key)?;
         let source = source(from)?;
-        let put = object::copy(source, self, key, Some(&options.attributes), options.checksum, trace).await?;
+        let stored = (Some(&options.attributes), options.without_tags);
+        let put = object::copy(source, self, key, stored, options.checksum, trace).await?;
         if put.confirmed {
             return Ok(put);
         }

@@ -14,6 +14,7 @@ use super::{S3Store, rules, upload, xml};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::answer::{self, Broken};
+use crate::store::tags;
 use crate::store::{
     Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, PutOptions, PutResult, Trace,
 };
@@ -28,6 +29,7 @@ const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
 const COPY_IF_MATCH: HeaderName = HeaderName::from_static("x-amz-copy-source-if-match");
 const COPY_RANGE: HeaderName = HeaderName::from_static("x-amz-copy-source-range");
 const METADATA: HeaderName = HeaderName::from_static("x-amz-metadata-directive");
+const TAGGING: HeaderName = HeaderName::from_static("x-amz-tagging-directive");
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 
 pub(super) async fn head(store: &S3Store, key: &str, trace: &Trace) -> Result<ObjectMeta> {
@@ -43,7 +45,18 @@ pub(super) async fn look(store: &S3Store, key: &str, trace: &Trace) -> Result<(O
     let response = store.service.send(&operation, asked, trace).await?;
     meta::judge_checksum(response.headers()).map_err(|broken| asked.not_believed(broken))?;
     trace.mark(Phase::Committed);
-    Ok((meta::read(key, response.headers()), meta::stored_crc64(response.headers())))
+    Ok((meta::read_head(key, response.headers()), meta::stored_crc64(response.headers())))
+}
+
+/// The tags of an object.
+pub(super) async fn tags(store: &S3Store, key: &str, trace: &Trace) -> Result<Vec<(String, String)>> {
+    let name = store.display(key);
+    let asked = store.asked("read the tags of", &name, "s3:GetObjectTagging", ErrorKind::Service);
+    let query = [("tagging", "")];
+    let operation = store.operation(rules::GET_TAGGING, Method::GET, key, &query);
+    let document = store.service.document(&operation, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    tags::read(&document, rules::TAGGING).map_err(|broken| asked.not_believed(broken))
 }
 
 pub(super) async fn get(
@@ -146,7 +159,7 @@ pub(super) async fn put(
     let sent = send_guarded(&store.service, operation, body, asked, trace).await?;
     trace.mark(Phase::Committed);
     let etag = answer::etag(sent.response.headers()).unwrap_or_default().to_owned();
-    Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed: sent.confirmed })
+    Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed: sent.confirmed, not_kept: None })
 }
 
 /// The headers that name the source of a copy.
@@ -169,12 +182,13 @@ pub(super) fn source(
     Ok(headers)
 }
 
-/// Copies an object within the service, in one request; `attributes` in place of its own, where they are given.
+/// Copies an object within the service, in one request; `attributes` in place of its own, where they are given. Tags that these do not
+/// name go along, unless it is to be `without_tags`.
 pub(super) async fn copy(
     from: (&S3Store, &str, Option<&str>),
     store: &S3Store,
     key: &str,
-    attributes: Option<&Attributes>,
+    (attributes, without_tags): (Option<&Attributes>, bool),
     mode: ChecksumMode,
     trace: &Trace,
 ) -> Result<PutResult> {
@@ -185,6 +199,9 @@ pub(super) async fn copy(
     if let Some(attributes) = attributes {
         operation.headers.insert(METADATA, HeaderValue::from_static("REPLACE"));
         meta::write(&mut operation.headers, key, attributes, asked)?;
+    }
+    if without_tags || operation.headers.contains_key(meta::TAGS) {
+        operation.headers.insert(TAGGING, HeaderValue::from_static("REPLACE"));
     }
     if upload::declared(store, mode) == Some(Digest::Crc64) {
         // Else it keeps what the source has, which may be of another kind.
@@ -199,7 +216,13 @@ pub(super) async fn copy(
         other => other?,
     };
     let made = xml::made(&document, rules::COPIED).map_err(|broken| asked.not_believed(broken))?;
-    Ok(PutResult { etag: made.etag, crc64: made.crc64, md5: None, confirmed: made.crc64.is_some() })
+    Ok(PutResult {
+        etag: made.etag,
+        crc64: made.crc64,
+        md5: None,
+        confirmed: made.crc64.is_some(),
+        not_kept: None,
+    })
 }
 
 pub(super) async fn delete(store: &S3Store, key: &str, trace: &Trace) -> Result<()> {

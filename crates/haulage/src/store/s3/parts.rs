@@ -47,9 +47,12 @@ impl Layout {
     }
 
     /// The layout of an object of `size` bytes of which these parts are there, by number and size and in the order of their
-    /// numbers. `None` where they are no parts of such an object, or larger than `most`.
-    pub(super) fn of_parts(size: u64, parts: &[(u16, u64)], most: u64) -> Option<Self> {
-        let ((_, first), (number, last)) = (*parts.first()?, *parts.last()?);
+    /// numbers: the likelier first. None where they are no parts of such an object, or larger than `most`; two where the only one may
+    /// be the last, shorter than the others, or not.
+    pub(super) fn of_parts(size: u64, parts: &[(u16, u64)], most: u64) -> Vec<Self> {
+        let Some(((_, first), (number, last))) = parts.first().copied().zip(parts.last().copied()) else {
+            return Vec::new();
+        };
         // The first that is there is of the common size, or else it is the last and the only one.
         let before = u64::from(number).checked_sub(1).filter(|before| *before > 0);
         let from_end = before.and_then(|before| Some((size.checked_sub(last)?, before)));
@@ -63,8 +66,8 @@ impl Layout {
                 && *part <= most.min(RULES.most)
                 && size.div_ceil((*part).max(1)) <= RULES.count
         };
-        let layouts = [Some(first), from_end].into_iter().flatten().filter(is_legal);
-        layouts.map(|part| Self::Sized { size, part }).find(fits)
+        let sizes = [Some(first), from_end.filter(|part| *part != first)].into_iter().flatten();
+        sizes.filter(is_legal).map(|part| Self::Sized { size, part }).filter(fits).collect()
     }
 
     /// Bytes of the part that begins here, unless it is the last; 0 beyond all.
@@ -156,24 +159,22 @@ mod tests {
     fn the_parts_that_are_there_tell_the_size_of_all() {
         let found = |size: u64, parts: &[(u16, u64)]| {
             let parts: Vec<_> = parts.iter().map(|(number, len)| (*number, len * MIB)).collect();
-            Layout::of_parts(size * MIB, &parts, 100 * MIB).map(|layout| layout.len(0) / MIB)
+            let layouts = Layout::of_parts(size * MIB, &parts, 100 * MIB);
+            layouts.into_iter().map(|layout| layout.len(0) / MIB).collect::<Vec<_>>()
         };
-        assert_eq!(found(23, &[(1, 8), (3, 7)]), Some(8));
-        assert_eq!(found(23, &[(2, 8)]), Some(8));
-        assert_eq!(found(23, &[(3, 3)]), Some(10), "the last alone tells it too");
-        assert_eq!(found(23, &[(1, 23)]), Some(23));
-        assert_eq!(found(15, &[(2, 5)]), Some(5), "the second of three rather than of two");
-        assert_eq!(found(3, &[(1, 3)]), Some(3), "a small object is one part");
+        assert_eq!(found(23, &[(1, 8), (3, 7)]), [8]);
+        assert_eq!(found(23, &[(2, 8)]), [8, 15], "the second of three, or of two");
+        assert_eq!(found(23, &[(3, 3)]), [10], "the last alone tells it too");
+        assert_eq!(found(23, &[(1, 23)]), [23]);
+        assert_eq!(found(15, &[(2, 5)]), [5, 10]);
+        assert_eq!(found(15, &[(1, 5), (2, 5)]), [5]);
+        assert_eq!(found(3, &[(1, 3)]), [3], "a small object is one part");
         for foreign in
             [&[][..], &[(1, 4)], &[(1, 8), (2, 7)], &[(1, 8), (4, 7)], &[(3, 8)], &[(5, 7)], &[(0, 8)]]
         {
-            assert_eq!(found(23, foreign), None, "{foreign:?}");
+            assert_eq!(found(23, foreign), [0; 0], "{foreign:?}");
         }
-        assert_eq!(
-            Layout::of_parts(23 * MIB, &[(1, 8 * MIB)], 7 * MIB),
-            None,
-            "more than there is memory for"
-        );
+        assert_eq!(Layout::of_parts(23 * MIB, &[(1, 8 * MIB)], 7 * MIB), [], "more than there is memory for");
     }
 
     proptest! {
@@ -185,8 +186,10 @@ mod tests {
             prop_assert_eq!(layout.number(range), Some(number));
             let first = layout.range(1).unwrap();
             if number > 1 {
+                let alone = Layout::of_parts(size, &[(number, range.len)], u64::MAX);
+                prop_assert!(alone.contains(&layout) && alone.len() <= 2);
                 let parts = [(1, first.len), (number, range.len)];
-                prop_assert_eq!(Layout::of_parts(size, &parts, u64::MAX), Some(layout));
+                prop_assert_eq!(Layout::of_parts(size, &parts, u64::MAX), [layout]);
             }
         }
     }

@@ -19,6 +19,7 @@ pub(super) const CREATED: &str = "InitiateMultipartUploadResult";
 pub(super) const COMPLETED: &str = "CompleteMultipartUploadResult";
 pub(super) const COPIED: &str = "CopyObjectResult";
 pub(super) const PART_COPIED: &str = "CopyPartResult";
+pub(super) const TAGGING: &str = "Tagging";
 pub(super) const DELETED: &str = "DeleteResult";
 
 const fn document(root: &'static str, largest: usize) -> Body {
@@ -35,6 +36,7 @@ mod table {
     pub(crate) const LIST_UPLOADS:  Rule = Rule { status: 200, body: document(UPLOADS, PAGE_MAX),      etag: false };
     pub(crate) const LIST_PARTS:    Rule = Rule { status: 200, body: document(PARTS, PARTS_MAX),       etag: false };
     pub(crate) const HEAD_OBJECT:   Rule = Rule { status: 200, body: Body::Content,                    etag: true };
+    pub(crate) const GET_TAGGING:   Rule = Rule { status: 200, body: document(TAGGING, SMALL_MAX),     etag: false };
     pub(crate) const GET_OBJECT:    Rule = Rule { status: 200, body: Body::Content,                    etag: true };
     pub(crate) const GET_RANGE:     Rule = Rule { status: 206, body: Body::Content,                    etag: true };
     pub(crate) const PUT_OBJECT:    Rule = Rule { status: 200, body: Body::Nothing,                    etag: true };

@@ -15,8 +15,8 @@ use super::{S3Store, object};
 use crate::checksum::{Checksum, ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, CopySource, ObjectMeta, Part, Payload, PutOptions,
-    PutResult, StagedPart, Stored, Token, Trace, join_parts,
+    Attributes, BlockId, BlockRange, BlockWriter, CopySource, ObjectMeta, Part, Payload, Properties,
+    PutOptions, PutResult, StagedPart, Stored, Token, Trace, join_parts,
 };
 
 /// Uploads of one object that are looked at for one to go on with, the one that began last first.
@@ -225,13 +225,15 @@ impl S3Writer {
             // Who may write but not read leaves it as it is: the object is there and whole.
             let Ok(there) = object::head(&self.store, &self.key, trace).await else { return Ok(put) };
             let same_time = there.source_modified_ns == wanted.source_modified_ns;
-            if same_time && there.md5 == wanted.md5 && there.properties == wanted.properties {
+            let (there_is, wanted_is) = (there.properties.as_deref(), wanted.properties.as_deref());
+            let same = Properties::same_but_for_tags(there_is, wanted_is);
+            if same_time && there.md5 == wanted.md5 && same {
                 return Ok(PutResult { md5: there.md5, ..put });
             }
         }
         let source = (&self.store, self.key.as_str(), Some(put.etag.as_str()));
         let mode = self.options.checksum;
-        match object::copy(source, &self.store, &self.key, Some(wanted), mode, trace).await {
+        match object::copy(source, &self.store, &self.key, (Some(wanted), false), mode, trace).await {
             Ok(copied) if copied.crc64.zip(put.crc64).is_some_and(|(now, then)| now != then) => Err(self
                 .error(
                     "commit",
@@ -301,7 +303,7 @@ async fn left(
         let numbers: Vec<_> = parts.iter().map(|part| (part.number, part.size)).collect();
         let layout = match numbers.is_empty() {
             true => Some(Layout::new(Some(size), options.blocks.wanted)),
-            false => Layout::of_parts(size, &numbers, options.blocks.most),
+            false => chosen(&Layout::of_parts(size, &numbers, options.blocks.most), &parts, options).await?,
         };
         // A part without the checksum that was declared could not be named in the end.
         let whole = declared != Some(Digest::Crc64) || parts.iter().all(|part| part.crc64.is_some());
@@ -310,6 +312,25 @@ async fn left(
         }
     }
     Ok(None)
+}
+
+/// Of several layouts the one by which the part that is there holds what the source does; the first where nobody can tell.
+async fn chosen(
+    layouts: &[Layout],
+    parts: &[xml::Part],
+    PutOptions { source, .. }: &PutOptions,
+) -> Result<Option<Layout>> {
+    let Some(((likely, others), part)) = layouts.split_first().zip(parts.first()) else { return Ok(None) };
+    if let Some((source, crc64)) = source.as_ref().zip(part.crc64).filter(|_| !others.is_empty()) {
+        for layout in layouts {
+            if let Some(range) = layout.range(part.number)
+                && source.crc64_of(range).await? == crc64
+            {
+                return Ok(Some(*layout));
+            }
+        }
+    }
+    Ok(Some(*likely))
 }
 
 #[async_trait]
@@ -403,11 +424,11 @@ impl BlockWriter for S3Writer {
                 };
                 let confirmed = stated.is_some() && (joined.is_none() || stated == crc64);
                 // What nobody has computed is only what the service says.
-                PutResult { etag: made.etag, crc64: joined.or(stated), md5: None, confirmed }
+                PutResult { etag: made.etag, crc64: joined.or(stated), md5: None, confirmed, not_kept: None }
             }
             Err(error) if error.service_code() == Some("NoSuchUpload") => {
                 let there = self.there(crc64, size, trace).await.ok_or(error)?;
-                PutResult { etag: there.etag, crc64, md5: there.md5, confirmed: true }
+                PutResult { etag: there.etag, crc64, md5: there.md5, confirmed: true, not_kept: None }
             }
             Err(error) => return Err(error),
         };

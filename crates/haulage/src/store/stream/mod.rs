@@ -174,6 +174,7 @@ impl Store for StreamStore {
             begins_freely: false,
             lists_all: true,
             in_order: true,
+            keeps_properties: false,
         }
     }
 

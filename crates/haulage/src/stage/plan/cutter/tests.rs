@@ -23,6 +23,7 @@ const AZURE: Capabilities = Capabilities {
     begins_freely: true,
     lists_all: true,
     in_order: false,
+    keeps_properties: true,
 };
 const LOCAL: Capabilities = Capabilities { range_checksum_max: 0, ..AZURE };
 /// Parts are numbered, so each begins where its number says.

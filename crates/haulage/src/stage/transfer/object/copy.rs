@@ -146,7 +146,7 @@ impl Copying {
             }
             Done::Begun { writer, staged, told } => {
                 if let Some(told) = told {
-                    Arc::make_mut(&mut it.pair).meta = told;
+                    Arc::make_mut(&mut it.pair).meta = *told;
                 }
                 self.writer = Some(writer);
                 self.staged = Arc::new(staged);
@@ -186,9 +186,11 @@ impl Copying {
                 Then::End(self.copied(it, put, Method::Blocks))
             }
             // What is held is written by a step of its own; the others are not asked for.
-            Done::Held(_) | Done::Looked(_) | Done::Equal { .. } | Done::Differs { .. } | Done::Seen(_) => {
-                Then::Wait
-            }
+            Done::Held(_)
+            | Done::Looked { .. }
+            | Done::Equal { .. }
+            | Done::Differs { .. }
+            | Done::Seen(_) => Then::Wait,
         }
     }
 
@@ -361,6 +363,7 @@ impl Copying {
             crc64: self.crc64.or(put.crc64),
             md5: self.md5,
             etag: (!put.etag.is_empty()).then_some(put.etag),
+            not_kept: put.not_kept,
             ..Ended::new(Outcome::Copied, method, proof)
         }
     }

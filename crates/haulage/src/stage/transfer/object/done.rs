@@ -35,7 +35,11 @@ impl Purpose {
 
 /// What a step came to.
 pub(crate) enum Done {
-    Looked(Option<ObjectMeta>),
+    /// What is at the destination; `told`: what the source's list had left out.
+    Looked {
+        there: Option<ObjectMeta>,
+        told: Option<Box<ObjectMeta>>,
+    },
     /// The next bytes of a stream; fewer than were asked for where it has come to its end. `md5`: of all so far.
     Read {
         asked: BlockRange,
@@ -58,7 +62,7 @@ pub(crate) enum Done {
         writer: Arc<dyn BlockWriter>,
         staged: Staged,
         /// What the source's list had left out.
-        told: Option<ObjectMeta>,
+        told: Option<Box<ObjectMeta>>,
     },
     /// `resumed` says that the destination held the block already, from an earlier run.
     Block {
@@ -103,13 +107,15 @@ pub(crate) struct Ended {
     pub(crate) md5: Option<Md5>,
     pub(crate) etag: Option<String>,
     pub(crate) reason: Option<&'static str>,
+    /// What of its attributes could not be kept, in words.
+    pub(crate) not_kept: Option<String>,
     pub(crate) error: Option<Error>,
 }
 
 impl Ended {
     pub(super) fn new(outcome: Outcome, method: Method, proof: Proof) -> Self {
-        let (crc64, md5, etag, reason, error) = Default::default();
-        Self { outcome, method, by_service: false, proof, crc64, md5, etag, reason, error }
+        let (crc64, md5, etag, reason, not_kept, error) = Default::default();
+        Self { outcome, method, by_service: false, proof, crc64, md5, etag, reason, not_kept, error }
     }
 
     pub(crate) fn failed(error: Error) -> Self {

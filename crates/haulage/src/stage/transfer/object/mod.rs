@@ -146,8 +146,8 @@ impl Object {
     /// Takes in the end of a step and says what follows.
     pub(crate) fn advance(&mut self, done: Done) -> Then {
         let bounds = self.capabilities();
-        if let Done::Looked(there) = done {
-            self.subject.looked(there);
+        if let Done::Looked { there, told } = done {
+            self.subject.looked(there, told.map(|told| *told));
             return self.start();
         }
         match &mut self.life {

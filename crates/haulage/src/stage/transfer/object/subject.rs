@@ -67,8 +67,13 @@ impl Subject {
     }
 
     /// What is at the destination, once somebody has looked.
-    pub(super) fn looked(&mut self, there: Option<ObjectMeta>) {
-        Arc::make_mut(&mut self.pair).existing = Existing::looked(there);
+    pub(super) fn looked(&mut self, there: Option<ObjectMeta>, told: Option<ObjectMeta>) {
+        let pair = Arc::make_mut(&mut self.pair);
+        pair.existing = Existing::looked(there);
+        pair.looked_at = true;
+        if let Some(told) = told {
+            pair.meta = told;
+        }
     }
 
     /// What is there, to be compared, of the same size; else what to do in its place.

@@ -1,0 +1,131 @@
+//! What is stored with an object besides its bytes.
+
+use std::sync::Arc;
+
+use super::attempt::Task;
+use crate::checksum::{Crc64, Md5};
+use crate::error::{ErrorKind, Result};
+use crate::options::{Overwrite, TierChoice};
+use crate::store::{
+    Attributes, ObjectMeta, Posix, Precondition, Properties, PutOptions, Tags, Trace, travels,
+};
+
+pub(super) fn put_options(
+    task: &Task,
+    meta: &ObjectMeta,
+    crc64: Option<Crc64>,
+    md5: Option<Md5>,
+) -> PutOptions {
+    let precondition = match task.options.overwrite {
+        Overwrite::Never => Precondition::IfAbsent,
+        Overwrite::IfDifferent | Overwrite::Always => Precondition::None,
+    };
+    PutOptions {
+        attributes: attributes(task, meta, crc64, md5),
+        precondition,
+        checksum: task.options.checksum,
+        without_tags: !task.options.tags,
+        ..PutOptions::default()
+    }
+}
+
+/// What to store with the object: `meta` is all that is known of the source.
+pub(super) fn attributes(
+    task: &Task,
+    meta: &ObjectMeta,
+    crc64: Option<Crc64>,
+    md5: Option<Md5>,
+) -> Attributes {
+    let planned = &task.pair.meta;
+    let modified_ns = planned.source_modified_ns.or(meta.source_modified_ns).unwrap_or(planned.modified_ns);
+    // A stream has no time.
+    let dated = !task.pair.source.store.capabilities().in_order;
+    let keeps_properties = task.pair.destination.store.capabilities().keeps_properties;
+    let posix = posix(task, meta, keeps_properties);
+    Attributes {
+        crc64,
+        md5: md5.or(meta.md5),
+        source_modified_ns: dated.then_some(modified_ns),
+        content_type: meta.content_type.clone(),
+        properties: if keeps_properties { properties(task, meta, posix) } else { None },
+        posix,
+    }
+}
+
+/// What is kept of a file. From one store of objects to another it goes along as the metadata that it is.
+fn posix(task: &Task, meta: &ObjectMeta, keeps_properties: bool) -> Option<Posix> {
+    let preserve = task.options.preserve;
+    let known = match (task.pair.meta.posix.or(meta.posix), &meta.properties) {
+        _ if !preserve.any() => return None,
+        (Some(of_file), _) => of_file,
+        (None, Some(told)) if !keeps_properties => Posix::told(&told.metadata, &mut Vec::new()),
+        (None, _) => return None,
+    };
+    known.only(preserve)
+}
+
+/// What of the source's metadata a file could not be given, because it cannot be meant; in words.
+pub(super) fn not_meant(task: &Task, meta: &ObjectMeta) -> Option<String> {
+    let to = task.pair.destination.store.capabilities();
+    let to_file = !to.keeps_properties && !to.in_order;
+    let told = meta.properties.as_ref().filter(|_| to_file && task.options.preserve.any())?;
+    let mut odd = Vec::new();
+    Posix::told(&told.metadata, &mut odd);
+    (!odd.is_empty()).then(|| format!("not restored: metadata that is none of a file ({})", odd.join(", ")))
+}
+
+/// Headers, metadata, tags and the tier, as the user wants them.
+fn properties(task: &Task, meta: &ObjectMeta, posix: Option<Posix>) -> Option<Arc<Properties>> {
+    let told = meta.properties.as_ref();
+    let tier = match &task.options.tier {
+        TierChoice::Auto => told.and_then(|told| told.tier.clone()).filter(|tier| travels(tier)),
+        TierChoice::Default => None,
+        TierChoice::Named(tier) => Some(tier.clone()),
+    };
+    let tags = match told.map(|told| &told.tags) {
+        Some(Tags::Known(tags)) if task.options.tags => Tags::Known(tags.clone()),
+        _ => Tags::None,
+    };
+    // Most have nothing that is not to go along as it is.
+    if let Some(told) = told
+        && (posix, &tier, &tags) == (None, &told.tier, &told.tags)
+    {
+        return meta.properties.clone();
+    }
+    let mut properties = told.map(|told| Properties::clone(told)).unwrap_or_default();
+    (properties.tier, properties.tags) = (tier, tags);
+    for (name, text) in posix.into_iter().flat_map(Posix::as_rclone) {
+        properties.metadata.retain(|(other, _)| other != name);
+        properties.metadata.push((name.to_owned(), text));
+    }
+    properties.kept()
+}
+
+/// `meta` with its tags, if the destination keeps them and the source has some; `None` where nothing is added to it.
+///
+/// # Errors
+/// Where there are tags, and they may not be read.
+pub(super) async fn with_tags(task: &Task, meta: &ObjectMeta, trace: &Trace) -> Result<Option<ObjectMeta>> {
+    let (source, destination) = (&task.pair.source, &task.pair.destination);
+    let Some(told) = meta.properties.as_ref().filter(|_| task.options.tags) else { return Ok(None) };
+    if !matches!(told.tags, Tags::Unread | Tags::Unknown)
+        || !destination.store.capabilities().keeps_properties
+    {
+        return Ok(None);
+    }
+    let tags = match source.store.tags(&source.key, trace).await {
+        // There may be none: then nobody is refused anything.
+        Err(error) if told.tags == Tags::Unknown && is_refusal(error.kind()) => Vec::new(),
+        Err(error) if error.kind() == ErrorKind::Permission => {
+            return Err(error.hint("it has tags, which may not be read; leave them behind: --no-tags"));
+        }
+        other => other?,
+    };
+    let tags = if tags.is_empty() { Tags::None } else { Tags::Known(tags) };
+    let properties = Properties { tags, ..Properties::clone(told) }.kept();
+    Ok(Some(ObjectMeta { properties, ..meta.clone() }))
+}
+
+fn is_refusal(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Permission | ErrorKind::Unsupported | ErrorKind::Service | ErrorKind::NotFound)
+}
