@@ -83,7 +83,7 @@ pub(crate) async fn run(task: &Task, trace: &Trace) -> Result<Done> {
     match task.step {
         Step::Look => {
             let (there, told) = look_at(&task.pair, trace).await?;
-            Ok(Done::Looked { there, told: told.map(Box::new) })
+            Ok(Done::Looked { there: there.map(Box::new), told: told.map(Box::new) })
         }
         Step::Whole if task.by_service => by_service::whole(task, trace).await,
         Step::Whole => whole(task, trace).await,

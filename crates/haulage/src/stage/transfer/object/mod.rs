@@ -50,7 +50,7 @@ impl Purpose {
 pub(crate) enum Done {
     /// What is at the destination; `told`: what the source's list had left out.
     Looked {
-        there: Option<ObjectMeta>,
+        there: Option<Box<ObjectMeta>>,
         told: Option<Box<ObjectMeta>>,
     },
     Whole {
@@ -357,7 +357,7 @@ impl Object {
     pub(crate) fn advance(&mut self, done: Done) -> Then {
         let bounds = self.capabilities();
         if let Done::Looked { there, told } = done {
-            self.subject.looked(there, told.map(|told| *told));
+            self.subject.looked(there.map(|there| *there), told.map(|told| *told));
             return self.start();
         }
         match &mut self.life {
