@@ -128,6 +128,7 @@ def copy(clouds: Clouds, folder: Path, source: str, destination: str, kill_after
             if kill_after is not None and carried >= kill_after:
                 process.send_signal(signal.SIGKILL)
                 kill_after = None
+    process.stdout.close()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert not [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size > 0]

@@ -37,7 +37,8 @@ def haul(emulator: Endpoint, tmp_path: Path) -> Haul:
 
 @pytest.fixture
 def dated(tree: Path) -> Path:
-    """A tree whose files have times of every kind."""
+    """A tree whose files have times of every kind, one of them so large that it would be begun early."""
+    trees.random_file(tree / "larger.bin", 5_000_001)
     for number, path in enumerate(sorted(path for path in tree.rglob("*") if path.is_file())):
         time = TIMES[number % len(TIMES)]
         os.utime(path, ns=(time, time))
@@ -52,7 +53,16 @@ def assert_nothing_moves(haul: Haul, source: str | Path, destination: str | Path
     """Copy, and fail where anything is written or read but what is known of objects."""
     went = haul("cp", source, destination, "--json")
     assert (went.summary["objects_skipped"], went.summary["bytes_done"]) == (objects, 0)
-    moved = {"PutBlob", "PutBlock", "PutBlobFromURL", "PutObject", "UploadPart", "CopyObject", "GetBlob"}
+    moved = {
+        "Begin",
+        "PutBlob",
+        "PutBlock",
+        "PutBlobFromURL",
+        "PutObject",
+        "UploadPart",
+        "CopyObject",
+        "GetBlob",
+    }
     sent = {attempt["api"] for attempt in went.of("attempt")}
     assert not sent & (moved | {"GetObject", "CreateMultipartUpload"}), sent
     equal = haul("verify", source, destination, "--json").summary

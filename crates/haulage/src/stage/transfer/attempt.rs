@@ -18,8 +18,8 @@ use crate::stage::read;
 use crate::stage::schedule::Step;
 use crate::stage::verify::{agreed, check_crc64, check_md5};
 use crate::store::{
-    BlockId, BlockRange, BlockSizes, BlockWriter, GetOptions, Kept, ObjectMeta, Part, Payload, Phase,
-    PutOptions, PutResult, Request, SourceBytes, Stored, Trace,
+    BlockRange, BlockSizes, BlockWriter, GetOptions, Kept, ObjectMeta, Part, Payload, Phase, PutOptions,
+    PutResult, Request, SourceBytes, Stored, Trace,
 };
 use crate::task::off_thread;
 
@@ -87,7 +87,7 @@ pub(crate) async fn run(task: &Task, trace: &Trace) -> Result<Done> {
     match task.step {
         Step::Look => {
             let (there, told) = look_at(&task.pair, trace).await?;
-            Ok(Done::Looked { there, told: told.map(Box::new) })
+            Ok(Done::Looked { there: there.map(Box::new), told: told.map(Box::new) })
         }
         Step::Whole if task.by_service => by_service::whole(task, trace).await,
         Step::Whole => whole(task, trace).await,

@@ -369,9 +369,12 @@ impl Copying {
     }
 }
 
-/// Whether it will most likely travel in blocks, to a service that is told nothing by a beginning.
+/// Whether it will most likely travel in blocks, to a service that is told nothing by a beginning. Not where something is known to be
+/// there: then it most likely is the same, and only the source has to say so.
 fn begins_early(it: &Subject) -> bool {
-    it.pair.destination.store.capabilities().begins_freely && it.size() >= EARLY_MIN
+    matches!(it.pair.existing, Existing::Unknown)
+        && it.pair.destination.store.capabilities().begins_freely
+        && it.size() >= EARLY_MIN
 }
 
 /// The end of an object that is there already, with what the store says of it.

@@ -37,7 +37,7 @@ impl Purpose {
 pub(crate) enum Done {
     /// What is at the destination; `told`: what the source's list had left out.
     Looked {
-        there: Option<ObjectMeta>,
+        there: Option<Box<ObjectMeta>>,
         told: Option<Box<ObjectMeta>>,
     },
     /// The next bytes of a stream; fewer than were asked for where it has come to its end. `md5`: of all so far.

@@ -147,7 +147,7 @@ impl Object {
     pub(crate) fn advance(&mut self, done: Done) -> Then {
         let bounds = self.capabilities();
         if let Done::Looked { there, told } = done {
-            self.subject.looked(there, told.map(|told| *told));
+            self.subject.looked(there.map(|there| *there), told.map(|told| *told));
             return self.start();
         }
         match &mut self.life {
