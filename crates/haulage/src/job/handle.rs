@@ -113,7 +113,8 @@ impl JobHandle {
     /// Waits for the end. Events that nobody took are let go.
     ///
     /// # Errors
-    /// What stopped the whole job before any object was found. Everything later is an outcome in the summary.
+    /// What stopped the whole job before any object was found, or that nobody reads the stream any more that it writes. Everything
+    /// else is an outcome in the summary.
     pub async fn wait(mut self) -> Result<Summary> {
         while self.next_event().await.is_some() {}
         self.ended().await;

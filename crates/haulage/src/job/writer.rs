@@ -13,15 +13,19 @@ use tokio::task::JoinSet;
 use super::flow::Flow;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, ObjectRecord, Written};
-use crate::options::{CopyOptions, Work};
+use crate::options::{CopyOptions, Setting, Work};
 use crate::store::StoreOpener;
 use crate::task::joined;
+use crate::units::ByteSize;
 
 /// Bytes between the writer and the job that sends them.
 const PIPE: usize = 1 << 20;
 
 /// Events of the job that may wait.
 const EVENTS: usize = 64;
+
+/// A block, where nobody says how large: whoever writes little by little shall not wait long for the first request.
+const BLOCK: ByteSize = ByteSize::mib(1);
 
 /// What the job reads.
 const INPUT: &str = "-";
@@ -125,7 +129,7 @@ fn counted(options: &CopyOptions) -> CopyOptions {
     CopyOptions {
         checksum: options.checksum,
         content_md5: options.content_md5,
-        block_size: options.block_size,
+        block_size: Setting::Fixed(options.block_size.fixed().unwrap_or(BLOCK)),
         concurrency: options.concurrency,
         max_memory: options.max_memory,
         overwrite: options.overwrite,

@@ -9,7 +9,7 @@ use crate::store::{BlockRange, Capabilities, CutRules, Part};
 const KEPT_FOR_SPLITS: u64 = 50;
 
 /// Of a stream the second tenth of the pieces is at least twice as large as this, the third four times, and so on: on Azure
-/// they suffice for 5 TiB.
+/// they suffice for 4.8 TiB.
 const OPEN_LEAST: u64 = 1 << 20;
 
 /// Below twice this, a half is not worth a request.
