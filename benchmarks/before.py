@@ -29,10 +29,10 @@ MIB = 1 << 20
 #: Files, and the bytes of each.
 FOLDERS = {"one": (1, 1024 * MIB), "small": (10_000, 4096)}
 NAMES = 1_000_000
-#: Name of the case, and what is run: `{one}` and `{small}` are folders, `{down}` is a new one each time. A case whose name ends with
-#: "https" goes to a server of its own, which drops what it gets and gives a pattern.
+#: What is run: `{one}` and `{small}` are folders, `{down}` is a new one each time.
 UP = ("cp", "{one}", "az://before/one/", "--overwrite", "always")
 DOWN = ("cp", "az://before/one/", "{down}")
+#: By the name of the case. One that ends with "https" goes to a server of its own, which drops bytes.
 CASES = {
     "1 GiB up": UP,
     "1 GiB up, MD5": (*UP, "--checksum", "md5"),
@@ -61,7 +61,9 @@ def main() -> None:
             serving(store="memory") as service,
             serving(more=("--tls-cert", str(cert), "--tls-key", str(key))) as secure,
         ):
-            run_all({"": service, "https": secure | {"ca": str(cert)}}, Path(scratch), arms, args.pairs, cases)
+            run_all(
+                {"": service, "https": secure | {"ca": str(cert)}}, Path(scratch), arms, args.pairs, cases
+            )
 
 
 def run_all(

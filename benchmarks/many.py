@@ -29,7 +29,18 @@ FOLDER = 1000
 @contextmanager
 def serving(link: str = "none", store: str = "null", more: Sequence[str] = ()) -> Iterator[dict[str, str]]:
     """Start an endpoint; unless it is told where to keep them it keeps names and drops bytes."""
-    line = [str(HAUL), "emulate", "--listen", "127.0.0.1:0", "--store", store, "--json", "--link", link, *more]
+    line = [
+        str(HAUL),
+        "emulate",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        store,
+        "--json",
+        "--link",
+        link,
+        *more,
+    ]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             assert process.stdout is not None

@@ -315,7 +315,7 @@ fn unexpected(got_type: ContentType) -> Error {
     Error::InappropriateMessage { expect_types: vec![ContentType::ApplicationData], got_type }
 }
 
-fn encrypter(
+pub(super) fn encrypter(
     suite: SupportedCipherSuite,
     secrets: ConnectionTrafficSecrets,
 ) -> Result<Box<dyn MessageEncrypter>, Error> {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use rustls::crypto::cipher::OutboundPlainMessage;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{
-    CipherSuite, CipherSuiteCommon, ClientConfig, HandshakeKind, RootCertStore, ServerConfig,
+    CipherSuite, CipherSuiteCommon, ClientConfig, ContentType, HandshakeKind, RootCertStore, ServerConfig,
     SupportedCipherSuite, Tls13CipherSuite,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
@@ -15,6 +16,7 @@ use tokio_rustls::server::TlsStream as ServerStream;
 
 use super::*;
 use crate::http::tls::agree::agree;
+use crate::http::tls::records::encrypter;
 
 /// A wire that gives `piece` bytes at once, and can be made to do harm.
 struct Wire {
@@ -84,12 +86,13 @@ fn settings(suite: SupportedCipherSuite) -> (Arc<ClientConfig>, TlsAcceptor) {
         .with_root_certificates(roots)
         .with_no_client_auth();
     client.enable_secret_extraction = true;
-    let server = ServerConfig::builder_with_provider(provider)
+    let mut server = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .unwrap();
+    server.enable_secret_extraction = true;
     (Arc::new(client), TlsAcceptor::from(Arc::new(server)))
 }
 
@@ -98,7 +101,7 @@ fn name() -> ServerName<'static> {
 }
 
 async fn connect(client: &Arc<ClientConfig>, server: &TlsAcceptor, piece: usize) -> Pair {
-    let (ours, theirs) = duplex(64 << 10);
+    let (ours, theirs) = duplex(256 << 10);
     let wire = Wire { below: ours, piece, flip_after: None, cut_after: None };
     let (ours, theirs) = tokio::join!(agree(wire, name(), client.clone()), server.accept(theirs));
     (ours.unwrap(), theirs.unwrap())
@@ -286,6 +289,74 @@ async fn the_next_session_resumes_this_one() {
         }
         assert_eq!(kinds, [HandshakeKind::Full, HandshakeKind::Resumed, HandshakeKind::Resumed], "{suite:?}");
     }
+}
+
+/// What a server that seals anything sends: types and contents of records.
+type Said<'a> = &'a [(ContentType, &'a [u8])];
+
+/// What the client makes of it, in a session of TLS 1.3.
+async fn heard(said: Said<'_>) -> io::Result<Vec<u8>> {
+    let (mut ours, mut theirs) = pair(MODERN, usize::MAX).await;
+    theirs.write_all(b"x").await.unwrap();
+    theirs.flush().await.unwrap();
+    ours.read_exact(&mut [0]).await.unwrap();
+    let (mut below, session) = theirs.into_inner();
+    let (first, secrets) = session.dangerous_extract_secrets().unwrap().tx;
+    let mut encrypter = encrypter(find(MODERN), secrets).unwrap();
+    for (seq, &(typ, payload)) in (first..).zip(said) {
+        let plain =
+            OutboundPlainMessage { typ, version: rustls::ProtocolVersion::TLSv1_2, payload: payload.into() };
+        below.write_all(&encrypter.encrypt(plain, seq).unwrap().encode()).await.unwrap();
+    }
+    below.shutdown().await.unwrap();
+    let mut came = Vec::new();
+    ours.read_to_end(&mut came).await.map(|_| came)
+}
+
+#[tokio::test]
+async fn a_ticket_may_come_in_two_records() {
+    use ContentType::{Alert, ApplicationData, Handshake};
+    let ticket: &[u8] = &[4, 0, 0, 18, 0, 0, 0, 60, 0, 0, 0, 1, 1, 7, 0, 4, 1, 2, 3, 4, 0, 0];
+    let two = [ticket, ticket].concat();
+    for cut in [1, 3, 4, 10, ticket.len(), ticket.len() + 2] {
+        let (first, second) = two.split_at(cut);
+        let said = [(Handshake, first), (Handshake, second), (ApplicationData, b"data"), (Alert, &[1, 0])];
+        assert_eq!(heard(&said).await.unwrap(), b"data", "{cut}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_other_side_may_not_say_ends_the_session() {
+    use ContentType::{Alert, ApplicationData, Handshake};
+    let goodbye: (ContentType, &[u8]) = (Alert, &[1, 0]);
+    let empty = [(ApplicationData, &b""[..]); 33];
+    let nearly = [&empty[..32], &[(ApplicationData, b"data"), goodbye]].concat();
+    assert_eq!(heard(&nearly).await.unwrap(), b"data");
+    let endless = [&[22; 16 << 10][..], &[22; 16 << 10]].concat();
+    let endless: Vec<_> = [&[4, 0xff, 0xff, 0xff][..]]
+        .into_iter()
+        .chain(endless.chunks(16 << 10).cycle().take(5))
+        .map(|part| (Handshake, part))
+        .collect();
+    let bad: [(&str, Said<'_>); 11] = [
+        ("empty records", &empty),
+        ("a message that does not end", &endless),
+        ("data within a message", &[(Handshake, &[4, 0, 0, 9]), (ApplicationData, b"data")]),
+        ("a request for a certificate", &[(Handshake, &[13, 0, 0, 3, 0, 0, 0])]),
+        ("a wish to begin anew", &[(Handshake, &[0, 0, 0, 0])]),
+        ("new keys of an unknown kind", &[(Handshake, &[24, 0, 0, 1, 2])]),
+        ("new keys within a record", &[(Handshake, &[24, 0, 0, 1, 0, 24])]),
+        ("no ticket", &[(Handshake, &[4, 0, 0, 1, 0])]),
+        ("a fatal alert", &[(Alert, &[2, 80])]),
+        ("half an alert", &[(Alert, &[1])]),
+        ("warnings", &[(Alert, &[1, 90][..]); 5]),
+    ];
+    for (what, said) in bad {
+        let error = heard(&[said, &[goodbye]].concat()).await.expect_err(what);
+        assert!(error.get_ref().is_some_and(|inner| inner.is::<Error>()), "{what}: {error}");
+    }
+    // What follows a goodbye is not for us.
+    assert_eq!(heard(&[goodbye, (ApplicationData, b"data")]).await.unwrap(), b"");
 }
 
 #[tokio::test]
