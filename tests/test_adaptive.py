@@ -103,3 +103,23 @@ def test_cp_goes_on_from_blocks_of_another_size(
     sent = sum(attempt["size_bytes"] for attempt in blocks(again))
     assert sent == 16 * MIB - again.summary["bytes_resumed"]
     assert container.contents() == {"file.bin": file.read_bytes()}
+
+
+def test_cp_from_afar_asks_at_once_whether_it_is_a_folder_and_what_is_in_it(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tree: Path, tmp_path: Path
+) -> None:
+    """Each question took a round trip of its own before the first byte."""
+    endpoint = start_emulator(link="rtt=300ms")
+    container = endpoint.container()
+    haul = haul_at(endpoint)
+    assert haul("cp", tree, container.az("there")).code == 0
+    went = haul("cp", container.az("there"), tmp_path / "back", "--json")
+    assert trees.contents(tmp_path / "back") == trees.contents(tree)
+    asked = {attempt["api"]: attempt for attempt in went.of("attempt") if attempt["object_id"] is None}
+    assert asked["ListBlobs"]["slot_ns"] < asked["GetBlobProperties"]["ended_ns"]
+
+    # For an object nobody waits for the list.
+    name = next(path for path in tree.rglob("*") if path.is_file() and path.stat().st_size > 0)
+    one = haul("cp", container.az(f"there/{name.relative_to(tree)}"), tmp_path / "one", "--json")
+    assert one.code == 0
+    assert (tmp_path / "one").read_bytes() == name.read_bytes()

@@ -108,6 +108,22 @@ def test_nothing_is_sent_twice_on_a_full_link(tmp_path: Path) -> None:
     assert ran.summary["bytes_duplicated"] <= 0.03 * 128 * (256 << 10)
 
 
+def test_a_whole_object_is_not_given_up_again_and_again(tmp_path: Path) -> None:
+    """The SYN counted as a byte that had arrived, so that what had just begun seemed to take hours.
+
+    The last object was sent anew every 0.2 s, up to 17 times.
+    """
+    source = files(tmp_path / "source", [256 << 10] * 32)
+    with link("rtt=200ms,total=10mbit,queue=800ms,loss=0.1%,control=bbr,seed=92", tmp_path) as ground:
+        ran = ground.run("cp", "--json", *ends(ground, "up", source))
+        assert came(ground, "up", source)
+    attempts = max(event["attempts"] for event in ran.events if event["event"] == "object")
+    twice = ran.summary["bytes_duplicated"] >> 10
+    print(f"{ran.seconds:.1f} s, {twice} KiB sent twice, at most {attempts} attempts")
+    assert ran.code == 0
+    assert attempts <= 4
+
+
 @UP_AND_DOWN
 @pytest.mark.parametrize(
     ("spec", "size"),

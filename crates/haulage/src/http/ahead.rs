@@ -75,3 +75,75 @@ impl Ahead {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use http::Request;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::http::{HttpClient, HttpOptions};
+    use crate::trace::Trace;
+
+    /// A server that answers each connection's only request after a moment, and where it is.
+    async fn server() -> Origin {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = Origin::parse("http", &listener.local_addr().unwrap().to_string()).unwrap();
+        tokio::spawn(async move {
+            loop {
+                let (mut peer, _) = listener.accept().await.unwrap();
+                tokio::spawn(async move {
+                    let _ = peer.read(&mut [0; 4096]).await;
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    let _ = peer.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+                });
+            }
+        });
+        origin
+    }
+
+    async fn ask(client: &HttpClient, origin: &Origin) -> crate::Result<()> {
+        let request = Request::get("/").body(Bytes::new()).unwrap();
+        client.send(origin, request, "read", "/", &Trace::detached()).await.map(|_| ())
+    }
+
+    #[tokio::test]
+    async fn a_request_takes_the_connection_that_is_being_opened_and_one_more_opens_its_own() {
+        let (origin, client) = (server().await, HttpClient::new(HttpOptions::default()).unwrap());
+        client.prepare(&origin, 1);
+        let (first, second) = tokio::join!(ask(&client, &origin), ask(&client, &origin));
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(client.connections(), 2, "one was opened beforehand, one for the request that found none");
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_connection_that_cannot_be_made_says_why() {
+        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let origin = Origin::parse("http", &gone.to_string()).unwrap();
+        let client = HttpClient::new(HttpOptions::default()).unwrap();
+        client.prepare(&origin, 3);
+        let asked = tokio::time::timeout(Duration::from_secs(20), ask(&client, &origin)).await;
+        assert_eq!(asked.unwrap().unwrap_err().kind(), ErrorKind::Connection);
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_where_none_is_on_its_way_any_more() {
+        let (ahead, origin) = (Ahead::default(), Origin::parse("http", "127.0.0.1:1").unwrap());
+        assert!(ahead.claim(&origin).is_none());
+        ahead.set_out(&origin, 2);
+        let (first, second) = (ahead.claim(&origin).unwrap(), ahead.claim(&origin).unwrap());
+        assert!(ahead.claim(&origin).is_none(), "each is for one");
+        // One has given up; what fails next is not the other's.
+        drop(first);
+        assert!(ahead.arrived(&origin, None).is_none());
+        ahead.set_out(&origin, 1);
+        assert!(ahead.claim(&origin).is_some());
+        assert!(ahead.arrived(&origin, None).is_none() && ahead.arrived(&origin, None).is_none());
+        assert!(second.await.is_err(), "the last one failed: whoever waits opens its own");
+    }
+}

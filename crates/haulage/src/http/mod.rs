@@ -222,11 +222,24 @@ impl HttpClient {
         let (ahead, shared) = (&self.0.ahead, &self.0.connections);
         let before = ahead.ask(origin, connections, shared.pool().idle(origin));
         let allowed = connect::allow(origin, self.0.options.insecure_http, PREPARE).is_ok();
-        let is_near = || shared.reached(origin).is_some_and(|took| took < NEAR);
-        if allowed && connections > before && !(before > 0 && is_near()) {
-            ahead.set_out(origin, 1);
+        let reached = shared.reached(origin).filter(|_| before > 0);
+        if !allowed || connections <= before || reached.is_some_and(|took| took < NEAR) {
+            return;
+        }
+        let (client, origin) = (self.clone(), origin.clone());
+        if reached.is_some() {
+            return self.open_several(&origin, connections - before);
+        }
+        ahead.set_out(&origin, 1);
+        tokio::spawn(async move { client.open_ahead(&origin, connections - before).await });
+    }
+
+    /// Opens so many at once.
+    fn open_several(&self, origin: &Origin, connections: usize) {
+        self.0.ahead.set_out(origin, connections);
+        for _ in 0..connections {
             let (client, origin) = (self.clone(), origin.clone());
-            tokio::spawn(async move { client.open_ahead(&origin, connections - before).await });
+            tokio::spawn(async move { client.open_one(&origin, |_| ()).await });
         }
     }
 
@@ -239,12 +252,7 @@ impl HttpClient {
         // Who has not answered by now is far, and the others need not wait for the answer.
         let others = async {
             let near = timeout(FAR, reached).await.is_ok_and(|took| took.is_ok_and(|took| took < NEAR));
-            let others = if near { 0 } else { connections - 1 };
-            self.0.ahead.set_out(origin, others);
-            for _ in 0..others {
-                let (client, origin) = (self.clone(), origin.clone());
-                tokio::spawn(async move { client.open_one(&origin, |_| ()).await });
-            }
+            self.open_several(origin, if near { 0 } else { connections - 1 });
         };
         tokio::join!(self.open_one(origin, dialed), others);
     }

@@ -18,7 +18,7 @@ const YOUNG_NS: u64 = 200_000_000;
 /// its window while it moves, so that its pace in the beginning tells little of what follows.
 const YOUNG: f64 = 0.5;
 
-/// Fewer bytes are no pace, but a head, or what TLS adds.
+/// Fewer bytes in all are no pace, but a head, or what TLS adds.
 const PACE_MIN: u64 = 2 << 10;
 
 /// A request that moves no bytes has stalled or is answered late: from what it has waited follows what it will.
@@ -58,7 +58,7 @@ impl Course {
         let silent = last.0.saturating_sub(self.moved_ns) as f64;
         let left = len.saturating_sub(last.1) as f64;
         let moved = last.1.saturating_sub(first.1);
-        if moved < PACE_MIN {
+        if moved == 0 || last.1 < PACE_MIN {
             return silent;
         }
         let pace = moved as f64 / last.0.saturating_sub(first.0).max(1) as f64;
@@ -120,6 +120,9 @@ mod tests {
     fn a_few_bytes_are_no_pace() {
         // The head has arrived, and the window has not opened yet: 4 h at this pace.
         assert_eq!(left_ms(&[600, 600]), 150);
+        // A packet now and then is one: it has come so far, and will take hours for the rest.
+        let slow: Vec<u64> = (0..15).map(|look| BLOCK / 2 + look * 100).collect();
+        assert!(left_ms(&slow) > 100_000, "{}", left_ms(&slow));
     }
 
     #[test]
