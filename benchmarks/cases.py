@@ -9,14 +9,22 @@ from typing import Literal
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 AZURE = ("haul", "rclone", "azcopy", "obstore", "azure")
 FAST = ("haul", "rclone", "azcopy", "obstore")
+S3 = ("haul", "s5cmd", "rclone", "obstore")
+#: Written in Go.
+GO = ("s5cmd", "rclone", "azcopy")
 
 Verb = Literal["up", "down", "list", "version", "same"]
-Server = Literal["emulate", "nginx", "tls", "azurite", "s3", "none"]
+#: `emulate` by Azure's interface, `emulate-s3` by the other; `s3` is versitygw.
+Server = Literal["emulate", "emulate-s3", "nginx", "tls", "azurite", "s3", "none"]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on a figure of haul's runs, all of which `figures.py` knows. ``than`` names the other side."""
+    """A bound on a figure of haul's runs, all of which `figures.py` knows.
+
+    ``than`` names the other side: a mover, a case, the "best" by wall time, or of those in Go ("go") the one
+    whose figure is the least.
+    """
 
     figure: str
     least: float | None = None
@@ -68,6 +76,10 @@ SMALL = {"rclone": ("--transfers", "32", "--checkers", "32")}
 COLLAPSE = "rtt=60ms,total=40mbit,at=5s:total=2.3mbit,at=60s:total=40mbit"
 WAN_UP = (most("wall, s", 10.3), least("times faster", 3.5, "azcopy"), MEMORY)
 WAN_MANY = (most("wall, s", 10.3), least("times faster", 3, "best"), MEMORY)
+S3_LARGE = (most("wall to theirs", 1, "best"), most("CPU to theirs", 0.5, "go"), MEMORY)
+S3_SMALL = (least("times faster", 3, "best"), most("CPU to theirs", 0.5, "go"), MEMORY)
+#: Its server takes most of the time, whoever asks it.
+S3_OTHER = (most("wall to theirs", 1, "best"), most("CPU to theirs", 0.5, "go"), MEMORY)
 
 CASES = (
     Case("version", "startup", "start and end", "version", server="none",
@@ -114,10 +126,22 @@ CASES = (
          targets=(most("memory, MiB", 256),)),
     Case("azurite-same", "second", "Azurite, up 64 MiB, read back", "same", size=64 * MIB, server="azurite",
          rounds=1, targets=(most("failed", 0), MEMORY)),
-    Case("s3-up", "s3", "S3 (another server), up 1 GiB", "up", size=GIB, server="s3", arms=("s5cmd",)),
-    Case("s3-down", "s3", "S3 (another server), down 1 GiB", "down", size=GIB, server="s3", arms=("s5cmd",)),
+    Case("s3-null-up", "s3", "S3, up 1 GiB", "up", size=GIB, server="emulate-s3", arms=S3,
+         targets=S3_LARGE),
+    Case("s3-null-down", "s3", "S3, down 1 GiB", "down", size=GIB, server="emulate-s3", arms=S3,
+         targets=S3_LARGE),
+    Case("s3-null-small-up", "s3", "S3, up 10,000 x 4 KiB", "up", 10_000, 4 * KIB, server="emulate-s3",
+         arms=S3, options=SMALL, targets=S3_SMALL),
+    Case("s3-null-small-down", "s3", "S3, down 10,000 x 4 KiB", "down", 10_000, 4 * KIB,
+         server="emulate-s3", arms=S3, options=SMALL, targets=S3_SMALL),
+    Case("s3-up", "s3", "S3 (another server), up 1 GiB", "up", size=GIB, server="s3", arms=S3,
+         targets=S3_LARGE),
+    Case("s3-down", "s3", "S3 (another server), down 1 GiB", "down", size=GIB, server="s3", arms=S3,
+         targets=S3_LARGE),
     Case("s3-small-up", "s3", "S3 (another server), up 10,000 x 4 KiB", "up", 10_000, 4 * KIB,
-         server="s3", arms=("s5cmd",)),
+         server="s3", arms=S3, options=SMALL, targets=S3_OTHER),
+    Case("s3-small-down", "s3", "S3 (another server), down 10,000 x 4 KiB", "down", 10_000, 4 * KIB,
+         server="s3", arms=S3, options=SMALL, targets=S3_OTHER),
 )  # fmt: skip
 
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))

@@ -50,6 +50,7 @@ class Endpoint:
     scratch: Path
     env: Mapping[str, str]  #: what clients need besides
     spent: Path | None = None  #: a folder to empty after each run
+    speaks_s3: bool = False  #: then the URL is without an account, and the keys are in `env`
 
     @property
     def key(self) -> str:
@@ -79,7 +80,8 @@ def serve(case: Case, haul: Path, folder: Path, size: int) -> Iterator[Endpoint]
                 make_container(haul, at)
                 yield at
         elif case.server == "s3":
-            with s3(ours, folder) as at:
+            with s3(ours, folder, spent=case.does == "up") as at:
+                make_container(haul, at)
                 yield at
         else:
             yield ours
@@ -97,16 +99,28 @@ def emulate(haul: Path, folder: Path, case: Case) -> Iterator[Endpoint]:
         said = json.loads(process.stdout.readline())
         at = Endpoint(said["endpoint"], said["connection_string"], said["sas"], folder, {})
         make_container(haul, at)
-        yield at
+        yield by_s3(at, said["s3"]) if case.server == "emulate-s3" else at
     finally:
         process.terminate()
         process.wait()
 
 
+def by_s3(at: Endpoint, said: Mapping[str, str]) -> Endpoint:
+    """Return the other interface of `haul emulate`, as it says itself."""
+    env = {
+        "AWS_ENDPOINT_URL": said["endpoint_url"],
+        "AWS_ACCESS_KEY_ID": said["access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": said["secret_access_key"],
+        "AWS_REGION": said["region"],
+    }
+    return replace(at, url=said["endpoint_url"], env=env, speaks_s3=True)
+
+
 def make_container(haul: Path, at: Endpoint) -> None:
     """Make the container that all cases use."""
     env = os.environ | {"AZURE_STORAGE_CONNECTION_STRING": at.connection_string} | dict(at.env)
-    subprocess.run([haul, "mb", "--quiet", f"az://{CONTAINER}"], env=env, check=True)
+    scheme = "s3" if at.speaks_s3 else "az"
+    subprocess.run([haul, "mb", "--quiet", f"{scheme}://{CONTAINER}"], env=env, check=True)
 
 
 @contextmanager
@@ -167,16 +181,18 @@ def azurite(ours: Endpoint) -> Iterator[Endpoint]:
 
 
 @contextmanager
-def s3(ours: Endpoint, folder: Path) -> Iterator[Endpoint]:
-    """Serve a folder by S3, with versitygw."""
+def s3(ours: Endpoint, folder: Path, spent: bool) -> Iterator[Endpoint]:
+    """Serve a folder by S3, with versitygw; what runs leave in it is removed after each, if ``spent``."""
     program, port = _program("versitygw", BUILD / "bin"), free_port()
     root = folder / "s3"
-    (root / CONTAINER).mkdir(parents=True)
+    root.mkdir()
     keys = ("versitygw", "versitygw")
-    line = f"{program} --access {keys[0]} --secret {keys[1]} --port 127.0.0.1:{port} --quiet posix {root}"
-    env = {"AWS_ACCESS_KEY_ID": keys[0], "AWS_SECRET_ACCESS_KEY": keys[1], "AWS_REGION": "us-east-1"}
+    line = f"{program} --access {keys[0]} --secret {keys[1]} --port 127.0.0.1:{port} --quiet --keep-alive"
+    line += f" posix --disableotmp {root}"
+    url = f"http://127.0.0.1:{port}"
+    said = {"endpoint_url": url, "access_key_id": keys[0], "secret_access_key": keys[1]}
     with _running(line.split(), port):
-        yield replace(ours, url=f"http://127.0.0.1:{port}", env=env)
+        yield replace(by_s3(ours, said | {"region": "us-east-1"}), spent=root / CONTAINER if spent else None)
 
 
 def _program(name: str, place: Path) -> Path:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from cases import Case, Target
+from cases import GO, Case, Target
 from links import parse
 
 Row = dict[str, Any]
@@ -76,24 +76,29 @@ def figure(case: Case, target: Target, groups: Groups) -> float | None:
 
 
 def _against(case: Case, target: Target, groups: Groups) -> float | None:
-    arm = best(case, groups) if target.than == "best" else target.than
+    column = "cpu_s" if target.figure == "CPU to theirs" else "wall_s"
+    if target.than == "best":
+        arm = best(case, groups)
+    elif target.than == "go":
+        arm = best(case, groups, GO, column)
+    else:
+        arm = target.than
     if arm is None:
         return None
-    column = "cpu_s" if target.figure == "CPU to theirs" else "wall_s"
     pairs = ratios(groups.get((case.name, arm), []), groups[case.name, BASE], column)
     if not pairs:
         return None
     return median(pairs) if target.figure == "times faster" else 1 / median(pairs)
 
 
-def best(case: Case, groups: Groups) -> str | None:
-    """Return the peer with the least median wall time."""
-    walls = {
-        arm: _median(good(rows), "wall_s")
+def best(case: Case, groups: Groups, arms: Sequence[str] | None = None, column: str = "wall_s") -> str | None:
+    """Return the peer, if need be one of ``arms``, with the least median: of wall time, or what is named."""
+    seen = {
+        arm: _median(good(rows), column)
         for (name, arm), rows in groups.items()
-        if name == case.name and arm != BASE and good(rows)
+        if name == case.name and arm != BASE and good(rows) and (arms is None or arm in arms)
     }
-    return min(walls, key=walls.__getitem__, default=None)
+    return min(seen, key=seen.__getitem__, default=None)
 
 
 def ratios(theirs: list[Row], ours: list[Row], column: str = "wall_s") -> list[float]:

@@ -3,6 +3,7 @@
 python benchmarks/packets.py                   60 cells of the grid, drawn by a seed: hours
 python benchmarks/packets.py --rows            the named links alone: half an hour
 python benchmarks/packets.py --cells 4 --tools haul,rclone   a look
+python benchmarks/packets.py --s3 --rows       the same by S3: haul, s5cmd, rclone, obstore
 
 Needs root, iperf3 and nsenter. Each run is a line of JSON on standard output, the table goes to standard
 error.
@@ -25,7 +26,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from endpoints import CONTAINER, Endpoint
+from cases import FAST, S3
+from endpoints import CONTAINER, Endpoint, by_s3
 from harness import random_files, weigh
 from tools import Haul, Tool, find
 
@@ -80,7 +82,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cells", type=int, default=60)
     parser.add_argument("--rows", action="store_true", help="the named rows instead of the grid")
-    parser.add_argument("--tools", default="haul,rclone,azcopy,obstore")
+    parser.add_argument("--s3", action="store_true", help="by S3 instead of Azure's interface")
+    parser.add_argument("--only", metavar="WORDS", help="cells whose names hold these words")
+    parser.add_argument("--tools", help=f"default: {','.join(FAST)}; by S3 {','.join(S3)}")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
@@ -89,12 +93,13 @@ def main() -> None:
         sys.exit(
             f"needs root and {' and '.join(missing) or 'nothing else'}: apt-get install iperf3 util-linux"
         )
-    tools = find(args.tools.split(","))
+    tools = find(args.tools.split(",") if args.tools else list(S3 if args.s3 else FAST))
     cells = ROWS if args.rows else list(itertools.islice(grid(args.seed), args.cells))
+    cells = [cell for cell in cells if (args.only or "") in cell.name]
     rows = []
     for number, cell in enumerate(cells):
         for repeat in range(args.repeat):
-            for row in measure(cell, tools, f"{args.seed} {number} {repeat}"):
+            for row in measure(cell, tools, f"{args.seed} {number} {repeat}", args.s3):
                 rows.append(row)
                 print(json.dumps(row), flush=True)
     sys.stderr.write(table(rows, list(tools)))
@@ -123,7 +128,7 @@ def grid(seed: int) -> Iterator[Cell]:
         yield Cell(name, link, float(rate), str(direction), files, each)  # type: ignore[arg-type]
 
 
-def measure(cell: Cell, tools: dict[str, Tool], seed: str) -> Iterator[dict[str, object]]:
+def measure(cell: Cell, tools: dict[str, Tool], seed: str, s3: bool) -> Iterator[dict[str, object]]:
     """Run iperf3 and each tool over the cell's link, in random order, each on a link of its own."""
     order = ["iperf3", *tools]
     random.Random(seed).shuffle(order)
@@ -131,13 +136,14 @@ def measure(cell: Cell, tools: dict[str, Tool], seed: str) -> Iterator[dict[str,
         folder = random_files(Path(scratch) / "files", cell.files, cell.file_bytes)
         for name in order:
             if name == "iperf3":
-                with link(cell.link, Path(scratch)) as (near, far, _):
+                with link(cell.link, Path(scratch), s3) as (near, far, _):
                     yield {"cell": cell.name, "tool": name, "mbit": iperf(cell, near, far)}
                 continue
-            with link(cell.link, Path(scratch)) as (near, far, at):
+            with link(cell.link, Path(scratch), s3) as (near, far, at):
                 yield {
                     "cell": cell.name,
                     **asdict(cell),
+                    "interface": "s3" if s3 else "azure",
                     "tool": name,
                     **run(cell, tools[name], (near, far), at, folder),
                 }
@@ -152,7 +158,7 @@ def run(cell: Cell, tool: Tool, ends: tuple[str, str], at: Endpoint, folder: Pat
     if cell.direction == "down":
         # From within, where the endpoint is: the link is not to be filled by it.
         haul = Haul("haul", (str(Path(sys.executable).parent / "haul"),))
-        weigh([*far, *haul.start, *haul.up(at, source, "data", many)], haul.env(at))
+        weigh([*far, *haul.start, *haul.up(at, source, "data", many)], {**at.env, **haul.env(at)})
         target = at.scratch / "down"
         words = tool.down(at, "data", target if many else target.with_suffix(".bin"), many)
     else:
@@ -188,8 +194,11 @@ def iperf(cell: Cell, near: str, far: str) -> float:
 
 
 @contextmanager
-def link(spec: str, scratch: Path) -> Iterator[tuple[str, str, Endpoint]]:
-    """Start an endpoint behind a link; yield its near end, its far end and what clients need."""
+def link(spec: str, scratch: Path, s3: bool) -> Iterator[tuple[str, str, Endpoint]]:
+    """Start an endpoint behind a link; yield its near end, its far end and what clients need.
+
+    Those of S3, if ``s3``.
+    """
     line = [str(Path(sys.executable).parent / "haul"), "emulate", "--link", f"packets:{spec}", "--json"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
@@ -200,7 +209,7 @@ def link(spec: str, scratch: Path) -> Iterator[tuple[str, str, Endpoint]]:
             haul = [*line[:1], "mb", "--quiet", f"az://{CONTAINER}"]
             env = {"AZURE_STORAGE_CONNECTION_STRING": said["connection_string"]}
             subprocess.run(["nsenter", f"--net={said['far']}", *haul], env=os.environ | env, check=True)
-            yield said["near"], said["far"], at
+            yield said["near"], said["far"], by_s3(at, said["s3"]) if s3 else at
         finally:
             process.terminate()
             process.wait()

@@ -51,16 +51,19 @@ class Haul(Tool):
     """Ours."""
 
     def up(self, at: Endpoint, source: Path, name: str, many: bool) -> Words:
-        return ["cp", "--progress", "none", str(source), f"az://{CONTAINER}/{name}"]
+        return ["cp", "--progress", "none", str(source), self._remote(at, name)]
 
     def down(self, at: Endpoint, name: str, target: Path, many: bool) -> Words:
-        return ["cp", "--progress", "none", f"az://{CONTAINER}/{name}", str(target)]
+        return ["cp", "--progress", "none", self._remote(at, name), str(target)]
 
     def names(self, at: Endpoint, prefix: str) -> Words:
-        return ["ls", "-r", f"az://{CONTAINER}/{prefix}/"]
+        return ["ls", "-r", self._remote(at, f"{prefix}/")]
 
     def env(self, at: Endpoint) -> dict[str, str]:
-        return {"AZURE_STORAGE_CONNECTION_STRING": at.connection_string}
+        return {} if at.speaks_s3 else {"AZURE_STORAGE_CONNECTION_STRING": at.connection_string}
+
+    def _remote(self, at: Endpoint, name: str) -> str:
+        return f"{'s3' if at.speaks_s3 else 'az'}://{CONTAINER}/{name}"
 
 
 class Rclone(Tool):
@@ -78,12 +81,13 @@ class Rclone(Tool):
         return ["lsf", "-R", f"EMU:{CONTAINER}/{prefix}"]
 
     def env(self, at: Endpoint) -> dict[str, str]:
+        if at.speaks_s3:
+            remote = {"TYPE": "s3", "PROVIDER": "Other", "ENV_AUTH": "true", "ENDPOINT": at.url}
+        else:
+            remote = {"TYPE": "azureblob", "ACCOUNT": ACCOUNT, "KEY": at.key, "ENDPOINT": at.url}
         return {
             "RCLONE_CONFIG": os.devnull,
-            "RCLONE_CONFIG_EMU_TYPE": "azureblob",
-            "RCLONE_CONFIG_EMU_ACCOUNT": ACCOUNT,
-            "RCLONE_CONFIG_EMU_KEY": at.key,
-            "RCLONE_CONFIG_EMU_ENDPOINT": at.url,
+            **{f"RCLONE_CONFIG_EMU_{name}": value for name, value in remote.items()},
         }
 
 
@@ -127,16 +131,12 @@ class Script(Tool):
         return ["list", prefix]
 
     def env(self, at: Endpoint) -> dict[str, str]:
-        return {
-            "BENCH_URL": at.url,
-            "BENCH_CONTAINER": CONTAINER,
-            "BENCH_ACCOUNT": ACCOUNT,
-            "BENCH_KEY": at.key,
-        }
+        where = {"BENCH_URL": at.url, "BENCH_CONTAINER": CONTAINER}
+        return where if at.speaks_s3 else where | {"BENCH_ACCOUNT": ACCOUNT, "BENCH_KEY": at.key}
 
 
 class S5cmd(Tool):
-    """Speaks S3 only, so its rows stand apart."""
+    """Speaks S3 only."""
 
     version_words = ("version",)
 

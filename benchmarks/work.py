@@ -46,8 +46,7 @@ class Work:
     def run(self, arm: str, number: int) -> tuple[Weight, dict[str, Any]]:
         """Let ``arm`` do the work once; leave nothing behind."""
         tool, case, target = self.tools[arm], self.case, self.folder / "back"
-        # What the S3 server stores it keeps, so a round there replaces the last.
-        name = arm if case.server == "s3" else f"{arm}-{number}"
+        name = f"{arm}-{number}"
         notes: dict[str, Any] = {}
         if case.does == "version":
             return self.weigh(tool, list(tool.version_words)), notes
@@ -73,7 +72,7 @@ class Work:
             return weigh([*tool.start, *words, *extra], env, limit_s=limit_s(self.case), says=says)
         finally:
             for path in self.at.spent.iterdir() if self.at.spent else ():
-                path.unlink()
+                _remove(path)
 
     def reads_back(self, name: str) -> bool:
         """Whether haul reads the bytes that lie in the source."""

@@ -1,7 +1,8 @@
 """What a person would write who moves files with obstore: its defaults, many files side by side.
 
 `obstore_run.py up FILE NAME`, `down NAME FILE`, `up-many FOLDER PREFIX`, `down-many PREFIX FOLDER`,
-`list PREFIX`, `version`. The account comes from BENCH_URL, BENCH_CONTAINER, BENCH_ACCOUNT, BENCH_KEY.
+`list PREFIX`, `version`. The account comes from BENCH_URL, BENCH_CONTAINER, BENCH_ACCOUNT, BENCH_KEY;
+without the last two it is one of S3, whose keys are where AWS's clients look.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ obstore: Any = import_module("obstore")
 
 def account() -> Any:
     """Return the store that the environment names."""
-    url = os.environ["BENCH_URL"]
-    return import_module("obstore.store").AzureStore(
-        os.environ["BENCH_CONTAINER"],
+    url, bucket = os.environ["BENCH_URL"], os.environ["BENCH_CONTAINER"]
+    stores = import_module("obstore.store")
+    if "BENCH_KEY" not in os.environ:
+        return stores.S3Store(bucket, endpoint=url, client_options={"allow_http": url.startswith("http:")})
+    return stores.AzureStore(
+        bucket,
         account_name=os.environ["BENCH_ACCOUNT"],
         account_key=os.environ["BENCH_KEY"],
         endpoint=url,
