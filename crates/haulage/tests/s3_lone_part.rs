@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use haulage::checksum::Crc64;
 use haulage::store::{
-    AccessKeys, BlockRange, BlockSizes, PutOptions, SourceBytes, Store, StoreOpener, StoreOptions, Trace,
+    AccessKeys, BlockRange, BlockSizes, PutOptions, SourceBytes, StoreOpener, StoreOptions, Trace,
 };
 use haulage_emulator::EmulatorConfig;
 
