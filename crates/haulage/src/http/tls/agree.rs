@@ -84,7 +84,7 @@ fn step(
                 match said.encode(&mut sending[begin..]) {
                     Ok(len) => break sending.truncate(begin + len),
                     Err(rustls::unbuffered::EncodeError::InsufficientSize(needed)) => {
-                        room = needed.required_size
+                        room = needed.required_size;
                     }
                     Err(error) => return Err(Error::General(error.to_string())),
                 }
