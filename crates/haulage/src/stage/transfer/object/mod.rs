@@ -147,6 +147,8 @@ impl Object {
     pub(crate) fn advance(&mut self, done: Done) -> Then {
         let bounds = self.capabilities();
         if let Done::Looked { there, told } = done {
+            // What a beginning has been told has the tags too, which are not asked for twice.
+            let told = told.filter(|_| self.copying().is_none_or(|copying| copying.writer.is_none()));
             self.subject.looked(there.map(|there| *there), told.map(|told| *told));
             return self.start();
         }
@@ -233,5 +235,38 @@ impl Object {
     /// The blocks that are there, in order.
     pub(crate) fn parts(&self) -> Vec<Part> {
         self.subject.parts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stage::plan::{Existing, Place};
+    use crate::store::{MemoryStore, ObjectMeta, Properties, PutOptions, Store as _, Tags, Trace};
+
+    #[tokio::test]
+    async fn tags_that_a_beginning_was_told_outlast_a_look() {
+        let store = Arc::new(MemoryStore::named("x"));
+        let place = Place { store: store.clone(), key: "a".into() };
+        let meta = ObjectMeta { size: 1 << 30, ..ObjectMeta::default() };
+        let pair = Pair {
+            source: place.clone(),
+            destination: place,
+            name_at: 0,
+            meta: meta.clone(),
+            existing: Existing::Unknown,
+            looked_at: false,
+        };
+        let mut object = Object::new(pair, Purpose::Copy, &CopyOptions::default(), 0);
+        let (options, trace) = (PutOptions::default(), Trace::detached());
+        let writer = store.begin("a", Some(meta.size), &options, &trace).await.unwrap();
+        let tags = Tags::Known(vec![("a".to_owned(), "b".to_owned())]);
+        let properties = Properties { tags, ..Properties::default() }.kept();
+        let tagged = ObjectMeta { properties, ..meta.clone() };
+        let told = Some(Box::new(tagged.clone()));
+        object.advance(Done::Begun { writer, staged: Staged::default(), told });
+        let there = Some(Box::new(ObjectMeta { modified_ns: 7, ..meta.clone() }));
+        object.advance(Done::Looked { there, told: Some(Box::new(meta)) });
+        assert_eq!(object.subject.pair.meta, tagged);
     }
 }
