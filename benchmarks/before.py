@@ -114,7 +114,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     cert, config = folder / "cert.pem", folder / "cert.conf"
     config.write_text(CERTIFICATE)
     make = f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -config {config}"
-    line = ["openssl", *make.split(), "-keyout", folder / "key.pem", "-out", cert]
+    line = ["openssl", *make.split(), "-keyout", str(folder / "key.pem"), "-out", str(cert)]
     subprocess.run(line, check=True, capture_output=True)
     return cert, folder / "key.pem"
 
