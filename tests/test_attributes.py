@@ -203,6 +203,9 @@ def test_metadata_that_cannot_be_meant_is_ignored_and_said(
     assert (seen.st_uid, seen.st_gid, seen.st_mode & 0o7111) == (os.getuid(), os.getgid(), 0)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name == "back") == ["back"]
     assert not haul("cp", container.az(), "quiet").stderr.count("warning")
+    # A stream has no place for what files have, so that nothing of it is missed.
+    out = haul("cp", container.az("1"), "-", "--preserve", "all")
+    assert (out.stdout, out.stderr.count("warning")) == (b"x", 0)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
