@@ -70,10 +70,10 @@ pub fn uploads(page: &[u8]) -> Option<Vec<(String, String)>> {
     Some(page.uploads.into_iter().map(|upload| (upload.key, upload.id)).collect())
 }
 
-/// What the parts on a page hold of an object of `size` bytes, if they can be parts of one.
+/// What the parts on a page hold of an object of `size` bytes, most likely, if they can be parts of one.
 pub fn parts(page: &[u8], size: u64) -> Option<Vec<BlockRange>> {
     let parts: Vec<_> = xml::parts(page).ok()?.parts.iter().map(|part| (part.number, part.size)).collect();
-    let layout = Layout::of_parts(size, &parts, u64::MAX)?;
+    let layout = *Layout::of_parts(size, &parts, u64::MAX).first()?;
     Some(parts.iter().filter_map(|(number, _)| layout.range(*number)).collect())
 }
 
