@@ -42,6 +42,7 @@ APIS = {
     (1, "POST", "delete"): "delete-many",
     (2, "HEAD", ""): "head",
     (2, "GET", ""): "get",
+    (2, "GET", "tagging"): "tags",
     (2, "PUT", ""): "put",
     (2, "PUT", COPIED): "copy",
     (2, "DELETE", ""): "delete",
@@ -51,7 +52,7 @@ APIS = {
     (2, "GET", "uploadId"): "blocks",
     (2, "DELETE", "uploadId"): "abort",
 }
-TELLING = ("list-type", "uploads", "delete", "partNumber", "uploadId", COPIED)
+TELLING = ("list-type", "uploads", "delete", "tagging", "partNumber", "uploadId", COPIED)
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,8 @@ class Objects:
             return Answer(204)
         if found is None:
             return refusal(404, "NoSuchKey")
+        if request.api == "tags":
+            return _ok(f"{DECLARATION}<Tagging {NAMESPACE}><TagSet></TagSet></Tagging>")
         if request.headers.get("if-match", f'"{found.etag}"') != f'"{found.etag}"':
             return refusal(412, "PreconditionFailed")
         return read(request, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -118,7 +119,11 @@ def run(case: Case, line: Line, credential: str, folder: Path) -> Iterator[Ran]:
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                env=clean_environment(folder / "home") | env | tls.trust(case.tls),
+                # What is remembered of a slow link is no concern of these.
+                env=clean_environment(folder / "home")
+                | {"XDG_CACHE_HOME": os.devnull}
+                | env
+                | tls.trust(case.tls),
                 cwd=folder / "work",
                 # No timeout: to keep one Python looks again and again, and `limited` has one of its own.
                 check=True,

@@ -246,7 +246,10 @@ impl Flow {
 
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.flights.stop().await;
-        if let Some((file, link)) = self.options.link_file(&self.work).zip(self.controller.learnt()) {
+        // A job in which objects failed says little of the link.
+        if self.recorder.summary().objects_failed == 0
+            && let Some((file, link)) = self.options.link_file(&self.work).zip(self.controller.learnt())
+        {
             file.write(&link);
         }
         let beside = self.rest_beside().await;
