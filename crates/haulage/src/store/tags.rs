@@ -37,7 +37,7 @@ impl Tags {
 }
 
 /// What to do where tags stand in the way.
-pub(super) const HINT: &str = "leave them behind: --no-tags";
+pub(super) const TAGS_HINT: &str = "leave them behind: --no-tags";
 
 /// No service keeps more for an object; one that says so is not believed.
 const TAGS_MAX: usize = 50;

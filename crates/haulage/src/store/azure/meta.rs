@@ -16,6 +16,7 @@ use super::xml::http_date_ns;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::{self, Broken};
+use crate::store::tags::TAGS_HINT;
 use crate::store::{Attributes, ObjectMeta, Posix, Precondition, Properties, Tags, media, tags, tier};
 
 const META_CRC64: HeaderName = HeaderName::from_static("x-ms-meta-haulage_crc64");
@@ -194,7 +195,7 @@ fn write_tags(headers: &mut HeaderMap, tags: &[(String, String)], asked: Asked<'
         None if tags.len() > 10 => "more than 10 tags".to_owned(),
         None => return set(headers, TAGS, &tags::query(tags), asked),
     };
-    Err(asked.error(ErrorKind::Unsupported, cause).hint(tags::HINT))
+    Err(asked.error(ErrorKind::Unsupported, cause).hint(TAGS_HINT))
 }
 
 /// A name that the service takes: letters, digits and `_`, and no digit first.
@@ -269,7 +270,9 @@ mod tests {
         let inferred = ("x-ms-access-tier-inferred", "true");
         assert_eq!(told(&[("x-ms-access-tier", "Hot"), inferred]), Properties::default());
         assert_eq!(written(in_tier("STANDARD_IA")).unwrap()["x-ms-access-tier"], "Cool");
-        assert_eq!(written(in_tier("Warm")).unwrap_err().kind(), ErrorKind::Unsupported);
+        let error = written(in_tier("Warm")).unwrap_err();
+        let hint = "choose one: --tier hot, cool, cold or archive; or --tier default";
+        assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Unsupported, Some(hint)));
     }
 
     #[test]
@@ -279,7 +282,10 @@ mod tests {
         assert_eq!(written(tagged("a b", "1+2")).unwrap()["x-ms-tags"], "a%20b=1%2B2");
         for (name, value) in [("ä", "1"), ("a", "me@here"), ("a&b=c", "")] {
             let error = written(tagged(name, value)).unwrap_err();
-            assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Unsupported, Some(tags::HINT)));
+            assert_eq!(
+                (error.kind(), error.hint_text()),
+                (ErrorKind::Unsupported, Some("leave them behind: --no-tags"))
+            );
         }
     }
 

@@ -295,7 +295,7 @@ mod tests {
             ),
             (400, "InvalidBucketName", NAMES),
             (400, "KeyTooLongError", "object names have at most 1,024 bytes"),
-            (400, "XMinioInvalidResourceName", PLAIN_NAMES),
+            (400, "XMinioInvalidResourceName", "choose a name in which nothing between slashes is . or .."),
             (301, "", "name its region with --region, or check the endpoint"),
             (
                 403,

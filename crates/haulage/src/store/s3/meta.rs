@@ -366,7 +366,9 @@ mod tests {
         assert_eq!(written["x-amz-tagging"], "a%20b=me%40here");
         assert_eq!(written["x-amz-storage-class"], "STANDARD_IA");
         let odd = Properties { tier: Some("very cold".to_owned()), ..Properties::default() };
-        assert_eq!(write_to(odd).unwrap_err().kind(), ErrorKind::Unsupported);
+        let error = write_to(odd).unwrap_err();
+        let hint = "write it as S3 does: --tier STANDARD_IA";
+        assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Unsupported, Some(hint)));
     }
 
     #[test]
