@@ -222,16 +222,18 @@ impl HttpClient {
         let (ahead, shared) = (&self.0.ahead, &self.0.connections);
         let before = ahead.ask(origin, connections, shared.pool().idle(origin));
         let allowed = connect::allow(origin, self.0.options.insecure_http, PREPARE).is_ok();
-        let reached = shared.reached(origin).filter(|_| before > 0);
-        if !allowed || connections <= before || reached.is_some_and(|took| took < NEAR) {
+        let reached = shared.reached(origin);
+        let is_near = reached.is_some_and(|took| took < NEAR);
+        let wanted = if is_near { connections.min(1) } else { connections }.saturating_sub(before);
+        if !allowed || wanted == 0 {
             return;
         }
-        let (client, origin) = (self.clone(), origin.clone());
         if reached.is_some() {
-            return self.open_several(&origin, connections - before);
+            return self.open_several(origin, wanted);
         }
+        let (client, origin) = (self.clone(), origin.clone());
         ahead.set_out(&origin, 1);
-        tokio::spawn(async move { client.open_ahead(&origin, connections - before).await });
+        tokio::spawn(async move { client.open_ahead(&origin, wanted).await });
     }
 
     /// Opens so many at once.
