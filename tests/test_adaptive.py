@@ -100,8 +100,9 @@ def test_cp_goes_on_from_blocks_of_another_size(
 
     again = haul("cp", file, container.az("file.bin"), "--json", "--block-size", "1MiB")
     assert again.summary["bytes_resumed"] >= 20 * (256 << 10)
-    sent = sum(attempt["size_bytes"] for attempt in blocks(again))
-    assert sent == 16 * MIB - again.summary["bytes_resumed"]
+    # What is sent twice at the end, because the machine is busy, counts once.
+    sent = {attempt["offset_bytes"]: attempt["size_bytes"] for attempt in blocks(again)}
+    assert sum(sent.values()) == 16 * MIB - again.summary["bytes_resumed"]
     assert container.contents() == {"file.bin": file.read_bytes()}
 
 

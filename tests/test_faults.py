@@ -38,7 +38,8 @@ def test_cp_through_faults_arrives_intact_both_ways(
     expected = trees.contents(tree)
 
     for source, target in ((str(tree), container.az("t/")), (container.az("t/"), "back")):
-        went = haul("cp", source, target, "--json", *SMALL_BLOCKS)
+        # In ranges, so that there are enough requests for every fault to strike.
+        went = haul("cp", source, target, "--json", *SMALL_BLOCKS, "--method", "ranges")
         fates = [attempt["fate"] for attempt in went.of("attempt")]
         assert set(fates) <= FATES
         assert {"busy", "connection"} <= set(fates), "the faults did not happen"
