@@ -121,6 +121,19 @@ def haul_at(tmp_path: Path) -> Callable[[Endpoint], Haul]:
     return lambda endpoint: Haul(tmp_path, endpoint.env, [endpoints.KEY])
 
 
+@pytest.fixture(params=["versitygw", "emulator"])
+def service(request: pytest.FixtureRequest) -> S3Endpoint:
+    """Each server of S3 in turn."""
+    found = request.getfixturevalue(request.param)
+    return found if isinstance(found, S3Endpoint) else endpoints.by_s3(found)
+
+
+@pytest.fixture
+def s3(tmp_path: Path, service: S3Endpoint) -> Haul:
+    """The command, with the keys of the server in its environment."""
+    return Haul(tmp_path, service.env, [service.keys[1]])
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A few files of awkward names and one of several megabytes."""

@@ -20,18 +20,6 @@ from endpoints import S3Endpoint
 MIB = 1 << 20
 
 
-@pytest.fixture(params=["versitygw", "emulator"])
-def service(request: pytest.FixtureRequest) -> S3Endpoint:
-    found = request.getfixturevalue(request.param)
-    return found if isinstance(found, S3Endpoint) else endpoints.by_s3(found)
-
-
-@pytest.fixture
-def s3(tmp_path: Path, service: S3Endpoint) -> Haul:
-    """The command, with the keys of the server in its environment."""
-    return Haul(tmp_path, service.env, [service.keys[1]])
-
-
 @pytest.fixture
 def bucket(s3: Haul, service: S3Endpoint) -> str:
     """A new, empty bucket."""

@@ -36,18 +36,6 @@ OBJECTS = ("~-._!*()", "a//b", "//two", "/leading", "a/../b", "..", "./a", "é" 
 FOR_FILES = 1
 
 
-@pytest.fixture(params=["versitygw", "emulator"])
-def service(request: pytest.FixtureRequest) -> S3Endpoint:
-    found = request.getfixturevalue(request.param)
-    return found if isinstance(found, S3Endpoint) else endpoints.by_s3(found)
-
-
-@pytest.fixture
-def s3(tmp_path: Path, service: S3Endpoint) -> Haul:
-    """The command, with the keys of the server in its environment."""
-    return Haul(tmp_path, service.env, [service.keys[1]])
-
-
 @pytest.fixture
 def bucket(s3: Haul, service: S3Endpoint) -> str:
     """The name of a new, empty bucket."""
