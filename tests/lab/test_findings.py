@@ -179,7 +179,7 @@ def test_one_odd_replicate_is_flagged_and_kept(tmp_path: Path) -> None:
     assert interval["without_outliers_bits_per_second"] < interval["rate_bits_per_second"]
 
 
-#: Large enough that a processor which others use delays a transfer by little of the time that the link takes for it.
+#: Large enough that processors which others use delay a transfer by little of what the link takes for it.
 MIXED = {"kind": "netcdf", "count": 48, "large_count": 12, "large_size": "720KB", "small_size": "180KB"}
 
 

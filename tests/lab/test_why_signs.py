@@ -176,6 +176,22 @@ def test_a_slow_disk_is_named_beside_a_slow_link(
     assert settle.command.startswith(command)
 
 
+def test_a_copy_between_services_is_not_said_to_read_from_a_disk(tmp_path: Path) -> None:
+    rows = [row | {"object": "az://data/large.nc"} for row in slow_disk("PutBlock", 0.9)]
+    found = of(rows, tmp_path)
+    assert (found.whole.cause.cause, found.whole.cause.status) == ("source", "seen")
+    assert found.whole.ledger["source"] > 0
+    assert "disk" not in found.whole.ledger
+    text = " ".join(paragraph(found))
+    assert "Reading from the service that has the source held 9" in text
+    assert "disk" not in text
+    settle = experiment(found)
+    assert settle is not None
+    assert settle.command.startswith("haul cp SRC /dev/shm/copy")
+    doubted = of([row | {"object": "s3://data/large.nc"} for row in slow_disk("PutBlock", 0.6)], tmp_path)
+    assert doubted.whole.cause.rivals == ("source", "shared")
+
+
 def test_counters_that_show_the_path_busy_leave_the_disk_alone(tmp_path: Path) -> None:
     rows = slow_disk("PutBlock", 0.6)
     assert of(made.counted(rows), tmp_path).whole.cause.status == "seen"

@@ -49,7 +49,10 @@ def shares(ledger: pd.DataFrame) -> dict[str, float]:
     """Return the share of lanes times wall time of each category, over all cells given."""
     whole = sum(int(lanes) * int(wall) for lanes, wall in _each_cell(ledger))
     spent: Mapping[str, int] = ledger.groupby("category")["spent_ns"].sum().to_dict()
-    return {name: (int(spent.get(name, 0)) / whole if whole else 0.0) for name in CATEGORIES}
+    return {
+        name: (int(spent.get(name, 0)) / whole if whole else 0.0)
+        for name in dict.fromkeys([*CATEGORIES, *spent])
+    }
 
 
 def _each_cell(ledger: pd.DataFrame) -> list[tuple[int, int]]:

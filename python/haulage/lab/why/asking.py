@@ -50,6 +50,7 @@ class Facts:
         wall_ns: From the start of the job to its end; to the last attempt where the record holds no end.
         direction: Where most bytes went: ``"up"``, ``"down"``, or ``"none"``.
         both_ways: Whether bytes went both ways.
+        from_service: Whether what went up was read from a service, and from no disk.
         attempts: Rows.
         requests: Of these, the ones that went over the wire.
         payload: Of these, with payload and ended well.
@@ -68,6 +69,7 @@ class Facts:
     wall_ns: int
     direction: str
     both_ways: bool
+    from_service: bool
     attempts: int
     requests: int
     payload: int
@@ -95,7 +97,9 @@ def count(record: Record) -> Facts:
             count(distinct connection) filter (connection > 0),
             count(*) filter (connection > 0 and connection_reused = false),
             coalesce(min(slot_ns), 0), coalesce(max(ended_ns), 0),
-            count(*) filter (fate not in ('ok', 'cancelled')), count(*) filter (fate = 'busy')
+            count(*) filter (fate not in ('ok', 'cancelled')), count(*) filter (fate = 'busy'),
+            count(*) filter (api in ({up}) and regexp_matches(object, '^(az|s3|https?)://'))
+                >= greatest(1, count(*) filter (api in ({up})) / 2)
         from record""")
     (
         attempts,
@@ -111,6 +115,7 @@ def count(record: Record) -> Facts:
         last,
         failed,
         refused,
+        from_service,
     ) = row
     hosts = record.database.execute(
         "select distinct remote || case when proxied then ' (a proxy)' else '' end"
@@ -121,6 +126,7 @@ def count(record: Record) -> Facts:
         wall_ns=max(int(last), int(elapsed)),
         direction="none" if sent + received == 0 else "up" if sent >= received else "down",
         both_ways=min(sent, received) > 0,
+        from_service=bool(from_service) and sent >= received,
         attempts=attempts,
         requests=requests,
         payload=payload,

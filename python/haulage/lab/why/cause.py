@@ -56,6 +56,7 @@ NAMES = {
     "throttled": "refusals by the service",
     "commit": "slow commits",
     "disk": "the disk",
+    "source": "reading from the source",
     "hash": "checksums",
     "connect": "making connections",
     "ordering": "putting pieces in order",
@@ -191,8 +192,9 @@ def decide(evidence: Evidence) -> Cause:
             return said("short", "undetermined")
     if parts.get("throttled", 0.0) >= REFUSED:
         return said("throttled", "seen")
-    if parts["disk"] >= (MUCH if evidence.lanes == 1 else DISK):
-        return said("disk", *_status("disk", evidence))
+    for read in ("disk", "source"):
+        if parts[read] >= (MUCH if evidence.lanes == 1 else DISK):
+            return said(read, *_status(read, evidence))
     if evidence.lanes == 1:
         return said("one-at-a-time", "seen")
     if _gaps(evidence):
@@ -235,6 +237,8 @@ def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
         return ("undetermined", "disk", "hash", "processors")
     if cause == "disk" and (evidence.shares.get("idle", 0.0) >= DOUBT or _elsewhere(evidence)):
         return ("undetermined", "disk", "processors")
+    if cause == "source" and _elsewhere(evidence):
+        return ("undetermined", "source", "shared")
     if cause == "hash":
         # What is summed up again is read again.
         return ("undetermined", "hash", "disk")
@@ -250,8 +254,9 @@ def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
 
 
 def _elsewhere(evidence: Evidence) -> bool:
-    """Whether much of the time was not the disk's, and is not known to have been the path's."""
-    return evidence.held.get("disk", 0.0) < SURE and (evidence.on_wire or 0.0) < ON_WIRE
+    """Whether much of the time was not for reading and writing, and is not known to have been the path's."""
+    here = evidence.held.get("disk", 0.0) + evidence.held.get("source", 0.0)
+    return here < SURE and (evidence.on_wire or 0.0) < ON_WIRE
 
 
 def _within_turns(evidence: Evidence) -> bool:
@@ -277,6 +282,7 @@ def _parts(evidence: Evidence) -> dict[str, float]:
     parts = {
         "throttled": held.get("throttled", 0.0),
         "disk": held.get("disk", 0.0),
+        "source": held.get("source", 0.0),
         "hash": held.get("hash", 0.0),
         "connect": held.get("connect", 0.0),
         "ordering": held.get("ordering", 0.0),

@@ -79,7 +79,7 @@ def _ledger(name: str, part: Part) -> dict[str, object]:
                 "width": f"{100 * ns / whole:.3f}",
                 "time": time_words(ns),
                 "means": MEANS[category],
-                "colour": LEDGER[category],
+                "colour": LEDGER["disk" if category == "source" else category],
             }
             for category, ns in spent
         ],

@@ -45,7 +45,7 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
         )
     if name == "mixed":
         # What can be changed alone comes first; then the number in flight.
-        alone = ("disk", "hash", "failures", "commit", "connect", "service", "own-time", "unknown")
+        alone = ("disk", "source", "hash", "failures", "commit", "connect", "service", "own-time", "unknown")
         first = next((one for one in alone if one in cause.rivals), None)
         if first is not None:
             return _of(first, cause, evidence)
@@ -101,6 +101,12 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
         return Experiment(
             f"cp -r SRC /dev/shm/copy && haul cp /dev/shm/copy DST {_RECORD}",
             f"clearly faster than {now}: it was the disk read from; as fast as now: {other}",
+        )
+    if name == "source":
+        return Experiment(
+            f"haul cp SRC /dev/shm/copy {_RECORD}",
+            f"as fast as now ({now}): it is the source, or the way from it; clearly faster: it is where the"
+            " copy goes, or what the two ways share",
         )
     if name == "hash":
         return Experiment(

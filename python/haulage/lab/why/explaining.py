@@ -189,6 +189,9 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         return frame[frame["cell"] == cell]
 
     ledger = rows("ledger")
+    if facts.from_service:
+        # What the engine reads before it sends comes over the network here.
+        ledger = ledger.replace({"category": {"disk": "source"}})
     spent = {str(name): int(ns) for name, ns in zip(ledger["category"], ledger["spent_ns"], strict=True)}
     lanes = int(ledger["lanes"].iloc[0]) if len(ledger) else 0
     counted = rows("counted").iloc[0] if len(rows("counted")) else None

@@ -24,6 +24,7 @@ MEANS = {
     "commit": "waiting for the answer to a commit, or to a whole file",
     "connect": "making connections",
     "disk": "reading or writing files",
+    "source": "reading from the service that has the source",
     "hash": "computing checksums (an estimate)",
     "pacing": "held back by a cap",
     "throttled": "refused requests, and the pauses after them",

@@ -291,6 +291,16 @@ def _disk(cause: Cause, evidence: Evidence) -> str:
     return f"{text} The time in flight was {_parts(cause)}."
 
 
+def _source(cause: Cause, evidence: Evidence) -> str:
+    text = (
+        f"Reading from the service that has the source held {_of(cause, 'source')} of the time in flight, for"
+        f" {rate_words(evidence.rate)} in all."
+    )
+    if cause.status == "undetermined":
+        text += " What the two ways share, and this machine's processors, hold that up as a slow source does."
+    return f"{text} The time in flight was {_parts(cause)}."
+
+
 def _processors(_: Cause, evidence: Evidence) -> str:
     return (
         f"Slots stood empty for {percent(evidence.gaps_share)} of the lanes' time although the next request"
@@ -349,6 +359,7 @@ _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
     "throttled": _throttled,
     "commit": _commit,
     "disk": _disk,
+    "source": _source,
     "processors": _processors,
     "hash": _here,
     "connect": _here,

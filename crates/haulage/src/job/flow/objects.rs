@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::options::{CopyOptions, Overwrite};
 use crate::stage::schedule::{Step, Unit};
-use crate::stage::transfer::{Copying, DIGEST_PIECE, Done, Ended, Held, Object, Purpose, Task, Then};
+use crate::stage::transfer::{Copying, DIGEST_PIECE, Done, Ended, Held, Object, Purpose, Task, Then, Turns};
 use crate::store::{BlockRange, BlockWriter};
 
 /// An object and how many of its requests are in flight.
@@ -49,6 +49,7 @@ pub(super) struct Objects {
     open: bool,
     /// What could not be kept of objects: said once for each reason.
     warned: HashSet<String>,
+    turns: Turns,
     effects: Effects,
 }
 
@@ -175,6 +176,7 @@ impl Objects {
             digest: copying.and_then(|copying| copying.feed.as_ref()?.digest()),
             blocks: object.blocks(),
             by_service: copying.is_some_and(|copying| copying.by_service.is_some()),
+            turns: self.turns.clone(),
         };
         let len = object.payload(unit.step).len;
         let bytes = memory(&task, len);

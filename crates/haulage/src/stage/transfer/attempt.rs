@@ -10,6 +10,7 @@ use super::by_service;
 use super::compare::compare;
 use super::object::{Done, Held, Purpose};
 use super::staged::Staged;
+use super::turns::{SMALLEST, Turn, Turns};
 use crate::checksum::{ChecksumMode, Crc64, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::CopyOptions;
@@ -49,9 +50,22 @@ pub(crate) struct Task {
     pub(crate) blocks: BlockSizes,
     /// The service copies the object.
     pub(crate) by_service: bool,
+    pub(crate) turns: Turns,
 }
 
 impl Task {
+    /// A turn to read `len` bytes, where they go from one service to another.
+    async fn turn_to_read(&self, len: u64) -> Option<Turn> {
+        let between_services = [&self.pair.source, &self.pair.destination]
+            .iter()
+            .all(|place| !place.store.capabilities().at_hand);
+        // A second attempt is there because others do not get on.
+        if len < SMALLEST || self.duplicate || !between_services {
+            return None;
+        }
+        Some(self.turns.enter().await)
+    }
+
     /// Whether the service does what this step is about, by itself.
     pub(crate) fn is_by_service(&self) -> bool {
         self.by_service && matches!(self.step, Step::Whole | Step::Block(_))
@@ -149,10 +163,17 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     // A source that states no checksum of the whole may still vouch for a range that covers it.
     let stated_none = meta.crc64.is_none() && meta.md5.is_none();
     let streams = destination.store.capabilities().streams;
+    let turn = task.turn_to_read(meta.size).await;
     if stated_none && !streams && read::is_vouched_in_pieces(&*source.store, meta.size) {
         let all = BlockRange { offset: 0, len: meta.size };
         let read = read::gather(&*source.store, &source.key, meta, all, trace).await?;
-        return put_whole(task, meta, (read.bytes, read.crc64), (None, true), read.vouched, trace).await;
+        let sending = turn.map(Turn::read);
+        let done = put_whole(task, meta, (read.bytes, read.crc64), (None, true), read.vouched, trace).await?;
+        if let Some(turn) = sending {
+            turn.sent();
+        }
+
+        return Ok(done);
     }
     let range = read::vouched_whole(&*source.store, meta.size).filter(|_| stated_none);
     let got = read::open(&*source.store, &source.key, meta, range, trace).await?;
@@ -171,9 +192,15 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     }
     let (bytes, crc64) = got.payload.collect_hashed().await?;
     check_crc64(&name, crc64, stated)?;
+    let sending = turn.map(Turn::read);
     // What a list leaves out, the answer that brings the bytes says.
     let told = if source.store.capabilities().lists_all { meta } else { &got.meta };
-    put_whole(task, told, (bytes, crc64), (stated_md5, only_md5), range_checked, trace).await
+    let done = put_whole(task, told, (bytes, crc64), (stated_md5, only_md5), range_checked, trace).await?;
+    if let Some(turn) = sending {
+        turn.sent();
+    }
+
+    Ok(done)
 }
 
 /// Writes what was read: `told` is all that is known of the source, the MD5 what it states, and whether that is all the proof.
@@ -301,12 +328,18 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     let writer = writer(task)?;
     let streams = destination.store.capabilities().streams;
     if !streams {
+        let turn = task.turn_to_read(range.len).await;
         let read::Gathered { bytes, crc64, vouched } =
             read::gather(&*source.store, &source.key, meta, range, trace).await?;
+        let sending = turn.map(Turn::read);
         let (stored, resumed) = match task.staged.holding(range, &bytes, crc64) {
             Some(part) => (there_already(part), true),
             None => (writer.put_block(range, Payload::Hashed(bytes, crc64), trace).await?, false),
         };
+        if let Some(turn) = sending {
+            turn.sent();
+        }
+
         return Ok(Done::Block { stored, range_checked: vouched, resumed });
     }
     let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;

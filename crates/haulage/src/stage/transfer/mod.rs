@@ -6,7 +6,9 @@ mod by_service;
 mod compare;
 mod object;
 mod staged;
+mod turns;
 
 pub(crate) use attempt::{DIGEST_PIECE, Task, look_at, run};
 pub(crate) use by_service::is_refusal;
 pub(crate) use object::{Copying, Done, Ended, Held, Object, Purpose, Then};
+pub(crate) use turns::Turns;
