@@ -11,8 +11,8 @@ from haulage.lab.analysis.statistics.interval import Floats
 
 #: Fewer transfers after a step may be chance.
 SHORTEST = 3
-#: Series that are shuffled. Two looks are taken at each, so the most extreme for either tie with what is clear:
-#: with 400 that alone is 5 in 1,000, and the clearest slide passes for chance.
+#: Series that are shuffled. Two looks are taken at each, so the most extreme for either tie with what is
+#: clear: with 400 that alone is 5 in 1,000, and the clearest slide passes for chance.
 SHUFFLED = 1999
 
 
