@@ -67,6 +67,7 @@ class JobStarted(_Record):
     """The job begins."""
 
     job: str  #: a random name for this run
+    node: str  #: the machine that it runs on
     operation: str  #: ``copy`` or ``verify``
     sources: tuple[str, ...]  #: without secrets
     destination: str  #: without secrets

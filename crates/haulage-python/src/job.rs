@@ -33,7 +33,7 @@ pub(crate) struct Job(Mutex<State>);
 
 /// Where a job is in its life.
 enum State {
-    Ready(haulage::Job),
+    Ready(Box<haulage::Job>),
     Running {
         handle: JobHandle,
         listens: bool,
@@ -80,7 +80,7 @@ impl Job {
     fn start(&self, py: Python<'_>, listen: bool) -> PyResult<()> {
         let State::Ready(job) = self.take_if(|state| matches!(state, State::Ready(_))) else { return Ok(()) };
         // Without the lock: whoever asks for progress meanwhile must not wait for it with the GIL in hand.
-        let job = if listen { job.listen() } else { job };
+        let job = if listen { job.listen() } else { *job };
         let started = enter(py, async { job.start() });
         if started.is_err() {
             let stopped = haulage::Error::new(ErrorKind::Cancelled, "start", "job", "interrupted");
@@ -167,7 +167,7 @@ impl Job {
 
 impl Job {
     fn new(work: Work, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        Ok(Self(Mutex::new(State::Ready(haulage::Job::new(work, copy_options(options)?)))))
+        Ok(Self(Mutex::new(State::Ready(Box::new(haulage::Job::new(work, copy_options(options)?))))))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -96,7 +96,9 @@ pub fn verify_line(record: &ObjectRecord) -> Option<String> {
         Outcome::Missing => "missing",
         Outcome::Differs => "differs",
         Outcome::Failed => "failed",
-        Outcome::Copied | Outcome::Equal | Outcome::Skipped | Outcome::Extra => return None,
+        Outcome::Copied | Outcome::Staged | Outcome::Equal | Outcome::Skipped | Outcome::Extra => {
+            return None;
+        }
     };
     let name = printable(&record.source);
     match &record.failure {
@@ -173,6 +175,8 @@ mod tests {
             ended_ns: 0,
             reason: None,
             failure: Some(Failure::from(&Error::new(ErrorKind::Io, "compare", "a.nc", "a != b"))),
+            source_etag: None,
+            parts: Vec::new(),
         };
         let line = |outcome| verify_line(&record(outcome));
         assert_eq!(line(Outcome::Equal), None);

@@ -112,6 +112,13 @@ impl RequestPace {
         self.learnt = self.limit;
     }
 
+    /// The same pace with a limit that somebody else sets, and that nothing is learnt of.
+    #[must_use]
+    pub fn limited(self, a_second: f64) -> Self {
+        // One a month is as good as none, and divides by something.
+        Self { limit: Some(a_second.max(4e-7)), ..self }
+    }
+
     /// When the next request may go: `None` for now.
     pub fn wait(&mut self, now: Duration) -> Option<Duration> {
         let limit = self.limit?;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 pub use failure::Failure;
-pub use object::{Method, ObjectRecord, Outcome, Proof, Proofs, Written};
+pub use object::{Method, ObjectRecord, Outcome, PartRecord, Proof, Proofs, Written};
 pub use summary::{Progress, SlowObject, Summary};
 
 /// A monotonic clock that began with the job.
@@ -77,11 +77,25 @@ pub enum Event {
     Summary(Summary),
 }
 
+/// An event, and whose it is: what a sink is told that hears of several jobs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Told {
+    /// The random name of the run.
+    pub job: Arc<str>,
+    /// The machine that it runs on.
+    pub node: Arc<str>,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Arc<Event>,
+}
+
 /// The head of the record.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobStarted {
     /// A random name for this run.
-    pub job: String,
+    pub job: Arc<str>,
+    /// The machine that it runs on.
+    pub node: Arc<str>,
     /// `copy` or `verify`.
     pub operation: &'static str,
     /// Sources without secrets.

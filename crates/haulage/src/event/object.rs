@@ -14,6 +14,8 @@ use crate::secret::redacted;
 pub enum Outcome {
     /// Moved and committed.
     Copied,
+    /// This job's portion of it was staged; another job makes it an object.
+    Staged,
     /// Compared and found equal.
     Equal,
     /// Already there, or not asked for.
@@ -61,6 +63,17 @@ pub enum Proof {
     Etag,
     /// Nothing was compared.
     None,
+}
+
+/// A part of an object that was staged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PartRecord {
+    /// Its first byte within the object.
+    pub offset_bytes: u64,
+    /// Its length.
+    pub size_bytes: u64,
+    /// CRC64 of its bytes.
+    pub crc64: Crc64,
 }
 
 /// How many objects were proven by what.
@@ -135,6 +148,12 @@ pub struct ObjectRecord {
     pub reason: Option<&'static str>,
     /// Why it failed.
     pub failure: Option<Failure>,
+    /// ETag of the source, where only a portion of it was to be staged: that of the others must be the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_etag: Option<String>,
+    /// The parts that were staged, where only a portion of it was to be: what commits them names them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartRecord>,
 }
 
 /// What was written.

@@ -7,6 +7,7 @@
 //!
 //! What lies on this machine is asked without a request, so it passes a gate of its own, which nobody counts.
 
+mod lease;
 mod manners;
 mod permit;
 mod retry;
@@ -17,6 +18,8 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 
+pub use self::lease::Allowance;
+use self::lease::Lease;
 pub(crate) use self::manners::Manners;
 use self::manners::Services;
 pub(crate) use self::permit::{Permit, through};
@@ -55,6 +58,7 @@ struct Shared {
 struct Inner {
     budget: Budget,
     services: Services,
+    lease: Lease,
     concurrency: usize,
     /// How many wait for a slot beside the flow.
     waiting: usize,
@@ -99,6 +103,7 @@ impl Gate {
         let inner = Inner {
             budget: Budget::new(memory),
             services: Services::default(),
+            lease: Lease::default(),
             concurrency: UNGUIDED,
             waiting: 0,
             turned_away: false,
@@ -142,6 +147,13 @@ impl Gate {
         inner.concurrency = inner.concurrency.max(concurrency);
     }
 
+    /// From now on no more passes than this.
+    pub(crate) fn allow(&self, allowance: Allowance) {
+        self.lock().lease.set(&allowance);
+        self.make_room();
+        self.0.freed.notify_waiters();
+    }
+
     /// Takes what a step needs, which holds `bytes` of memory; `concurrency` is what the controller allows.
     pub(crate) fn take(&self, bytes: u64, concurrency: usize) -> std::result::Result<Share, Closed> {
         let mut inner = self.lock();
@@ -155,7 +167,9 @@ impl Gate {
 
     /// Takes a slot beside what the pace allows: for a second attempt at what is under way.
     pub(crate) fn take_unpaced(&self, bytes: u64, concurrency: usize) -> Option<Share> {
-        self.lock().budget.take(bytes, concurrency)
+        let mut inner = self.lock();
+        let concurrency = inner.lease.of(concurrency);
+        inner.budget.take(bytes, concurrency)
     }
 
     /// Takes a share whether there is room or not: for bytes that are in memory already.
@@ -255,15 +269,17 @@ impl Counted {
 
 impl Inner {
     fn take(&mut self, bytes: u64, concurrency: usize, now: Duration) -> std::result::Result<Share, Closed> {
+        let concurrency = self.lease.of(concurrency);
         if concurrency == 0 {
             return Err(Closed::Slots);
         }
-        if let Some(wait) = self.services.wait() {
+        if let Some(wait) = self.services.wait().max(self.lease.wait(now)) {
             return Err(Closed::Pace((now + wait).as_nanos() as u64));
         }
         match self.budget.take(bytes, concurrency) {
             Some(share) => {
                 self.services.sent();
+                self.lease.sent();
                 Ok(share)
             }
             None if self.budget.in_flight() >= concurrency => Err(Closed::Slots),

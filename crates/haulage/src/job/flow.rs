@@ -31,12 +31,12 @@ use self::progress::ProgressMeter;
 use super::{CopyOptions, Work};
 use crate::control::{Controller, Observation, Politeness, controller};
 use crate::error::{Error, Result};
-use crate::event::{AttemptRecord, Clock, Event, Failure, JobStarted, Progress, Summary};
+use crate::event::{AttemptRecord, Clock, Event, Failure, JobStarted, Progress, Summary, Told};
 use crate::gate::{Counted, Gate};
 use crate::http::Cap;
 use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::list::{Filter, Listed, Listing};
-use crate::stage::record::Recorder;
+use crate::stage::record::{Recorder, Sinks};
 use crate::stage::schedule::{Schedule, Unit};
 use crate::stage::transfer::{Held, Purpose};
 use crate::store::{Input, StoreOpener};
@@ -119,7 +119,7 @@ impl Flow {
     pub(super) fn new(
         work: Work,
         options: CopyOptions,
-        listener: Option<mpsc::Sender<Event>>,
+        sinks: Vec<mpsc::Sender<Told>>,
         cancelled: watch::Receiver<bool>,
         progress: Arc<Mutex<Progress>>,
     ) -> Result<Self> {
@@ -131,7 +131,8 @@ impl Flow {
         };
         check::check(&work, &options)?;
         let opener = StoreOpener::through(options.store.clone(), gate.clone())?;
-        let mut recorder = Recorder::new(operation, clock, listener, options.record.as_deref())?;
+        let sinks = Sinks { job: job_name(), node: node_name(&options.node), all: sinks };
+        let mut recorder = Recorder::new(operation, clock, sinks, options.record.as_deref())?;
         if let Some(path) = &options.receipt {
             let (sources, destination) = work.names();
             let head = ReceiptHead::new(sources, destination, clock.began_unix_ns());
@@ -176,6 +177,11 @@ impl Flow {
     /// The bound on the rate of all that the job opens.
     pub(super) fn cap(&self) -> Cap {
         self.opener.cap()
+    }
+
+    /// What its requests pass.
+    pub(super) fn gate(&self) -> Gate {
+        self.gate.clone()
     }
 
     /// Runs the job to its end.
@@ -234,7 +240,8 @@ impl Flow {
     async fn announce(&mut self) {
         let (sources, destination) = self.work.names();
         let started = JobStarted {
-            job: format!("{:016x}", fastrand::u64(..)),
+            job: self.recorder.job(),
+            node: self.recorder.node(),
             operation: self.recorder.summary().operation,
             sources,
             destination,
@@ -314,6 +321,18 @@ impl Names {
             Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
             Err(_) => Ok(()),
         }
+    }
+}
+
+fn job_name() -> Arc<str> {
+    format!("{:016x}", fastrand::u64(..)).into()
+}
+
+/// What this machine is called, where the user does not say.
+fn node_name(given: &str) -> Arc<str> {
+    match given {
+        "" => rustix::system::uname().nodename().to_string_lossy().into(),
+        given => given.into(),
     }
 }
 

@@ -8,8 +8,10 @@ use tokio::task::JoinHandle;
 use super::flow::Flow;
 use super::{CopyOptions, Work};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, Progress, Summary};
+use crate::event::{Event, Progress, Summary, Told};
+use crate::gate::{Allowance, Gate};
 use crate::http::Cap;
+use crate::units::ByteRate;
 
 /// Events that may wait for a listener before the job waits for it.
 const EVENTS: usize = 4096;
@@ -22,12 +24,13 @@ pub struct Job {
     /// How.
     pub options: CopyOptions,
     listen: bool,
+    sinks: Vec<mpsc::Sender<Told>>,
 }
 
 impl Job {
     /// A job with these options.
     pub fn new(work: Work, options: CopyOptions) -> Self {
-        Self { work, options, listen: false }
+        Self { work, options, listen: false, sinks: Vec::new() }
     }
 
     /// Queues events for [`JobHandle::next_event`], which must then be called until it gives `None`:
@@ -35,6 +38,14 @@ impl Job {
     #[must_use]
     pub fn listen(mut self) -> Self {
         self.listen = true;
+        self
+    }
+
+    /// Tells a sink of all events, beside others. Outcomes are never dropped, so a sink that does not take what it is told
+    /// holds the job; one whose receiver is gone is forgotten.
+    #[must_use]
+    pub fn tell(mut self, sink: mpsc::Sender<Told>) -> Self {
+        self.sinks.push(sink);
         self
     }
 
@@ -47,20 +58,25 @@ impl Job {
         let (cancel, cancelled) = watch::channel(false);
         let (sender, events) = self.listen.then(|| mpsc::channel(EVENTS)).unzip();
         let progress = Arc::new(Mutex::new(Progress::default()));
-        let flow = Flow::new(self.work, self.options, sender, cancelled, Arc::clone(&progress))?;
-        let cap = flow.cap();
+        let sinks = sender.into_iter().chain(self.sinks).collect();
+        let flow = Flow::new(self.work, self.options, sinks, cancelled, Arc::clone(&progress))?;
+        let (cap, gate) = (flow.cap(), flow.gate());
+        let own_cap = cap.get();
         let task = tokio::spawn(flow.run());
-        Ok(JobHandle { events, progress, cancel, cap, task: Some(task), result: None })
+        Ok(JobHandle { events, progress, cancel, cap, own_cap, gate, task: Some(task), result: None })
     }
 }
 
 /// A job at work. Dropping the handle cancels the job.
 #[derive(Debug)]
 pub struct JobHandle {
-    events: Option<mpsc::Receiver<Event>>,
+    events: Option<mpsc::Receiver<Told>>,
     progress: Arc<Mutex<Progress>>,
     cancel: watch::Sender<bool>,
     cap: Cap,
+    /// What the user allows, whatever others do.
+    own_cap: Option<ByteRate>,
+    gate: Gate,
     /// `None` once the result is taken in.
     task: Option<JoinHandle<Result<Summary>>>,
     result: Option<Result<Summary>>,
@@ -71,7 +87,7 @@ impl JobHandle {
     /// this waits for the end of the job. Safe to drop while it waits.
     pub async fn next_event(&mut self) -> Option<Event> {
         if let Some(events) = &mut self.events {
-            return events.recv().await;
+            return events.recv().await.map(|told| Arc::unwrap_or_clone(told.event));
         }
         self.ended().await;
         None
@@ -91,6 +107,17 @@ impl JobHandle {
     /// The bound on the rate on the wire, to be changed at any time.
     pub fn cap(&self) -> &Cap {
         &self.cap
+    }
+
+    /// What the job may take, from now on, of what it shares with others: for whoever shares it out.
+    pub fn allow(&self, allowance: Allowance) {
+        self.cap.set(allowance.rate.into_iter().chain(self.own_cap).min());
+        self.gate.allow(allowance);
+    }
+
+    /// The requests a second that the services of this job were found to take, if one refused more.
+    pub fn learnt(&self) -> Option<f64> {
+        self.gate.learnt()
     }
 
     /// Waits until the job has ended, and leaves its result for [`Self::wait`]. Safe to drop while it waits.

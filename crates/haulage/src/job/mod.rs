@@ -5,11 +5,12 @@ mod handle;
 mod plan;
 mod writer;
 
+pub use crate::gate::Allowance;
 pub use handle::{Job, JobHandle};
 pub use plan::{PlanReport, plan};
 pub use writer::Writer;
 
 pub use crate::options::{
-    CopyOptions, MethodChoice, Overwrite, Profile, ServerSide, Setting, StartValues, TierChoice, Work,
-    links_folder,
+    CopyOptions, MethodChoice, Overwrite, Portion, Profile, ServerSide, Setting, StartValues, TierChoice,
+    Work, links_folder,
 };

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::flow::Flow;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, ObjectRecord, Written};
+use crate::event::{Event, ObjectRecord, Told, Written};
 use crate::options::{CopyOptions, Setting, Work};
 use crate::store::StoreOpener;
 use crate::task::joined;
@@ -58,7 +58,7 @@ impl Writer {
         let input = Announced { input, whole: whole.clone() };
         let (events, said) = mpsc::channel(EVENTS);
         let (running, cancelled) = watch::channel(false);
-        let flow = Flow::new(work(url), counted(options), Some(events), cancelled, Arc::default())?;
+        let flow = Flow::new(work(url), counted(options), vec![events], cancelled, Arc::default())?;
         let flow = flow.reading(Box::new(input), &name);
         let mut upload = JoinSet::new();
         let named = name.clone();
@@ -139,10 +139,10 @@ fn counted(options: &CopyOptions) -> CopyOptions {
 }
 
 /// How the one object of the job ended.
-async fn object_of(mut said: mpsc::Receiver<Event>) -> Option<ObjectRecord> {
+async fn object_of(mut said: mpsc::Receiver<Told>) -> Option<ObjectRecord> {
     let mut ended = None;
-    while let Some(event) = said.recv().await {
-        if let Event::Object(record) = event {
+    while let Some(told) = said.recv().await {
+        if let Event::Object(record) = Arc::unwrap_or_clone(told.event) {
             ended = Some(record);
         }
     }

@@ -13,7 +13,8 @@ pub use profile::{Profile, StartValues};
 use crate::checksum::ChecksumMode;
 use crate::control::Wishes;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Address, Preserve, StoreOptions, is_tier};
+use crate::event::PartRecord;
+use crate::store::{Address, BlockRange, Preserve, StoreOptions, is_tier};
 use crate::units::ByteSize;
 
 /// A setting that the controller chooses unless the user does.
@@ -95,6 +96,21 @@ impl TierChoice {
     }
 }
 
+/// What of an object a job moves, where several machines move one object together. A job that does not move [`Self::All`] has one
+/// object, and its destination is an object store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Portion {
+    /// All of it.
+    #[default]
+    All,
+    /// This stretch is staged, and nobody sees it; the [`ObjectRecord`](crate::event::ObjectRecord) names the parts. A stretch of no bytes only begins
+    /// the object: where a service has uploads, that is done once, before several go on with it. Where it wants parts of one
+    /// size (S3), [`CopyOptions::block_size`] is fixed, and each stretch begins at a multiple of it.
+    Stretch(BlockRange),
+    /// Nothing is moved: these parts, which such jobs have staged, become the object. Together they cover it.
+    Commit(Vec<PartRecord>),
+}
+
 /// Whether an object at the destination is replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overwrite {
@@ -138,6 +154,12 @@ pub struct CopyOptions {
     /// Stage the blocks of all objects first and commit them together at the end, so that readers see all of the new
     /// version or nothing of it. For object stores; each object then takes two requests at least.
     pub atomic: bool,
+    /// What of the object this job moves, where it is one of several.
+    pub portion: Portion,
+    /// Move only this version of the source, by its ETag; another one has changed. For a portion: all of an object are of one version.
+    pub source_etag: Option<String>,
+    /// What this machine is called in events; its host name where empty.
+    pub node: String,
     /// Give way to other traffic on the link.
     pub polite: bool,
     /// Where the search for concurrency and block size begins: the name of a profile, or its file. See [`Profile`].
@@ -175,6 +197,9 @@ impl Default for CopyOptions {
             max_memory: ByteSize::mib(96),
             overwrite: Overwrite::IfDifferent,
             atomic: false,
+            portion: Portion::All,
+            source_etag: None,
+            node: String::new(),
             polite: false,
             profile: None,
             links: None,

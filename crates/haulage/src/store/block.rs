@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::checksum::{Checksum, Crc64};
+use crate::event::PartRecord;
 
 const MARK: &str = "h1";
 /// In place of it where the service has made the block of another: then what stands for a checksum names that other.
@@ -41,6 +42,19 @@ pub struct BlockId {
     pub range: BlockRange,
     /// Its checksum.
     pub crc64: Crc64,
+}
+
+impl From<BlockId> for PartRecord {
+    fn from(BlockId { range, crc64 }: BlockId) -> Self {
+        Self { offset_bytes: range.offset, size_bytes: range.len, crc64 }
+    }
+}
+
+impl From<PartRecord> for BlockId {
+    fn from(part: PartRecord) -> Self {
+        let range = BlockRange { offset: part.offset_bytes, len: part.size_bytes };
+        Self { range, crc64: part.crc64 }
+    }
 }
 
 /// What a store calls a block it holds, where range and checksum do not name it. Only the store can read it.

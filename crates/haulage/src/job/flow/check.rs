@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{CopyOptions, Work};
+use crate::options::{CopyOptions, Portion, Work};
 use crate::output::identity;
 use crate::stage::list::Filter;
 use crate::store::{Address, is_tier_of_azure};
@@ -15,6 +15,9 @@ pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     check_outputs(work, options)?;
     if options.atomic {
         check_atomic(work, options)?;
+    }
+    if options.portion != Portion::All {
+        check_portion(work, options)?;
     }
     if let Some(tier) = options.tier.named() {
         check_tier(tier, work, options)?;
@@ -42,6 +45,30 @@ pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
             Err(Error::new(ErrorKind::Usage, "copy", *name, "a stream goes alone with one other name")
                 .hint("haul cp - URL, or haul cp URL -"))
         }
+    }
+}
+
+/// Refuses a portion of several objects, and one that nobody else can add to.
+fn check_portion(work: &Work, options: &CopyOptions) -> Result<()> {
+    let (source, destination) = match work {
+        Work::Copy { sources, destination } if sources.len() == 1 => (&sources[0], destination),
+        Work::CopyPairs(pairs) if pairs.len() == 1 => (&pairs[0].0, &pairs[0].1),
+        _ => {
+            let (cause, hint) = ("several machines share one object at a time", "name one source");
+            return Err(Error::new(ErrorKind::Usage, "stage", "", cause).hint(hint));
+        }
+    };
+    let refuse =
+        |name: &str, cause, hint| Err(Error::new(ErrorKind::Unsupported, "stage", name, cause).hint(hint));
+    if Address::parse(source, &options.store)?.source_stream().is_some() {
+        return refuse(source, "a stream is read by one machine", "copy it whole");
+    }
+    match Address::parse(destination, &options.store)? {
+        Address::Azure(_) | Address::S3(_) if options.atomic => {
+            refuse(destination, "a stretch appears with its commit in any case", "leave out atomic")
+        }
+        Address::Azure(_) | Address::S3(_) => Ok(()),
+        _ => refuse(destination, "only an object store keeps parts of several machines", "copy it whole"),
     }
 }
 

@@ -62,5 +62,7 @@ fn unmoved(now: u64) -> ObjectRecord {
         ended_ns: now,
         reason: None,
         failure: None,
+        source_etag: None,
+        parts: Vec::new(),
     }
 }

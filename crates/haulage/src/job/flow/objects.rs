@@ -311,7 +311,11 @@ impl Objects {
             self.effects.said.push(Said::Warning(name, message + "; others like it are not named"));
         }
         let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Equal);
-        if !moved {
+        if ended.outcome == Outcome::Staged {
+            // Others move the rest.
+            let rest = object.subject.pair.meta.size - object.subject.bytes_done;
+            self.bytes_total = self.bytes_total.saturating_sub(rest);
+        } else if !moved {
             // What did not arrive is no longer awaited.
             self.bytes_total = self.bytes_total.saturating_sub(object.subject.pair.meta.size);
             self.bytes_done -= object.subject.bytes_done;
@@ -334,6 +338,11 @@ impl Objects {
             ended_ns: now_ns,
             reason: ended.reason,
             failure: ended.error.as_ref().map(Failure::from),
+            source_etag: (ended.outcome == Outcome::Staged).then(|| object.subject.pair.meta.etag.clone()),
+            parts: match ended.outcome {
+                Outcome::Staged => object.parts().iter().map(|part| part.id.into()).collect(),
+                _ => Vec::new(),
+            },
         });
     }
 

@@ -32,8 +32,9 @@ pub(crate) struct Cutter {
     vouched_max: u64,
     /// The size of all pieces but the last, where they must be even and one is cut.
     even: Option<u64>,
-    /// The first byte that is in no piece yet.
+    /// The first byte that is in no piece yet, and the one after the last that is to be in one.
     next: u64,
+    until: u64,
     /// Pieces cut so far.
     count: u64,
     /// Staged by an earlier run, not yet cut; in order, without overlap.
@@ -59,6 +60,7 @@ impl Cutter {
             vouched_max,
             even: None,
             next: 0,
+            until: size,
             count: 0,
             staged,
             there,
@@ -71,7 +73,7 @@ impl Cutter {
 
     /// A stream, of which nobody knows the size before its end.
     pub(crate) fn open(from: &Capabilities, to: &Capabilities) -> Self {
-        Self { size: u64::MAX, left: u64::MAX, open: true, ..Self::new(0, from, to) }
+        Self { size: u64::MAX, until: u64::MAX, left: u64::MAX, open: true, ..Self::new(0, from, to) }
     }
 
     /// Cuts only so many bytes ahead of what is there: from or for a stream, in which nothing can be passed over.
@@ -82,7 +84,26 @@ impl Cutter {
     /// The stream ends here, which may be within the last piece.
     pub(crate) fn end(&mut self, size: u64) {
         let there = u64::MAX - self.left;
-        (self.size, self.next, self.left, self.open) = (size, size, size - there, false);
+        (self.size, self.next, self.until, self.left, self.open) = (size, size, size, size - there, false);
+    }
+
+    /// Cuts only this stretch, of which nothing is cut yet; false where a piece cannot begin or end there.
+    pub(crate) fn only(&mut self, stretch: BlockRange) -> bool {
+        let unit = self.even.unwrap_or(self.granule);
+        let begins = |at: u64| at.is_multiple_of(unit) || at == self.size;
+        let settled = !self.rules.even || self.even.is_some() || stretch.len == 0;
+        let Some(end) = stretch.offset.checked_add(stretch.len).filter(|end| *end <= self.size) else {
+            return false;
+        };
+        if !begins(stretch.offset) || !begins(end) || !settled {
+            return false;
+        }
+        self.staged.retain(|range| range.offset >= stretch.offset && range.end() <= end);
+        // The pieces that a service allows are for all of the object.
+        let rest = u128::from(self.size - stretch.len) * u128::from(self.slots());
+        self.count = rest.div_ceil(u128::from(self.size.max(1))) as u64;
+        (self.next, self.until, self.left, self.joined) = (stretch.offset, end, stretch.len, stretch.offset);
+        true
     }
 
     /// Whether this is a stream that has not come to its end.
@@ -174,7 +195,7 @@ impl Cutter {
 
     /// The next piece where one of `wanted` bytes is asked for, without taking it.
     pub(crate) fn peek(&self, wanted: u64) -> Option<BlockRange> {
-        let left = self.size - self.next;
+        let left = self.until - self.next;
         if !self.may_cut() {
             return None;
         }
@@ -225,7 +246,7 @@ impl Cutter {
 
     /// Whether all pieces are cut.
     pub(crate) fn is_cut(&self) -> bool {
-        self.next == self.size
+        self.next == self.until
     }
 
     /// Two halves of a piece that was too much for the link; `None` where it stays as it is.

@@ -10,7 +10,9 @@ use tokio::sync::mpsc;
 
 use self::rows::RowWriter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary};
+use crate::event::{
+    AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary, Told,
+};
 use crate::gate::Counted;
 use crate::receipt::{ReceiptObject, ReceiptWriter};
 use crate::secret::{redact_name, redacted, redacted_id};
@@ -20,12 +22,56 @@ use crate::units::ByteRate;
 /// Where events go, and what they add up to.
 pub(crate) struct Recorder {
     clock: Clock,
-    listener: Option<mpsc::Sender<Event>>,
+    sinks: Sinks,
     rows: Option<RowWriter>,
     /// The receipt, or why it will not be whole.
     receipt: Option<Result<ReceiptWriter>>,
     summary: Summary,
     found: Failures,
+}
+
+/// Who is told of all that happens, and whose job it is.
+#[derive(Debug)]
+pub(crate) struct Sinks {
+    pub(crate) job: Arc<str>,
+    pub(crate) node: Arc<str>,
+    pub(crate) all: Vec<mpsc::Sender<Told>>,
+}
+
+impl Sinks {
+    fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    fn told(&self, event: Event) -> Told {
+        Told { job: Arc::clone(&self.job), node: Arc::clone(&self.node), event: Arc::new(event) }
+    }
+
+    /// Tells all of them; waits where one is slow, because outcomes are never dropped. Those that are gone are forgotten.
+    async fn tell(&mut self, event: Event) {
+        if self.is_empty() {
+            return;
+        }
+        let told = self.told(event);
+        let mut gone = Vec::new();
+        for (number, sink) in self.all.iter().enumerate() {
+            if sink.send(told.clone()).await.is_err() {
+                gone.push(number);
+            }
+        }
+        for number in gone.into_iter().rev() {
+            self.all.remove(number);
+        }
+    }
+
+    /// Tells those of them that are not behind; how many are.
+    fn sample(&self, event: Event) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
+        let told = self.told(event);
+        self.all.iter().filter(|sink| sink.try_send(told.clone()).is_err()).count() as u64
+    }
 }
 
 /// What kinds of failure there were, for the exit code.
@@ -42,12 +88,22 @@ impl Recorder {
     pub(crate) fn new(
         operation: &'static str,
         clock: Clock,
-        listener: Option<mpsc::Sender<Event>>,
+        sinks: Sinks,
         record: Option<&Path>,
     ) -> Result<Self> {
         let rows = record.map(RowWriter::create).transpose()?;
         let summary = Summary { operation, ..Summary::default() };
-        Ok(Self { clock, listener, rows, receipt: None, summary, found: Failures::default() })
+        Ok(Self { clock, sinks, rows, receipt: None, summary, found: Failures::default() })
+    }
+
+    /// The random name of the run.
+    pub(crate) fn job(&self) -> Arc<str> {
+        Arc::clone(&self.sinks.job)
+    }
+
+    /// The machine that it runs on.
+    pub(crate) fn node(&self) -> Arc<str> {
+        Arc::clone(&self.sinks.node)
     }
 
     /// From now on keeps what lies at the destination.
@@ -57,25 +113,18 @@ impl Recorder {
 
     /// Whether anybody wants to know of every attempt.
     pub(crate) fn wants_attempts(&self) -> bool {
-        self.listener.is_some() || self.rows.is_some()
+        !self.sinks.is_empty() || self.rows.is_some()
     }
 
-    /// Says something to the listener; waits where it is slow, because outcomes are never dropped.
+    /// Says something to whoever listens; waits for who is slow.
     pub(crate) async fn say(&mut self, event: Event) {
-        if let Some(listener) = &self.listener
-            && listener.send(event).await.is_err()
-        {
-            // The listener has gone; the job goes on without it.
-            self.listener = None;
-        }
+        self.sinks.tell(event).await;
     }
 
-    /// Gives a sample, unless the listener is behind.
+    /// Gives a sample to those who are not behind.
     pub(crate) fn sample(&mut self, progress: &Progress) {
-        if let Some(listener) = &self.listener
-            && listener.try_send(Event::Progress(progress.clone())).is_err()
-        {
-            self.summary.events_dropped += 1;
+        if !self.sinks.is_empty() {
+            self.summary.events_dropped += self.sinks.sample(Event::Progress(progress.clone()));
         }
     }
 
@@ -113,7 +162,7 @@ impl Recorder {
             record.request_id = record.request_id.map(redacted_id);
             record
         };
-        if self.listener.is_none() {
+        if self.sinks.is_empty() {
             if let Some(rows) = &mut self.rows {
                 rows.push(hidden());
                 rows.hand_over().await;
@@ -130,7 +179,7 @@ impl Recorder {
 
     /// Whether anybody wants to know of every object.
     pub(crate) fn wants_objects(&self) -> bool {
-        self.listener.is_some() || self.receipt.is_some()
+        !self.sinks.is_empty() || self.receipt.is_some()
     }
 
     /// Counts an object that was skipped and of which nobody wants to know.
@@ -157,6 +206,10 @@ impl Recorder {
                 summary.objects_unproven += u64::from(unproven);
                 summary.proofs.count(record.proof);
             }
+            Outcome::Staged => {
+                summary.objects_done += 1;
+                summary.bytes_done += record.parts.iter().map(|part| part.size_bytes).sum::<u64>();
+            }
             Outcome::Skipped => summary.objects_skipped += 1,
             Outcome::Failed => summary.objects_failed += 1,
             Outcome::Differs => summary.objects_differ += 1,
@@ -174,9 +227,7 @@ impl Recorder {
         {
             self.receipt = Some(Err(error));
         }
-        if self.listener.is_some() {
-            self.say(Event::Object(record)).await;
-        }
+        self.say(Event::Object(record)).await;
     }
 
     /// Counts what an earlier run had sent already.
@@ -283,7 +334,12 @@ fn receipt_of(record: &ObjectRecord, clock: Clock) -> Option<ReceiptObject> {
     let there = match record.outcome {
         Outcome::Copied => true,
         Outcome::Skipped => record.reason == Some(UNCHANGED),
-        Outcome::Equal | Outcome::Failed | Outcome::Differs | Outcome::Missing | Outcome::Extra => false,
+        Outcome::Staged
+        | Outcome::Equal
+        | Outcome::Failed
+        | Outcome::Differs
+        | Outcome::Missing
+        | Outcome::Extra => false,
     };
     there.then(|| ReceiptObject {
         name: record.name.to_string(),

@@ -35,6 +35,13 @@ impl Staged {
         Some(Part { id: BlockId { range, crc64 }, token: part.token.clone(), unstated: false })
     }
 
+    /// The part that somebody says to have staged; `None` where it is not there, or holds something else.
+    pub(crate) fn claimed(&self, claim: &BlockId) -> Option<Part> {
+        let is_it = |part: &&StagedPart| part.checksum == Some(Checksum::Crc64(claim.crc64));
+        let part = self.0.get(&claim.range)?.iter().find(is_it)?;
+        Some(Part { id: *claim, token: part.token.clone(), unstated: false })
+    }
+
     /// The part of this range which holds what the source does, as far as can be known without its bytes: one that the service has
     /// made of it; or, where the whole will be compared in the end with what the source states (`whole`), the only one whose checksum is stated. Some
     /// services state that of the source for each part of it.

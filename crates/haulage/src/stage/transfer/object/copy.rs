@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::{Capabilities, Done, Ended, Feed, Staged, Subject, Then};
-use crate::checksum::{ChecksumMode, Crc64, Md5, Md5Stream};
-use crate::event::{Method, Outcome};
-use crate::options::{CopyOptions, MethodChoice, Overwrite};
+use crate::checksum::{ChecksumMode, Crc64, Md5};
+use crate::error::{Error, ErrorKind};
+use crate::event::{Method, Outcome, Proof};
+use crate::options::{CopyOptions, MethodChoice, Overwrite, Portion};
 use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, decide};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
@@ -62,7 +61,11 @@ pub(crate) struct Copying {
     /// One end is a stream: what has moved cannot be moved again, and nothing goes far ahead of it.
     in_order: bool,
     /// No stretch may be taken before another has arrived.
-    waits: bool,
+    pub(super) waits: bool,
+    /// What of it this job moves.
+    pub(super) portion: Portion,
+    /// The only version that is to be moved.
+    source_etag: Option<String>,
 }
 
 impl Copying {
@@ -72,7 +75,9 @@ impl Copying {
             feed: from_stream.then(|| Feed::new(options.content_md5)),
             in_order: from_stream || pair.destination.store.capabilities().in_order,
             waits: false,
-            by_service: ByService::of(pair, options),
+            by_service: ByService::of(pair, options).filter(|_| options.portion == Portion::All),
+            portion: options.portion.clone(),
+            source_etag: options.source_etag.clone(),
             copied_there: false,
             answered: false,
             known: None,
@@ -99,6 +104,11 @@ impl Copying {
     pub(super) fn start(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
         if self.feed.is_some() {
             return self.start_reading(it, bounds);
+        }
+        if self.source_etag.as_ref().is_some_and(|etag| *etag != it.pair.meta.etag) {
+            let cause = "this is not the version that was asked for";
+            let error = Error::new(ErrorKind::SourceChanged, "read", &*it.pair.source.name(), cause);
+            return Then::End(Ended::failed(error.hint("begin anew with the version that is there")));
         }
         match decide(&it.pair, self.overwrite) {
             Decision::Skip(reason) => Then::End(skipped(it, reason)),
@@ -154,7 +164,8 @@ impl Copying {
                     return self.go_on_reading(it, BlockRange { offset: 0, len: it.size() });
                 }
                 let kept = it.pair.destination.store.capabilities().keeps_checksums;
-                self.digest_wanted = self.content_md5 && kept && it.pair.meta.md5.is_none();
+                let ends = !matches!(self.portion, Portion::Stretch(_));
+                self.digest_wanted = self.content_md5 && kept && ends && it.pair.meta.md5.is_none();
                 // What is there decides whether, and how, it travels.
                 let waits = matches!(it.pair.existing, Existing::Unknown) || it.pieces == Pieces::Whole;
                 if waits { Then::Wait } else { self.open_ranges(it, bounds) }
@@ -214,65 +225,11 @@ impl Copying {
     }
 
     /// Whether stretches may be taken again that had to wait.
-    fn may_go_on(&mut self, it: &Subject) -> bool {
+    pub(super) fn may_go_on(&mut self, it: &Subject) -> bool {
         let reading = self.feed.as_ref().is_some_and(|feed| feed.reading);
         let goes_on = self.waits && !reading && it.may_cut();
         self.waits &= !goes_on;
         goes_on
-    }
-
-    /// Begins with the first stretch of a stream. What it holds decides how the stream travels.
-    fn start_reading(&mut self, it: &mut Subject, (from, to): (Capabilities, Capabilities)) -> Then {
-        let mut cutter = Cutter::open(&from, &to);
-        cutter.keep_close(self.ahead());
-        let wanted = match it.pieces {
-            Pieces::Blocks(size) => size,
-            Pieces::Whole => to.cut.least,
-        };
-        let first = cutter.take(wanted);
-        self.taken(&cutter);
-        it.cutter = Some(cutter);
-        Then::Steps(first.map(Step::Read).into_iter().collect())
-    }
-
-    /// Takes in what a stream has brought.
-    fn read(
-        &mut self,
-        it: &mut Subject,
-        bounds: (Capabilities, Capabilities),
-        asked: BlockRange,
-        (bytes, crc64, md5): (Bytes, Crc64, Option<Md5Stream>),
-    ) -> Then {
-        let (Some(feed), Some(cutter)) = (&mut self.feed, &mut it.cutter) else { return Then::Wait };
-        let came = BlockRange { offset: asked.offset, len: bytes.len() as u64 };
-        let ended = came.len < asked.len;
-        (feed.reading, feed.md5) = (false, md5);
-        feed.keep(came.offset, bytes, crc64);
-        if ended {
-            cutter.end(came.end());
-            self.md5 = feed.md5.take().map(Md5Stream::value);
-        }
-        it.grow(came.len);
-        match &self.writer {
-            None if ended => {
-                it.pieces = Pieces::Whole;
-                Then::Steps(vec![Step::Whole])
-            }
-            None => Then::Steps(vec![Step::Begin]),
-            // It ended with the piece before, which may have arrived.
-            Some(_) if came.len == 0 => self.when_all_there(it, bounds),
-            Some(_) => self.go_on_reading(it, came),
-        }
-    }
-
-    /// What was read is a block, and more may be read.
-    fn go_on_reading(&mut self, it: &mut Subject, came: BlockRange) -> Then {
-        if let (Some(cutter), Some(writer)) = (&mut it.cutter, &self.writer) {
-            cutter.settle(writer.block_len(cutter.next()));
-        }
-        let more = self.may_go_on(it);
-        let steps = vec![Step::Block(came)];
-        if more { Then::StepsAndRanges(steps) } else { Then::Steps(steps) }
     }
 
     fn open_ranges(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
@@ -290,15 +247,22 @@ impl Copying {
         if let Some(cutter) = &mut it.cutter {
             cutter.keep_close(self.ahead());
         }
-        (self.waits, self.ranges_checked) = (false, true);
-        // An empty object has no blocks to wait for.
-        if it.size() == 0 { self.when_all_there(it, bounds) } else { Then::Ranges }
+        // What others have staged, others have compared.
+        (self.waits, self.ranges_checked) = (false, !matches!(self.portion, Portion::Commit(_)));
+        match self.take_portion(it) {
+            Ok(()) if it.ranges_left() == 0 => self.when_all_there(it, bounds),
+            Ok(()) => Then::Ranges,
+            Err(error) => Then::End(Ended::failed(error)),
+        }
     }
 
     /// With the last block and the digest there, judges the whole.
-    fn when_all_there(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
+    pub(super) fn when_all_there(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities)) -> Then {
         if it.ranges_left() > 0 || self.wants_digest() {
             return Then::Wait;
+        }
+        if let Portion::Stretch(_) = self.portion {
+            return Then::End(Ended::new(Outcome::Staged, Method::Blocks, Proof::None));
         }
         let name = it.pair.source.name();
         let whole = match verify::combine(&name, &it.parts(), it.size()) {
@@ -312,7 +276,7 @@ impl Copying {
         match whole.map_or(Ok(()), |whole| verify::check_crc64(&name, whole, it.pair.meta.crc64)) {
             Ok(()) => Then::Steps(vec![Step::Commit]),
             // Where the source vouched for every range, its statement on the whole is what is wrong.
-            Err(_) if !self.ranges_checked && !self.in_order && self.whole_retries < WHOLE_RETRIES => {
+            Err(_) if self.may_fetch_again() => {
                 self.whole_retries += 1;
                 self.doubted = it.parts().iter().map(|part| (part.id.range, (part.id.crc64, 0))).collect();
                 it.bytes_done = 0;
@@ -322,6 +286,14 @@ impl Copying {
             }
             Err(error) => Then::End(Ended::failed(error)),
         }
+    }
+
+    /// Whether the whole may be fetched again that was wrong.
+    fn may_fetch_again(&self) -> bool {
+        !self.ranges_checked
+            && !self.in_order
+            && self.portion == Portion::All
+            && self.whole_retries < WHOLE_RETRIES
     }
 
     /// Whether a stretch of a whole that was wrong has come to something else than the last time. Then one of the two was

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::Held;
+use super::{Capabilities, Copying, Held, Subject, Then};
 use crate::checksum::{Crc64, Md5Stream};
+use crate::stage::plan::{Cutter, Pieces};
+use crate::stage::schedule::Step;
 use crate::store::BlockRange;
 
 /// The pieces by their first byte, and the digest of all that was read.
@@ -53,6 +55,66 @@ impl Feed {
                 self.pieces.insert(begins + at as u64, (rest, crc64));
             }
         }
+    }
+}
+
+impl Copying {
+    /// Begins with the first stretch of a stream. What it holds decides how the stream travels.
+    pub(super) fn start_reading(
+        &mut self,
+        it: &mut Subject,
+        (from, to): (Capabilities, Capabilities),
+    ) -> Then {
+        let mut cutter = Cutter::open(&from, &to);
+        cutter.keep_close(self.ahead());
+        let wanted = match it.pieces {
+            Pieces::Blocks(size) => size,
+            Pieces::Whole => to.cut.least,
+        };
+        let first = cutter.take(wanted);
+        self.taken(&cutter);
+        it.cutter = Some(cutter);
+        Then::Steps(first.map(Step::Read).into_iter().collect())
+    }
+
+    /// Takes in what a stream has brought.
+    pub(super) fn read(
+        &mut self,
+        it: &mut Subject,
+        bounds: (Capabilities, Capabilities),
+        asked: BlockRange,
+        (bytes, crc64, md5): (Bytes, Crc64, Option<Md5Stream>),
+    ) -> Then {
+        let (Some(feed), Some(cutter)) = (&mut self.feed, &mut it.cutter) else { return Then::Wait };
+        let came = BlockRange { offset: asked.offset, len: bytes.len() as u64 };
+        let ended = came.len < asked.len;
+        (feed.reading, feed.md5) = (false, md5);
+        feed.keep(came.offset, bytes, crc64);
+        if ended {
+            cutter.end(came.end());
+            self.md5 = feed.md5.take().map(Md5Stream::value);
+        }
+        it.grow(came.len);
+        match &self.writer {
+            None if ended => {
+                it.pieces = Pieces::Whole;
+                Then::Steps(vec![Step::Whole])
+            }
+            None => Then::Steps(vec![Step::Begin]),
+            // It ended with the piece before, which may have arrived.
+            Some(_) if came.len == 0 => self.when_all_there(it, bounds),
+            Some(_) => self.go_on_reading(it, came),
+        }
+    }
+
+    /// What was read is a block, and more may be read.
+    pub(super) fn go_on_reading(&mut self, it: &mut Subject, came: BlockRange) -> Then {
+        if let (Some(cutter), Some(writer)) = (&mut it.cutter, &self.writer) {
+            cutter.settle(writer.block_len(cutter.next()));
+        }
+        let more = self.may_go_on(it);
+        let steps = vec![Step::Block(came)];
+        if more { Then::StepsAndRanges(steps) } else { Then::Steps(steps) }
     }
 }
 

@@ -7,6 +7,7 @@ mod compare;
 mod copy;
 mod done;
 mod feed;
+mod portion;
 mod receipt;
 mod subject;
 
@@ -21,7 +22,7 @@ use self::subject::Subject;
 use super::staged::Staged;
 use crate::control::Limits;
 use crate::error::{Error, ErrorKind};
-use crate::options::{CopyOptions, MethodChoice};
+use crate::options::{CopyOptions, MethodChoice, Portion};
 use crate::stage::plan::{Pair, Pieces};
 use crate::stage::schedule::Step;
 use crate::store::{BlockRange, BlockSizes, Capabilities, Part};
@@ -61,7 +62,7 @@ impl Object {
         self.subject.pieces = match &self.life {
             // What is shorter than one block goes whole, once that is known.
             Life::Copy(copy) if copy.feed.is_some() => Pieces::in_blocks(size, limits, &from, &to),
-            Life::Copy(copy) => match (&copy.by_service, copy.atomic) {
+            Life::Copy(copy) => match (&copy.by_service, copy.atomic || copy.portion != Portion::All) {
                 (Some(by), true) => by.in_blocks(size, &to),
                 (Some(by), false) => by.pieces(size, copy.choice, &to),
                 (None, true) => Pieces::in_blocks(size, limits, &from, &to),
