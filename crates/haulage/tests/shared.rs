@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use haulage::event::{Event, Told};
-use haulage::job::{Allowance, JobHandle, Work};
+use haulage::job::{Allowance, JobHandle, Setting, Work};
 use haulage::units::ByteRate;
 use haulage::{CopyOptions, Job};
 use haulage_emulator::{Emulator, EmulatorConfig};
@@ -86,4 +86,14 @@ async fn requests_a_second_are_leased() {
     done(handle).await;
     // What went before the first word, and what may go at once, does not count.
     assert!(began.elapsed() > Duration::from_millis(500), "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_of_one_request_at_a_time_opens_no_crowd_of_connections() {
+    let (mut job, emulator, _folder) = job().await;
+    job.options.concurrency = Setting::Fixed(1);
+    let before = emulator.stats().connections;
+    done(job.start().unwrap()).await;
+    let opened = emulator.stats().connections - before;
+    assert!(opened <= 2, "one for requests and one for the list, not {opened}");
 }

@@ -213,8 +213,9 @@ impl Flow {
         let (sender, found) = mpsc::channel(1000);
         let filter = Filter::new(&self.options.include, &self.options.exclude)?;
         let outputs = [&self.options.record, &self.options.receipt].into_iter().flatten().cloned().collect();
-        let listing =
-            Listing::new(self.opener.clone(), filter, self.options.overwrite, sender).without(outputs);
+        let listing = Listing::new(self.opener.clone(), filter, self.options.overwrite, sender)
+            .without(outputs)
+            .for_requests(self.options.concurrency.fixed().unwrap_or(usize::MAX));
         let work = self.work.clone();
         Ok(Names { found, listing: tokio::spawn(async move { listing.run(&work).await }) })
     }

@@ -24,6 +24,9 @@ const KNEE_MARGIN: f64 = 1.15;
 /// Connections that get up to speed are waited for in this many rounds.
 const RAMP_ROUNDS: u32 = 4;
 
+/// So many rounds in a row with fewer than pay, and the link is another one.
+const HELD_BACK_ROUNDS: u32 = 4;
+
 /// Below this share of refusals the service is not overloaded by us.
 const REFUSED_MIN: f64 = 0.05;
 
@@ -110,6 +113,8 @@ pub(super) struct Search {
     spread: f64,
     /// Rounds in a row that fell out of the usual.
     odd: u32,
+    /// Rounds in a row in which fewer were allowed than pay.
+    held_back: u32,
     pause: f64,
     /// The number that was refused, and until when that is remembered.
     ceiling: Option<(usize, f64)>,
@@ -138,6 +143,7 @@ impl Search {
             best: 0.0,
             spread: SPREAD_FIRST,
             odd: 0,
+            held_back: 0,
             pause: PAUSE.0,
             ceiling: None,
             upwards: true,
@@ -259,6 +265,13 @@ impl Search {
 
     fn end_round(&mut self, round: &Round, seconds: f64, now: f64) {
         self.ceiling = self.ceiling.filter(|(_, until)| now < *until);
+        if self.is_held_back() {
+            if let Phase::Probe { from, .. } = self.phase {
+                self.concurrency = from.concurrency;
+                self.hold(now);
+            }
+            return;
+        }
         self.concurrency = self.concurrency();
         let rate = round.rate(seconds);
         if self.yielded(round, rate, now) {
@@ -289,6 +302,13 @@ impl Search {
                 self.hold(now);
             }
         }
+    }
+
+    /// Whether fewer are allowed than were found to pay, as where a link stands still for a while: then the round says nothing of that
+    /// number, which is taken up again with the link. A link that has become narrow is believed after some rounds.
+    fn is_held_back(&mut self) -> bool {
+        self.held_back = if self.concurrency > self.most { self.held_back + 1 } else { 0 };
+        (1..HELD_BACK_ROUNDS).contains(&self.held_back)
     }
 
     /// Backs off where the service refuses; true where that settles the round.

@@ -63,6 +63,8 @@ pub(crate) struct Listing {
     pub(crate) found: mpsc::Sender<Listed>,
     /// The job's own record and receipt, which are no content.
     outputs: Vec<PathBuf>,
+    /// Connections opened beforehand to one place, at most.
+    ahead_max: usize,
     /// Destinations taken so far, where two sources could meet.
     taken: Option<HashSet<u64>>,
     /// The last local folder that was gone to: as it was named, and resolved.
@@ -85,7 +87,16 @@ impl Listing {
         overwrite: Overwrite,
         found: mpsc::Sender<Listed>,
     ) -> Self {
-        Self { opener, filter, overwrite, found, outputs: Vec::new(), taken: None, folder: None }
+        Self {
+            opener,
+            filter,
+            overwrite,
+            found,
+            outputs: Vec::new(),
+            ahead_max: usize::MAX,
+            taken: None,
+            folder: None,
+        }
     }
 
     /// Leaves out the files that the job itself writes.
@@ -93,6 +104,18 @@ impl Listing {
     pub(crate) fn without(mut self, outputs: Vec<PathBuf>) -> Self {
         self.outputs = outputs;
         self
+    }
+
+    /// Opens no more connections beforehand than there may be requests in flight.
+    #[must_use]
+    pub(crate) fn for_requests(mut self, most: usize) -> Self {
+        self.ahead_max = most;
+        self
+    }
+
+    /// Opens connections before it is known what for.
+    fn prepare(&self, place: &Location, connections: usize) {
+        place.store.prepare(connections.min(self.ahead_max));
     }
 
     /// The keys below a source that are files the job itself writes.
@@ -152,7 +175,7 @@ impl Listing {
         several: bool,
         own: &[String],
     ) -> Result<()> {
-        source.store.prepare(ahead::BLIND);
+        self.prepare(&source, ahead::BLIND);
         let from_stream = source.store.capabilities().in_order;
         let to_stream = destination.store.capabilities().in_order;
         if from_stream && names_none(&destination.key) {
@@ -166,16 +189,16 @@ impl Listing {
         };
         let meta = match shape {
             Shape::Tree(pages) => {
-                source.store.prepare(ahead::TREE);
-                destination.store.prepare(ahead::TREE);
+                self.prepare(&source, ahead::TREE);
+                self.prepare(destination, ahead::TREE);
                 return self.tree(&source, pages, destination, false, own).await;
             }
             Shape::One(meta) => meta,
         };
         let connections = ahead::for_one(meta.size);
         if connections > 1 {
-            source.store.prepare(connections);
-            destination.store.prepare(connections);
+            self.prepare(&source, connections);
+            self.prepare(destination, connections);
         }
         let mut pair = one(&source, destination, meta, several);
         // Nothing is in a stream that may be looked at; and what a stream brings is not known before it has been read.
@@ -227,7 +250,7 @@ impl Listing {
         let (looked, pages) = match timeout(ASIDE, &mut looking).await {
             Ok(looked) => (looked, None),
             Err(_) => {
-                store.prepare(ahead::TREE);
+                self.prepare(location, ahead::TREE);
                 let pages = below(location, verify);
                 (looking.await, Some(pages))
             }
@@ -266,8 +289,8 @@ impl Listing {
         let preparing = async {
             if let Some(Ok(page)) = pages.peek().await {
                 let connections = ahead::for_these(page);
-                source.store.prepare(connections);
-                destination.store.prepare(connections);
+                self.prepare(source, connections);
+                self.prepare(destination, connections);
             }
         };
         let (there, ()) = tokio::join!(self.cursor(destination, &to, verify), preparing);
