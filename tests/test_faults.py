@@ -34,7 +34,7 @@ def test_cp_through_faults_arrives_intact_both_ways(
     # Azure's client creates the container; it tries again as often as it needs.
     container = endpoint.container()
     haul = haul_at(endpoint)
-    trees.random_file(tree / "larger.bin", 16 << 20)
+    trees.random_file(tree / "larger.bin", 64 << 20)
     expected = trees.contents(tree)
 
     for source, target in ((str(tree), container.az("t/")), (container.az("t/"), "back")):

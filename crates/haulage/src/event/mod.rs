@@ -85,7 +85,6 @@ pub struct Told {
     /// The machine that it runs on.
     pub node: Arc<str>,
     /// What happened.
-    #[serde(flatten)]
     pub event: Arc<Event>,
 }
 

@@ -59,7 +59,7 @@ pub struct Summary {
     pub operation: &'static str,
     /// Objects found.
     pub objects_total: u64,
-    /// Copied, or compared and equal.
+    /// Copied, staged where only a portion was to be, or compared and equal.
     pub objects_done: u64,
     /// Skipped.
     pub objects_skipped: u64,

@@ -11,7 +11,8 @@ use crate::units::ByteRate;
 pub struct Allowance {
     /// On the wire, in both directions together.
     pub rate: Option<ByteRate>,
-    /// Requests a second; 0 stops them.
+    /// Requests a second, where one that follows another within a step (a part that is read, then sent) is not counted by itself; 0
+    /// stops them.
     pub requests_per_second: Option<f64>,
     /// Requests in flight; 0 stops them once those in flight have ended.
     pub in_flight: Option<usize>,
@@ -20,18 +21,25 @@ pub struct Allowance {
 /// What is left of it.
 #[derive(Debug, Default)]
 pub(super) struct Lease {
+    set: bool,
     in_flight: Option<usize>,
     pace: Option<RequestPace>,
 }
 
 impl Lease {
     pub(super) fn set(&mut self, allowance: &Allowance) {
+        self.set = true;
         self.in_flight = allowance.in_flight;
         self.pace = match (allowance.requests_per_second, self.pace.take()) {
             (Some(limit), Some(pace)) => Some(pace.limited(limit)),
             (Some(limit), None) => Some(RequestPace::default().limited(limit)),
             (None, _) => None,
         };
+    }
+
+    /// Whether anybody has set it: what a job finds then is not what its link gives.
+    pub(super) fn is_set(&self) -> bool {
+        self.set
     }
 
     /// How many of `concurrency` may be in flight.

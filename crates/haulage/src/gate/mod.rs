@@ -87,6 +87,8 @@ pub(crate) enum Closed {
     Pace(u64),
     /// As many are in flight as may be.
     Slots,
+    /// As many are in flight, or have just gone, as somebody else allows.
+    Lease,
     /// There is a slot, but not the memory.
     Memory,
 }
@@ -147,6 +149,11 @@ impl Gate {
         inner.concurrency = inner.concurrency.max(concurrency);
     }
 
+    /// Whether somebody else has ever bounded what passes.
+    pub(crate) fn is_leased(&self) -> bool {
+        self.lock().lease.is_set()
+    }
+
     /// From now on no more passes than this.
     pub(crate) fn allow(&self, allowance: Allowance) {
         self.lock().lease.set(&allowance);
@@ -158,18 +165,29 @@ impl Gate {
     pub(crate) fn take(&self, bytes: u64, concurrency: usize) -> std::result::Result<Share, Closed> {
         let mut inner = self.lock();
         inner.concurrency = concurrency;
+        let leased = inner.lease.of(concurrency);
         // Who waits goes first, but a crowd of them does not keep all steps back.
-        let kept = inner.waiting.min(concurrency.div_ceil(2));
-        let taken = inner.take(bytes, concurrency - kept, self.0.clock.elapsed());
+        let kept = inner.waiting.min(leased.div_ceil(2));
+        let taken = inner.take(bytes, leased - kept, self.0.clock.elapsed());
+        let taken = taken.map_err(|closed| match closed {
+            Closed::Slots if leased < concurrency => Closed::Lease,
+            closed => closed,
+        });
         inner.turned_away = taken.is_err();
         taken
     }
 
     /// Takes a slot beside what the pace allows: for a second attempt at what is under way.
     pub(crate) fn take_unpaced(&self, bytes: u64, concurrency: usize) -> Option<Share> {
+        let now = self.0.clock.elapsed();
         let mut inner = self.lock();
         let concurrency = inner.lease.of(concurrency);
-        inner.budget.take(bytes, concurrency)
+        if concurrency == 0 || inner.lease.wait(now).is_some() {
+            return None;
+        }
+        let share = inner.budget.take(bytes, concurrency)?;
+        inner.lease.sent();
+        Some(share)
     }
 
     /// Takes a share whether there is room or not: for bytes that are in memory already.
@@ -235,7 +253,7 @@ impl Gate {
             };
             let wait = match closed {
                 Closed::Pace(due) => Duration::from_nanos(due.saturating_sub(self.0.clock.now_ns())),
-                Closed::Slots | Closed::Memory => LOOK_AGAIN,
+                Closed::Slots | Closed::Lease | Closed::Memory => LOOK_AGAIN,
             };
             let _ = tokio::time::timeout(wait, freed).await;
         };

@@ -108,6 +108,11 @@ impl Cap {
         self.0.cap()
     }
 
+    /// No more than this either, as somebody says who shares out what several have together.
+    pub(crate) fn lease(&self, most: Option<ByteRate>) {
+        self.0.lease(most);
+    }
+
     /// What it shall be from now on, within some 20 ms.
     pub fn set(&self, cap: Option<ByteRate>) {
         self.0.set(cap);

@@ -15,19 +15,30 @@ use crate::units::ByteRate;
 pub(super) struct Pacer {
     /// Bits a second; 0 stands for no bound.
     rate: AtomicU64,
+    /// The same as somebody else sets it, who shares out what several have together.
+    leased: AtomicU64,
     /// When all bytes charged so far will have passed.
     paid_until: Mutex<Instant>,
 }
 
 impl Pacer {
     pub(super) fn new(cap: Option<ByteRate>) -> Self {
-        let pacer = Self { rate: AtomicU64::new(0), paid_until: Mutex::new(Instant::now()) };
+        let pacer = Self {
+            rate: AtomicU64::new(0),
+            leased: AtomicU64::new(0),
+            paid_until: Mutex::new(Instant::now()),
+        };
         pacer.set(cap);
         pacer
     }
 
     pub(super) fn cap(&self) -> Option<ByteRate> {
-        Some(self.rate.load(Relaxed)).filter(|bits| *bits > 0).map(ByteRate::bits_per_second)
+        rate(&self.rate)
+    }
+
+    /// From now on no more than this either.
+    pub(super) fn lease(&self, most: Option<ByteRate>) {
+        self.leased.store(most.map_or(0, |rate| rate.bits().max(8)), Relaxed);
     }
 
     /// From now on. What was charged at the old rate is still waited for: 2 ms of each connection at most.
@@ -37,7 +48,8 @@ impl Pacer {
     }
 
     fn bytes_per_second(&self) -> Option<f64> {
-        self.cap().map(ByteRate::bytes_per_second)
+        let both = [rate(&self.rate), rate(&self.leased)];
+        both.into_iter().flatten().min().map(ByteRate::bytes_per_second)
     }
 
     /// The most that one piece of I/O may move: 2 ms of the whole rate, so that connections
@@ -57,6 +69,10 @@ impl Pacer {
     }
 }
 
+fn rate(bits: &AtomicU64) -> Option<ByteRate> {
+    Some(bits.load(Relaxed)).filter(|bits| *bits > 0).map(ByteRate::bits_per_second)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +85,21 @@ mod tests {
         assert_eq!(pacer.charge(500, now), Some(now + Duration::from_secs(1)));
         let later = now + Duration::from_secs(5);
         assert_eq!(pacer.charge(1000, later), Some(later + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_lease_bounds_as_a_cap_does_and_lifts_none() {
+        let rate = |bits| Some(ByteRate::bits_per_second(bits));
+        let pacer = Pacer::new(rate(8_000));
+        let now = Instant::now() + Duration::from_secs(1);
+        pacer.lease(rate(80_000));
+        assert_eq!(pacer.charge(500, now), Some(now + Duration::from_millis(500)));
+        pacer.lease(rate(4_000));
+        assert_eq!(pacer.charge(500, now), Some(now + Duration::from_millis(1500)));
+        pacer.set(None);
+        assert_eq!((pacer.cap(), pacer.quantum().is_some()), (None, true));
+        pacer.lease(None);
+        assert_eq!(pacer.charge(500, now), None);
     }
 
     #[test]

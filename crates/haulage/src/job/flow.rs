@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use self::flights::{Flights, Landed};
 use self::objects::Objects;
 use self::progress::ProgressMeter;
-use super::{CopyOptions, Work};
+use super::{CopyOptions, Portion, Work};
 use crate::control::{Controller, Observation, Politeness, controller};
 use crate::error::{Error, Result};
 use crate::event::{AttemptRecord, Clock, Event, Failure, JobStarted, Progress, Summary, Told};
@@ -215,6 +215,7 @@ impl Flow {
         let outputs = [&self.options.record, &self.options.receipt].into_iter().flatten().cloned().collect();
         let listing = Listing::new(self.opener.clone(), filter, self.options.overwrite, sender)
             .without(outputs)
+            .single(self.options.portion != Portion::All)
             .for_requests(self.options.concurrency.fixed().unwrap_or(usize::MAX));
         let work = self.work.clone();
         Ok(Names { found, listing: tokio::spawn(async move { listing.run(&work).await }) })
@@ -256,6 +257,7 @@ impl Flow {
         self.flights.stop().await;
         // A job in which objects failed says little of the link.
         if self.recorder.summary().objects_failed == 0
+            && !self.gate.is_leased()
             && let Some((file, link)) = self.options.link_file(&self.work).zip(self.controller.learnt())
         {
             file.write(&link);

@@ -11,7 +11,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Progress, Summary, Told};
 use crate::gate::{Allowance, Gate};
 use crate::http::Cap;
-use crate::units::ByteRate;
 
 /// Events that may wait for a listener before the job waits for it.
 const EVENTS: usize = 4096;
@@ -61,9 +60,8 @@ impl Job {
         let sinks = sender.into_iter().chain(self.sinks).collect();
         let flow = Flow::new(self.work, self.options, sinks, cancelled, Arc::clone(&progress))?;
         let (cap, gate) = (flow.cap(), flow.gate());
-        let own_cap = cap.get();
         let task = tokio::spawn(flow.run());
-        Ok(JobHandle { events, progress, cancel, cap, own_cap, gate, task: Some(task), result: None })
+        Ok(JobHandle { events, progress, cancel, cap, gate, task: Some(task), result: None })
     }
 }
 
@@ -74,8 +72,6 @@ pub struct JobHandle {
     progress: Arc<Mutex<Progress>>,
     cancel: watch::Sender<bool>,
     cap: Cap,
-    /// What the user allows, whatever others do.
-    own_cap: Option<ByteRate>,
     gate: Gate,
     /// `None` once the result is taken in.
     task: Option<JoinHandle<Result<Summary>>>,
@@ -109,15 +105,9 @@ impl JobHandle {
         &self.cap
     }
 
-    /// What the job may take, from now on, of what it shares with others: for whoever shares it out.
-    pub fn allow(&self, allowance: Allowance) {
-        self.cap.set(allowance.rate.into_iter().chain(self.own_cap).min());
-        self.gate.allow(allowance);
-    }
-
-    /// The requests a second that the services of this job were found to take, if one refused more.
-    pub fn learnt(&self) -> Option<f64> {
-        self.gate.learnt()
+    /// What the job shares with others, to be bounded at any time by whoever shares it out.
+    pub fn lease(&self) -> Lease {
+        Lease { cap: self.cap.clone(), gate: self.gate.clone() }
     }
 
     /// Waits until the job has ended, and leaves its result for [`Self::wait`]. Safe to drop while it waits.
@@ -147,6 +137,26 @@ impl JobHandle {
         self.ended().await;
         let never = || Err(Error::new(ErrorKind::Cancelled, "run", "job", "it has no result"));
         self.result.take().unwrap_or_else(never)
+    }
+}
+
+/// Bounds that somebody else sets while a job runs. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    cap: Cap,
+    gate: Gate,
+}
+
+impl Lease {
+    /// From now on the job takes no more than this, and no more than it takes by itself.
+    pub fn allow(&self, allowance: Allowance) {
+        self.cap.lease(allowance.rate);
+        self.gate.allow(allowance);
+    }
+
+    /// The requests a second that the services of this job were found to take, if one refused more.
+    pub fn learnt(&self) -> Option<f64> {
+        self.gate.learnt()
     }
 }
 

@@ -6,7 +6,7 @@ mod plan;
 mod writer;
 
 pub use crate::gate::Allowance;
-pub use handle::{Job, JobHandle};
+pub use handle::{Job, JobHandle, Lease};
 pub use plan::{PlanReport, plan};
 pub use writer::Writer;
 

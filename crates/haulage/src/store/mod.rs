@@ -46,7 +46,7 @@ pub use local::fuzz as local_fuzz;
 pub use location::{Location, StoreOpener};
 pub use memory::MemoryStore;
 pub use object::{
-    Attributes, BlockSizes, GetOptions, GetResult, ObjectMeta, Precondition, PutOptions, PutResult,
+    Attributes, BlockSizes, GetOptions, GetResult, Joining, ObjectMeta, Precondition, PutOptions, PutResult,
     SourceBytes, Stored,
 };
 pub use options::StoreOptions;

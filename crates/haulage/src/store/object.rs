@@ -105,8 +105,22 @@ pub struct PutOptions {
     pub by_service: bool,
     /// A service that copies tags by itself does not.
     pub without_tags: bool,
+    /// Whether others stage parts of it too.
+    pub joining: Joining,
     /// How large the blocks of an object are to be. Only a store whose blocks must all be of one size needs it, when one is begun.
     pub blocks: BlockSizes,
+}
+
+/// Whether a writer is one of several, each a job of its own. Only a store whose service keeps uploads needs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Joining {
+    /// It is the only one.
+    #[default]
+    Alone,
+    /// It begins the upload that the others go on with, if there is none with blocks of just the size that is wanted.
+    First,
+    /// It goes on with that upload, and begins none.
+    Joins,
 }
 
 /// What is written, for a store that must know what a stretch holds before it can go on from what is there.

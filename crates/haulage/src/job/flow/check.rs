@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{CopyOptions, Portion, Work};
 use crate::output::identity;
@@ -50,26 +51,39 @@ pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
 
 /// Refuses a portion of several objects, and one that nobody else can add to.
 fn check_portion(work: &Work, options: &CopyOptions) -> Result<()> {
+    let usage = |name: &str, cause: &str| Error::new(ErrorKind::Usage, "stage", name, cause);
     let (source, destination) = match work {
         Work::Copy { sources, destination } if sources.len() == 1 => (&sources[0], destination),
         Work::CopyPairs(pairs) if pairs.len() == 1 => (&pairs[0].0, &pairs[0].1),
-        _ => {
-            let (cause, hint) = ("several machines share one object at a time", "name one source");
-            return Err(Error::new(ErrorKind::Usage, "stage", "", cause).hint(hint));
-        }
+        _ => return Err(usage("", "several jobs share one object at a time").hint("name one source")),
     };
-    let refuse =
-        |name: &str, cause, hint| Err(Error::new(ErrorKind::Unsupported, "stage", name, cause).hint(hint));
-    if Address::parse(source, &options.store)?.source_stream().is_some() {
-        return refuse(source, "a stream is read by one machine", "copy it whole");
+    let nothing = matches!(options.portion, Portion::Stretch(stretch) if stretch.len == 0);
+    if options.source_etag.is_none() && !nothing {
+        return Err(usage(source, "several jobs must move the same version of it")
+            .hint("begin it with a stretch of no bytes, and give the ETag that this tells to the others"));
     }
-    match Address::parse(destination, &options.store)? {
-        Address::Azure(_) | Address::S3(_) if options.atomic => {
-            refuse(destination, "a stretch appears with its commit in any case", "leave out atomic")
-        }
-        Address::Azure(_) | Address::S3(_) => Ok(()),
-        _ => refuse(destination, "only an object store keeps parts of several machines", "copy it whole"),
+    if options.checksum == ChecksumMode::None {
+        return Err(usage(source, "parts of several jobs are told apart by their CRC64")
+            .hint("leave out --checksum none"));
     }
+    if options.atomic {
+        return Err(usage(destination, "what is staged appears with its commit in any case")
+            .hint("leave out --atomic for portions"));
+    }
+    let from_stream = Address::parse(source, &options.store)?.source_stream().is_some();
+    let to_service =
+        matches!(Address::parse(destination, &options.store)?, Address::Azure(_) | Address::S3(_));
+    if from_stream || !to_service {
+        let cause = "only an object store keeps parts of several jobs, and no job reads a stream of another";
+        let error = Error::new(
+            ErrorKind::Unsupported,
+            "stage",
+            if from_stream { source } else { destination },
+            cause,
+        );
+        return Err(error.hint("copy it whole"));
+    }
+    Ok(())
 }
 
 /// Refuses a tier where there are none, or not this one.

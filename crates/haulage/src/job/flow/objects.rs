@@ -116,7 +116,7 @@ impl Objects {
         let id = self.total;
         self.total += 1;
         // A list may claim any size.
-        self.bytes_total = self.bytes_total.saturating_add(object.subject.pair.meta.size);
+        self.bytes_total = self.bytes_total.saturating_add(object.to_move());
         self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None });
         id
     }
@@ -175,6 +175,7 @@ impl Objects {
             held: copying.and_then(|copying| held(copying, unit.step, object.subject.pair.meta.size)),
             digest: copying.and_then(|copying| copying.feed.as_ref()?.digest()),
             blocks: object.blocks(),
+            joining: copying.map(Copying::joining).unwrap_or_default(),
             by_service: copying.is_some_and(|copying| copying.by_service.is_some()),
             turns: self.turns.clone(),
         };
@@ -295,7 +296,9 @@ impl Objects {
         let Some(it) = self.by_id.remove(&id) else { return };
         let stream = it.object.is_stream();
         self.open &= !stream;
-        if ended.error.as_ref().is_some_and(|error| stream || spoils(error.kind())) {
+        let spoils = |error: &Error| stream || spoils(error.kind());
+        // What others have staged is not this job's to give up.
+        if it.object.is_all() && ended.error.as_ref().is_some_and(spoils) {
             self.effects.said.extend(it.writer().map(Said::Abandon));
         }
         let object = it.object;
@@ -310,14 +313,10 @@ impl Objects {
             let name = object.subject.pair.destination.name();
             self.effects.said.push(Said::Warning(name, message + "; others like it are not named"));
         }
-        let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Equal);
-        if ended.outcome == Outcome::Staged {
-            // Others move the rest.
-            let rest = object.subject.pair.meta.size - object.subject.bytes_done;
-            self.bytes_total = self.bytes_total.saturating_sub(rest);
-        } else if !moved {
+        let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Staged | Outcome::Equal);
+        if !moved {
             // What did not arrive is no longer awaited.
-            self.bytes_total = self.bytes_total.saturating_sub(object.subject.pair.meta.size);
+            self.bytes_total = self.bytes_total.saturating_sub(object.to_move());
             self.bytes_done -= object.subject.bytes_done;
         }
         self.effects.object(ObjectRecord {

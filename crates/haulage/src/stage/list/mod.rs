@@ -63,6 +63,8 @@ pub(crate) struct Listing {
     pub(crate) found: mpsc::Sender<Listed>,
     /// The job's own record and receipt, which are no content.
     outputs: Vec<PathBuf>,
+    /// Only one object is meant, never what lies below a name.
+    single: bool,
     /// Connections opened beforehand to one place, at most.
     ahead_max: usize,
     /// Destinations taken so far, where two sources could meet.
@@ -93,6 +95,7 @@ impl Listing {
             overwrite,
             found,
             outputs: Vec::new(),
+            single: false,
             ahead_max: usize::MAX,
             taken: None,
             folder: None,
@@ -103,6 +106,13 @@ impl Listing {
     #[must_use]
     pub(crate) fn without(mut self, outputs: Vec<PathBuf>) -> Self {
         self.outputs = outputs;
+        self
+    }
+
+    /// Takes only a source that is one object.
+    #[must_use]
+    pub(crate) fn single(mut self, single: bool) -> Self {
+        self.single = single;
         self
     }
 
@@ -188,6 +198,11 @@ impl Listing {
             false => self.shape(&source, false).await?,
         };
         let meta = match shape {
+            Shape::Tree(_) if self.single => {
+                let cause = "this is no single object, of which several jobs could each move a portion";
+                let name = source.store.name(&source.key);
+                return Err(Error::new(ErrorKind::Usage, "stage", name, cause).hint("name one object"));
+            }
             Shape::Tree(pages) => {
                 self.prepare(&source, ahead::TREE);
                 self.prepare(destination, ahead::TREE);

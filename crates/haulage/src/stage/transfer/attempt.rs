@@ -19,8 +19,8 @@ use crate::stage::read;
 use crate::stage::schedule::Step;
 use crate::stage::verify::{agreed, check_crc64, check_md5};
 use crate::store::{
-    BlockRange, BlockSizes, BlockWriter, GetOptions, Kept, ObjectMeta, Part, Payload, Phase, PutOptions,
-    PutResult, Request, SourceBytes, Stored, Trace,
+    BlockRange, BlockSizes, BlockWriter, GetOptions, Joining, Kept, ObjectMeta, Part, Payload, Phase,
+    PutOptions, PutResult, Request, SourceBytes, Stored, Trace,
 };
 use crate::task::off_thread;
 
@@ -46,6 +46,8 @@ pub(crate) struct Task {
     pub(crate) held: Option<Held>,
     /// The digest of what was read of a stream so far, where one is wanted.
     pub(crate) digest: Option<Md5Stream>,
+    /// Whether other jobs stage parts of the object too.
+    pub(crate) joining: Joining,
     /// How large blocks are to be, where one size is settled for all.
     pub(crate) blocks: BlockSizes,
     /// The service copies the object.
@@ -55,7 +57,7 @@ pub(crate) struct Task {
 
 impl Task {
     /// A turn to read `len` bytes, where they go from one service to another.
-    async fn turn_to_read(&self, len: u64) -> Option<Turn> {
+    async fn turn_to_read(&self, len: u64, trace: &Trace) -> Option<Turn> {
         let between_services = [&self.pair.source, &self.pair.destination]
             .iter()
             .all(|place| !place.store.capabilities().at_hand);
@@ -63,7 +65,10 @@ impl Task {
         if len < SMALLEST || self.duplicate || !between_services {
             return None;
         }
-        Some(self.turns.enter().await)
+        let turn = self.turns.enter().await;
+        // Until now it has waited, and used no link.
+        trace.mark(Phase::Slot);
+        Some(turn)
     }
 
     /// Whether the service does what this step is about, by itself.
@@ -164,7 +169,7 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     // A source that states no checksum of the whole may still vouch for a range that covers it.
     let stated_none = meta.crc64.is_none() && meta.md5.is_none();
     let streams = destination.store.capabilities().streams;
-    let turn = task.turn_to_read(meta.size).await;
+    let turn = task.turn_to_read(meta.size, trace).await;
     if stated_none && !streams && read::is_vouched_in_pieces(&*source.store, meta.size) {
         let all = BlockRange { offset: 0, len: meta.size };
         let read = read::gather(&*source.store, &source.key, meta, all, trace).await?;
@@ -241,6 +246,7 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
     let mut options = PutOptions {
         source_etag,
         blocks: task.blocks,
+        joining: task.joining,
         by_service: task.by_service,
         // A stream is read once.
         source: (!from_stream).then(|| Arc::new(Read { place: source.clone(), meta: meta.clone() }) as _),
@@ -329,7 +335,7 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
     let writer = writer(task)?;
     let streams = destination.store.capabilities().streams;
     if !streams {
-        let turn = task.turn_to_read(range.len).await;
+        let turn = task.turn_to_read(range.len, trace).await;
         let read::Gathered { bytes, crc64, vouched } =
             read::gather(&*source.store, &source.key, meta, range, trace).await?;
         let sending = turn.map(Turn::read);

@@ -9,6 +9,15 @@ use crate::store::{BlockId, BlockRange, Part, StagedPart};
 #[derive(Debug, Default)]
 pub(crate) struct Staged(HashMap<BlockRange, Vec<StagedPart>>);
 
+/// Why a part cannot be taken that somebody says to have staged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unclaimed {
+    /// It is not there, or holds something else.
+    Missing,
+    /// Nobody says what it holds.
+    Unknown,
+}
+
 impl FromIterator<StagedPart> for Staged {
     fn from_iter<T: IntoIterator<Item = StagedPart>>(parts: T) -> Self {
         let mut by_range: HashMap<BlockRange, Vec<StagedPart>> = HashMap::new();
@@ -35,11 +44,15 @@ impl Staged {
         Some(Part { id: BlockId { range, crc64 }, token: part.token.clone(), unstated: false })
     }
 
-    /// The part that somebody says to have staged; `None` where it is not there, or holds something else.
-    pub(crate) fn claimed(&self, claim: &BlockId) -> Option<Part> {
+    /// The part that somebody says to have staged.
+    pub(crate) fn claimed(&self, claim: &BlockId) -> Result<Part, Unclaimed> {
+        let parts = self.0.get(&claim.range).ok_or(Unclaimed::Missing)?;
         let is_it = |part: &&StagedPart| part.checksum == Some(Checksum::Crc64(claim.crc64));
-        let part = self.0.get(&claim.range)?.iter().find(is_it)?;
-        Some(Part { id: *claim, token: part.token.clone(), unstated: false })
+        match parts.iter().find(is_it) {
+            Some(part) => Ok(Part { id: *claim, token: part.token.clone(), unstated: false }),
+            None if parts.iter().any(|part| part.checksum.is_none()) => Err(Unclaimed::Unknown),
+            None => Err(Unclaimed::Missing),
+        }
     }
 
     /// The part of this range which holds what the source does, as far as can be known without its bytes: one that the service has

@@ -15,7 +15,7 @@ use super::{S3Store, object};
 use crate::checksum::{Checksum, ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
-    Attributes, BlockId, BlockRange, BlockWriter, CopySource, ObjectMeta, Part, Payload, Properties,
+    Attributes, BlockId, BlockRange, BlockWriter, CopySource, Joining, ObjectMeta, Part, Payload, Properties,
     PutOptions, PutResult, StagedPart, Stored, Token, Trace, join_parts,
 };
 
@@ -67,6 +67,12 @@ impl S3Writer {
         if let Some(Left { begun, layout, parts }) = left {
             let staged = parts.iter().filter_map(|part| staged(layout, part)).collect();
             return Ok(Self::made(store, key, layout, options, begun, Some(staged)));
+        }
+        if options.joining == Joining::Joins {
+            let cause = format!("no upload of it in parts of {} bytes was begun", options.blocks.wanted);
+            return Err(Error::new(ErrorKind::NotFound, "go on with", store.display(&key), cause).hint(
+                "begin it once, with a stretch of no bytes and this block size, then stage stretches of it",
+            ));
         }
         let layout = Layout::new(size, options.blocks.wanted);
         let begun = upload::create(&store, &key, &options, trace).await?;
@@ -284,6 +290,9 @@ async fn left(
     let changed_ns = options.attributes.source_modified_ns.unwrap_or(i128::MIN);
     // What began before the source was changed is of an older one.
     let fresh = uploads.into_iter().filter(|one| one.begun_ns + SKEW_NS >= changed_ns);
+    let wanted = Layout::new(Some(size), options.blocks.wanted);
+    // One that has no parts yet is gone on with where none has.
+    let mut blank = None;
     for one in fresh.take(LOOKED_AT) {
         let Listed { parts, algorithm } = match upload::parts(store, key, &one.id, trace).await {
             Err(error) if may_not(&error) => return Ok(None),
@@ -302,16 +311,22 @@ async fn left(
         };
         let numbers: Vec<_> = parts.iter().map(|part| (part.number, part.size)).collect();
         let layout = match numbers.is_empty() {
-            true => Some(Layout::new(Some(size), options.blocks.wanted)),
+            true => Some(wanted),
             false => chosen(&Layout::of_parts(size, &numbers, options.blocks.most), &parts, options).await?,
         };
         // A part without the checksum that was declared could not be named in the end.
         let whole = declared != Some(Digest::Crc64) || parts.iter().all(|part| part.crc64.is_some());
-        if let Some(layout) = layout.filter(|_| whole) {
-            return Ok(Some(Left { begun: Begun { id: one.id, declared }, layout, parts }));
+        // Several who go on with one have settled the size of its parts.
+        let fits = |layout: &Layout| options.joining == Joining::Alone || *layout == wanted;
+        if let Some(layout) = layout.filter(|layout| whole && fits(layout)) {
+            let left = Left { begun: Begun { id: one.id, declared }, layout, parts };
+            if !left.parts.is_empty() {
+                return Ok(Some(left));
+            }
+            blank.get_or_insert(left);
         }
     }
-    Ok(None)
+    Ok(blank)
 }
 
 /// Of several layouts the one by which the part that is there holds what the source does; the first where nobody can tell.

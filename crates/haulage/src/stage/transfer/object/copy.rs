@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::{Capabilities, Done, Ended, Feed, Staged, Subject, Then};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
-use crate::error::{Error, ErrorKind};
 use crate::event::{Method, Outcome, Proof};
 use crate::options::{CopyOptions, MethodChoice, Overwrite, Portion};
 use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, decide};
@@ -65,7 +64,7 @@ pub(crate) struct Copying {
     /// What of it this job moves.
     pub(super) portion: Portion,
     /// The only version that is to be moved.
-    source_etag: Option<String>,
+    pub(super) source_etag: Option<String>,
 }
 
 impl Copying {
@@ -105,10 +104,8 @@ impl Copying {
         if self.feed.is_some() {
             return self.start_reading(it, bounds);
         }
-        if self.source_etag.as_ref().is_some_and(|etag| *etag != it.pair.meta.etag) {
-            let cause = "this is not the version that was asked for";
-            let error = Error::new(ErrorKind::SourceChanged, "read", &*it.pair.source.name(), cause);
-            return Then::End(Ended::failed(error.hint("begin anew with the version that is there")));
+        if let Err(error) = self.check_version(it) {
+            return Then::End(Ended::failed(error));
         }
         match decide(&it.pair, self.overwrite) {
             Decision::Skip(reason) => Then::End(skipped(it, reason)),
@@ -247,9 +244,11 @@ impl Copying {
         if let Some(cutter) = &mut it.cutter {
             cutter.keep_close(self.ahead());
         }
-        // What others have staged, others have compared.
+        // What others have staged was not compared here.
         (self.waits, self.ranges_checked) = (false, !matches!(self.portion, Portion::Commit(_)));
         match self.take_portion(it) {
+            // Nothing is left that would ask for it.
+            Ok(()) if it.ranges_left() == 0 && self.wants_digest() => Then::Steps(vec![Step::Digest]),
             Ok(()) if it.ranges_left() == 0 => self.when_all_there(it, bounds),
             Ok(()) => Then::Ranges,
             Err(error) => Then::End(Ended::failed(error)),

@@ -190,6 +190,17 @@ impl Object {
         self.subject.cutter.as_ref().is_some_and(|cutter| cutter.is_open())
     }
 
+    /// Bytes that this job is to move or compare, as far as it is known.
+    pub(crate) fn to_move(&self) -> u64 {
+        let size = self.subject.size();
+        self.copying().map_or(size, |copying| copying.to_move(size))
+    }
+
+    /// Whether no other job moves parts of it.
+    pub(crate) fn is_all(&self) -> bool {
+        self.copying().is_none_or(|copying| copying.portion == Portion::All)
+    }
+
     /// Whether no later run can go on from what this one has done: one end of it is a stream.
     pub(crate) fn is_stream(&self) -> bool {
         let Pair { source, destination, .. } = &*self.subject.pair;
