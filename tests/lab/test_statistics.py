@@ -161,6 +161,16 @@ def test_a_slide_that_gets_steeper_is_a_drift_too(seed: int) -> None:
     assert st.change_points(bent).says == "drift"
 
 
+def test_the_clearest_slide_is_a_drift() -> None:
+    """Of a run on a link that fell by 7 % at a time: noise as even as this might make such a series."""
+    rates = [
+        12.65, 13.18, 13.44, 13.32, 12.72, 10.81, 11.57, 9.90, 9.77, 9.59, 9.44, 9.50, 8.60, 8.57, 7.56, 7.33,
+        6.14, 6.05, 5.94, 5.78, 5.57, 5.32, 5.08, 4.62, 4.67, 4.33, 3.92, 3.30, 2.75, 2.23, 2.19, 2.19,
+        2.19, 2.17, 2.19, 2.19, 2.19, 2.19, 2.19, 2.19, 2.19, 2.16, 2.18, 2.17, 2.19, 2.19, 2.18, 2.16,
+    ]  # fmt: skip
+    assert st.change_points(rates).says == "drift"
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_slide_that_comes_to_rest_is_no_step(seed: int) -> None:
     rest = np.minimum(np.arange(144) / 105, 1.0)

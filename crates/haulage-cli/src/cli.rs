@@ -16,12 +16,15 @@ use crate::command::Command;
     after_help = crate::command::help!(
         "  haul cp model-output/ az://climate/cmip6/      upload a folder
   haul cp az://climate/cmip6/ .                  download a prefix
+  haul cp az://climate/ s3://archive/            copy from one cloud to another
   haul verify model-output/ az://climate/cmip6/  compare contents by checksum
   haul plan model-output/ az://climate/cmip6/    what cp would do, and how long it takes
   haul emulate --link wan                        a local endpoint to try it all against
 
-Credentials come from AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with
-AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or az login; or from a SAS in the URL.
+Credentials for az:// come from AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT
+with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or az login; or from a SAS in the URL.
+Keys for s3:// come from where the tools of AWS find them: AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY, a profile, or the role of the machine.
 
 `haul help COMMAND` tells more."
     ),
