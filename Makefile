@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python test-hostile peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics help
+.PHONY: build demo test test-rust test-python test-quiet test-hostile peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -76,11 +76,13 @@ demo: build $(STAMPS)/demo
 	@$(BIN)/python examples/demo
 
 # Most tests wait for links and answers. So those in Rust are compiled and run, and the hostile ones after them, beside those in
-# Python, and all take little longer than the longest. What they print comes last.
+# Python, and all take little longer than the longest. What they print comes after it, and what measures times has the
+# processors for itself then.
 test: build peers
 	@mkdir -p build
 	sh scripts/beside.sh build/beside.log '$(MAKE) --no-print-directory test-rust test-hostile' \
 	    '$(MAKE) --no-print-directory test-python'
+	@$(MAKE) --no-print-directory test-quiet
 
 # The bindings have no Rust tests: what they do shows only from Python.
 test-rust: peers
@@ -98,7 +100,11 @@ conformance: peers build/bin/minio
 # Most tests wait for links and answers, so more run at once than there are processors; each file by itself, for the servers
 # that it starts.
 test-python: build peers
-	$(BIN)/pytest -n 3 --dist loadfile
+	$(BIN)/pytest -n 3 --dist loadfile -m "not quiet"
+
+# What measures times, with nothing beside it.
+test-quiet: build peers
+	$(BIN)/pytest -m quiet
 
 # What deletes, attacks or is attacked, where nothing of this machine can be written.
 test-hostile: build

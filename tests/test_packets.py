@@ -17,6 +17,8 @@ import pytest
 
 from command import HAUL, clean_environment
 
+pytestmark = pytest.mark.quiet
+
 #: Reads or writes without HTTP for two seconds, after one in which the rate is found; prints bits per second.
 BULK = """
 import os, socket, sys, time

@@ -194,6 +194,7 @@ def series(folder: Path, target: str) -> Analysis:
     )
 
 
+@pytest.mark.quiet
 def test_a_link_that_fails_is_dated_within_one_transfer(tmp_path: Path) -> None:
     found = series(tmp_path / "run", "emulated:rtt=5ms,total=16mbit,at=3.6s:total=2mbit")
     changes = found.results["changes"].frame
@@ -207,6 +208,7 @@ def test_a_link_that_fails_is_dated_within_one_transfer(tmp_path: Path) -> None:
     assert "so this is a fault and no slow decline" in sentences(found)
 
 
+@pytest.mark.quiet
 def test_a_link_that_gets_slower_and_slower_is_a_drift(tmp_path: Path) -> None:
     falls = "".join(f",at={0.45 * k:.2f}s:total={16 * 0.93**k:.2f}mbit" for k in range(1, 28))
     found = series(tmp_path / "run", f"emulated:rtt=5ms,total=16mbit{falls}")

@@ -121,6 +121,7 @@ def test_the_checksum_of_an_arm_is_written_down(tmp_path: Path) -> None:
     assert written == {"md5", "crc64"}
 
 
+@pytest.mark.quiet
 def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
     """Calibration: a rate that is known must be found."""
     samples: list[RunProgress] = []
