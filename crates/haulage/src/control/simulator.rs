@@ -254,13 +254,13 @@ fn small_objects_are_bound_by_round_trips_so_they_get_many() {
 #[test]
 fn a_link_that_stands_still_for_seconds_is_soon_full_again() {
     // Lost packets make a link of real ones stand still for some seconds; whatever is in flight then waits.
-    for (began, lasts) in [(2.0, 1.5), (4.0, 3.0), (6.0, 6.0)] {
+    let standing: [fn(f64) -> f64; 3] = [
+        |at| if (2.0..3.5).contains(&at) { 0.0 } else { 25e6 },
+        |at| if (4.0..7.0).contains(&at) { 1e3 } else { 25e6 },
+        |at| if (6.0..12.0).contains(&at) { 1e5 } else { 25e6 },
+    ];
+    for (lasts, total) in [1.5, 3.0, 6.0].into_iter().zip(standing) {
         for size in [64 << 10, MIB] {
-            let total: fn(f64) -> f64 = match began {
-                2.0 => |at| if (2.0..3.5).contains(&at) { 0.0 } else { 25e6 },
-                4.0 => |at| if (4.0..7.0).contains(&at) { 1e3 } else { 25e6 },
-                _ => |at| if (6.0..12.0).contains(&at) { 1e5 } else { 25e6 },
-            };
             let link = Link { round_trip: 0.12, connection: 600e3, total, ..Link::default() };
             let seen = run(&link, 512 * MIB / size, size);
             let without = run(&Link { total: |_| 25e6, ..link }, 512 * MIB / size, size);

@@ -18,23 +18,20 @@ pub struct Allowance {
     pub in_flight: Option<usize>,
 }
 
-/// What is left of it.
+/// What a gate makes of it.
 #[derive(Debug, Default)]
-pub(super) struct Lease {
+pub(super) struct Leased {
     set: bool,
     in_flight: Option<usize>,
     pace: Option<RequestPace>,
 }
 
-impl Lease {
+impl Leased {
     pub(super) fn set(&mut self, allowance: &Allowance) {
         self.set = true;
         self.in_flight = allowance.in_flight;
-        self.pace = match (allowance.requests_per_second, self.pace.take()) {
-            (Some(limit), Some(pace)) => Some(pace.limited(limit)),
-            (Some(limit), None) => Some(RequestPace::default().limited(limit)),
-            (None, _) => None,
-        };
+        let pace = self.pace.take().unwrap_or_default();
+        self.pace = allowance.requests_per_second.map(|limit| pace.limited(limit));
     }
 
     /// Whether anybody has set it: what a job finds then is not what its link gives.

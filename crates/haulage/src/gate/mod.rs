@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
 pub use self::lease::Allowance;
-use self::lease::Lease;
+use self::lease::Leased;
 pub(crate) use self::manners::Manners;
 use self::manners::Services;
 pub(crate) use self::permit::{Permit, through};
@@ -58,7 +58,7 @@ struct Shared {
 struct Inner {
     budget: Budget,
     services: Services,
-    lease: Lease,
+    lease: Leased,
     concurrency: usize,
     /// How many wait for a slot beside the flow.
     waiting: usize,
@@ -105,7 +105,7 @@ impl Gate {
         let inner = Inner {
             budget: Budget::new(memory),
             services: Services::default(),
-            lease: Lease::default(),
+            lease: Leased::default(),
             concurrency: UNGUIDED,
             waiting: 0,
             turned_away: false,

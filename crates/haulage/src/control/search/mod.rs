@@ -266,10 +266,7 @@ impl Search {
     fn end_round(&mut self, round: &Round, seconds: f64, now: f64) {
         self.ceiling = self.ceiling.filter(|(_, until)| now < *until);
         if self.is_held_back() {
-            if let Phase::Probe { from, .. } = self.phase {
-                self.concurrency = from.concurrency;
-                self.hold(now);
-            }
+            self.call_off(now);
             return;
         }
         self.concurrency = self.concurrency();
@@ -278,11 +275,8 @@ impl Search {
             return;
         }
         if !round.was_hungry() || rate <= 0.0 {
-            // Too little to do, or no memory for more: no evidence. A probe is called off.
-            if let Phase::Probe { from, .. } = self.phase {
-                self.concurrency = from.concurrency;
-                self.hold(now);
-            }
+            // Too little to do, or no memory for more: no evidence.
+            self.call_off(now);
             return;
         }
         match self.phase {
@@ -376,6 +370,14 @@ impl Search {
                 self.phase = Phase::Climb { before: Some(here) };
                 self.concurrency = self.scaled(2.0);
             }
+        }
+    }
+
+    /// Goes back from a probe of which nothing is to be learnt.
+    fn call_off(&mut self, now: f64) {
+        if let Phase::Probe { from, .. } = self.phase {
+            self.concurrency = from.concurrency;
+            self.hold(now);
         }
     }
 

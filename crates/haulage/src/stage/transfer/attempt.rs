@@ -58,11 +58,12 @@ pub(crate) struct Task {
 impl Task {
     /// A turn to read `len` bytes, where they go from one service to another.
     async fn turn_to_read(&self, len: u64, trace: &Trace) -> Option<Turn> {
-        let between_services = [&self.pair.source, &self.pair.destination]
-            .iter()
-            .all(|place| !place.store.capabilities().at_hand);
         // A second attempt is there because others do not get on.
-        if len < SMALLEST || self.duplicate || !between_services {
+        if len < SMALLEST || self.duplicate {
+            return None;
+        }
+        let Pair { source, destination, .. } = &*self.pair;
+        if [source, destination].iter().any(|place| place.store.capabilities().at_hand) {
             return None;
         }
         let turn = self.turns.enter().await;
@@ -178,7 +179,6 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
         if let Some(turn) = sending {
             turn.sent();
         }
-
         return Ok(done);
     }
     let range = read::vouched_whole(&*source.store, meta.size).filter(|_| stated_none);
@@ -205,7 +205,6 @@ async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     if let Some(turn) = sending {
         turn.sent();
     }
-
     Ok(done)
 }
 
@@ -346,7 +345,6 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
         if let Some(turn) = sending {
             turn.sent();
         }
-
         return Ok(Done::Block { stored, range_checked: vouched, resumed });
     }
     let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
