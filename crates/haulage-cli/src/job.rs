@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 use std::io::Stdout;
 
+use haulage::checksum::ChecksumMode;
 use haulage::event::{Event, Summary};
+use haulage::job::Work;
 use haulage::store::{Address, StoreOptions};
 use haulage::units::ByteRate;
-use haulage::{Error, ErrorKind, Job, JobHandle};
+use haulage::{CopyOptions, Error, ErrorKind, Job, JobHandle};
 
 use crate::args::OutputArgs;
+use crate::cluster::{Gone, Nodes};
 use crate::output::{self, Lines};
 use crate::progress::{Show, frames};
 use crate::render;
@@ -36,16 +39,38 @@ pub enum Data {
 
 /// Runs the job to its end.
 pub fn run(job: Job, data: Data, output: OutputArgs) -> Ending {
-    block_on(|interrupt| drive(job, data, output, interrupt))
+    let checksum = job.options.checksum;
+    let start = |listens| if listens { job.listen().start() } else { job.start() };
+    block_on(|interrupt| drive(start, checksum, data, output, interrupt))
 }
 
-async fn drive(job: Job, data: Data, output: OutputArgs, mut interrupt: Interrupt) -> Ending {
-    let checksum = job.options.checksum;
+/// The same on many nodes.
+pub fn run_on(nodes: Nodes, work: Work, options: CopyOptions, data: Data, output: OutputArgs) -> Ending {
+    let checksum = options.checksum;
+    let mut leaving = None;
+    let ending = block_on(|interrupt| {
+        let start = |listens| {
+            let (handle, gone) = nodes.start(work, options, listens)?;
+            leaving = Some(gone);
+            Ok(handle)
+        };
+        drive(start, checksum, data, output, interrupt)
+    });
+    leaving.into_iter().for_each(Gone::wait);
+    ending
+}
+
+async fn drive(
+    start: impl FnOnce(bool) -> Result<JobHandle, Error>,
+    checksum: ChecksumMode,
+    data: Data,
+    output: OutputArgs,
+    mut interrupt: Interrupt,
+) -> Ending {
     let mut sink = Sink::new(data);
     let listens = sink.listens();
     let mut show = Show::new(output);
-    let job = if listens { job.listen() } else { job };
-    let mut handle = job.start()?;
+    let mut handle = start(listens)?;
     let interrupted = follow(&mut handle, &mut sink, &mut show, output, &mut interrupt).await?;
     let objects_done = handle.progress().objects_done;
     show.finish();

@@ -7,6 +7,7 @@
 
 pub mod args;
 pub mod cli;
+pub mod cluster;
 pub mod command;
 pub mod job;
 pub mod output;

@@ -166,6 +166,11 @@ impl Job {
 }
 
 impl Job {
+    /// One that runs already.
+    pub(crate) fn running(handle: JobHandle, listens: bool) -> Self {
+        Self(Mutex::new(State::Running { handle, listens }))
+    }
+
     fn new(work: Work, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         Ok(Self(Mutex::new(State::Ready(Box::new(haulage::Job::new(work, copy_options(options)?))))))
     }

@@ -8,6 +8,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod access;
+mod cluster;
 mod content;
 mod emulator;
 mod enter;
@@ -35,6 +36,8 @@ mod _engine {
     #[pymodule_export]
     use super::access::{Listing, stat};
     #[pymodule_export]
+    use super::cluster::{Coordinator, Node, coordinate};
+    #[pymodule_export]
     use super::content::{Reader, Writer, get, get_ranges, put};
     #[pymodule_export]
     use super::emulator::Emulator;
@@ -55,6 +58,7 @@ mod _engine {
     #[pyo3(signature = (argv, /))]
     fn main(py: Python<'_>, argv: Vec<OsString>) -> PyResult<u8> {
         let _interrupt = super::enter::DefaultInterrupt::set(py);
+        haulage_cli::cluster::host(super::cluster::drive);
         Ok(py.detach(|| haulage_cli::main(argv)))
     }
 }

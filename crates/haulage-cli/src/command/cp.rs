@@ -10,6 +10,7 @@ use super::help;
 use crate::args::{
     AttributeArgs, OutputArgs, OverwriteArgs, RecordArgs, SelectArgs, StoreArgs, TransferArgs, copy_options,
 };
+use crate::cluster::Nodes;
 use crate::job;
 use crate::stop::Ending;
 
@@ -49,6 +50,8 @@ pub struct Cp {
     #[command(flatten)]
     overwrite: OverwriteArgs,
     #[command(flatten)]
+    nodes: Nodes,
+    #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
     record: RecordArgs,
@@ -71,6 +74,9 @@ impl Cp {
         options.store.flush = !self.no_flush;
         let data = job::data_for(output, &self.destination, &options.store)?;
         let work = Work::Copy { sources: self.sources, destination: self.destination };
-        job::run(Job::new(work, options), data, output)
+        match self.nodes.is_wanted() {
+            true => job::run_on(self.nodes, work, options, data, output),
+            false => job::run(Job::new(work, options), data, output),
+        }
     }
 }

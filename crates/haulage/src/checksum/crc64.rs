@@ -113,6 +113,13 @@ impl fmt::Display for Crc64 {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Crc64 {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Self::from_hex(&text).ok_or_else(|| serde::de::Error::custom("expected 16 hexadecimal digits"))
+    }
+}
+
 impl serde::Serialize for Crc64 {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -61,6 +61,13 @@ impl fmt::Debug for Md5 {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Md5 {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Self::from_hex(&text).ok_or_else(|| serde::de::Error::custom("expected 32 hexadecimal digits"))
+    }
+}
+
 impl serde::Serialize for Md5 {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

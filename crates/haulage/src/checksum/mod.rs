@@ -35,7 +35,7 @@ impl Checksum {
 }
 
 /// Which checksum guards the bytes on the wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChecksumMode {
     /// CRC64 on every body and for the whole: nearly free, the default.

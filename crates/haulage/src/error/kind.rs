@@ -1,7 +1,7 @@
 //! The classes of failure: the code, the exit code and the usual advice of each.
 
 /// The class of a failure. Each has a stable code and belongs to one exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// The request itself makes no sense: a bad option, a bad URL.
@@ -32,13 +32,15 @@ pub enum ErrorKind {
     Io,
     /// This store cannot do that.
     Unsupported,
+    /// The machine that was to do it was lost, again and again.
+    NodeLost,
     /// The job was cancelled.
     Cancelled,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and tests.
-    pub const ALL: [ErrorKind; 15] = [
+    pub const ALL: [ErrorKind; 16] = [
         Self::Usage,
         Self::Permission,
         Self::NotFound,
@@ -53,6 +55,7 @@ impl ErrorKind {
         Self::NoSpace,
         Self::Io,
         Self::Unsupported,
+        Self::NodeLost,
         Self::Cancelled,
     ];
 
@@ -73,6 +76,7 @@ impl ErrorKind {
             Self::NoSpace => "no_space",
             Self::Io => "io",
             Self::Unsupported => "unsupported",
+            Self::NodeLost => "node_lost",
             Self::Cancelled => "cancelled",
         }
     }
@@ -100,6 +104,7 @@ impl ErrorKind {
             Self::Usage | Self::Unsupported => Some("haul --help shows examples"),
             Self::NotFound => Some("check the name"),
             Self::NoSpace => Some("free some room, then run the same command again"),
+            Self::NodeLost => Some("look into the logs of the nodes, then run the same command again"),
             Self::Cancelled => None,
         }
     }
@@ -120,6 +125,7 @@ impl ErrorKind {
             | Self::Service
             | Self::Protocol
             | Self::NoSpace
+            | Self::NodeLost
             | Self::Io => 1,
         }
     }

@@ -1,16 +1,19 @@
 //! An error as others read it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::words::{Word, word};
 
 use crate::error::{Error, ErrorKind};
 
 /// An [`Error`] as it stands in events and reports.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
     /// Code of the kind.
     pub kind: ErrorKind,
     /// What was being done.
-    pub operation: &'static str,
+    #[serde(deserialize_with = "word")]
+    pub operation: Word,
     /// What it was done to.
     pub object: String,
     /// Why it failed.

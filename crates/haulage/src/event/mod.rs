@@ -8,6 +8,7 @@
 mod failure;
 mod object;
 mod summary;
+mod words;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use serde::Serialize;
 pub use failure::Failure;
 pub use object::{Method, ObjectRecord, Outcome, PartRecord, Proof, Proofs, Written};
 pub use summary::{Progress, SlowObject, Summary};
+pub use words::Word;
 
 /// A monotonic clock that began with the job.
 #[derive(Clone, Copy, Debug)]

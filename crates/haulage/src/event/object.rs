@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
+use super::words::{Word, known_word};
 use crate::checksum::{Crc64, Md5};
+use crate::error::Error;
 use crate::secret::redacted;
 
 /// What became of an object.
@@ -31,7 +33,7 @@ pub enum Outcome {
 }
 
 /// How an object was moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// One request carries the whole object.
@@ -66,7 +68,7 @@ pub enum Proof {
 }
 
 /// A part of an object that was staged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartRecord {
     /// Its first byte within the object.
     pub offset_bytes: u64,
@@ -77,7 +79,7 @@ pub struct PartRecord {
 }
 
 /// How many objects were proven by what.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proofs {
     /// By [`Proof::Crc64`].
     pub crc64: u64,
@@ -112,7 +114,7 @@ impl Proofs {
 }
 
 /// The end of one object.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ObjectRecord {
     /// Number of the object in this job.
     pub object_id: u64,
@@ -145,15 +147,55 @@ pub struct ObjectRecord {
     /// When it ended.
     pub ended_ns: u64,
     /// Why it was skipped, in a word or two.
-    pub reason: Option<&'static str>,
+    #[serde(deserialize_with = "known_word")]
+    pub reason: Option<Word>,
     /// Why it failed.
     pub failure: Option<Failure>,
     /// ETag of the source, where only a portion of it was to be staged: that of the others must be the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_etag: Option<String>,
     /// The parts that were staged, where only a portion of it was to be: what commits them names them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartRecord>,
+}
+
+impl ObjectRecord {
+    /// A name that cannot be moved: an outcome like any other.
+    pub(crate) fn problem(object_id: u64, error: &Error, now_ns: u64) -> Self {
+        let (source, failure) = (error.object_name().into(), Some(Failure::from(error)));
+        Self { object_id, source, outcome: Outcome::Failed, failure, ..Self::unmoved(now_ns) }
+    }
+
+    /// A link, a socket or a device, which is skipped.
+    pub(crate) fn not_a_file(object_id: u64, error: &Error, now_ns: u64) -> Self {
+        let (source, reason) = (error.object_name().into(), Some("not a regular file"));
+        Self { object_id, source, reason, ..Self::unmoved(now_ns) }
+    }
+
+    /// The record of what nobody has moved, skipped at that time.
+    pub(crate) fn unmoved(now_ns: u64) -> Self {
+        Self {
+            object_id: 0,
+            source: "".into(),
+            destination: "".into(),
+            name: "".into(),
+            size_bytes: 0,
+            outcome: Outcome::Skipped,
+            method: Method::None,
+            by_service: false,
+            proof: Proof::None,
+            crc64: None,
+            md5: None,
+            etag: None,
+            attempts: 0,
+            started_ns: now_ns,
+            ended_ns: now_ns,
+            reason: None,
+            failure: None,
+            source_etag: None,
+            parts: Vec::new(),
+        }
+    }
 }
 
 /// What was written.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::words::{Word, word};
 use super::{Failure, Proofs};
 
 /// A sample of how far the job has come.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// Time since the job began.
     pub elapsed_ns: u64,
@@ -40,7 +41,7 @@ pub struct Progress {
 }
 
 /// An object that takes long.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SlowObject {
     /// Its name.
     pub object: Arc<str>,
@@ -53,10 +54,11 @@ pub struct SlowObject {
 }
 
 /// The end of the job.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// `copy` or `verify`.
-    pub operation: &'static str,
+    #[serde(deserialize_with = "word")]
+    pub operation: Word,
     /// Objects found.
     pub objects_total: u64,
     /// Copied, staged where only a portion was to be, or compared and equal.

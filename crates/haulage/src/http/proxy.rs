@@ -170,6 +170,26 @@ impl FromStr for ProxyChoice {
 }
 
 impl ProxyChoice {
+    /// As it is written for another machine; `None` for what the environment there says.
+    ///
+    /// # Errors
+    /// `Usage` where the proxy is told who we are: a secret does not travel.
+    pub(crate) fn without_secret(&self) -> Result<Option<String>> {
+        match self {
+            Self::Environment => Ok(None),
+            Self::None => Ok(Some("none".to_owned())),
+            Self::Through(Proxy(parts)) if parts.authorization.is_some() => {
+                let cause = "a password is not sent to other nodes";
+                Err(Error::new(ErrorKind::Usage, "run", OPTION, cause)
+                    .hint("set HTTPS_PROXY in the environment of each node instead"))
+            }
+            Self::Through(Proxy(parts)) => {
+                let scheme = if parts.origin.is_secure() { "https" } else { "http" };
+                Ok(Some(format!("{scheme}://{}", parts.origin.authority())))
+            }
+        }
+    }
+
     /// The proxies by this choice and the process's environment.
     pub fn proxies(&self) -> Proxies {
         self.proxies_by(|name| std::env::var(name).ok())

@@ -6,7 +6,7 @@
 
 mod atomic;
 mod attempts;
-mod check;
+pub(super) mod check;
 mod course;
 mod effects;
 mod flights;
@@ -127,7 +127,7 @@ impl Flow {
         let clock = gate.clock();
         let (operation, purpose) = match &work {
             Work::Verify { stored, deep, .. } => ("verify", Purpose::Verify { stored: *stored, deep: *deep }),
-            Work::Copy { .. } | Work::CopyPairs(_) => ("copy", Purpose::Copy),
+            Work::Copy { .. } | Work::CopyPairs(_) | Work::Fed(_) => ("copy", Purpose::Copy),
         };
         check::check(&work, &options)?;
         let opener = StoreOpener::through(options.store.clone(), gate.clone())?;
@@ -327,12 +327,12 @@ impl Names {
     }
 }
 
-fn job_name() -> Arc<str> {
+pub(super) fn job_name() -> Arc<str> {
     format!("{:016x}", fastrand::u64(..)).into()
 }
 
 /// What this machine is called, where the user does not say.
-fn node_name(given: &str) -> Arc<str> {
+pub(super) fn node_name(given: &str) -> Arc<str> {
     match given {
         "" => rustix::system::uname().nodename().to_string_lossy().into(),
         given => given.into(),

@@ -13,7 +13,7 @@ use crate::gate::{Allowance, Gate};
 use crate::http::Cap;
 
 /// Events that may wait for a listener before the job waits for it.
-const EVENTS: usize = 4096;
+pub(super) const EVENTS: usize = 4096;
 
 /// Work and how to do it.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Job {
         let flow = Flow::new(self.work, self.options, sinks, cancelled, Arc::clone(&progress))?;
         let (cap, gate) = (flow.cap(), flow.gate());
         let task = tokio::spawn(flow.run());
-        Ok(JobHandle { events, progress, cancel, cap, gate, task: Some(task), result: None })
+        Ok(JobHandle::of(events, progress, cancel, cap, gate, task))
     }
 }
 
@@ -79,6 +79,23 @@ pub struct JobHandle {
 }
 
 impl JobHandle {
+    /// The handle on a job that runs as `task`.
+    pub(super) fn of(
+        events: Option<mpsc::Receiver<Told>>,
+        progress: Arc<Mutex<Progress>>,
+        cancel: watch::Sender<bool>,
+        cap: Cap,
+        gate: Gate,
+        task: JoinHandle<Result<Summary>>,
+    ) -> Self {
+        Self { events, progress, cancel, cap, gate, task: Some(task), result: None }
+    }
+
+    /// Start of the clock of the job, in nanoseconds since 1970.
+    pub fn began_unix_ns(&self) -> u64 {
+        self.gate.clock().began_unix_ns()
+    }
+
     /// The next event; `None` after the [`Event::Summary`]. Without [`Job::listen`] there are none, and
     /// this waits for the end of the job. Safe to drop while it waits.
     pub async fn next_event(&mut self) -> Option<Event> {

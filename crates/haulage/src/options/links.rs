@@ -43,6 +43,7 @@ impl LinkFile {
             Work::Copy { sources, .. } => sources.first()?,
             Work::CopyPairs(pairs) => pairs.first().map(|(from, to)| if upload { to } else { from })?,
             Work::Verify { destination, .. } => destination,
+            Work::Fed(feed) => return Self::of(folder, &feed.like, endpoint, upload),
         };
         let (scheme, rest) = name.split_once("://")?;
         let service =

@@ -2,6 +2,7 @@
 
 mod links;
 mod profile;
+mod shard;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,6 +10,9 @@ use std::str::FromStr;
 use links::LinkFile;
 pub use links::links_folder;
 pub use profile::{Profile, StartValues};
+use serde::{Deserialize, Serialize};
+pub use shard::Feed;
+pub(crate) use shard::{Assigned, Given, Item, Root, Shard};
 
 use crate::checksum::ChecksumMode;
 use crate::control::Wishes;
@@ -18,7 +22,7 @@ use crate::store::{Address, BlockRange, Preserve, StoreOptions, is_tier};
 use crate::units::ByteSize;
 
 /// A setting that the controller chooses unless the user does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Setting<T> {
     /// The controller chooses.
     #[default]
@@ -38,7 +42,7 @@ impl<T> Setting<T> {
 }
 
 /// How large objects are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MethodChoice {
     /// By size: whole objects below the single-put threshold, blocks or ranges above.
     #[default]
@@ -50,7 +54,7 @@ pub enum MethodChoice {
 }
 
 /// Whether services copy by themselves what goes from one of their stores to another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServerSide {
     /// Wherever they can; what they refuse goes through this machine.
     #[default]
@@ -60,7 +64,7 @@ pub enum ServerSide {
 }
 
 /// In which access tier or storage class objects are written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TierChoice {
     /// In the one that somebody has chosen for the source, as far as it can be read from there at once; else as [`Self::Default`].
     #[default]
@@ -98,7 +102,7 @@ impl TierChoice {
 
 /// What of an object a job moves, where several machines move one object together. A job that does not move [`Self::All`] has one
 /// object, and its destination is an object store.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Portion {
     /// All of it.
     #[default]
@@ -112,7 +116,7 @@ pub enum Portion {
 }
 
 /// Whether an object at the destination is replaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Overwrite {
     /// Unless size and source time say that it is the same: makes a re-run cheap.
     #[default]
@@ -235,6 +239,8 @@ pub enum Work {
         /// Compare a receipt with the contents of the destination, and not only with what the store says of them.
         deep: bool,
     },
+    /// Copy what another machine has listed and planned, as it comes.
+    Fed(Feed),
 }
 
 impl CopyOptions {
@@ -285,6 +291,7 @@ impl Work {
                 None => return false,
             },
             Self::Verify { .. } => return false,
+            Self::Fed(feed) => return feed.like.is_upload(options),
         };
         matches!(Address::parse(destination, options), Ok(Address::Azure(_) | Address::S3(_)))
     }
@@ -297,6 +304,7 @@ impl Work {
             }
             Self::CopyPairs(_) => true,
             Self::Verify { .. } => false,
+            Self::Fed(feed) => feed.like.writes_files(options),
         }
     }
 
@@ -310,12 +318,13 @@ impl Work {
             Self::Verify { source, destination, .. } => {
                 (vec![without_query(source)], without_query(destination))
             }
+            Self::Fed(feed) => feed.like.names(),
         }
     }
 }
 
 /// A URL without what may be a signature. File names keep their `?`.
-fn without_query(name: &str) -> String {
+pub(crate) fn without_query(name: &str) -> String {
     let web = name.starts_with("http://") || name.starts_with("https://");
     match name.split_once('?') {
         Some((plain, _)) if web => plain.to_owned(),

@@ -20,7 +20,9 @@ const COPIED: &str = "h2";
 const RAW_LEN: usize = MARK.len() + 16 + 8 + 16;
 
 /// A stretch of an object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct BlockRange {
     /// First byte.
     pub offset: u64,

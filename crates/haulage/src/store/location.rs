@@ -1,5 +1,6 @@
 //! From an address to a store and a name in it.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::azure::{AzureAddress, AzureStore};
@@ -132,14 +133,19 @@ impl StoreOpener {
             Address::Memory { name, key } => Ok(self.location(Arc::new(MemoryStore::named(&name)), key)),
             Address::Local(path) => {
                 let (root, key) = LocalStore::split(&path)?;
-                let store = LocalStore::new(&root, self.buffers.clone());
-                let store = store.following(self.options.follow_symlinks, &key).sharing(&self.local);
-                Ok(self.location(Arc::new(store), key))
+                Ok(Location { key: key.clone(), ..self.open_folder(&root, &key) })
             }
             Address::Stdio => {
                 Err(Error::new(ErrorKind::Usage, "open", text, "standard input and output have no names"))
             }
         }
+    }
+
+    /// Opens a folder of this machine, in which `named` is what the user named.
+    pub(crate) fn open_folder(&self, root: &Path, named: &str) -> Location {
+        let store = LocalStore::new(root, self.buffers.clone());
+        let store = store.following(self.options.follow_symlinks, named).sharing(&self.local);
+        self.location(Arc::new(store), String::new())
     }
 
     /// Opens the one object that a name stands for.

@@ -9,7 +9,7 @@ use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::Result;
 
 /// What is known of an object without reading it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ObjectMeta {
     /// Name within the container, `/` between folders.
     pub key: String,

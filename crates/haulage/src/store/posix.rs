@@ -11,7 +11,7 @@ use time::format_description::well_known::Rfc3339;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What of a file is kept, besides its bytes and the time of its last change, which always are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Preserve {
     /// Who may read, write and run it.
     pub mode: bool,
@@ -78,7 +78,7 @@ const KIND: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 
 /// What is known, or to be kept, of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Posix {
     /// Kind and permissions, as `stat` says them.
     pub mode: Option<u32>,

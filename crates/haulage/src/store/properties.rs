@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Tags;
 
 /// Headers and metadata that somebody has given an object. Files have none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Properties {
     /// `Cache-Control`.
     pub cache_control: Option<String>,

@@ -11,7 +11,7 @@ use crate::stage::list::Filter;
 use crate::store::{Address, is_tier_of_azure};
 
 /// Refuses what cannot work before anything is touched.
-pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
+pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     Filter::new(&options.include, &options.exclude)?;
     check_outputs(work, options)?;
     if options.atomic {
@@ -26,7 +26,8 @@ pub(super) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     let (sources, destination) = match work {
         Work::Copy { sources, destination } => (sources.iter().collect(), Some(destination)),
         Work::Verify { source, destination, .. } => (vec![source], Some(destination)),
-        Work::CopyPairs(_) => (Vec::new(), None),
+        // Of what is fed, whoever planned it has seen to that.
+        Work::CopyPairs(_) | Work::Fed(_) => (Vec::new(), None),
     };
     let mut streams = Vec::new();
     for name in sources {
@@ -91,7 +92,7 @@ fn check_tier(tier: &str, work: &Work, options: &CopyOptions) -> Result<()> {
     let destinations: Vec<&String> = match work {
         Work::Copy { destination, .. } => vec![destination],
         Work::CopyPairs(pairs) => pairs.iter().map(|(_, destination)| destination).collect(),
-        Work::Verify { .. } => Vec::new(),
+        Work::Verify { .. } | Work::Fed(_) => Vec::new(),
     };
     for name in destinations {
         let (cause, hint) = match Address::parse(name, &options.store)? {
@@ -122,6 +123,7 @@ fn check_outputs(work: &Work, options: &CopyOptions) -> Result<()> {
         Work::Copy { sources, destination } => (sources.iter().collect(), vec![destination]),
         Work::Verify { source, destination, .. } => (vec![source, destination], vec![destination]),
         Work::CopyPairs(pairs) => pairs.iter().map(|(source, destination)| (source, destination)).unzip(),
+        Work::Fed(_) => (Vec::new(), Vec::new()),
     };
     for output in outputs {
         for source in local(&sources, options)? {
@@ -167,7 +169,7 @@ fn check_atomic(work: &Work, options: &CopyOptions) -> Result<()> {
     let destinations: Vec<&String> = match work {
         Work::Copy { destination, .. } => vec![destination],
         Work::CopyPairs(pairs) => pairs.iter().map(|(_, destination)| destination).collect(),
-        Work::Verify { .. } => Vec::new(),
+        Work::Verify { .. } | Work::Fed(_) => Vec::new(),
     };
     for name in destinations {
         if !matches!(Address::parse(name, &options.store)?, Address::Azure(_) | Address::S3(_)) {

@@ -5,15 +5,12 @@ use std::sync::Arc;
 use super::effects::Said;
 use super::objects::Objects;
 use crate::error::Error;
-use crate::event::{Failure, Method, ObjectRecord, Outcome, Proof};
+use crate::event::{ObjectRecord, Outcome};
 
 impl Objects {
     /// A name that cannot be moved: an outcome like any other.
     pub(super) fn problem(&mut self, error: &Error, now_ns: u64) {
-        let failure = Some(Failure::from(error));
-        let source = error.object_name().into();
-        let object_id = self.count_name();
-        let record = ObjectRecord { object_id, source, outcome: Outcome::Failed, failure, ..unmoved(now_ns) };
+        let record = ObjectRecord::problem(self.count_name(), error, now_ns);
         self.effects().object(record);
     }
 
@@ -21,9 +18,8 @@ impl Objects {
     pub(super) fn not_a_file(&mut self, error: &Error, now_ns: u64) {
         let source: Arc<str> = error.object_name().into();
         let object_id = self.count_name();
-        self.effects().said.push(Said::Warning(source.clone(), format!("skipped: {}", error.cause())));
-        let reason = Some("not a regular file");
-        self.effects().object(ObjectRecord { object_id, source, reason, ..unmoved(now_ns) });
+        self.effects().said.push(Said::Warning(source, format!("skipped: {}", error.cause())));
+        self.effects().object(ObjectRecord::not_a_file(object_id, error, now_ns));
     }
 
     /// Names seem to be only at the destination, but a list was not whole.
@@ -37,32 +33,11 @@ impl Objects {
 
     /// An object that is only at the destination.
     pub(super) fn extra(&mut self, name: String, now_ns: u64) {
-        let extra = ObjectRecord { destination: name.into(), outcome: Outcome::Extra, ..unmoved(now_ns) };
+        let extra = ObjectRecord {
+            destination: name.into(),
+            outcome: Outcome::Extra,
+            ..ObjectRecord::unmoved(now_ns)
+        };
         self.effects().object(extra);
-    }
-}
-
-/// The record of a name that never was an object of the job.
-fn unmoved(now: u64) -> ObjectRecord {
-    ObjectRecord {
-        object_id: 0,
-        source: "".into(),
-        destination: "".into(),
-        name: "".into(),
-        size_bytes: 0,
-        outcome: Outcome::Skipped,
-        method: Method::None,
-        by_service: false,
-        proof: Proof::None,
-        crc64: None,
-        md5: None,
-        etag: None,
-        attempts: 0,
-        started_ns: now,
-        ended_ns: now,
-        reason: None,
-        failure: None,
-        source_etag: None,
-        parts: Vec::new(),
     }
 }

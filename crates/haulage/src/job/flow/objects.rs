@@ -113,7 +113,8 @@ impl Objects {
         if self.refused {
             object.turn_back_early(limits);
         }
-        let id = self.total;
+        let assigned = object.subject.pair.assigned.as_ref().map(|assigned| assigned.id);
+        let id = assigned.unwrap_or(self.total);
         self.total += 1;
         // A list may claim any size.
         self.bytes_total = self.bytes_total.saturating_add(object.to_move());

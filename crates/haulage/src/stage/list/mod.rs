@@ -6,6 +6,7 @@
 
 mod ahead;
 mod cursor;
+mod fed;
 mod filter;
 mod one;
 mod pages;
@@ -67,6 +68,8 @@ pub(crate) struct Listing {
     single: bool,
     /// Connections opened beforehand to one place, at most.
     ahead_max: usize,
+    /// Which of the sources is listed.
+    origin: usize,
     /// Destinations taken so far, where two sources could meet.
     taken: Option<HashSet<u64>>,
     /// The last local folder that was gone to: as it was named, and resolved.
@@ -97,6 +100,7 @@ impl Listing {
             outputs: Vec::new(),
             single: false,
             ahead_max: usize::MAX,
+            origin: 0,
             taken: None,
             folder: None,
         }
@@ -143,7 +147,8 @@ impl Listing {
                 let several = sources.len() > 1;
                 self.taken = several.then(HashSet::new);
                 let destination = self.opener.open_destination(destination)?;
-                for source in sources {
+                for (origin, source) in sources.iter().enumerate() {
+                    self.origin = origin;
                     let copied = async {
                         let own = self.own_keys(source)?;
                         let source = self.opener.open_source(source)?;
@@ -163,6 +168,7 @@ impl Listing {
                 self.taken = Some(HashSet::with_capacity(pairs.len()));
                 self.pairs(pairs).await
             }
+            Work::Fed(feed) => self.fed(feed).await,
             Work::Verify { source, destination, .. } => {
                 let destination = self.opener.open(destination)?;
                 if let Some(receipt) = self.receipt(source).await? {
@@ -215,7 +221,7 @@ impl Listing {
             self.prepare(&source, connections);
             self.prepare(destination, connections);
         }
-        let mut pair = one(&source, destination, meta, several);
+        let mut pair = Pair { origin: self.origin, ..one(&source, destination, meta, several) };
         // Nothing is in a stream that may be looked at; and what a stream brings is not known before it has been read.
         if self.overwrite != Overwrite::Always && !from_stream && !to_stream {
             pair.existing = Existing::Unknown;
@@ -349,7 +355,8 @@ impl Listing {
                 let source = Place { store: source.store.clone(), key: meta.key };
                 let destination = Place { store: destination.store.clone(), key };
                 let meta = ObjectMeta { key: source.key.clone(), ..meta };
-                self.give(Pair { source, destination, name_at: to.len(), meta, existing, looked_at: false })
+                let origin = self.origin;
+                self.give(Pair { origin, ..Pair::new(source, destination, to.len(), meta, existing) })
                     .await?;
             }
         }

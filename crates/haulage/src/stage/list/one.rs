@@ -28,14 +28,10 @@ pub(super) fn one(source: &Location, destination: &Location, meta: ObjectMeta, s
         true => format!("{}{name}", as_prefix(to)),
         false => to.clone(),
     };
-    Pair {
-        source: Place { store: source.store.clone(), key: source.key.clone() },
-        name_at: key.rfind('/').map_or(0, |slash| slash + 1),
-        destination: Place { store: destination.store.clone(), key },
-        meta,
-        existing: Existing::Absent,
-        looked_at: false,
-    }
+    let source = Place { store: source.store.clone(), key: source.key.clone() };
+    let name_at = key.rfind('/').map_or(0, |slash| slash + 1);
+    let destination = Place { store: destination.store.clone(), key };
+    Pair::new(source, destination, name_at, meta, Existing::Absent)
 }
 
 /// A key as the beginning of the keys below it.

@@ -20,14 +20,14 @@ impl Listing {
     /// Pairs each need their own look at the source; many at once, each in a task of its own: it may hold a slot, and must
     /// get on with it while the pairs before it wait to be taken.
     pub(super) async fn pairs(&mut self, pairs: &[(String, String)]) -> Result<()> {
-        let mut pairs = pairs.iter();
+        let mut pairs = pairs.iter().enumerate();
         let mut looking: VecDeque<JoinSet<Result<Pair>>> = VecDeque::new();
         loop {
             while looking.len() < LOOKUPS
-                && let Some(pair) = pairs.next()
+                && let Some((origin, pair)) = pairs.next()
             {
                 let mut one = JoinSet::new();
-                one.spawn(look_up(self.opener.clone(), pair.clone(), self.overwrite));
+                one.spawn(look_up(self.opener.clone(), origin, pair.clone(), self.overwrite));
                 looking.push_back(one);
             }
             let Some(mut first) = looking.pop_front() else { break Ok(()) };
@@ -44,12 +44,17 @@ impl Listing {
     }
 }
 
-async fn look_up(opener: StoreOpener, named: (String, String), overwrite: Overwrite) -> Result<Pair> {
+async fn look_up(
+    opener: StoreOpener,
+    origin: usize,
+    named: (String, String),
+    overwrite: Overwrite,
+) -> Result<Pair> {
     let (source, destination) = (opener.open(&named.0)?, opener.open(&named.1)?);
     let Location { store, key, gate } = &source;
     let meta =
         through!(gate, store.api(Request::Look), store.name(key), trace => store.head(key, trace).await)?;
-    let mut pair = one(&source, &destination, meta, false);
+    let mut pair = Pair { origin, ..one(&source, &destination, meta, false) };
     if overwrite != Overwrite::Always {
         pair.existing = Existing::Unknown;
     }

@@ -111,8 +111,7 @@ mod tests {
             super::super::Place { store: std::sync::Arc::new(MemoryStore::named("x")), key: "a".into() };
         let meta = crate::store::ObjectMeta { size: 1, ..Default::default() };
         let existing = super::super::Existing::Absent;
-        let pair =
-            Pair { source: place.clone(), destination: place, name_at: 0, meta, existing, looked_at: false };
+        let pair = Pair::new(place.clone(), place, 0, meta, existing);
         assert_eq!(ByService::of(&pair, &CopyOptions::default()), None);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) use by_service::ByService;
 pub(crate) use cutter::Cutter;
 pub(crate) use pieces::Pieces;
 
-use crate::options::Overwrite;
+use crate::options::{Assigned, Overwrite, Portion};
 use crate::store::{ObjectMeta, Store};
 
 /// An object's place: a store and a name in it.
@@ -67,9 +67,35 @@ pub(crate) struct Pair {
     pub(crate) existing: Existing,
     /// Both ends have been asked what lists have left out.
     pub(crate) looked_at: bool,
+    /// Which of the user's sources, or of the pairs, it came from.
+    pub(crate) origin: usize,
+    /// What another machine says of it, which has planned it.
+    pub(crate) assigned: Option<Box<Assigned>>,
 }
 
 impl Pair {
+    /// A pair that was found.
+    pub(crate) fn new(
+        source: Place,
+        destination: Place,
+        name_at: usize,
+        meta: ObjectMeta,
+        existing: Existing,
+    ) -> Self {
+        let (looked_at, origin, assigned) = (false, 0, None);
+        Self { source, destination, name_at, meta, existing, looked_at, origin, assigned }
+    }
+
+    /// What of it is moved.
+    pub(crate) fn portion<'a>(&'a self, of_job: &'a Portion) -> &'a Portion {
+        self.assigned.as_ref().map_or(of_job, |assigned| &assigned.portion)
+    }
+
+    /// Since when another node may have written it; `None` where none has had it.
+    fn since_ns(&self) -> Option<i128> {
+        self.assigned.as_ref()?.since_ns
+    }
+
     /// The name below the destination that the user wrote.
     pub(crate) fn relative_name(&self) -> &str {
         &self.destination.key[self.name_at..]
@@ -98,6 +124,9 @@ pub(crate) enum Decision {
 
 /// Decides whether a pair moves.
 pub(crate) fn decide(pair: &Pair, overwrite: Overwrite) -> Decision {
+    if let (Some(since), Overwrite::Always) = (pair.since_ns(), overwrite) {
+        return decide_again(pair, since);
+    }
     match (&pair.existing, overwrite) {
         (_, Overwrite::Always) | (Existing::Absent, _) => Decision::Move,
         (Existing::Unknown, _) => Decision::Look,
@@ -110,6 +139,17 @@ pub(crate) fn decide(pair: &Pair, overwrite: Overwrite) -> Decision {
         }
         (Existing::Present(there), Overwrite::IfDifferent) if pair.may_be_same(there) => Decision::Look,
         (Existing::Present(_), Overwrite::IfDifferent) => Decision::Move,
+    }
+}
+
+/// Decides whether a pair that a lost node may have moved since then moves once more, though all shall be overwritten.
+fn decide_again(pair: &Pair, since_ns: i128) -> Decision {
+    match &pair.existing {
+        Existing::Unknown | Existing::Listed(_) => Decision::Look,
+        Existing::Present(there) if there.modified_ns >= since_ns && same(&pair.meta, there) => {
+            Decision::Skip(UNCHANGED)
+        }
+        Existing::Present(_) | Existing::Absent => Decision::Move,
     }
 }
 
@@ -139,7 +179,7 @@ mod tests {
         let meta =
             ObjectMeta { size: 5, modified_ns: 7, crc64: Some(Crc64::from_u64(1)), ..ObjectMeta::default() };
         let place = Place { store, key: "a".into() };
-        Pair { source: place.clone(), destination: place, name_at: 0, meta, existing, looked_at: false }
+        Pair::new(place.clone(), place, 0, meta, existing)
     }
 
     fn present(meta: ObjectMeta) -> Existing {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use self::rows::RowWriter;
+pub(crate) use self::rows::{SINCE_BEGAN, record_writer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{
     AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary, Told,
@@ -227,6 +228,19 @@ impl Recorder {
         if !self.sinks.is_empty() {
             self.say(Event::Object(record)).await;
         }
+    }
+
+    /// Counts what another node has sent; its objects are counted by themselves.
+    pub(crate) fn count_node(&mut self, node: &Summary) {
+        let summary = &mut self.summary;
+        summary.requests += node.requests;
+        summary.retries += node.retries;
+        summary.integrity_retries += node.integrity_retries;
+        summary.splits += node.splits;
+        summary.duplicates += node.duplicates;
+        summary.bytes_duplicated += node.bytes_duplicated;
+        summary.bytes_resumed += node.bytes_resumed;
+        summary.events_dropped += node.events_dropped;
     }
 
     /// Counts what an earlier run had sent already.

@@ -56,30 +56,7 @@ impl RowWriter {
     /// Creates the file and its writer.
     pub(super) fn create(path: &Path) -> Result<Self> {
         let (output, file) = OutputFile::create(path, Kind::Record)?;
-        let mut properties = WriterProperties::builder()
-            // Nobody looks for a page by what is in it.
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_data_page_row_count_limit(PAGE)
-            .set_created_by(CREATED_BY.to_owned());
-        // A compressor takes a megabyte of fresh memory for each page, so only texts have one. Times differ by little from
-        // row to row, and are never the same, so that a dictionary of them would be built in vain.
-        for (name, _) in NS_COLUMNS {
-            properties = properties.set_column_encoding(name.into(), Encoding::DELTA_BINARY_PACKED);
-        }
-        for name in ["object_id", "offset_bytes"] {
-            properties = properties.set_column_encoding(name.into(), Encoding::DELTA_BINARY_PACKED);
-        }
-        for name in ["object", "request_id", "cause"] {
-            let zstd = Compression::ZSTD(ZstdLevel::default());
-            properties = properties.set_column_compression(name.into(), zstd);
-        }
-        let unlike = NS_COLUMNS.iter().map(|(name, _)| *name);
-        let properties = ["object", "object_id", "offset_bytes", "request_id"]
-            .into_iter()
-            .chain(unlike)
-            .fold(properties, |properties, name| properties.set_column_dictionary_enabled(name.into(), false))
-            .build();
-        let writer = ArrowWriter::try_new(file, schema(), Some(properties)).map_err(|e| failed(path, &e))?;
+        let writer = record_writer(file).map_err(|e| failed(path, &e))?;
         let (batches, queue) = mpsc::channel(QUEUE);
         let (back, written) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new()
@@ -134,6 +111,47 @@ impl RowWriter {
 fn failed(path: &Path, error: &ParquetError) -> Error {
     Error::new(ErrorKind::Io, "record", path.display().to_string(), error.to_string())
         .hint("what was moved is moved; only the record is incomplete")
+}
+
+/// The times that count from the beginning of the job.
+pub(crate) const SINCE_BEGAN: [&str; 9] = [
+    "queued_ns",
+    "slot_ns",
+    "ready_ns",
+    "connected_ns",
+    "sent_ns",
+    "first_byte_ns",
+    "last_byte_ns",
+    "committed_ns",
+    "ended_ns",
+];
+
+/// Writes a record into `file`.
+pub(crate) fn record_writer(file: File) -> Result<ArrowWriter<File>, ParquetError> {
+    let mut properties = WriterProperties::builder()
+        // Nobody looks for a page by what is in it.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_data_page_row_count_limit(PAGE)
+        .set_created_by(CREATED_BY.to_owned());
+    // A compressor takes a megabyte of fresh memory for each page, so only texts have one. Times differ by little from
+    // row to row, and are never the same, so that a dictionary of them would be built in vain.
+    for (name, _) in NS_COLUMNS {
+        properties = properties.set_column_encoding(name.into(), Encoding::DELTA_BINARY_PACKED);
+    }
+    for name in ["object_id", "offset_bytes"] {
+        properties = properties.set_column_encoding(name.into(), Encoding::DELTA_BINARY_PACKED);
+    }
+    for name in ["object", "request_id", "cause"] {
+        let zstd = Compression::ZSTD(ZstdLevel::default());
+        properties = properties.set_column_compression(name.into(), zstd);
+    }
+    let unlike = NS_COLUMNS.iter().map(|(name, _)| *name);
+    let properties = ["object", "object_id", "offset_bytes", "request_id"]
+        .into_iter()
+        .chain(unlike)
+        .fold(properties, |properties, name| properties.set_column_dictionary_enabled(name.into(), false))
+        .build();
+    ArrowWriter::try_new(file, schema(), Some(properties))
 }
 
 fn write_all(

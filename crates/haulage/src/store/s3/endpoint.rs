@@ -14,7 +14,7 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.')
 pub(super) const USUAL_REGION: &str = "us-east-1";
 
 /// How the bucket is named in a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Addressing {
     /// As the first part of the path: `https://host/bucket/key`.
     Path,

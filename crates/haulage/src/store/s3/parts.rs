@@ -46,6 +46,12 @@ impl Layout {
         }
     }
 
+    /// Whether an object is cut at the same bytes by both: one that is a single part may be of any larger size.
+    pub(super) fn cuts_as(&self, other: &Self) -> bool {
+        let single = |layout: &Self| matches!(layout, Self::Sized { size, part } if part >= size);
+        self == other || (single(self) && single(other))
+    }
+
     /// The layout of an object of `size` bytes of which these parts are there, by number and size and in the order of their
     /// numbers: the likelier first. None where they are no parts of such an object, or larger than `most`; two where the only one may
     /// be the last, shorter than the others, or not.

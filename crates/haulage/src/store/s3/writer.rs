@@ -317,7 +317,7 @@ async fn left(
         // A part without the checksum that was declared could not be named in the end.
         let whole = declared != Some(Digest::Crc64) || parts.iter().all(|part| part.crc64.is_some());
         // Several who go on with one have settled the size of its parts.
-        let fits = |layout: &Layout| options.joining == Joining::Alone || *layout == wanted;
+        let fits = |layout: &Layout| options.joining == Joining::Alone || layout.cuts_as(&wanted);
         if let Some(layout) = layout.filter(|layout| whole && fits(layout)) {
             let left = Left { begun: Begun { id: one.id, declared }, layout, parts };
             if !left.parts.is_empty() {

@@ -70,12 +70,13 @@ pub(crate) struct Copying {
 impl Copying {
     pub(super) fn new(pair: &Pair, options: &CopyOptions) -> Self {
         let from_stream = pair.source.store.capabilities().in_order;
+        let portion = pair.portion(&options.portion);
         Self {
             feed: from_stream.then(|| Feed::new(options.content_md5)),
             in_order: from_stream || pair.destination.store.capabilities().in_order,
             waits: false,
-            by_service: ByService::of(pair, options).filter(|_| options.portion == Portion::All),
-            portion: options.portion.clone(),
+            by_service: ByService::of(pair, options).filter(|_| *portion == Portion::All),
+            portion: portion.clone(),
             source_etag: options.source_etag.clone(),
             copied_there: false,
             answered: false,

@@ -26,6 +26,7 @@ use crate::options::{CopyOptions, MethodChoice, Portion};
 use crate::stage::plan::{Pair, Pieces};
 use crate::stage::schedule::Step;
 use crate::store::{BlockRange, BlockSizes, Capabilities, Part};
+use crate::units::ByteSize;
 
 /// What happens with it.
 enum Life {
@@ -57,6 +58,9 @@ impl Object {
 
     /// Decides in what pieces the object moves.
     pub(crate) fn cut(&mut self, limits: &Limits) {
+        let block = self.subject.pair.assigned.as_ref().and_then(|assigned| assigned.block);
+        let settled = block.map(|block| Limits { block_size: ByteSize::new(block), ..*limits });
+        let limits = settled.as_ref().unwrap_or(limits);
         let (from, to) = self.capabilities();
         let size = self.subject.size();
         self.subject.pieces = match &self.life {

@@ -1,0 +1,148 @@
+//! An object of which several nodes move a portion: begun, staged in stretches, committed. Pure.
+
+use crate::event::{Failure, ObjectRecord, Outcome, PartRecord};
+use crate::options::{Item, Portion};
+use crate::store::BlockRange;
+
+/// Smaller objects go whole: three steps for one would be a waste.
+pub(super) const PARTED_MIN: u64 = 256 << 20;
+
+/// The smallest stretch: some seconds of a slow node.
+const STRETCH_MIN: u64 = 16 << 20;
+
+/// The largest, so that no node is left alone with one.
+const STRETCH_MAX: u64 = 512 << 20;
+
+/// Where blocks of all nodes are of one size: small enough for a slow link, as few as a service takes.
+const BLOCK_MIN: u64 = 8 << 20;
+const BLOCKS_MAX: u64 = 8000;
+
+/// How far one such object has come.
+#[derive(Debug)]
+pub(super) struct Parted {
+    /// The object as it was planned, which stands for all of its portions.
+    pub(super) item: Item,
+    /// Which of the user's sources it came from.
+    pub(super) origin: usize,
+    /// Stretches that are not staged yet, dealt or not.
+    left: usize,
+    parts: Vec<PartRecord>,
+    committing: bool,
+    failure: Option<Failure>,
+    attempts: u32,
+    started_ns: Option<u64>,
+}
+
+/// What follows from a portion that has ended.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// These portions are to be dealt.
+    Deal(Vec<Item>),
+    /// All of it is staged.
+    Staged,
+    /// Others are still under way.
+    Wait,
+    /// The object has reached its end.
+    Ended(Box<ObjectRecord>),
+}
+
+impl Parted {
+    pub(super) fn new(item: Item, origin: usize) -> Self {
+        Self {
+            item,
+            origin,
+            left: 0,
+            parts: Vec::new(),
+            committing: false,
+            failure: None,
+            attempts: 0,
+            started_ns: None,
+        }
+    }
+
+    /// Its first portions. `begins`: the service keeps uploads, which one node begins for all. `nodes`: how many there are now; in
+    /// `one` stretch where it is only to be staged unseen.
+    pub(super) fn first(&mut self, begins: bool, nodes: usize, one: bool) -> Vec<Item> {
+        let block = self.item.meta.size.div_ceil(BLOCKS_MAX).max(BLOCK_MIN).next_multiple_of(1 << 20);
+        self.item.assigned.block = begins.then_some(block);
+        match begins {
+            true => vec![self.portion(Portion::Stretch(BlockRange { offset: 0, len: 0 }))],
+            false => self.stretches(nodes, one),
+        }
+    }
+
+    /// The stretches, large ones first, so that all nodes end together.
+    fn stretches(&mut self, nodes: usize, one: bool) -> Vec<Item> {
+        let size = self.item.meta.size;
+        let granule = self.item.assigned.block.unwrap_or(1 << 20);
+        let mut stretches = Vec::new();
+        let mut offset = 0;
+        while offset < size {
+            let rest = size - offset;
+            let share = (rest / (3 * nodes.max(1) as u64)).clamp(STRETCH_MIN, STRETCH_MAX);
+            let share = share.next_multiple_of(granule);
+            // A last one that is hardly any is not worth a round of its own.
+            let len = if one || rest < share + share / 2 { rest } else { share };
+            stretches.push(self.portion(Portion::Stretch(BlockRange { offset, len })));
+            offset += len;
+        }
+        self.left = stretches.len();
+        stretches
+    }
+
+    fn portion(&self, portion: Portion) -> Item {
+        let mut item = self.item.clone();
+        item.assigned.portion = portion;
+        item
+    }
+
+    /// The last step.
+    pub(super) fn commit(&mut self) -> Item {
+        self.committing = true;
+        self.parts.sort_unstable_by_key(|part| part.offset_bytes);
+        let parts = std::mem::take(&mut self.parts);
+        self.portion(Portion::Commit(parts))
+    }
+
+    /// Gives up, because of others.
+    pub(super) fn fail(&mut self, failure: &Failure) {
+        self.failure.get_or_insert_with(|| failure.clone());
+    }
+
+    /// Takes in how a portion of it ended.
+    pub(super) fn came(&mut self, portion: &Portion, record: ObjectRecord, nodes: usize, one: bool) -> Next {
+        self.attempts += record.attempts;
+        let started = *self.started_ns.get_or_insert(record.started_ns);
+        let began =
+            matches!(portion, Portion::Stretch(stretch) if stretch.len == 0 && self.item.meta.size > 0);
+        let staged = record.outcome == Outcome::Staged;
+        if !staged && let Some(failure) = &record.failure {
+            self.fail(failure);
+        }
+        match portion {
+            Portion::Stretch(_) if began && staged => return Next::Deal(self.stretches(nodes, one)),
+            Portion::Stretch(_) if began => {}
+            Portion::Stretch(_) => {
+                self.left = self.left.saturating_sub(1);
+                self.parts.extend_from_slice(&record.parts);
+            }
+            Portion::All | Portion::Commit(_) => {}
+        }
+        if self.left > 0 {
+            return Next::Wait;
+        }
+        if staged && self.failure.is_none() {
+            return Next::Staged;
+        }
+        let outcome = if self.failure.is_some() { Outcome::Failed } else { record.outcome };
+        Next::Ended(Box::new(ObjectRecord {
+            outcome,
+            failure: self.failure.take(),
+            attempts: self.attempts,
+            started_ns: started,
+            parts: Vec::new(),
+            source_etag: None,
+            ..record
+        }))
+    }
+}

@@ -1,0 +1,85 @@
+//! The records of all nodes become one, on one clock.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{Array as _, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::output::{Kind, OutputFile};
+use crate::stage::record::{SINCE_BEGAN, record_writer};
+
+/// The record of one node.
+pub(super) struct NodeRecord {
+    pub(super) rows: Bytes,
+    /// What is to be added to its times, so that they count from the beginning of the job of all.
+    pub(super) shift_ns: i64,
+}
+
+/// Writes one record out of those of the nodes. `object_of` says the number of an object by that of a portion.
+pub(super) fn merge(path: &Path, nodes: &[NodeRecord], object_of: impl Fn(u64) -> u64) -> Result<()> {
+    let (output, file) = OutputFile::create(path, Kind::Record)?;
+    write_all(file, nodes, object_of).map_err(|error| {
+        Error::new(ErrorKind::Io, "record", path.display().to_string(), error.to_string())
+            .hint("what was moved is moved; only the record is incomplete")
+    })?;
+    output.finish().map_err(|e| Error::from_io("record", path.display().to_string(), e))
+}
+
+fn write_all(
+    file: File,
+    nodes: &[NodeRecord],
+    object_of: impl Fn(u64) -> u64,
+) -> std::result::Result<(), ParquetError> {
+    let mut writer = record_writer(file)?;
+    // Lanes and connections are numbered on each node from the beginning.
+    let (mut lanes, mut connections) = (0_u32, 0_u64);
+    for node in nodes {
+        let (first_lane, first_connection) = (lanes, connections);
+        for batch in ParquetRecordBatchReaderBuilder::try_new(node.rows.clone())?.build()? {
+            let batch = batch?;
+            let columns: HashMap<String, usize> = batch
+                .schema()
+                .fields()
+                .iter()
+                .enumerate()
+                .map(|(at, field)| (field.name().clone(), at))
+                .collect();
+            let mut arrays = batch.columns().to_vec();
+            for name in SINCE_BEGAN {
+                if let Some(at) = columns.get(name) {
+                    arrays[*at] = mapped(&arrays[*at], |time| time.saturating_add_signed(node.shift_ns));
+                }
+            }
+            if let Some(at) = columns.get("object_id") {
+                arrays[*at] = mapped(&arrays[*at], &object_of);
+            }
+            if let Some(at) = columns.get("lane") {
+                let moved: UInt32Array =
+                    arrays[*at].as_primitive::<UInt32Type>().unary(|lane| lane.saturating_add(first_lane));
+                lanes = lanes.max(moved.iter().flatten().max().map_or(0, |last| last.saturating_add(1)));
+                arrays[*at] = Arc::new(moved);
+            }
+            if let Some(at) = columns.get("connection") {
+                let number = |one: u64| if one == 0 { 0 } else { one + first_connection };
+                let moved: UInt64Array = arrays[*at].as_primitive::<UInt64Type>().unary(number);
+                connections = connections.max(moved.iter().flatten().max().unwrap_or(0));
+                arrays[*at] = Arc::new(moved);
+            }
+            writer.write(&RecordBatch::try_new(batch.schema(), arrays)?)?;
+        }
+    }
+    writer.close().map(drop)
+}
+
+fn mapped(column: &ArrayRef, map: impl Fn(u64) -> u64) -> ArrayRef {
+    debug_assert!(!column.is_empty() || column.null_count() == 0);
+    Arc::new(column.as_primitive::<UInt64Type>().unary::<_, UInt64Type>(map))
+}

@@ -1,0 +1,131 @@
+"""Copies by many nodes: the workers of a Dask cluster move the bytes, and this process keeps the books.
+
+>>> import pathlib, tempfile
+>>> from haulage import cluster
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> (folder / "from").mkdir()
+>>> _ = (folder / "from" / "a.nc").write_bytes(b"hello")
+>>> cluster.copy(folder / "from", folder / "to", nodes=1).objects_done  # doctest: +SKIP
+1
+
+Needs the extra: ``pip install 'haulage[cluster]'``, here and on every node, in the same version.
+
+What is to be moved is listed and planned here, cut into shards, and dealt out: one shard running and one
+waiting for each worker, smaller ones towards the end. Large objects are staged in stretches by several nodes
+and committed once. A worker that dies loses nothing: its shards go to others, which look what is there
+already and go on from what it has staged. Workers may come and go while the job runs.
+
+Every node must reach both ends: local paths must be on a file system that all of them share. Credentials do
+not travel; each node finds its own in its environment, or has a managed identity. A signature in a URL
+travels only to workers that are reached over ``tls://``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from os import PathLike
+from typing import TYPE_CHECKING, Unpack
+
+from haulage import _engine
+from haulage.cluster.places import cluster, refuse_secrets
+from haulage.errors import UsageError
+from haulage.events import Progress, Summary
+from haulage.transfer import Job, Name, Options
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["copy", "start"]
+
+
+def copy(
+    src: Name | Iterable[Name] | Iterable[tuple[Name, Name]],
+    dst: Name | None = None,
+    *,
+    client: Client | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | PathLike[str] | None = None,
+    nodes: int | None = None,
+    check: bool = True,
+    on_progress: Callable[[Progress], object] | None = None,
+    **options: Unpack[Options],
+) -> Summary:
+    """Copy with all workers of a cluster; else as :func:`haulage.copy`.
+
+    Args:
+        src: As for :func:`haulage.copy`. No streams, and nothing in ``mem://``.
+        dst: As for :func:`haulage.copy`.
+        client: A client of the cluster. It is not closed.
+        scheduler: The address of the scheduler, ``tls://host:port`` or ``tcp://host:port``, in place of a client.
+        scheduler_file: The file that ``dask scheduler --scheduler-file`` has written, in place of that.
+        nodes: So many processes on this machine, in place of that. They end with the copy.
+        check: Raise if an object failed. ``False`` leaves it to the caller to read the summary.
+        on_progress: Called with a sample about five times a second, in this thread.
+        options: See :class:`haulage.Options`. ``cap`` is for all nodes together, ``max_memory`` and
+            ``concurrency`` for each.
+
+    Raises:
+        UsageError: Not exactly one of client, scheduler, scheduler_file and nodes; a secret that would travel
+            in the clear.
+        ConnectionLostError: The scheduler cannot be reached, or was lost.
+        HaulageError: What stopped the copy, as for :func:`haulage.copy`.
+    """
+    job = start(
+        src,
+        dst,
+        client=client,
+        scheduler=scheduler,
+        scheduler_file=scheduler_file,
+        nodes=nodes,
+        **options,
+    )
+    return job.wait(check=check, on_progress=on_progress)
+
+
+def start(
+    src: Name | Iterable[Name] | Iterable[tuple[Name, Name]],
+    dst: Name | None = None,
+    *,
+    client: Client | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | PathLike[str] | None = None,
+    nodes: int | None = None,
+    listen: bool = False,
+    **options: Unpack[Options],
+) -> Job:
+    """Start a copy with all workers of a cluster and return its job; arguments as for :func:`copy`.
+
+    Args:
+        src: As for :func:`copy`.
+        dst: As for :func:`copy`.
+        client: As for :func:`copy`.
+        scheduler: As for :func:`copy`.
+        scheduler_file: As for :func:`copy`.
+        nodes: As for :func:`copy`.
+        listen: Keep events for ``events()``, which must then be read.
+        options: As for :func:`copy`.
+    """
+    from haulage.cluster.driver import drive
+
+    if isinstance(src, (str, PathLike)):
+        sources: list[Name] = [src]
+        pairs: list[tuple[Name, Name]] = []
+    else:
+        given = list(src)
+        sources = [one for one in given if isinstance(one, (str, PathLike))]
+        pairs = [one for one in given if isinstance(one, tuple)]
+    if dst is None and not pairs:
+        raise UsageError("copy", "dst", "no destination", "pass dst, or a list of (source, destination)")
+    place = cluster(client=client, scheduler=scheduler, scheduler_file=scheduler_file, nodes=nodes)
+    with place as opened:
+        refuse_secrets(opened, [*sources, *(name for pair in pairs for name in pair), dst or ""])
+        engine, coordinator = _engine.coordinate(sources, dst, pairs, listen, **options)
+        held = place.pop_all()
+
+    def run() -> None:
+        with held:
+            drive(coordinator, opened)
+
+    threading.Thread(target=run, name="haulage-nodes", daemon=True).start()
+    return Job(engine)

@@ -1,0 +1,235 @@
+"""Carries shards from the coordinator to the workers of a cluster, and what became of them back.
+
+The window is driven from here: one shard running and one waiting for each worker, so that the coordinator can
+cut them smaller towards the end, and a worker that comes late gets its share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import time
+from typing import TYPE_CHECKING, Any
+
+from haulage import __version__
+from haulage.cluster import worker as on_worker
+from haulage.errors import HaulageError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from haulage._engine import Coordinator
+
+#: Shards with each worker: one that runs, and one that waits.
+EACH = 2
+
+#: How long to wait for something to happen, in seconds.
+PAUSE = 0.05
+
+#: How often bounds that all share are shared out anew, and how often it is asked which workers there are.
+SHARE_SECONDS = 0.25
+LOOK_SECONDS = 1.0
+
+#: A scheduler that is gone for so long does not come back.
+GONE_SECONDS = 5.0
+
+#: How long nodes may take to end that were stopped.
+STOP_SECONDS = 5.0
+
+#: Rounds in which the clocks of the nodes are compared with ours.
+CLOCK_ROUNDS = 5
+
+
+def drive(coordinator: Coordinator, client: Client) -> None:
+    """Carry shards until the job ends. What goes wrong ends the job, and is never raised."""
+    run = _Run(coordinator, client)
+    try:
+        run.carry()
+    except HaulageError as error:
+        coordinator.fail(error.code, error.object, error.cause, error.hint)
+    except Exception as error:  # the job must hear of it, whatever it is
+        cause = f"{type(error).__name__}: {error}"
+        coordinator.fail("service", run.address, cause, "is the cluster healthy? look at its logs")
+    try:
+        run.end()
+    finally:
+        coordinator.finish()
+        run.leave()
+
+
+class _Run:
+    def __init__(self, coordinator: Coordinator, client: Client) -> None:
+        self.coordinator = coordinator
+        self.client = client
+        self.job = coordinator.job()
+        self.spec = coordinator.spec()
+        self.address = str(client.scheduler_info()["address"])
+        self.out: dict[str, tuple[int, Future]] = {}
+        self.tries: dict[int, int] = {}
+        self.ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        #: The workers, by address, with the name of the node where it has beaten.
+        self.workers: dict[str, str] = {}
+        self.clocks: set[str] = set()
+        self.shares: dict[str, tuple[int | None, float | None]] = {}
+        self.looked = self.shared = 0.0
+        self.silent_since: float | None = None
+        client.subscribe_topic(on_worker.topic(self.job), self._told)
+
+    def carry(self) -> None:
+        """Deal out shards until all objects have ended, or the job is stopped."""
+        while self.coordinator.phase() == "deal":
+            self._look()
+            self._deal()
+            with contextlib.suppress(queue.Empty):
+                self._came(self.ended.get(timeout=PAUSE))
+                while True:
+                    self._came(self.ended.get_nowait())
+            self._share()
+
+    def end(self) -> None:
+        """End the nodes and take in what they say; those that are stopped are not waited for."""
+        stopped = self.coordinator.phase() == "stop"
+        if self.client.status != "running":
+            return
+        timeout: float | None = None
+        if stopped:
+            timeout = STOP_SECONDS
+            self.client.run(on_worker.cancel, self.job, wait=False, on_error="ignore")
+            self.client.cancel([future for _, future in self.out.values()], force=True)
+        told = self._ask(on_worker.end, self.job, timeout=timeout)
+        for answer in told.values():
+            if isinstance(answer, tuple):
+                self.coordinator.ended(*answer)
+
+    def leave(self) -> None:
+        """Forget what the cluster knows of the job."""
+        self.out.clear()
+        if self.client.status == "running":
+            self.client.unsubscribe_topic(on_worker.topic(self.job))
+
+    def _told(self, event: tuple[float, Any]) -> None:
+        """Take in a sign of life; called in the thread of the client."""
+        told = event[1]
+        self.workers[told["address"]] = told["node"]
+        self.coordinator.beat(told["beat"])
+
+    def _look(self) -> None:
+        """Look which workers there are, and whether the scheduler is."""
+        now = time.monotonic()
+        if self.client.status != "running":
+            since = self.silent_since = self.silent_since or now
+            if now - since > GONE_SECONDS or self.client.status in ("closed", "closing"):
+                self._lost_scheduler()
+            time.sleep(PAUSE)
+            return
+        self.silent_since = None
+        if now - self.looked < LOOK_SECONDS:
+            return
+        self.looked = now
+        there = set(self.client.scheduler_info(n_workers=-1)["workers"])
+        for address in there - self.workers.keys():
+            self.workers[address] = ""
+        for address in self.workers.keys() - there:
+            if node := self.workers.pop(address):
+                self.coordinator.gone(node)
+            self.clocks.discard(address)
+        new = [address for address, node in self.workers.items() if node and address not in self.clocks]
+        if new:
+            self._compare_clocks(new)
+
+    def _compare_clocks(self, addresses: list[str]) -> None:
+        """Learn by how much the clocks of nodes are ahead of ours: half of the shortest round trip is the bound."""
+        best: dict[str, tuple[int, int]] = {}
+        for _ in range(CLOCK_ROUNDS):
+            sent = time.time_ns()
+            told = self._ask(on_worker.now, workers=addresses, timeout=STOP_SECONDS)
+            came = time.time_ns()
+            for address, there in told.items():
+                if isinstance(there, int):
+                    best[address] = min(best.get(address, (1 << 62, 0)), (came - sent, there - (sent + came) // 2))
+        for address, (_, offset) in best.items():
+            self.clocks.add(address)
+            self.coordinator.clock(self.workers[address], offset)
+
+    def _deal(self) -> None:
+        workers = max(1, len(self.workers))
+        while self.client.status == "running" and len(self.out) < EACH * workers:
+            dealt = self.coordinator.next(workers)
+            if dealt is None:
+                return
+            number, _, _, shard = dealt
+            tried = self.tries[number] = self.tries.get(number, 0) + 1
+            task = on_worker.Task(self.job, number, shard, self.spec, __version__)
+            key = f"haulage-{self.job}-{number}-{tried}"
+            future = self.client.submit(on_worker.move, task, key=key, pure=False, retries=0)
+            self.out[key] = (number, future)
+            future.add_done_callback(self.ended.put)
+
+    def _came(self, future: Future) -> None:
+        """Take in a shard that has ended."""
+        known = self.out.pop(future.key, None)
+        if known is None:
+            return
+        number, _ = known
+        if future.status == "finished":
+            self.coordinator.came(future.result())
+            return
+        if future.status == "cancelled":
+            # The scheduler has lost it, or is lost itself, which shows soon.
+            self.coordinator.lost(number)
+            return
+        error = future.exception()
+        name = type(error).__name__
+        if isinstance(error, on_worker.ShardCostNodesError):
+            cause = f"{on_worker.STARTS_MAX} nodes were lost while they moved the shard that it is in"
+            hint = "look into the logs of the nodes: is there enough memory, and is the link steady?"
+            self.coordinator.failed(number, "node_lost", "run", "shard", cause, hint)
+        elif name == "KilledWorker":
+            self.coordinator.lost(number)
+        elif isinstance(error, HaulageError) and error.code == "cancelled":
+            self.coordinator.lost(number)
+        elif isinstance(error, HaulageError):
+            told = (error.code, error.operation, error.object, error.cause, error.hint)
+            self.coordinator.failed(number, *told)
+        else:
+            cause = f"{name}: {error}"
+            hint = "is haulage installed on each node, in the same version?"
+            self.coordinator.failed(number, "service", "run", f"shard {number}", cause, hint)
+
+    def _share(self) -> None:
+        """Tell each node its part of what all share: first to those that get less, so that never more is used."""
+        now = time.monotonic()
+        if now - self.shared < SHARE_SECONDS or self.client.status != "running":
+            return
+        self.shared = now
+        shares = {node: (bits, requests) for node, bits, requests in self.coordinator.allowances()}
+        shares = {node: share for node, share in shares.items() if share != (None, None) or node in self.shares}
+        if shares == self.shares or not shares:
+            return
+        less = {node: _less(share, self.shares.get(node, share)) for node, share in shares.items()}
+        addresses = [address for address, node in self.workers.items() if node in shares]
+        if less != self.shares:
+            self._ask(on_worker.allow, self.job, less, workers=addresses, timeout=STOP_SECONDS)
+        if shares != less:
+            self._ask(on_worker.allow, self.job, shares, workers=addresses, timeout=STOP_SECONDS)
+        self.shares = shares
+
+    def _ask(
+        self, function: Any, *args: Any, workers: list[str] | None = None, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """Call a function on workers; what they answer, by address. A worker that is lost meanwhile answers nothing."""
+        asked = self.client.run(function, *args, workers=workers, on_error="return", wait=True)
+        del timeout
+        return dict(asked) if isinstance(asked, dict) else {}
+
+    def _lost_scheduler(self) -> None:
+        cause = "the scheduler was lost"
+        hint = "start it and run the same command again; what has arrived is not sent again"
+        self.coordinator.fail("connection", self.address, cause, hint)
+
+
+def _less(one: tuple[int | None, float | None], other: tuple[int | None, float | None]) -> Any:
+    """Return the stricter of two bounds."""
+    return tuple(
+        min((value for value in pair if value is not None), default=None) for pair in zip(one, other, strict=True)
+    )
