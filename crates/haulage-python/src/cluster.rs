@@ -9,8 +9,8 @@ use haulage::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::enter::{enter, enter_with};
-use crate::error::Raise;
+use crate::enter::{enter, enter_with, sessions};
+use crate::error::{Raise, usage};
 use crate::job::Job;
 use crate::options::{Name, copy_options};
 
@@ -39,6 +39,10 @@ pub(crate) fn coordinate(
         None => Work::CopyPairs(pairs.into_iter().map(|(from, to)| (from.0, to.0)).collect()),
     };
     let options = copy_options(options)?;
+    if options.store.session.is_some() {
+        let hint = "set credentials in the environment of each node, or use a managed identity";
+        return Err(usage(py, "session", "a session does not travel to other nodes", hint));
+    }
     let started = enter(py, async { haulage::job::Coordinator::start(work, options, listen) })?;
     let (handle, coordinator) = started.or_raise(py)?;
     Ok((Job::running(handle, listen), Coordinator(coordinator)))
@@ -175,15 +179,11 @@ pub(crate) struct Node(Arc<haulage::job::Node>);
 #[pymethods]
 impl Node {
     #[new]
-    #[pyo3(signature = (spec, name, /, *, sharers, record))]
-    fn new(
-        py: Python<'_>,
-        spec: &[u8],
-        name: &str,
-        sharers: usize,
-        record: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let started = enter(py, async { haulage::job::Node::start(spec, name, sharers, record) })?;
+    #[pyo3(signature = (spec, name, /, *, record))]
+    fn new(py: Python<'_>, spec: &[u8], name: &str, record: Option<PathBuf>) -> PyResult<Self> {
+        // Jobs that follow one another in a process find the connections of the one before.
+        let session = Some(sessions()?.current());
+        let started = enter(py, async { haulage::job::Node::start(spec, name, session, record) })?;
         Ok(Self(Arc::new(started.or_raise(py)?)))
     }
 
@@ -199,7 +199,7 @@ impl Node {
         let mut checks = 0_u32;
         let result = enter_with(py, self.0.run(shard, again), |py| {
             checks += 1;
-            if checks % CHECKS_PER_LOOK == 0 && stopped.call0(py)?.is_truthy(py)? {
+            if checks.is_multiple_of(CHECKS_PER_LOOK) && stopped.call0(py)?.is_truthy(py)? {
                 self.0.cancel();
             }
             Ok(())

@@ -52,7 +52,7 @@ class _Held:
         folder = tempfile.TemporaryDirectory(prefix="haulage-node-", ignore_cleanup_errors=True)
         self.folder = folder
         self.record = Path(folder.name) / "record.parquet"
-        self.node = Node(task.spec, self.name, sharers=1, record=self.record)
+        self.node = Node(task.spec, self.name, record=self.record)
         self.used = time.monotonic()
         self.running = 0
         self._job = task.job

@@ -1,6 +1,7 @@
 //! The machine on which a job of many nodes was started: it lists, plans, deals out, and keeps the one record.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -95,8 +96,19 @@ pub struct Coordinator {
     names: Arc<Vec<String>>,
 }
 
+impl fmt::Debug for Coordinator {
+    /// Without the names, which may hold signatures.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coordinator")
+            .field("job", &self.job)
+            .field("phase", &self.phase())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Coordinator {
-    /// Starts a copy that nodes are to do; the handle is as that of a job on one machine. Where `listen` is set its events must be
+    /// Starts a copy that nodes are to do; the handle is as that of a job on one machine. A session of `options` serves what is asked
+    /// here, and does not travel. Where `listen` is set its events must be
     /// taken. Must be called on a runtime.
     ///
     /// # Errors
@@ -603,7 +615,7 @@ fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, bool)> {
     if options.portion != Portion::All {
         return Err(usage("portion", "nodes are given portions by themselves").hint("copy the whole object"));
     }
-    if options.store.keys.is_some() || options.store.session.is_some() {
+    if options.store.keys.is_some() {
         return Err(usage("credentials", "credentials of this process do not travel to other nodes")
             .hint("set them in the environment of each node, or use a managed identity"));
     }

@@ -1,6 +1,7 @@
 //! A node: one job of the engine that moves the shards it is given.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +14,7 @@ use crate::event::{Event, Failure, ObjectRecord, Progress, Summary, Told};
 use crate::gate::Allowance;
 use crate::job::{Job, JobHandle, Lease};
 use crate::options::{CopyOptions, Feed, Given, Shard, Work, links_folder};
-use crate::units::ByteSize;
+use crate::store::Session;
 
 /// Events that may wait to be sorted by shard.
 const EVENTS: usize = 4096;
@@ -87,20 +88,26 @@ pub struct Node {
     lease: Lease,
 }
 
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node({})", self.name)
+    }
+}
+
 impl Node {
-    /// Begins with what the [`Coordinator`](super::Coordinator) says of the job; `sharers` nodes of this job use the memory of this
-    /// process. Where rows for every attempt are wanted they go to `record`. Must be called on a runtime.
+    /// Begins with what the [`Coordinator`](super::Coordinator) says of the job. Connections and credentials are those of `session`,
+    /// else what the environment of this process says. Where rows for every attempt are wanted they go to `record`. Must be called on
+    /// a runtime.
     ///
     /// # Errors
     /// What is wrong with the options here: a file of certificates that is not there, no room for the record.
-    pub fn start(spec: &[u8], name: &str, sharers: usize, record: Option<PathBuf>) -> Result<Self> {
+    pub fn start(spec: &[u8], name: &str, session: Option<Session>, record: Option<PathBuf>) -> Result<Self> {
         let spec: Spec = unpacked(spec)?;
         let (feed, fed) = Feed::new(spec.like());
-        let options = spec.options()?;
-        let max_memory = ByteSize::new(options.max_memory.bytes() / sharers.max(1) as u64);
+        let mut options = spec.options()?;
+        options.store.session = session;
         let record = record.filter(|_| spec.record);
-        let options =
-            CopyOptions { max_memory, record, links: links_folder(), node: name.to_owned(), ..options };
+        let options = CopyOptions { record, links: links_folder(), node: name.to_owned(), ..options };
         let (told, events) = mpsc::channel(EVENTS);
         let (capped, since_ns) = (spec.capped, spec.since_ns);
         let handle = Job::new(Work::Fed(fed), options).tell(told).start()?;

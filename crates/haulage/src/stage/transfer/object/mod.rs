@@ -265,14 +265,7 @@ mod tests {
         let store = Arc::new(MemoryStore::named("x"));
         let place = Place { store: store.clone(), key: "a".into() };
         let meta = ObjectMeta { size: 1 << 30, ..ObjectMeta::default() };
-        let pair = Pair {
-            source: place.clone(),
-            destination: place,
-            name_at: 0,
-            meta: meta.clone(),
-            existing: Existing::Unknown,
-            looked_at: false,
-        };
+        let pair = Pair::new(place.clone(), place, 0, meta.clone(), Existing::Unknown);
         let mut object = Object::new(pair, Purpose::Copy, &CopyOptions::default(), 0);
         let (options, trace) = (PutOptions::default(), Trace::detached());
         let writer = store.begin("a", Some(meta.size), &options, &trace).await.unwrap();

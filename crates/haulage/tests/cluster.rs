@@ -1,0 +1,394 @@
+//! One job by many nodes: what the coordinator deals out, nodes move; what nodes leave, others finish.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haulage::error::ErrorKind;
+use haulage::event::{Event, ObjectRecord, Outcome, Proof, Summary};
+use haulage::job::{Coordinator, Node, Phase, Work};
+use haulage::receipt::ReceiptLine;
+use haulage::store::s3::{S3Access, S3Credentials};
+use haulage::store::{AccessKeys, Credentials, StoreOptions};
+use haulage::units::ByteRate;
+use haulage::{CopyOptions, Error, Job, Session};
+use haulage_emulator::{Emulator, EmulatorConfig};
+
+const MIB: usize = 1 << 20;
+
+/// An endpoint with a container, and a tree of files.
+struct Ground {
+    emulator: Emulator,
+    folder: tempfile::TempDir,
+    s3: bool,
+}
+
+impl Ground {
+    async fn new(s3: bool, files: &[(&str, usize)]) -> Self {
+        Self::over(EmulatorConfig::default(), s3, files).await
+    }
+
+    async fn over(config: EmulatorConfig, s3: bool, files: &[(&str, usize)]) -> Self {
+        let emulator = haulage_emulator::start(config).await.unwrap();
+        let ground = Self { emulator, folder: tempfile::tempdir().unwrap(), s3 };
+        for (number, (name, size)) in files.iter().enumerate() {
+            let path = ground.tree().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let mut data = vec![0; *size];
+            fastrand::Rng::with_seed(number as u64).fill(&mut data);
+            std::fs::write(path, data).unwrap();
+        }
+        let opener = haulage::store::StoreOpener::new(ground.store()).unwrap();
+        let container = opener.open(&ground.url("one/")).unwrap();
+        container.store.create_container(&haulage::store::Trace::detached()).await.unwrap();
+        ground
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.folder.path().join("tree")
+    }
+
+    fn url(&self, path: &str) -> String {
+        match self.s3 {
+            true => format!("s3://{path}"),
+            false => format!("{}/{path}", self.emulator.endpoint()),
+        }
+    }
+
+    /// The credentials of each machine, which do not travel.
+    fn session(&self) -> Session {
+        let access = self.emulator.s3();
+        let keys = AccessKeys { id: access.access_key_id, secret: access.secret_access_key, token: None };
+        let given = S3Credentials::new(S3Access::Keys(keys), None, None).unwrap();
+        Session::new([Credentials::S3(given)])
+    }
+
+    fn store(&self) -> StoreOptions {
+        let endpoint = self.s3.then(|| self.emulator.s3().endpoint_url);
+        StoreOptions { endpoint, session: Some(self.session()), ..StoreOptions::default() }
+    }
+
+    fn up(&self) -> Work {
+        let source = format!("{}/", self.tree().display());
+        Work::Copy { sources: vec![source], destination: self.url("one/t/") }
+    }
+
+    fn options(&self) -> CopyOptions {
+        CopyOptions { store: self.store(), ..CopyOptions::default() }
+    }
+
+    /// What lies at the destination, down again by one machine.
+    async fn down(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let to = tempfile::tempdir_in(self.folder.path()).unwrap();
+        let destination = format!("{}/", to.path().display());
+        let work = Work::Copy { sources: vec![self.url("one/t/")], destination };
+        let summary = Job::new(work, self.options()).start().unwrap().wait().await.unwrap();
+        assert_eq!(summary.exit_code, 0, "{summary:?}");
+        contents(to.path())
+    }
+}
+
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let data = std::fs::read(&path).unwrap();
+                    found.insert(path.strip_prefix(folder).unwrap().to_path_buf(), data);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// How many shards a node moves before it is lost; all of them, where it is not.
+type Fate = Option<usize>;
+
+/// Runs a job with nodes of these fates; how each object ended, and the summary.
+async fn run(
+    ground: &Ground,
+    work: Work,
+    options: CopyOptions,
+    fates: &[Fate],
+) -> (Vec<ObjectRecord>, Summary) {
+    let (mut handle, coordinator) = Coordinator::start(work, options, true).unwrap();
+    let mut nodes = Vec::new();
+    for (number, fate) in fates.iter().enumerate() {
+        let name = format!("node-{number}");
+        let node = Node::start(coordinator.spec(), &name, Some(ground.session()), None).unwrap();
+        nodes.push(tokio::spawn(work_as(coordinator.clone(), Arc::new(node), name, fates.len(), *fate)));
+    }
+    let closing = coordinator.clone();
+    let closed = tokio::spawn(async move {
+        for node in nodes {
+            node.await.unwrap();
+        }
+        closing.finish();
+    });
+    let mut objects = Vec::new();
+    while let Some(event) = handle.next_event().await {
+        if let Event::Object(record) = event {
+            objects.push(record);
+        }
+    }
+    closed.await.unwrap();
+    (objects, handle.wait().await.unwrap())
+}
+
+/// What a process on a node does, with somebody who carries the bytes.
+async fn work_as(coordinator: Coordinator, node: Arc<Node>, name: String, nodes: usize, fate: Fate) {
+    let (told, beating, of) = (coordinator.clone(), Arc::clone(&node), name.clone());
+    let beat = tokio::spawn(async move {
+        loop {
+            told.beat(&beating.beat().unwrap()).unwrap();
+            let allowed = told.allowances().into_iter().find(|(name, _)| *name == of);
+            allowed.into_iter().for_each(|(_, allowance)| beating.allow(allowance));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let mut moved = 0;
+    while coordinator.phase() == Phase::Deal {
+        let Some(dealt) = coordinator.next(nodes).unwrap() else {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            continue;
+        };
+        if fate == Some(moved) {
+            // It has begun, and is gone before it could say how it ended.
+            let (dying, shard) = (Arc::clone(&node), dealt.shard.clone());
+            let run = tokio::spawn(async move { dying.run(&shard, false).await });
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            beat.abort();
+            node.cancel();
+            run.abort();
+            coordinator.lost(dealt.id);
+            coordinator.gone(&name);
+            return;
+        }
+        match node.run(&dealt.shard, false).await {
+            Ok(result) => coordinator.came(&result).unwrap(),
+            Err(error) => coordinator.failed(dealt.id, &error),
+        }
+        moved += 1;
+    }
+    beat.abort();
+    coordinator.ended(&node.end().await.unwrap(), None).unwrap();
+}
+
+fn small_files(count: usize) -> Vec<(String, usize)> {
+    (0..count).map(|number| (format!("d{}/f{number}.nc", number % 5), 1000 + 37 * number)).collect()
+}
+
+fn named(files: &[(String, usize)]) -> Vec<(&str, usize)> {
+    files.iter().map(|(name, size)| (name.as_str(), *size)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tree_is_shared_out_and_is_whole() {
+    for s3 in [false, true] {
+        let files = small_files(300);
+        let ground = Ground::new(s3, &named(&files)).await;
+        let receipt = ground.folder.path().join("receipt.jsonl");
+        let options = CopyOptions { receipt: Some(receipt.clone()), ..ground.options() };
+        let (objects, summary) = run(&ground, ground.up(), options, &[None, None, None]).await;
+        assert_eq!((summary.objects_done, summary.exit_code), (300, 0), "{summary:?}");
+        assert_eq!(objects.len(), 300);
+        assert!(
+            objects.iter().all(|object| object.proof == Proof::Crc64 && object.outcome == Outcome::Copied)
+        );
+        let ids: std::collections::BTreeSet<_> = objects.iter().map(|object| object.object_id).collect();
+        assert_eq!(ids.len(), 300, "each has a number of its own");
+        assert!(summary.bytes_wire > summary.bytes_done && summary.requests >= 300, "{summary:?}");
+        assert_eq!(ground.down().await, contents(&ground.tree()));
+        let lines = std::fs::read_to_string(receipt).unwrap();
+        let listed = lines.lines().map(|line| serde_json::from_str(line).unwrap());
+        assert_eq!(listed.filter(|line| matches!(line, ReceiptLine::Object(_))).count(), 300);
+        let (_, again) = run(&ground, ground.up(), ground.options(), &[None, None]).await;
+        assert_eq!((again.objects_done, again.objects_skipped), (0, 300), "{again:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_object_is_staged_by_all_and_committed_once() {
+    for s3 in [false, true] {
+        let ground = Ground::new(s3, &[("large.nc", 300 * MIB + 77), ("small.nc", 5)]).await;
+        let (objects, summary) = run(&ground, ground.up(), ground.options(), &[None, None, None]).await;
+        assert_eq!((summary.objects_done, summary.exit_code), (2, 0), "{summary:?}");
+        assert_eq!((summary.bytes_done, summary.bytes_resumed), (300 * MIB as u64 + 82, 0));
+        let large = objects.iter().find(|object| object.size_bytes > 5).unwrap();
+        assert_eq!((large.outcome, large.proof), (Outcome::Copied, Proof::Crc64));
+        let data = std::fs::read(ground.tree().join("large.nc")).unwrap();
+        assert_eq!(large.crc64, Some(haulage::checksum::Crc64::of(&data)));
+        assert_eq!(ground.down().await, contents(&ground.tree()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lost_nodes_leave_others_finish() {
+    for (s3, always) in [(false, false), (false, true), (true, false)] {
+        let mut files = small_files(200);
+        files.push(("large.nc".to_owned(), 280 * MIB));
+        let ground = Ground::new(s3, &named(&files)).await;
+        let mut options = ground.options();
+        if always {
+            options.overwrite = haulage::job::Overwrite::Always;
+        }
+        let (objects, summary) = run(&ground, ground.up(), options, &[None, Some(1), Some(0), None]).await;
+        assert_eq!((objects.len(), summary.objects_failed, summary.exit_code), (201, 0, 0), "{summary:?}");
+        assert!(summary.warnings.iter().any(|warning| warning.contains("gone")), "{:?}", summary.warnings);
+        assert_eq!(ground.down().await, contents(&ground.tree()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_costs_three_nodes_is_given_up_by_name() {
+    let ground = Ground::new(false, &[("one.nc", 1000)]).await;
+    let (handle, coordinator) = Coordinator::start(ground.up(), ground.options(), false).unwrap();
+    for _ in 0..3 {
+        let dealt = loop {
+            if let Some(dealt) = coordinator.next(1).unwrap() {
+                break dealt;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        coordinator.lost(dealt.id);
+    }
+    while coordinator.phase() == Phase::Deal {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    coordinator.finish();
+    let summary = handle.wait().await.unwrap();
+    assert_eq!((summary.objects_failed, summary.exit_code), (1, 1));
+    let failure = &summary.failures[0];
+    assert_eq!(failure.kind, ErrorKind::NodeLost);
+    assert!(failure.object.ends_with("one.nc") && failure.cause.contains("3 nodes"), "{failure:?}");
+    let hint = "look into the logs of the nodes; is their memory enough, and their link steady?";
+    assert_eq!(failure.hint.as_deref(), Some(hint));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_appears_at_once_over_nodes() {
+    for s3 in [false, true] {
+        let files = small_files(60);
+        let ground = Ground::new(s3, &named(&files)).await;
+        let options = CopyOptions { atomic: true, ..ground.options() };
+        let (objects, summary) = run(&ground, ground.up(), options, &[None, None, None]).await;
+        assert_eq!((objects.len(), summary.objects_done), (60, 60), "{summary:?}");
+        assert_eq!(ground.down().await, contents(&ground.tree()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_collection_nothing_is_committed_where_one_has_failed() {
+    let mut files = small_files(20);
+    files.push(("hidden.nc".to_owned(), 10));
+    let ground = Ground::new(false, &named(&files)).await;
+    let options = CopyOptions { atomic: true, ..ground.options() };
+    let (handle, coordinator) = Coordinator::start(ground.up(), options, false).unwrap();
+    let node = Node::start(coordinator.spec(), "one", None, None).unwrap();
+    let mut first = true;
+    while coordinator.phase() == Phase::Deal {
+        let Some(dealt) = coordinator.next(1).unwrap() else {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            continue;
+        };
+        if std::mem::take(&mut first) {
+            std::fs::remove_file(ground.tree().join("hidden.nc")).unwrap();
+        }
+        coordinator.came(&node.run(&dealt.shard, false).await.unwrap()).unwrap();
+    }
+    coordinator.ended(&node.end().await.unwrap(), None).unwrap();
+    coordinator.finish();
+    let summary = handle.wait().await.unwrap();
+    assert_eq!((summary.objects_done, summary.objects_failed), (0, 21), "{summary:?}");
+    let hint = "mend what failed and run the same command again: what is staged is not sent again";
+    assert!(summary.failures.iter().any(|failure| failure.hint.as_deref() == Some(hint)));
+    let opener = haulage::store::StoreOpener::new(ground.store()).unwrap();
+    let place = opener.open(&ground.url("one/t/d0/f0.nc")).unwrap();
+    assert!(
+        place.store.head(&place.key, &haulage::store::Trace::detached()).await.is_err(),
+        "nobody sees it"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cap_holds_for_all_together() {
+    let files: Vec<(String, usize)> = (0..40).map(|number| (format!("f{number}.nc"), MIB)).collect();
+    let ground = Ground::new(false, &named(&files)).await;
+    let mut options = ground.options();
+    options.store.cap = Some(ByteRate::bits_per_second(160_000_000));
+    let began = std::time::Instant::now();
+    let (_, summary) = run(&ground, ground.up(), options, &[None, None, None, None]).await;
+    let bits = summary.bytes_wire as f64 * 8.0 / began.elapsed().as_secs_f64();
+    assert!(bits < 165e6, "{:.0} Mbit/s", bits / 1e6);
+    assert_eq!(summary.objects_done, 40);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destination_that_becomes_a_folder_meanwhile_stays_the_same_place() {
+    let files = small_files(100);
+    let ground = Ground::new(false, &named(&files)).await;
+    let to = ground.folder.path().join("new");
+    let work = Work::Copy {
+        sources: vec![ground.tree().display().to_string()],
+        destination: to.display().to_string(),
+    };
+    let (_, summary) = run(&ground, work, ground.options(), &[None, None, None]).await;
+    assert_eq!(summary.objects_done, 100);
+    assert_eq!(contents(&to), contents(&ground.tree()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_stopped_ends_and_another_goes_on() {
+    let files = small_files(50);
+    let ground = Ground::new(false, &named(&files)).await;
+    let (handle, coordinator) = Coordinator::start(ground.up(), ground.options(), false).unwrap();
+    handle.cancel();
+    while coordinator.phase() == Phase::Deal {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!((coordinator.phase(), coordinator.next(1).unwrap().is_none()), (Phase::Stop, true));
+    coordinator.finish();
+    assert_eq!(handle.wait().await.unwrap().exit_code, 130);
+    let (_, summary) = run(&ground, ground.up(), ground.options(), &[None]).await;
+    assert_eq!((summary.objects_done, summary.exit_code), (50, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ends_the_work_of_all_nodes_is_said() {
+    let ground = Ground::new(false, &[("one.nc", 1000)]).await;
+    let (handle, coordinator) = Coordinator::start(ground.up(), ground.options(), false).unwrap();
+    coordinator.fail(
+        &Error::new(ErrorKind::Connection, "run", "tcp://there", "the scheduler was lost").hint("start it"),
+    );
+    coordinator.finish();
+    let error = handle.wait().await.unwrap_err();
+    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Connection, Some("start it")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_one_process_can_do_is_refused() {
+    let ground = Ground::new(false, &[("one.nc", 1000)]).await;
+    let refused = |work: Work, options: CopyOptions| Coordinator::start(work, options, false).unwrap_err();
+    let to = |source: &str| Work::Copy { sources: vec![source.to_owned()], destination: ground.url("one/") };
+    let memory = refused(to("mem://here/"), ground.options());
+    assert_eq!((memory.kind(), memory.hint_text()), (ErrorKind::Unsupported, Some("copy without nodes")));
+    let stream = refused(to("-"), ground.options());
+    assert_eq!(stream.hint_text(), Some("copy it without nodes"));
+    let mut options = ground.options();
+    options.store.keys = Some(AccessKeys { id: "me".into(), secret: "secret".into(), token: None });
+    let hint = "set them in the environment of each node, or use a managed identity";
+    assert_eq!(refused(ground.up(), options).hint_text(), Some(hint));
+    let mut options = ground.options();
+    options.store.proxy = "http://me:secret@proxy:3128".parse().unwrap();
+    let error = refused(ground.up(), options);
+    assert_eq!(error.hint_text(), Some("set HTTPS_PROXY in the environment of each node instead"));
+    assert!(!error.to_string().contains("secret"));
+    let verify = Work::Verify { source: "a".into(), destination: "b".into(), stored: false, deep: false };
+    assert_eq!(refused(verify, ground.options()).kind(), ErrorKind::Unsupported);
+}
