@@ -31,7 +31,7 @@ MIB = 1 << 20
 ENDPOINT_PORT = 10000
 SCHEDULER_PORT = 8786
 #: Files, and the bytes of each.
-CASES = {"files": (32, 16 * MIB), "large": (1, 1024 * MIB), "small": (40_000, 4096)}
+CASES = {"files": (64, 16 * MIB), "large": (1, 1024 * MIB), "small": (100_000, 4096)}
 ACCOUNT = "devstoreaccount1"
 
 

@@ -81,9 +81,14 @@ class _Run:
             self._look()
             self._deal()
             with contextlib.suppress(queue.Empty):
-                self._came(self.ended.get(timeout=PAUSE))
+                future = self.ended.get(timeout=PAUSE)
                 while True:
-                    self._came(self.ended.get_nowait())
+                    known = self.out.pop(future.key, None)
+                    # The node gets its next shard before it is asked for what became of this one, which takes a round trip.
+                    self._deal()
+                    if known is not None:
+                        self._came(known[0], future)
+                    future = self.ended.get_nowait()
             self._share()
 
     def end(self) -> None:
@@ -165,12 +170,8 @@ class _Run:
             self.out[key] = (number, future)
             future.add_done_callback(self.ended.put)
 
-    def _came(self, future: Future) -> None:
+    def _came(self, number: int, future: Future) -> None:
         """Take in a shard that has ended."""
-        known = self.out.pop(future.key, None)
-        if known is None:
-            return
-        number, _ = known
         if future.status == "finished":
             self.coordinator.came(future.result())
             return

@@ -349,7 +349,7 @@ async fn sleep_until(due: u64, clock: Clock) {
 }
 
 /// The row of the next request that was no step of an object; waits for ever where nobody keeps them.
-async fn next_row(rows: &mut Option<mpsc::Receiver<AttemptRecord>>) -> AttemptRecord {
+pub(super) async fn next_row(rows: &mut Option<mpsc::Receiver<AttemptRecord>>) -> AttemptRecord {
     match rows.as_mut() {
         Some(rows) => match rows.recv().await {
             Some(row) => row,

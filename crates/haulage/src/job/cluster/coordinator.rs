@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Interval;
@@ -15,11 +16,13 @@ use super::record::{NodeRecord, merge};
 use super::spread::{Seen, spread};
 use super::wire::{Beat, NodeEnd, ShardResult, Spec, packed, unpacked};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Clock, Event, Failure, JobStarted, ObjectRecord, Outcome, Progress, Summary};
+use crate::event::{
+    AttemptRecord, Clock, Event, Failure, JobStarted, ObjectRecord, Outcome, Progress, Summary,
+};
 use crate::gate::{Allowance, Gate};
 use crate::http::Cap;
 use crate::job::flow::check::check;
-use crate::job::flow::{job_name, node_name};
+use crate::job::flow::{job_name, next_row, node_name};
 use crate::job::handle::{EVENTS, JobHandle};
 use crate::options::{CopyOptions, Portion, Work};
 use crate::receipt::{ReceiptHead, ReceiptWriter};
@@ -33,6 +36,9 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// Names taken at once.
 const BATCH: usize = 256;
+
+/// The rows of what this machine itself asks for, until those of the nodes have come.
+const OWN_RECORD: &str = "coordinator.parquet";
 
 /// What is to be done next by whoever carries shards to nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +137,10 @@ impl Coordinator {
             node: node_name(&options.node),
             all: sender.into_iter().collect(),
         };
-        let mut recorder = Recorder::new("copy", clock, sinks, None)?;
+        let scratch = options.record.is_some().then(tempfile::tempdir).transpose();
+        let scratch = scratch.map_err(|e| Error::from_io("create", "a folder for the record", e))?;
+        let own_record = scratch.as_ref().map(|folder| folder.path().join(OWN_RECORD));
+        let mut recorder = Recorder::new("copy", clock, sinks, own_record.as_deref())?;
         if let Some(path) = &options.receipt {
             let (sources, destination) = work.names();
             let head = ReceiptHead::new(sources, destination, clock.began_unix_ns());
@@ -150,7 +159,11 @@ impl Coordinator {
             began_unix_ns: clock.began_unix_ns(),
             options,
         });
+        let beside = recorder.wants_attempts().then(|| gate.keep_rows());
         let run = Run {
+            scratch,
+            gate: gate.clone(),
+            beside,
             work,
             opener,
             clock,
@@ -329,6 +342,8 @@ enum Happened {
     Found(Vec<Listed>),
     /// Something was told of the nodes; nothing where whoever carries shards is gone.
     Told(Option<Message>),
+    /// A request of this machine has ended.
+    Beside(AttemptRecord),
     /// It is time to look how far all have come.
     Tick,
     /// The job is to stop.
@@ -345,6 +360,11 @@ struct Run {
     told: mpsc::UnboundedReceiver<Message>,
     shared: Arc<Shared>,
     progress: Arc<Mutex<Progress>>,
+    gate: Gate,
+    /// The rows of requests of this machine.
+    beside: Option<mpsc::Receiver<AttemptRecord>>,
+    /// Where its own record is.
+    scratch: Option<TempDir>,
 }
 
 impl Run {
@@ -377,6 +397,7 @@ impl Run {
                     self.recorder.warn(node.into(), words).await;
                 }
                 Happened::Told(Some(Message::Finish) | None) => break,
+                Happened::Beside(row) => self.recorder.attempt(|| row).await,
                 Happened::Tick => self.sample(listed),
                 Happened::Stopped => shared.set(Phase::Stop),
             }
@@ -405,6 +426,7 @@ impl Run {
         tokio::select! {
             _ = found.recv_many(&mut batch, BATCH), if room => Happened::Found(batch),
             message = self.told.recv() => Happened::Told(message),
+            row = next_row(&mut self.beside) => Happened::Beside(row),
             _ = ticks.tick() => Happened::Tick,
             // A handle that is gone has cancelled on its way out.
             _ = self.cancelled.wait_for(|cancelled| *cancelled), if !stopped => Happened::Stopped,
@@ -570,18 +592,27 @@ impl Run {
     }
 
     /// Writes the record of all nodes.
-    async fn write_record(&self, nodes: BTreeMap<String, NodeSeen>) -> Result<()> {
-        let Some(path) = self.shared.options.record.clone() else { return Ok(()) };
+    async fn write_record(&mut self, nodes: BTreeMap<String, NodeSeen>) -> Result<()> {
+        if let Some(mut rows) = self.beside.take() {
+            rows.close();
+            while let Some(row) = rows.recv().await {
+                self.recorder.attempt(|| row).await;
+            }
+        }
+        self.recorder.count_beside(self.gate.counted());
+        let (Some(path), Some(scratch)) = (self.shared.options.record.clone(), self.scratch.take()) else {
+            return Ok(());
+        };
+        self.recorder.close_rows().await?;
+        let own = std::fs::read(scratch.path().join(OWN_RECORD));
+        let own = own.map_err(|e| Error::from_io("read", "the record of this machine", e))?;
         let began = self.shared.began_unix_ns;
-        let mut records = Vec::new();
+        let mut records = vec![NodeRecord { rows: Bytes::from(own), shift_ns: 0 }];
         for seen in nodes.into_values() {
             if let (Some(rows), Some(end)) = (seen.record, seen.end) {
                 let shift = end.began_unix_ns.wrapping_sub(began).cast_signed().saturating_sub(seen.clock_ns);
                 records.push(NodeRecord { rows, shift_ns: shift });
             }
-        }
-        if records.is_empty() {
-            return Ok(());
         }
         let shared = Arc::clone(&self.shared);
         off_thread(move || {

@@ -158,9 +158,9 @@ impl Deal {
         let large = item.meta.size >= PARTED_MIN && !look;
         if self.atomic || (parts && large) {
             let mut parted = Parted::new(item, origin);
-            let first = parted.first(self.begins, self.nodes, self.atomic && !large);
+            let first = parted.first(self.begins);
             self.parted.insert(id, parted);
-            first.into_iter().for_each(|item| self.pooled(origin, item));
+            self.pooled(origin, first);
         } else {
             self.pooled(origin, item);
         }
@@ -210,18 +210,14 @@ impl Deal {
         self.committed
     }
 
-    fn pooled(&mut self, origin: usize, mut item: Item) {
-        self.number_portion(&mut item);
+    fn pooled(&mut self, origin: usize, item: Item) {
         self.pool_bytes = self.pool_bytes.saturating_add(item.bytes());
         self.pool.push_back((origin, item));
     }
 
-    fn first_again(&mut self, origin: usize, items: Vec<Item>) {
-        for mut item in items.into_iter().rev() {
-            self.number_portion(&mut item);
-            self.pool_bytes = self.pool_bytes.saturating_add(item.bytes());
-            self.pool.push_front((origin, item));
-        }
+    fn pooled_first(&mut self, origin: usize, item: Item) {
+        self.pool_bytes = self.pool_bytes.saturating_add(item.bytes());
+        self.pool.push_front((origin, item));
     }
 
     /// On one node there may be several portions of an object.
@@ -258,19 +254,15 @@ impl Deal {
         let objects_max = (self.pool.len() / rounds as usize).clamp(OBJECTS_MIN, OBJECTS_MAX);
         let mut shard = Shard { id: self.next_shard, places: Vec::new(), items: Vec::new() };
         let (mut origins, mut bytes): (Vec<usize>, u64) = (Vec::new(), 0);
-        while let Some((origin, item)) = self.pool.front() {
-            let more = bytes.saturating_add(item.bytes());
-            if !shard.items.is_empty() && (more > bytes_max || shard.items.len() >= objects_max) {
-                break;
-            }
-            bytes = more;
-            let place = origins.iter().rposition(|known| known == origin).unwrap_or_else(|| {
-                shard.places.extend(self.places.get(*origin).cloned());
-                origins.push(*origin);
+        while shard.items.len() < objects_max
+            && let Some((origin, item)) = self.take(bytes_max, bytes)
+        {
+            bytes = bytes.saturating_add(item.bytes());
+            let place = origins.iter().rposition(|known| *known == origin).unwrap_or_else(|| {
+                shard.places.extend(self.places.get(origin).cloned());
+                origins.push(origin);
                 origins.len() - 1
             });
-            let Some((_, item)) = self.pool.pop_front() else { break };
-            self.pool_bytes = self.pool_bytes.saturating_sub(item.bytes());
             shard.items.push(Item { place, ..item });
         }
         if shard.items.is_empty() {
@@ -278,6 +270,31 @@ impl Deal {
         }
         self.next_shard += 1;
         Some(Out { shard, origins, lost: 0 })
+    }
+
+    /// The next item for a shard of at most `most` bytes that holds so many; `None` where none fits.
+    fn take(&mut self, most: u64, held: u64) -> Option<(usize, Item)> {
+        let (origin, first) = self.pool.front_mut()?;
+        let origin = *origin;
+        let is_rest = first.assigned.id == first.assigned.object;
+        let room = most - held.min(most);
+        let cut = match (&mut first.assigned.portion, self.parted.get_mut(&first.assigned.object)) {
+            (Portion::Stretch(rest), Some(parted))
+                if is_rest && self.parts && (held == 0 || room >= BYTES_MIN) =>
+            {
+                parted.cut(rest, room)
+            }
+            _ => None,
+        };
+        let fits = |item: &Item| held == 0 || held.saturating_add(item.bytes()) <= most;
+        let mut item = match cut {
+            Some(cut) => cut,
+            None if fits(first) => self.pool.pop_front()?.1,
+            None => return None,
+        };
+        self.pool_bytes = self.pool_bytes.saturating_sub(item.bytes());
+        self.number_portion(&mut item);
+        Some((origin, item))
     }
 
     /// Takes in how the objects of a shard ended; the objects that have reached their end. What it lacks is dealt out again.
@@ -297,8 +314,7 @@ impl Deal {
         let mut rest: Vec<_> = left.into_values().collect();
         rest.sort_unstable_by_key(|(_, item)| item.assigned.id);
         for (origin, item) in rest.into_iter().rev() {
-            let item = item.again(self.since_ns);
-            self.first_again(origin, vec![item]);
+            self.pooled_first(origin, item.again(self.since_ns));
         }
         self.commit_together(&mut ended);
         ended
@@ -311,15 +327,14 @@ impl Deal {
             return ended.push(record);
         };
         let origin = parted.origin;
-        let one = self.atomic && item.meta.size < PARTED_MIN;
-        match parted.came(&item.assigned.portion, record, self.nodes, one) {
-            Next::Deal(items) => self.first_again(origin, items),
+        match parted.came(&item.assigned.portion, record) {
+            Next::Deal(item) => self.pooled_first(origin, item),
             Next::Staged if self.atomic => {
                 self.staged.insert(id);
             }
             Next::Staged => {
                 let commit = parted.commit();
-                self.first_again(origin, vec![commit]);
+                self.pooled_first(origin, commit);
             }
             Next::Wait => {}
             Next::Ended(record) => {
@@ -443,3 +458,6 @@ fn failed(item: &Item, (from, _): &(Root, Root), failure: Failure) -> ObjectReco
         ..ObjectRecord::unmoved(0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,9 @@ const STRETCH_MIN: u64 = 16 << 20;
 /// The largest, so that no node is left alone with one.
 const STRETCH_MAX: u64 = 512 << 20;
 
+/// Stretches are multiples of this.
+const GRANULE: u64 = 1 << 20;
+
 /// Where blocks of all nodes are of one size: small enough for a slow link, as few as a service takes.
 const BLOCK_MIN: u64 = 8 << 20;
 const BLOCKS_MAX: u64 = 8000;
@@ -24,7 +27,7 @@ pub(super) struct Parted {
     pub(super) item: Item,
     /// Which of the user's sources it came from.
     pub(super) origin: usize,
-    /// Stretches that are not staged yet, dealt or not.
+    /// Stretches that are not staged yet; what is not cut yet counts as one.
     left: usize,
     parts: Vec<PartRecord>,
     committing: bool,
@@ -36,8 +39,8 @@ pub(super) struct Parted {
 /// What follows from a portion that has ended.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// These portions are to be dealt.
-    Deal(Vec<Item>),
+    /// This portion is to be dealt out.
+    Deal(Item),
     /// All of it is staged.
     Staged,
     /// Others are still under way.
@@ -60,34 +63,34 @@ impl Parted {
         }
     }
 
-    /// Its first portions. `begins`: the service keeps uploads, which one node begins for all. `nodes`: how many there are now; in
-    /// `one` stretch where it is only to be staged unseen.
-    pub(super) fn first(&mut self, begins: bool, nodes: usize, one: bool) -> Vec<Item> {
-        let block = self.item.meta.size.div_ceil(BLOCKS_MAX).max(BLOCK_MIN).next_multiple_of(1 << 20);
+    /// Its first portion: all of it, to be [cut](Self::cut) as it is dealt out. `begins`: the service keeps uploads, which one node
+    /// begins for all.
+    pub(super) fn first(&mut self, begins: bool) -> Item {
+        let block = self.item.meta.size.div_ceil(BLOCKS_MAX).max(BLOCK_MIN).next_multiple_of(GRANULE);
         self.item.assigned.block = begins.then_some(block);
         match begins {
-            true => vec![self.portion(Portion::Stretch(BlockRange { offset: 0, len: 0 }))],
-            false => self.stretches(nodes, one),
+            true => self.portion(Portion::Stretch(BlockRange { offset: 0, len: 0 })),
+            false => self.whole(),
         }
     }
 
-    /// The stretches, large ones first, so that all nodes end together.
-    fn stretches(&mut self, nodes: usize, one: bool) -> Vec<Item> {
-        let size = self.item.meta.size;
-        let granule = self.item.assigned.block.unwrap_or(1 << 20);
-        let mut stretches = Vec::new();
-        let mut offset = 0;
-        while offset < size {
-            let rest = size - offset;
-            let share = (rest / (3 * nodes.max(1) as u64)).clamp(STRETCH_MIN, STRETCH_MAX);
-            let share = share.next_multiple_of(granule);
-            // A last one that is hardly any is not worth a round of its own.
-            let len = if one || rest < share + share / 2 { rest } else { share };
-            stretches.push(self.portion(Portion::Stretch(BlockRange { offset, len })));
-            offset += len;
+    fn whole(&mut self) -> Item {
+        self.left = 1;
+        self.portion(Portion::Stretch(BlockRange { offset: 0, len: self.item.meta.size }))
+    }
+
+    /// Cuts a stretch off the rest of it; `None` where that is to go in one. `share`: what a node is given at once.
+    pub(super) fn cut(&mut self, rest: &mut BlockRange, share: u64) -> Option<Item> {
+        let granule = self.item.assigned.block.unwrap_or(GRANULE);
+        let len = share.clamp(STRETCH_MIN, STRETCH_MAX).next_multiple_of(granule);
+        // A last one that is hardly any is not worth a round of its own.
+        if rest.len < len + len / 2 {
+            return None;
         }
-        self.left = stretches.len();
-        stretches
+        self.left += 1;
+        let taken = BlockRange { offset: rest.offset, len };
+        *rest = BlockRange { offset: rest.offset + len, len: rest.len - len };
+        Some(self.portion(Portion::Stretch(taken)))
     }
 
     fn portion(&self, portion: Portion) -> Item {
@@ -110,17 +113,16 @@ impl Parted {
     }
 
     /// Takes in how a portion of it ended.
-    pub(super) fn came(&mut self, portion: &Portion, record: ObjectRecord, nodes: usize, one: bool) -> Next {
+    pub(super) fn came(&mut self, portion: &Portion, record: ObjectRecord) -> Next {
         self.attempts += record.attempts;
         let started = *self.started_ns.get_or_insert(record.started_ns);
-        let began =
-            matches!(portion, Portion::Stretch(stretch) if stretch.len == 0 && self.item.meta.size > 0);
+        let began = matches!(portion, Portion::Stretch(stretch) if stretch.len == 0) && self.left == 0;
         let staged = record.outcome == Outcome::Staged;
         if !staged && let Some(failure) = &record.failure {
             self.fail(failure);
         }
         match portion {
-            Portion::Stretch(_) if began && staged => return Next::Deal(self.stretches(nodes, one)),
+            Portion::Stretch(_) if began && staged => return Next::Deal(self.whole()),
             Portion::Stretch(_) if began => {}
             Portion::Stretch(_) => {
                 self.left = self.left.saturating_sub(1);

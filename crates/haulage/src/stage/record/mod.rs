@@ -89,7 +89,7 @@ impl Recorder {
         sinks: Sinks,
         record: Option<&Path>,
     ) -> Result<Self> {
-        let rows = record.map(RowWriter::create).transpose()?;
+        let rows = record.map(|path| RowWriter::create(path, Arc::clone(&sinks.node))).transpose()?;
         let summary = Summary { operation, ..Summary::default() };
         Ok(Self { clock, sinks, rows, receipt: None, summary, found: Failures::default() })
     }
@@ -282,6 +282,14 @@ impl Recorder {
         &self.summary
     }
 
+    /// Completes the record before all else ends. False where the former one stays, because there is nothing to record.
+    pub(crate) async fn close_rows(&mut self) -> Result<bool> {
+        match self.rows.take() {
+            Some(rows) => rows.close().await,
+            None => Ok(true),
+        }
+    }
+
     /// Closes the books: completes the summary, the Parquet file and the stream of events.
     pub(crate) async fn finish(
         mut self,
@@ -306,10 +314,7 @@ impl Recorder {
             Some(Err(error)) => Err(error),
             _ => Ok(()),
         };
-        let recorded = match self.rows.take() {
-            Some(rows) => rows.close().await,
-            None => Ok(true),
-        };
+        let recorded = self.close_rows().await;
         if let Ok(false) = recorded {
             let kept = "nothing was sent, so the former record stays";
             self.warn("record".into(), kept.to_owned()).await;

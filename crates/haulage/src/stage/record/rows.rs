@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, StringBuilder, UInt16Builder, UInt32Builder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -54,14 +54,14 @@ pub(super) struct RowWriter {
 
 impl RowWriter {
     /// Creates the file and its writer.
-    pub(super) fn create(path: &Path) -> Result<Self> {
+    pub(super) fn create(path: &Path, node: Arc<str>) -> Result<Self> {
         let (output, file) = OutputFile::create(path, Kind::Record)?;
         let writer = record_writer(file).map_err(|e| failed(path, &e))?;
         let (batches, queue) = mpsc::channel(QUEUE);
         let (back, written) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new()
             .name("haul-record".into())
-            .spawn(move || write_all(writer, queue, &back))
+            .spawn(move || write_all(writer, queue, &back, &node))
             .map_err(|e| Error::from_io("record", path.display().to_string(), e))?;
         Ok(Self { output, told: false, rows: Vec::with_capacity(BATCH), batches, written, thread })
     }
@@ -158,9 +158,10 @@ fn write_all(
     mut writer: ArrowWriter<File>,
     mut queue: mpsc::Receiver<Vec<AttemptRecord>>,
     back: &mpsc::UnboundedSender<Vec<AttemptRecord>>,
+    node: &str,
 ) -> Result<(), ParquetError> {
     while let Some(batch) = queue.blocking_recv() {
-        writer.write(&columns(&batch)?)?;
+        writer.write(&columns(&batch, node)?)?;
         // Nobody takes it where the job is at its end.
         let _ = back.send(batch);
     }
@@ -185,6 +186,7 @@ fn schema() -> SchemaRef {
         field("cause", DataType::Utf8, true),
         field("request_id", DataType::Utf8, true),
     ];
+    fields.push(field("node", DataType::Utf8, false));
     fields.push(field("remote", DataType::Utf8, true));
     fields.push(field("proxied", DataType::Boolean, false));
     fields.push(field("tcp_retransmits", DataType::UInt32, true));
@@ -216,7 +218,7 @@ const NS_COLUMNS: [NsColumn; 18] = [
     ("tcp_sndbuf_limited_ns", |row| row.tcp_sndbuf_limited_ns),
 ];
 
-fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
+fn columns(rows: &[AttemptRecord], node: &str) -> Result<RecordBatch, ParquetError> {
     let mut object_id = UInt64Builder::with_capacity(rows.len());
     let (mut object, mut api, mut fate) = (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
     let (mut offset, mut size, mut connection) =
@@ -265,6 +267,7 @@ fn columns(rows: &[AttemptRecord]) -> Result<RecordBatch, ParquetError> {
         Arc::new(status.finish()),
         Arc::new(cause.finish()),
         Arc::new(request_id.finish()),
+        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(node, rows.len()))),
         Arc::new(remote.finish()),
         Arc::new(proxied.finish()),
         Arc::new(retransmits.finish()),

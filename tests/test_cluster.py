@@ -1,0 +1,252 @@
+"""A copy by many nodes, on real Dask workers: as on one machine, and whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from distributed import Client
+
+import haulage
+import trees
+import workers
+from command import HAUL, Haul
+from haulage import cluster
+from haulage.events import ObjectRecord
+from haulage.errors import ConnectionLostError, HaulageError, UsageError
+from workers import Cluster
+
+MIB = 1 << 20
+
+pytestmark = pytest.mark.filterwarnings(
+    # What Dask leaves for the collector when its own loop is closed.
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+    "ignore::ResourceWarning",
+    "ignore::DeprecationWarning",
+)
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[haulage.Emulator]:
+    with haulage.Emulator() as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def environment(emulator: haulage.Emulator) -> dict[str, str]:
+    return {"AZURE_STORAGE_CONNECTION_STRING": emulator.connection_string}
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Iterator[Cluster]:
+    """Two workers that nobody kills."""
+    with workers.cluster(tmp_path_factory.mktemp("pair") / "dask", 2, environment) as own:
+        yield own
+
+
+@pytest.fixture
+def haul(tmp_path: Path, environment: dict[str, str]) -> Haul:
+    return Haul(tmp_path, environment)
+
+
+@pytest.fixture
+def container(haul: Haul) -> str:
+    name = f"c{random.SystemRandom().getrandbits(64):x}"
+    haul("mb", f"az://{name}")
+    return f"az://{name}"
+
+
+def down(haul: Haul, container: str) -> Path:
+    haul("cp", f"{container}/", "back")
+    return haul.folder / "back"
+
+
+def test_it_is_as_on_one_machine(haul: Haul, container: str, pair: Cluster) -> None:
+    tree = trees.make(haul.folder / "tree", files=300)
+    words = ["--scheduler", pair.address, "--receipt", "receipt.jsonl", "--record", "run.parquet"]
+    went = haul("cp", "tree", f"{container}/t/", *words, "--json")
+    expected = trees.contents(tree)
+    assert went.summary["objects_done"] == len(expected) == went.summary["proofs"]["crc64"]
+    assert {event["name"] for event in went.of("object")} == expected.keys()
+    assert trees.contents(down(haul, f"{container}/t")) == expected
+    haul("verify", "receipt.jsonl", f"{container}/t/")
+    again = haul("cp", "tree", f"{container}/t/", "--scheduler", pair.address)
+    assert f"nothing to copy: {len(expected)} objects skipped" in again.stderr
+
+    # One record, with the node as a column, on one clock.
+    rows = duckdb.sql(
+        "select node, count(*), count(distinct lane), min(queued_ns), max(ended_ns)"
+        f" from '{haul.folder / 'run.parquet'}' where api = 'PutBlob' group by node order by node"
+    ).fetchall()
+    assert [row[0] for row in rows] == ["node-0", "node-1"]
+    assert sum(row[1] for row in rows) == len(expected)
+    assert all(0 <= row[3] < row[4] <= went.summary["elapsed_ns"] for row in rows), rows
+    assert "limited" in haul("why", "run.parquet").text or haul("why", "run.parquet").text
+
+
+def test_nodes_of_this_machine_come_and_go_with_the_copy(haul: Haul, container: str) -> None:
+    tree = trees.make(haul.folder / "tree", files=50)
+    went = haul("cp", "tree", f"{container}/t/", "--nodes", "2")
+    assert "chosen: " in went.stderr and "every byte checked by CRC64" in went.stderr
+    assert trees.contents(down(haul, f"{container}/t")) == trees.contents(tree)
+    end = time.monotonic() + 5
+    while workers.alive(f"HOME={haul.folder}") and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def test_a_scheduler_file_leads_there(haul: Haul, container: str, pair: Cluster) -> None:
+    (haul.folder / "one").write_bytes(b"one")
+    haul("cp", "one", f"{container}/one", "--scheduler-file", pair.file)
+    assert haul("cat", f"{container}/one").stdout == b"one"
+
+
+def test_one_object_is_moved_by_all(haul: Haul, container: str, pair: Cluster) -> None:
+    data = random.Random(5).randbytes(264 * MIB)
+    (haul.folder / "large.bin").write_bytes(data)
+    words = ["--scheduler", pair.address, "--record", "run.parquet", "--json"]
+    went = haul("cp", "large.bin", f"{container}/large.bin", *words)
+    (record,) = went.of("object")
+    assert (record["proof"], record["outcome"]) == ("crc64", "copied")
+    assert haul("cat", f"{container}/large.bin").stdout == data
+    nodes = duckdb.sql(
+        f"select node, sum(size_bytes) from '{haul.folder / 'run.parquet'}' where api = 'PutBlock' group by node"
+    ).fetchall()
+    assert {node for node, _ in nodes} == {"node-0", "node-1"}
+    assert sum(moved for _, moved in nodes) == len(data)
+    assert duckdb.sql(f"select count(distinct object_id) from '{haul.folder / 'run.parquet'}'").fetchone() == (1,)
+
+
+def test_workers_that_are_killed_lose_nothing(tmp_path: Path, haul: Haul, container: str, environment: dict[str, str]) -> None:
+    trees.make(haul.folder / "tree", files=2000, size=20_000)
+    trees.random_file(haul.folder / "tree/large.bin", 280 * MIB)
+    with workers.cluster(tmp_path / "dask", 4, environment) as own:
+        words = ["--scheduler", own.address, "--receipt", "receipt.jsonl", "--cap", "1gbit"]
+        process = haul.start("cp", "tree", f"{container}/t/", *words, "--json", "--progress", "none")
+        time.sleep(1.5)
+        own.kill_worker("node-1")
+        time.sleep(0.5)
+        own.kill_worker("node-2")
+        own.start_worker("node-5")
+        out, err = process.communicate(timeout=90)
+    assert process.returncode == 0, err.decode()
+    summary = json.loads(out.splitlines()[-1])
+    expected = trees.contents(haul.folder / "tree")
+    assert summary["objects_done"] + summary["objects_skipped"] == len(expected)
+    assert any("gone" in warning for warning in summary["warnings"]), summary["warnings"]
+    assert trees.contents(down(haul, f"{container}/t")) == expected
+    haul("verify", "receipt.jsonl", f"{container}/t/")
+
+
+def test_a_scheduler_that_is_lost_ends_the_copy_clearly_and_a_second_run_goes_on(
+    tmp_path: Path, haul: Haul, container: str, environment: dict[str, str]
+) -> None:
+    tree = trees.make(haul.folder / "tree", files=3000, size=20_000)
+    with workers.cluster(tmp_path / "dask", 2, environment) as own:
+        words = ["cp", "tree", f"{container}/t/", "--progress", "none"]
+        process = haul.start(*words, "--scheduler", own.address, "--cap", "100mbit")
+        time.sleep(2)
+        own.kill_scheduler()
+        began = time.monotonic()
+        _, err = process.communicate(timeout=60)
+        assert time.monotonic() - began < 20
+        assert process.returncode == 1, err.decode()
+        assert "the scheduler was lost (hint: start it and run the same command again" in err.decode()
+        assert "Traceback" not in err.decode(), err.decode()
+    with workers.cluster(tmp_path / "again", 2, environment) as own:
+        went = haul(*words, "--scheduler", own.address, "--json")
+    assert went.summary["objects_skipped"] > 0
+    assert trees.contents(down(haul, f"{container}/t")) == trees.contents(tree)
+
+
+def test_ctrl_c_stops_it_at_once_and_a_second_run_goes_on(
+    haul: Haul, container: str, pair: Cluster
+) -> None:
+    tree = trees.make(haul.folder / "tree", files=3000, size=20_000)
+    words = ["cp", "tree", f"{container}/t/", "--progress", "none", "--scheduler", pair.address]
+    process = haul.start(*words, "--cap", "100mbit")
+    time.sleep(2)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, time.monotonic() - began < 8) == (130, True), err.decode()
+    assert "run the same command again to resume" in err.decode()
+    assert "Traceback" not in err.decode(), err.decode()
+    went = haul(*words, "--json")
+    assert went.summary["objects_skipped"] > 0
+    assert trees.contents(down(haul, f"{container}/t")) == trees.contents(tree)
+
+
+def test_secrets_stay_where_they_are(
+    tmp_path: Path, haul: Haul, container: str, emulator: haulage.Emulator, pair: Cluster
+) -> None:
+    (haul.folder / "one").write_bytes(b"one")
+    sas = emulator.sas()
+    url = f"{emulator.endpoint}/{container.removeprefix('az://')}/one?{sas}"
+    refused = haul("cp", "one", url, "--scheduler", pair.address, code=2)
+    hint = "use a scheduler at tls://, or set the credentials in the environment of each node"
+    assert hint in refused.hints
+    signature = sas.partition("sig=")[2].partition("&")[0]
+    assert signature not in refused.stderr
+    # A cluster of this machine's own is reached over TLS.
+    haul("cp", "one", url, "--nodes", "1")
+    assert haul("cat", f"{container}/one").stdout == b"one"
+    with Client(pair.address, set_as_default=False) as client:
+        haul("cp", "one", f"{container}/two", "--scheduler", pair.address)
+
+        def known(dask_scheduler: object) -> str:
+            state = vars(dask_scheduler)
+            told = [state["events"] if "events" in state else "", state["task_metadata"]]
+            return repr(told) + repr([repr(task.run_spec) for task in dask_scheduler.tasks.values()])  # type: ignore[attr-defined]
+
+        said = str(client.run_on_scheduler(known)) + pair.log.read_text()
+    key = os.environ.get("NOTHING", emulator.connection_string.partition("AccountKey=")[2].partition(";")[0])
+    assert signature not in said and key not in said
+
+
+def test_python_shares_a_copy_out_too(haul: Haul, container: str, pair: Cluster, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    tree = trees.make(haul.folder / "tree", files=100)
+    seen: list[haulage.Progress] = []
+    with Client(pair.address, set_as_default=False) as client:
+        summary = cluster.copy(tree, f"{container}/t/", client=client, on_progress=seen.append)
+        assert summary.objects_done == len(trees.contents(tree))
+        assert seen and seen[-1].bytes_done <= seen[-1].bytes_total
+        job = cluster.start(tree, f"{container}/u/", client=client, listen=True)
+        names = {event.name for event in job.events() if isinstance(event, ObjectRecord)}
+        assert names == trees.contents(tree).keys()
+        pairs = [(tree / "run-0/member-0/field-00000.bin", f"{container}/p/a")]
+        assert cluster.copy(pairs, client=client).objects_done == 1
+        with pytest.raises(haulage.NotFoundError):
+            cluster.copy(tree / "none", f"{container}/v/", client=client)
+    for wrong in ({}, {"nodes": 1, "scheduler": "tcp://127.0.0.1:1"}):
+        with pytest.raises(UsageError) as refused:
+            cluster.copy(tree, f"{container}/t/", **wrong)
+        assert refused.value.hint == "give exactly one of client, scheduler, scheduler_file, nodes"
+    with pytest.raises(UsageError) as refused:
+        cluster.copy(tree, f"{container}/t/", nodes=1, session=haulage.Session())
+    assert refused.value.hint == "set credentials in the environment of each node, or use a managed identity"
+    with pytest.raises(UsageError) as refused:
+        cluster.copy(tree, nodes=1)
+    assert refused.value.hint == "pass dst, or a list of (source, destination)"
+    with pytest.raises(UsageError) as refused:
+        cluster.copy(tree, f"{container}/t/", nodes=0)
+    assert refused.value.hint == "write a number from 1"
+
+
+def test_a_scheduler_that_is_not_there_is_said(haul: Haul, container: str) -> None:
+    (haul.folder / "one").write_bytes(b"one")
+    gone = haul("cp", "one", f"{container}/one", "--scheduler", "tcp://127.0.0.1:1", code=1)
+    assert "is the scheduler running? dask scheduler starts one" in gone.hints
+    wrong = haul("cp", "one", f"{container}/one", "--nodes", "2", "--scheduler", "tcp://127.0.0.1:1", code=2)
+    assert "--nodes" in wrong.stderr
+    nowhere = haul("cp", "one", f"{container}/one", "--scheduler-file", "none.json", code=1)
+    assert nowhere.error_lines

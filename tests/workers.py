@@ -1,0 +1,121 @@
+"""A Dask scheduler and workers as processes of their own, to be killed one by one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from distributed import Client
+
+from command import clean_environment
+
+DASK = Path(sys.executable).parent / "dask"
+
+
+class Cluster:
+    """What runs, and where it writes what it says."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self.environment = clean_environment(folder) | dict(environment)
+        self.file = folder / "scheduler.json"
+        self.log = folder / "dask.log"
+        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.scheduler = self.start_scheduler()
+
+    @property
+    def address(self) -> str:
+        return str(json.loads(self.file.read_text())["address"])
+
+    def start_scheduler(self) -> subprocess.Popen[bytes]:
+        self.file.unlink(missing_ok=True)
+        words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file)]
+        process = self._start(*words, "--no-dashboard")
+        _until(self.file.exists, "the scheduler has no file")
+        _until(lambda: _answers(self.address), "the scheduler does not answer")
+        return process
+
+    def start_worker(self, name: str) -> None:
+        words = ["worker", "--scheduler-file", str(self.file), "--name", name, "--nthreads", "2"]
+        words += ["--no-nanny", "--no-dashboard", "--memory-limit", "0", "--local-directory", str(self.folder)]
+        self.workers[name] = self._start(*words)
+
+    def kill_worker(self, name: str) -> None:
+        worker = self.workers.pop(name)
+        worker.kill()
+        worker.wait()
+
+    def kill_scheduler(self) -> None:
+        self.scheduler.kill()
+        self.scheduler.wait()
+
+    def wait(self) -> None:
+        """Wait until all workers are there."""
+        with Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(len(self.workers), timeout=30)
+
+    def close(self) -> None:
+        processes = [*self.workers.values(), self.scheduler]
+        for process in processes:
+            process.send_signal(signal.SIGKILL)
+        for process in processes:
+            process.wait()
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [str(DASK), *words], env=self.environment, stdout=log, stderr=log, cwd=self.folder
+            )
+
+
+@contextmanager
+def cluster(folder: Path, workers: int, environment: Mapping[str, str] = {}) -> Iterator[Cluster]:
+    """A scheduler with so many workers, `node-0` and on."""
+    own = Cluster(folder, environment)
+    try:
+        for number in range(workers):
+            own.start_worker(f"node-{number}")
+        own.wait()
+        yield own
+    finally:
+        own.close()
+
+
+def alive(pattern: str) -> list[int]:
+    """Processes whose command line holds this."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if pattern in line:
+                found.append(int(entry.name))
+    return found
+
+
+def _answers(address: str) -> bool:
+    host, _, port = address.partition("://")[2].rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _until(there: object, what: str) -> None:
+    assert callable(there)
+    end = time.monotonic() + 30
+    while not there():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
