@@ -31,7 +31,7 @@ use self::progress::ProgressMeter;
 use super::{CopyOptions, Portion, Work};
 use crate::control::{Controller, Observation, Politeness, controller};
 use crate::error::{Error, Result};
-use crate::event::{AttemptRecord, Clock, Event, Failure, JobStarted, Progress, Summary, Told};
+use crate::event::{AttemptRecord, Clock, Event, Failure, JobStarted, Progress, Summary};
 use crate::gate::{Counted, Gate};
 use crate::http::Cap;
 use crate::receipt::{ReceiptHead, ReceiptWriter};
@@ -119,7 +119,7 @@ impl Flow {
     pub(super) fn new(
         work: Work,
         options: CopyOptions,
-        sinks: Vec<mpsc::Sender<Told>>,
+        sinks: Sinks,
         cancelled: watch::Receiver<bool>,
         progress: Arc<Mutex<Progress>>,
     ) -> Result<Self> {
@@ -131,7 +131,6 @@ impl Flow {
         };
         check::check(&work, &options)?;
         let opener = StoreOpener::through(options.store.clone(), gate.clone())?;
-        let sinks = Sinks { job: job_name(), node: node_name(&options.node), all: sinks };
         let mut recorder = Recorder::new(operation, clock, sinks, options.record.as_deref())?;
         if let Some(path) = &options.receipt {
             let (sources, destination) = work.names();

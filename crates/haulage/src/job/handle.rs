@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::flow::Flow;
+use super::flow::{Flow, job_name, node_name};
 use super::{CopyOptions, Work};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Progress, Summary, Told};
 use crate::gate::{Allowance, Gate};
 use crate::http::Cap;
+use crate::stage::record::Sinks;
 
 /// Events that may wait for a listener before the job waits for it.
 pub(super) const EVENTS: usize = 4096;
@@ -24,12 +25,14 @@ pub struct Job {
     pub options: CopyOptions,
     listen: bool,
     sinks: Vec<mpsc::Sender<Told>>,
+    /// Somebody wants to hear of every attempt.
+    attempts: bool,
 }
 
 impl Job {
     /// A job with these options.
     pub fn new(work: Work, options: CopyOptions) -> Self {
-        Self { work, options, listen: false, sinks: Vec::new() }
+        Self { work, options, listen: false, sinks: Vec::new(), attempts: false }
     }
 
     /// Queues events for [`JobHandle::next_event`], which must then be called until it gives `None`:
@@ -45,6 +48,14 @@ impl Job {
     #[must_use]
     pub fn tell(mut self, sink: mpsc::Sender<Told>) -> Self {
         self.sinks.push(sink);
+        self.attempts = true;
+        self
+    }
+
+    /// The same for one that can do without attempts, which are most of what there is to tell.
+    #[must_use]
+    pub(crate) fn tell_of_objects(mut self, sink: mpsc::Sender<Told>) -> Self {
+        self.sinks.push(sink);
         self
     }
 
@@ -57,7 +68,12 @@ impl Job {
         let (cancel, cancelled) = watch::channel(false);
         let (sender, events) = self.listen.then(|| mpsc::channel(EVENTS)).unzip();
         let progress = Arc::new(Mutex::new(Progress::default()));
-        let sinks = sender.into_iter().chain(self.sinks).collect();
+        let sinks = Sinks {
+            job: job_name(),
+            node: node_name(&self.options.node),
+            attempts: self.listen || self.attempts,
+            all: sender.into_iter().chain(self.sinks).collect(),
+        };
         let flow = Flow::new(self.work, self.options, sinks, cancelled, Arc::clone(&progress))?;
         let (cap, gate) = (flow.cap(), flow.gate());
         let task = tokio::spawn(flow.run());

@@ -10,10 +10,11 @@ use tokio::io::{AsyncRead, AsyncWriteExt as _, DuplexStream, ReadBuf};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::flow::Flow;
+use super::flow::{Flow, job_name, node_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, ObjectRecord, Told, Written};
 use crate::options::{CopyOptions, Setting, Work};
+use crate::stage::record::Sinks;
 use crate::store::StoreOpener;
 use crate::task::joined;
 use crate::units::ByteSize;
@@ -58,7 +59,9 @@ impl Writer {
         let input = Announced { input, whole: whole.clone() };
         let (events, said) = mpsc::channel(EVENTS);
         let (running, cancelled) = watch::channel(false);
-        let flow = Flow::new(work(url), counted(options), vec![events], cancelled, Arc::default())?;
+        let sinks =
+            Sinks { job: job_name(), node: node_name(&options.node), attempts: false, all: vec![events] };
+        let flow = Flow::new(work(url), counted(options), sinks, cancelled, Arc::default())?;
         let flow = flow.reading(Box::new(input), &name);
         let mut upload = JoinSet::new();
         let named = name.clone();

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Interval;
 
 use super::deal::{Deal, Dealt};
+use super::parted::PARTED_MIN;
 use super::record::{NodeRecord, merge};
 use super::spread::{Seen, spread};
 use super::wire::{Beat, NodeEnd, ShardResult, Spec, packed, unpacked};
@@ -19,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{
     AttemptRecord, Clock, Event, Failure, JobStarted, ObjectRecord, Outcome, Progress, Summary,
 };
-use crate::gate::{Allowance, Gate};
+use crate::gate::{Allowance, Gate, through};
 use crate::http::Cap;
 use crate::job::flow::check::check;
 use crate::job::flow::{job_name, next_row, node_name};
@@ -27,8 +28,10 @@ use crate::job::handle::{EVENTS, JobHandle};
 use crate::options::{CopyOptions, Portion, Work};
 use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::list::{Filter, Listed, Listing};
+use crate::stage::plan::{Decision, Existing, Pair, decide};
 use crate::stage::record::{Recorder, Sinks};
-use crate::store::{Address, StoreOpener};
+use crate::stage::transfer::look_at;
+use crate::store::{Address, Request, StoreOpener};
 use crate::task::{joined, off_thread};
 
 /// How often the progress is put together.
@@ -135,6 +138,7 @@ impl Coordinator {
         let sinks = Sinks {
             job: Arc::clone(&job),
             node: node_name(&options.node),
+            attempts: false,
             all: sender.into_iter().collect(),
         };
         let scratch = options.record.is_some().then(tempfile::tempdir).transpose();
@@ -457,7 +461,11 @@ impl Run {
     async fn plan(&mut self, listed: Listed) {
         let now = self.clock.now_ns();
         match listed {
-            Listed::Pair(pair) => {
+            Listed::Pair(mut pair) => {
+                if let Err(error) = self.look(&mut pair).await {
+                    let id = locked(&self.shared.deal).number();
+                    return self.recorder.object(ObjectRecord::problem(id, &error, now)).await;
+                }
                 let skipped = locked(&self.shared.deal).add(*pair, &self.shared.options, now);
                 self.take_in(skipped.into_iter().collect()).await;
             }
@@ -473,6 +481,22 @@ impl Run {
             // Only comparisons speak of these.
             Listed::Extra(_) | Listed::Unsure { .. } => {}
         }
+    }
+
+    /// Learns of an object that several nodes may move what is at its destination: others are looked at by the node that moves them.
+    async fn look(&self, pair: &mut Pair) -> Result<()> {
+        let is_parted = pair.meta.size >= PARTED_MIN;
+        if !is_parted || decide(pair, self.shared.options.overwrite) != Decision::Look {
+            return Ok(());
+        }
+        let to = &pair.destination;
+        let api = to.store.api(Request::Look);
+        let seen = through!(self.gate, api, to.name(), trace => look_at(pair, trace).await)?;
+        (pair.existing, pair.looked_at) = (Existing::looked(seen.0), true);
+        if let Some(told) = seen.1 {
+            pair.meta = told;
+        }
+        Ok(())
     }
 
     async fn take_in(&mut self, ended: Vec<ObjectRecord>) {

@@ -17,7 +17,7 @@ const BYTES_MIN: u64 = 16 << 20;
 const BYTES_MAX: u64 = 512 << 20;
 
 /// Objects of a shard, the same.
-const OBJECTS_MIN: usize = 64;
+const OBJECTS_MIN: usize = 400;
 const OBJECTS_MAX: usize = 4000;
 
 /// A shard is so small that each node gets three more of its size.

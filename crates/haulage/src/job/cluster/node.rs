@@ -110,7 +110,7 @@ impl Node {
         let options = CopyOptions { record, links: links_folder(), node: name.to_owned(), ..options };
         let (told, events) = mpsc::channel(EVENTS);
         let (capped, since_ns) = (spec.capped, spec.since_ns);
-        let handle = Job::new(Work::Fed(fed), options).tell(told).start()?;
+        let handle = Job::new(Work::Fed(fed), options).tell_of_objects(told).start()?;
         if capped {
             handle.lease().allow(waiting());
         }

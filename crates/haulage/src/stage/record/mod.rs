@@ -36,6 +36,8 @@ pub(crate) struct Recorder {
 pub(crate) struct Sinks {
     pub(crate) job: Arc<str>,
     pub(crate) node: Arc<str>,
+    /// Whether any of them wants to hear of attempts.
+    pub(crate) attempts: bool,
     pub(crate) all: Vec<mpsc::Sender<Told>>,
 }
 
@@ -111,7 +113,7 @@ impl Recorder {
 
     /// Whether anybody wants to know of every attempt.
     pub(crate) fn wants_attempts(&self) -> bool {
-        !self.sinks.is_empty() || self.rows.is_some()
+        self.sinks.attempts || self.rows.is_some()
     }
 
     /// Says something to whoever listens; waits for who is slow.
@@ -160,7 +162,7 @@ impl Recorder {
             record.request_id = record.request_id.map(redacted_id);
             record
         };
-        if self.sinks.is_empty() {
+        if !self.sinks.attempts {
             if let Some(rows) = &mut self.rows {
                 rows.push(hidden());
                 rows.hand_over().await;
