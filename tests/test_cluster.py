@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +16,10 @@ from distributed import Client
 import haulage
 import trees
 import workers
-from command import HAUL, Haul
+from command import Haul
 from haulage import cluster
-from haulage.events import ObjectRecord
-from haulage.errors import ConnectionLostError, HaulageError, UsageError
+from haulage.errors import UsageError
+from haulage.events import ObjectEnded
 from workers import Cluster
 
 MIB = 1 << 20
@@ -70,7 +68,7 @@ def down(haul: Haul, container: str) -> Path:
 
 
 def test_it_is_as_on_one_machine(haul: Haul, container: str, pair: Cluster) -> None:
-    tree = trees.make(haul.folder / "tree", files=300)
+    tree = trees.make(haul.folder / "tree", files=2000)
     words = ["--scheduler", pair.address, "--receipt", "receipt.jsonl", "--record", "run.parquet"]
     went = haul("cp", "tree", f"{container}/t/", *words, "--json")
     expected = trees.contents(tree)
@@ -79,7 +77,7 @@ def test_it_is_as_on_one_machine(haul: Haul, container: str, pair: Cluster) -> N
     assert trees.contents(down(haul, f"{container}/t")) == expected
     haul("verify", "receipt.jsonl", f"{container}/t/")
     again = haul("cp", "tree", f"{container}/t/", "--scheduler", pair.address)
-    assert f"nothing to copy: {len(expected)} objects skipped" in again.stderr
+    assert f"nothing to copy: {len(expected):,} objects skipped" in again.stderr
 
     # One record, with the node as a column, on one clock.
     rows = duckdb.sql(
@@ -89,7 +87,7 @@ def test_it_is_as_on_one_machine(haul: Haul, container: str, pair: Cluster) -> N
     assert [row[0] for row in rows] == ["node-0", "node-1"]
     assert sum(row[1] for row in rows) == len(expected)
     assert all(0 <= row[3] < row[4] <= went.summary["elapsed_ns"] for row in rows), rows
-    assert "limited" in haul("why", "run.parquet").text or haul("why", "run.parquet").text
+    assert "requests" in haul("why", "run.parquet").text
 
 
 def test_nodes_of_this_machine_come_and_go_with_the_copy(haul: Haul, container: str) -> None:
@@ -109,8 +107,8 @@ def test_a_scheduler_file_leads_there(haul: Haul, container: str, pair: Cluster)
 
 
 def test_one_object_is_moved_by_all(haul: Haul, container: str, pair: Cluster) -> None:
-    data = random.Random(5).randbytes(264 * MIB)
-    (haul.folder / "large.bin").write_bytes(data)
+    trees.random_file(haul.folder / "large.bin", 264 * MIB)
+    data = (haul.folder / "large.bin").read_bytes()
     words = ["--scheduler", pair.address, "--record", "run.parquet", "--json"]
     went = haul("cp", "large.bin", f"{container}/large.bin", *words)
     (record,) = went.of("object")
@@ -121,7 +119,8 @@ def test_one_object_is_moved_by_all(haul: Haul, container: str, pair: Cluster) -
     ).fetchall()
     assert {node for node, _ in nodes} == {"node-0", "node-1"}
     assert sum(moved for _, moved in nodes) == len(data)
-    assert duckdb.sql(f"select count(distinct object_id) from '{haul.folder / 'run.parquet'}'").fetchone() == (1,)
+    (ids,) = duckdb.sql(f"select count(distinct object_id) from '{haul.folder / 'run.parquet'}'").fetchall()
+    assert ids == (1,)
 
 
 def test_workers_that_are_killed_lose_nothing(tmp_path: Path, haul: Haul, container: str, environment: dict[str, str]) -> None:
@@ -202,12 +201,11 @@ def test_secrets_stay_where_they_are(
         haul("cp", "one", f"{container}/two", "--scheduler", pair.address)
 
         def known(dask_scheduler: object) -> str:
-            state = vars(dask_scheduler)
-            told = [state["events"] if "events" in state else "", state["task_metadata"]]
-            return repr(told) + repr([repr(task.run_spec) for task in dask_scheduler.tasks.values()])  # type: ignore[attr-defined]
+            told = [getattr(dask_scheduler, name) for name in ("task_metadata", "tasks", "_broker")]
+            return repr([told, [repr(vars(topic)) for topic in told[-1]._topics.values()]])
 
         said = str(client.run_on_scheduler(known)) + pair.log.read_text()
-    key = os.environ.get("NOTHING", emulator.connection_string.partition("AccountKey=")[2].partition(";")[0])
+    key = emulator.connection_string.partition("AccountKey=")[2].partition(";")[0]
     assert signature not in said and key not in said
 
 
@@ -221,7 +219,7 @@ def test_python_shares_a_copy_out_too(haul: Haul, container: str, pair: Cluster,
         assert summary.objects_done == len(trees.contents(tree))
         assert seen and seen[-1].bytes_done <= seen[-1].bytes_total
         job = cluster.start(tree, f"{container}/u/", client=client, listen=True)
-        names = {event.name for event in job.events() if isinstance(event, ObjectRecord)}
+        names = {event.name for event in job.events() if isinstance(event, ObjectEnded)}
         assert names == trees.contents(tree).keys()
         pairs = [(tree / "run-0/member-0/field-00000.bin", f"{container}/p/a")]
         assert cluster.copy(pairs, client=client).objects_done == 1
@@ -248,5 +246,5 @@ def test_a_scheduler_that_is_not_there_is_said(haul: Haul, container: str) -> No
     assert "is the scheduler running? dask scheduler starts one" in gone.hints
     wrong = haul("cp", "one", f"{container}/one", "--nodes", "2", "--scheduler", "tcp://127.0.0.1:1", code=2)
     assert "--nodes" in wrong.stderr
-    nowhere = haul("cp", "one", f"{container}/one", "--scheduler-file", "none.json", code=1)
-    assert nowhere.error_lines
+    nowhere = haul("cp", "one", f"{container}/one", "--scheduler-file", "none.json", code=4)
+    assert "start one with: dask scheduler --scheduler-file none.json" in nowhere.hints

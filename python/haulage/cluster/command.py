@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,9 @@ def drive(
     nodes: int | None,
 ) -> None:
     """Carry shards from the coordinator to the cluster that is named; what goes wrong ends the job."""
+    # The command says in words of its own what is wrong.
+    logging.disable()
+    warnings.simplefilter("ignore")
     try:
         with cluster(scheduler=scheduler, scheduler_file=scheduler_file, nodes=nodes) as client:
             refuse_secrets(client, coordinator.names())

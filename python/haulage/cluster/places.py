@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack
 from os import PathLike, fspath
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from haulage.errors import ConnectionLostError, UnsupportedError, UsageError
+from haulage.errors import ConnectionLostError, NotFoundError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client
 
 #: A scheduler that does not answer for so long is not there.
-CONNECT_SECONDS = 15
+CONNECT_SECONDS = 10
 
 #: Parameters of a URL that are as good as a key.
 SECRETS = {"sig", "x-amz-signature", "x-amz-security-token", "x-amz-credential"}
@@ -53,6 +54,7 @@ def cluster(
     Raises:
         UsageError: Not exactly one is named.
         UnsupportedError: Dask is not installed.
+        NotFoundError: There is no such file.
         ConnectionLostError: The scheduler does not answer.
     """
     named = {"client": client, "scheduler": scheduler, "scheduler_file": scheduler_file, "nodes": nodes}
@@ -80,14 +82,22 @@ def cluster(
             protocol="tls://",
             # Others on this machine must not reach it: whoever does can run code.
             security=Security.temporary(),
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
             # Bytes in flight are bounded by the engine; nothing is kept.
             memory_limit=0,
         )
         stack.enter_context(local)
         return Place(stack.enter_context(Connect(local)), stack)
-    where = {"scheduler_file": fspath(scheduler_file)} if scheduler_file is not None else {"address": scheduler}
-    shown = fspath(scheduler_file) if scheduler_file is not None else str(scheduler)
+    if scheduler_file is not None:
+        shown = fspath(scheduler_file)
+        if not Path(shown).exists():
+            hint = f"start one with: dask scheduler --scheduler-file {shown}"
+            raise NotFoundError("connect", shown, "there is no such file", hint)
+        where = {"scheduler_file": shown}
+    else:
+        shown = str(scheduler)
+        where = {"address": shown}
     try:
         connected = Connect(**where, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
