@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::enter::{enter, enter_with, sessions};
-use crate::error::{Raise, usage};
+use crate::error::{Raise, exception, usage};
 use crate::job::Job;
 use crate::options::{Name, copy_options};
 
@@ -187,7 +187,7 @@ impl Node {
         Ok(Self(Arc::new(started.or_raise(py)?)))
     }
 
-    /// Moves a shard; calls `stopped` now and then, and stops where it says so.
+    /// Moves a shard; calls `stopped` now and then, and waits no longer where it says so: the shard is then moved unheard.
     #[pyo3(signature = (shard, /, *, again, stopped))]
     fn run<'py>(
         &self,
@@ -199,10 +199,13 @@ impl Node {
         let mut checks = 0_u32;
         let result = enter_with(py, self.0.run(shard, again), |py| {
             checks += 1;
-            if checks.is_multiple_of(CHECKS_PER_LOOK) && stopped.call0(py)?.is_truthy(py)? {
-                self.0.cancel();
+            match checks.is_multiple_of(CHECKS_PER_LOOK) && stopped.call0(py)?.is_truthy(py)? {
+                true => Err(exception(
+                    py,
+                    &Error::new(ErrorKind::Cancelled, "run", "shard", "nobody waits for it"),
+                )),
+                false => Ok(()),
             }
-            Ok(())
         })?;
         Ok(PyBytes::new(py, &result.or_raise(py)?))
     }
@@ -216,6 +219,10 @@ impl Node {
     fn allow(&self, bits_per_second: Option<u64>, requests_per_second: Option<f64>) {
         let rate = bits_per_second.map(ByteRate::bits_per_second);
         self.0.allow(Allowance { rate, requests_per_second, in_flight: None });
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.has_ended()
     }
 
     fn cancel(&self) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from haulage import __version__
@@ -35,6 +36,9 @@ GONE_SECONDS = 5.0
 
 #: How long nodes may take to end that were stopped.
 STOP_SECONDS = 5.0
+
+#: Workers that are asked something at once.
+ASKED_AT_ONCE = 32
 
 #: Rounds in which the clocks of the nodes are compared with ours.
 CLOCK_ROUNDS = 5
@@ -66,6 +70,7 @@ class _Run:
         self.address = str(client.scheduler_info()["address"])
         self.out: dict[str, tuple[int, Future]] = {}
         self.tries: dict[int, int] = {}
+        self.asking = ThreadPoolExecutor(ASKED_AT_ONCE, "haulage-ask")
         self.ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
         #: The workers, by address, with the name of the node where it has beaten.
         self.workers: dict[str, str] = {}
@@ -96,12 +101,11 @@ class _Run:
         stopped = self.coordinator.phase() == "stop"
         if self.client.status != "running":
             return
-        timeout: float | None = None
+        there = list(self.client.scheduler_info(n_workers=-1)["workers"])
         if stopped:
-            timeout = STOP_SECONDS
-            self.client.run(on_worker.cancel, self.job, wait=False, on_error="ignore")
+            self._ask(on_worker.cancel, self.job, workers=there, seconds=STOP_SECONDS)
             self.client.cancel([future for _, future in self.out.values()], force=True)
-        told = self._ask(on_worker.end, self.job, timeout=timeout)
+        told = self._ask(on_worker.end, self.job, workers=there, seconds=STOP_SECONDS if stopped else None)
         for answer in told.values():
             if isinstance(answer, tuple):
                 self.coordinator.ended(*answer)
@@ -109,6 +113,7 @@ class _Run:
     def leave(self) -> None:
         """Forget what the cluster knows of the job."""
         self.out.clear()
+        self.asking.shutdown(wait=False, cancel_futures=True)
         if self.client.status == "running":
             self.client.unsubscribe_topic(on_worker.topic(self.job))
 
@@ -147,7 +152,7 @@ class _Run:
         best: dict[str, tuple[int, int]] = {}
         for _ in range(CLOCK_ROUNDS):
             sent = time.time_ns()
-            told = self._ask(on_worker.now, workers=addresses, timeout=STOP_SECONDS)
+            told = self._ask(on_worker.now, workers=addresses, seconds=SHARE_SECONDS)
             came = time.time_ns()
             for address, there in told.items():
                 if isinstance(there, int):
@@ -173,7 +178,13 @@ class _Run:
     def _came(self, number: int, future: Future) -> None:
         """Take in a shard that has ended."""
         if future.status == "finished":
-            self.coordinator.came(future.result())
+            with contextlib.suppress(TimeoutError):
+                self.coordinator.came(future.result(timeout=RESULT_SECONDS))
+                return
+        if future.status in ("finished", "lost", "pending"):
+            # The worker was lost before it could hand over what became of it: the scheduler has it moved again.
+            self.out[future.key] = (number, future)
+            future.add_done_callback(self.ended.put)
             return
         if future.status == "cancelled":
             # The scheduler has lost it, or is lost itself, which shows soon.
@@ -210,18 +221,34 @@ class _Run:
         less = {node: _less(share, self.shares.get(node, share)) for node, share in shares.items()}
         addresses = [address for address, node in self.workers.items() if node in shares]
         if less != self.shares:
-            self._ask(on_worker.allow, self.job, less, workers=addresses, timeout=STOP_SECONDS)
+            self._ask(on_worker.allow, self.job, less, workers=addresses, seconds=SHARE_SECONDS)
         if shares != less:
-            self._ask(on_worker.allow, self.job, shares, workers=addresses, timeout=STOP_SECONDS)
+            self._ask(on_worker.allow, self.job, shares, workers=addresses, seconds=SHARE_SECONDS)
         self.shares = shares
 
-    def _ask(
-        self, function: Any, *args: Any, workers: list[str] | None = None, timeout: float | None = None
-    ) -> dict[str, Any]:
-        """Call a function on workers; what they answer, by address. A worker that is lost meanwhile answers nothing."""
-        asked = self.client.run(function, *args, workers=workers, on_error="return", wait=True)
-        del timeout
-        return dict(asked) if isinstance(asked, dict) else {}
+    def _ask(self, function: Any, *args: Any, workers: list[str], seconds: float | None = None) -> dict[str, Any]:
+        """Call a function on workers; return what they answer, by address.
+
+        Each is asked by itself, so that one that is lost holds up none of the others. It is not waited for longer
+        than it is there, and not for more than ``seconds``.
+        """
+        asked = {address: self.asking.submit(self._ask_one, function, args, address) for address in workers}
+        end = None if seconds is None else time.monotonic() + seconds
+        answers: dict[str, Any] = {}
+        while asked and (end is None or time.monotonic() < end):
+            wait(asked.values(), timeout=PAUSE if end else LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            for address in [address for address, answer in asked.items() if answer.done()]:
+                answers[address] = asked.pop(address).result()
+            there = self.client.scheduler_info(n_workers=-1)["workers"] if end is None else asked
+            asked = {address: answer for address, answer in asked.items() if address in there}
+        return answers
+
+    def _ask_one(self, function: Any, args: tuple[Any, ...], address: str) -> Any:
+        """Return what a worker answers; an exception where it does not."""
+        try:
+            return self.client.run(function, *args, workers=[address], on_error="return")[address]
+        except Exception as error:  # whatever it is: this one has not answered
+            return error
 
     def _lost_scheduler(self) -> None:
         cause = "the scheduler was lost"

@@ -87,6 +87,8 @@ class _Held:
 
 
 _jobs: dict[str, _Held] = {}
+#: Jobs that were stopped: a shard that comes late begins none of them again.
+_stopped: set[str] = set()
 _opening = threading.Lock()
 
 
@@ -121,8 +123,10 @@ def move(task: Task) -> bytes:
     if starts > STARTS_MAX:
         raise ShardCostNodesError(task.number)
     with _opening:
+        if task.job in _stopped:
+            raise CancelledError("run", "shard", "the job was stopped", None)
         held = _jobs.get(task.job)
-        if held is None:
+        if held is None or held.node.has_ended():
             held = _jobs[task.job] = _Held(task, worker)
             held.beat()
         held.running += 1
@@ -173,8 +177,10 @@ def allow(job: str, shares: dict[str, tuple[int | None, float | None]]) -> None:
 
 
 def cancel(job: str) -> None:
-    """Stop the node of this process."""
-    held = _jobs.get(job)
+    """Stop the node of this process, and begin none for this job again."""
+    with _opening:
+        _stopped.add(job)
+        held = _jobs.get(job)
     if held is not None:
         held.node.cancel()
 

@@ -37,17 +37,21 @@ struct Open {
 }
 
 impl Shards {
-    fn add(&mut self, shard: &Shard) -> Result<oneshot::Receiver<Vec<ObjectRecord>>> {
-        if self.ended || self.open.contains_key(&shard.id) {
-            let cause =
-                if self.ended { "the job on this node has ended" } else { "it is being moved already" };
+    /// Takes in a shard that is to be moved; whether it is being moved already, since somebody asked who has gone away.
+    fn add(&mut self, shard: &Shard) -> Result<(oneshot::Receiver<Vec<ObjectRecord>>, bool)> {
+        if self.ended {
+            let cause = "the job on this node has ended";
             return Err(Error::new(ErrorKind::Cancelled, "run", format!("shard {}", shard.id), cause));
         }
         let (done, ended) = oneshot::channel();
+        if let Some(open) = self.open.get_mut(&shard.id) {
+            open.done = Some(done);
+            return Ok((ended, true));
+        }
         self.of_item.extend(shard.items.iter().map(|item| (item.assigned.id, shard.id)));
         let left = shard.items.len();
         self.open.insert(shard.id, Open { left, objects: Vec::with_capacity(left), done: Some(done) });
-        Ok(ended)
+        Ok((ended, false))
     }
 
     fn ended(&mut self, record: ObjectRecord) {
@@ -130,7 +134,7 @@ impl Node {
     /// Moves a shard; returns what became of its objects, for [`Coordinator::came`](super::Coordinator::came). `again`: this node
     /// is not the first one that gets it.
     ///
-    /// Dropped, it leaves the shard to be moved by the job, and nobody hears of it.
+    /// Dropped, it leaves the shard to be moved by the job, and nobody hears of it unless it is asked for again.
     ///
     /// # Errors
     /// What stopped all of it: a place that cannot be opened, a node that was stopped.
@@ -143,11 +147,10 @@ impl Node {
         let stopped =
             || Error::new(ErrorKind::Cancelled, "run", format!("shard {id}"), "the node was stopped");
         let feed = locked(&self.feed).clone().ok_or_else(stopped)?;
-        let ended = locked(&self.shards).add(&shard)?;
-        let (opened, may_begin) = oneshot::channel();
-        let given = match feed.send((shard, opened)).await {
-            Ok(()) => may_begin.await.unwrap_or_else(|_| Err(stopped())),
-            Err(_) => Err(stopped()),
+        let (ended, is_known) = locked(&self.shards).add(&shard)?;
+        let given = match is_known {
+            true => Ok(()),
+            false => give(&feed, shard).await.unwrap_or_else(|| Err(stopped())),
         };
         drop(feed);
         if let Err(error) = given {
@@ -179,6 +182,11 @@ impl Node {
         self.lease.allow(allowance);
     }
 
+    /// Whether its job has ended, by itself or because it was stopped: another node is to take its place.
+    pub fn has_ended(&self) -> bool {
+        locked(&self.shards).ended
+    }
+
     /// Stops at once. What has arrived stays where it is for another to go on from.
     pub fn cancel(&self) {
         locked(&self.feed).take();
@@ -204,6 +212,13 @@ impl Node {
         };
         packed(&NodeEnd { node: self.name.clone(), began_unix_ns: self.began_unix_ns, summary, failure })
     }
+}
+
+/// Gives a shard to the job; whether its places could be opened. `None` where the job has ended.
+async fn give(feed: &mpsc::Sender<Given>, shard: Shard) -> Option<Result<()>> {
+    let (opened, may_begin) = oneshot::channel();
+    feed.send((shard, opened)).await.ok()?;
+    may_begin.await.ok()
 }
 
 /// Sorts what the job tells by shards.
