@@ -37,6 +37,9 @@ GONE_SECONDS = 5.0
 #: How long nodes may take to end that were stopped.
 STOP_SECONDS = 5.0
 
+#: How long to wait for what became of a shard before it is asked for again.
+RESULT_SECONDS = 2.0
+
 #: Workers that are asked something at once.
 ASKED_AT_ONCE = 32
 

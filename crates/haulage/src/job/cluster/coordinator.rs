@@ -347,7 +347,7 @@ enum Happened {
     /// Something was told of the nodes; nothing where whoever carries shards is gone.
     Told(Option<Message>),
     /// A request of this machine has ended.
-    Beside(AttemptRecord),
+    Beside(Box<AttemptRecord>),
     /// It is time to look how far all have come.
     Tick,
     /// The job is to stop.
@@ -401,7 +401,7 @@ impl Run {
                     self.recorder.warn(node.into(), words).await;
                 }
                 Happened::Told(Some(Message::Finish) | None) => break,
-                Happened::Beside(row) => self.recorder.attempt(|| row).await,
+                Happened::Beside(row) => self.recorder.attempt(|| *row).await,
                 Happened::Tick => self.sample(listed),
                 Happened::Stopped => shared.set(Phase::Stop),
             }
@@ -430,7 +430,7 @@ impl Run {
         tokio::select! {
             _ = found.recv_many(&mut batch, BATCH), if room => Happened::Found(batch),
             message = self.told.recv() => Happened::Told(message),
-            row = next_row(&mut self.beside) => Happened::Beside(row),
+            row = next_row(&mut self.beside) => Happened::Beside(Box::new(row)),
             _ = ticks.tick() => Happened::Tick,
             // A handle that is gone has cancelled on its way out.
             _ = self.cancelled.wait_for(|cancelled| *cancelled), if !stopped => Happened::Stopped,

@@ -328,7 +328,7 @@ impl Deal {
         };
         let origin = parted.origin;
         match parted.came(&item.assigned.portion, record) {
-            Next::Deal(item) => self.pooled_first(origin, item),
+            Next::Deal(item) => self.pooled_first(origin, *item),
             Next::Staged if self.atomic => {
                 self.staged.insert(id);
             }

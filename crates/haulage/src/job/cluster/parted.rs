@@ -40,7 +40,7 @@ pub(super) struct Parted {
 #[derive(Debug)]
 pub(super) enum Next {
     /// This portion is to be dealt out.
-    Deal(Item),
+    Deal(Box<Item>),
     /// All of it is staged.
     Staged,
     /// Others are still under way.
@@ -122,7 +122,7 @@ impl Parted {
             self.fail(failure);
         }
         match portion {
-            Portion::Stretch(_) if began && staged => return Next::Deal(self.whole()),
+            Portion::Stretch(_) if began && staged => return Next::Deal(Box::new(self.whole())),
             Portion::Stretch(_) if began => {}
             Portion::Stretch(_) => {
                 self.left = self.left.saturating_sub(1);
