@@ -66,7 +66,7 @@ PYTHON_MAY = {
     "ranges": {"_engine", "errors", "transfer"},
     "emulator": {"_engine", "errors"},
     "lab": CORE | {"__init__", "_engine"},
-    "cluster": CORE | {"__init__"},
+    "cluster": CORE | {"__init__", "_engine"},
     "watch": CORE | {"__init__"},
     "tables": {"errors", "units"},
     "view": {"transfer", "events", "units", "errors", "stores", "__init__"},

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         HaulageError as HaulageError,
         IntegrityError as IntegrityError,
         LocalIOError as LocalIOError,
+        NodeLostError as NodeLostError,
         NotFoundError as NotFoundError,
         ProtocolError as ProtocolError,
         ServiceError as ServiceError,
@@ -74,8 +75,8 @@ _HOMES = {
     "haulage.emulator": "Emulator",
     "haulage.errors": (
         "BusyError CancelledError ConnectionLostError CredentialError ExistsError HaulageError"
-        " IntegrityError LocalIOError NotFoundError ProtocolError ServiceError SourceChangedError"
-        " StalledError StorageFullError TransientError UnsupportedError UsageError"
+        " IntegrityError LocalIOError NodeLostError NotFoundError ProtocolError ServiceError"
+        " SourceChangedError StalledError StorageFullError TransientError UnsupportedError UsageError"
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

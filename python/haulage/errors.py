@@ -16,6 +16,7 @@ CancelledError        cancelled           130
 ExistsError           exists              1
 StorageFullError      no_space            1
 LocalIOError          io                  1
+NodeLostError         node_lost           1
 BusyError             busy                1
 ConnectionLostError   connection          1
 StalledError          stalled             1
@@ -130,6 +131,12 @@ class LocalIOError(HaulageError):
     code = "io"
 
 
+class NodeLostError(HaulageError):
+    """The machines that were to do it were lost, one after the other."""
+
+    code = "node_lost"
+
+
 class ProtocolError(HaulageError):
     """The answer is not one that such a service gives, so that nothing in it was believed."""
 
@@ -178,6 +185,7 @@ BY_CODE: dict[str, type[HaulageError]] = {
         ExistsError,
         StorageFullError,
         LocalIOError,
+        NodeLostError,
         BusyError,
         ConnectionLostError,
         StalledError,

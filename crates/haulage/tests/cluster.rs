@@ -246,6 +246,45 @@ async fn what_lost_nodes_leave_others_finish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_node_was_lost_after_it_is_found_by_the_next() {
+    for (s3, always) in [(false, true), (true, false)] {
+        let ground = Ground::new(s3, &[("large.nc", 260 * MIB)]).await;
+        let mut options = ground.options();
+        if always {
+            options.overwrite = haulage::job::Overwrite::Always;
+        }
+        let (handle, coordinator) = Coordinator::start(ground.up(), options, false).unwrap();
+        let node = |name| Node::start(coordinator.spec(), name, Some(ground.session()), None).unwrap();
+        let (first, second) = (node("first"), node("second"));
+        let mut lost = 0;
+        while coordinator.phase() == Phase::Deal {
+            let Some(dealt) = coordinator.next(2).unwrap() else {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                continue;
+            };
+            // It carries no payload and is not the beginning: all stretches are staged.
+            let commits = dealt.bytes == 0 && lost == 0 && handle.progress().bytes_total > 0 && dealt.id > 1;
+            let result = if lost > 0 { &second } else { &first }.run(&dealt.shard, false).await.unwrap();
+            match commits {
+                true => {
+                    lost += 1;
+                    coordinator.lost(dealt.id);
+                }
+                false => coordinator.came(&result).unwrap(),
+            }
+        }
+        assert_eq!(lost, 1, "the commit was lost");
+        for node in [&first, &second] {
+            coordinator.ended(&node.end().await.unwrap(), None).unwrap();
+        }
+        coordinator.finish();
+        let summary = handle.wait().await.unwrap();
+        assert_eq!((summary.exit_code, summary.objects_failed), (0, 0), "{summary:?}");
+        assert_eq!(ground.down().await, contents(&ground.tree()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_shard_that_costs_three_nodes_is_given_up_by_name() {
     let ground = Ground::new(false, &[("one.nc", 1000)]).await;
     let (handle, coordinator) = Coordinator::start(ground.up(), ground.options(), false).unwrap();

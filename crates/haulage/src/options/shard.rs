@@ -57,7 +57,8 @@ impl Item {
     /// The same, for another node than the one that has had it since then.
     pub(crate) fn again(mut self, since_ns: i128) -> Self {
         self.assigned.since_ns = Some(since_ns);
-        self.look |= self.assigned.portion == Portion::All;
+        // What is only staged is found by whoever goes on with it; what that node may have put in place must be looked for.
+        self.look |= !matches!(self.assigned.portion, Portion::Stretch(_));
         self
     }
 
