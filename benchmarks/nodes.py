@@ -1,4 +1,4 @@
-"""How much faster are several nodes: workers of a Dask cluster, each behind a link of real packets of its own.
+"""How much faster are several nodes: workers of a Dask cluster, each behind a link of packets of its own.
 
 unshare --net python benchmarks/nodes.py                        all cases, medians of 3, about half an hour
 unshare --net python benchmarks/nodes.py --only files --repeat 1  a look at one
@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness import random_files
 
@@ -44,13 +45,16 @@ class Link:
 
     @property
     def near(self) -> str:
+        """Address of the near end."""
         return f"127.254.{self.number}.1"
 
     @property
     def far(self) -> str:
+        """Address of the far end."""
         return f"127.254.{self.number}.2"
 
     def environment(self, key: str) -> dict[str, str]:
+        """Return what leads a client at the far end to the endpoint."""
         blob = f"http://{self.near}:{ENDPOINT_PORT}/{ACCOUNT}"
         string = f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={key};BlobEndpoint={blob};"
         return os.environ | {"AZURE_STORAGE_CONNECTION_STRING": string}
@@ -58,9 +62,13 @@ class Link:
 
 def main() -> None:
     """Run the cases and print a line of JSON for each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--nodes", type=int, default=4, help="nodes of the cluster [4]")
-    parser.add_argument("--link", default="rtt=20ms,total=100mbit", help="of each node [rtt=20ms,total=100mbit]")
+    parser.add_argument(
+        "--link", default="rtt=20ms,total=100mbit", help="of each node [rtt=20ms,total=100mbit]"
+    )
     parser.add_argument("--repeat", type=int, default=3, help="runs of each case [3]")
     parser.add_argument("--only", choices=[*CASES], help="one case")
     parser.add_argument("--cap", help="bound for all nodes together")
@@ -96,7 +104,10 @@ def measure(
             seconds = summary["elapsed_ns"] / 1e9
             seen.setdefault(arm, []).append(seconds)
             row = {"case": case, "arm": arm, "seconds": round(seconds, 2), "wire": summary["bytes_wire"]}
-            row |= {"mbit": round(summary["bytes_wire"] * 8 / seconds / 1e6, 1), "requests": summary["requests"]}
+            row |= {
+                "mbit": round(summary["bytes_wire"] * 8 / seconds / 1e6, 1),
+                "requests": summary["requests"],
+            }
             row |= {"done": summary["objects_done"], "retries": summary["retries"]}
             print(json.dumps(row), flush=True)
             haul(links[0], key, "rb", "--force", f"az://{container}")
@@ -107,8 +118,8 @@ def measure(
         print(json.dumps({"case": case, "nodes": len(links), "times_alone": times}), flush=True)
 
 
-def haul(link: Link | None, key: str, *words: str) -> dict[str, object]:
-    """Run the command at the far end of a link, or at the near end of all; return its last line, where it has one."""
+def haul(link: Link | None, key: str, *words: str) -> dict[str, Any]:
+    """Run the command at the far end of a link, or at the near end of all; return its summary, if any."""
     inside = ["nsenter", f"--net={link.namespace}"] if link else []
     where = link or Link(0, "")
     ran = subprocess.run(

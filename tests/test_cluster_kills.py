@@ -1,6 +1,6 @@
 """Nodes that are killed at random moments: a hundred trials, each from its seed.
 
-    pytest -m campaign tests/test_cluster_kills.py -s
+pytest -m campaign tests/test_cluster_kills.py -s
 """
 
 from __future__ import annotations
@@ -41,7 +41,13 @@ def test_two_of_four_nodes_are_killed_and_nothing_is_lost(tmp_path: Path) -> Non
                 haul("mb", f"az://trial-{seed}")
                 before = emulator.stats()["bytes_in"]
                 words = ["--scheduler", own.address, "--receipt", "receipt.jsonl", "--cap", "1gbit"]
-                words += ["--overwrite", rng.choice(["if-different", "always"]), "--json", "--progress", "none"]
+                words += [
+                    "--overwrite",
+                    rng.choice(["if-different", "always"]),
+                    "--json",
+                    "--progress",
+                    "none",
+                ]
                 process = haul.start("cp", "tree", f"az://trial-{seed}/t/", *words)
                 began = time.monotonic()
                 moments = sorted(rng.uniform(0.3, 3.2) for _ in range(2))
@@ -58,7 +64,10 @@ def test_two_of_four_nodes_are_killed_and_nothing_is_lost(tmp_path: Path) -> Non
                 summary = json.loads(out.splitlines()[-1])
                 assert summary["objects_done"] + summary["objects_skipped"] == len(expected), seed
                 extra = emulator.stats()["bytes_in"] - before - size
-                print(f"trial {seed}: {summary['elapsed_ns'] / 1e9:.1f} s, {extra / MIB:.1f} MiB twice", flush=True)
+                print(
+                    f"trial {seed}: {summary['elapsed_ns'] / 1e9:.1f} s, {extra / MIB:.1f} MiB twice",
+                    flush=True,
+                )
                 assert extra < IN_FLIGHT, seed
                 haul("verify", "receipt.jsonl", f"az://trial-{seed}/t/")
                 haul("verify", "tree", f"az://trial-{seed}/t/")

@@ -46,7 +46,14 @@ class Cluster:
 
     def start_worker(self, name: str) -> None:
         words = ["worker", "--scheduler-file", str(self.file), "--name", name, "--nthreads", "2"]
-        words += ["--no-nanny", "--no-dashboard", "--memory-limit", "0", "--local-directory", str(self.folder)]
+        words += [
+            "--no-nanny",
+            "--no-dashboard",
+            "--memory-limit",
+            "0",
+            "--local-directory",
+            str(self.folder),
+        ]
         self.workers[name] = self._start(*words)
 
     def kill_worker(self, name: str) -> None:

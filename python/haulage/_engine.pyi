@@ -111,6 +111,7 @@ def coordinate(
     listen: bool,
     **options: object,
 ) -> tuple[Job, Coordinator]: ...
+
 @final
 class Listing:
     def __new__(cls, url: str | PathLike[str], /, recursive: bool, **options: object) -> Listing: ...

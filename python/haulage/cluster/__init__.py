@@ -57,7 +57,7 @@ def copy(
         src: As for :func:`haulage.copy`. No streams, and nothing in ``mem://``.
         dst: As for :func:`haulage.copy`.
         client: A client of the cluster. It is not closed.
-        scheduler: The address of the scheduler, ``tls://host:port`` or ``tcp://host:port``, in place of a client.
+        scheduler: Its scheduler's address, ``tls://host:port`` or ``tcp://host:port``, in place of a client.
         scheduler_file: The file that ``dask scheduler --scheduler-file`` has written, in place of that.
         nodes: So many processes on this machine, in place of that. They end with the copy.
         check: Raise if an object failed. ``False`` leaves it to the caller to read the summary.

@@ -92,7 +92,7 @@ class _Run:
                 future = self.ended.get(timeout=PAUSE)
                 while True:
                     known = self.out.pop(future.key, None)
-                    # The node gets its next shard before it is asked for what became of this one, which takes a round trip.
+                    # The node gets its next shard before the result is asked for, which takes a round trip.
                     self._deal()
                     if known is not None:
                         self._came(known[0], future)
@@ -151,7 +151,7 @@ class _Run:
             self._compare_clocks(new)
 
     def _compare_clocks(self, addresses: list[str]) -> None:
-        """Learn by how much the clocks of nodes are ahead of ours: half of the shortest round trip is the bound."""
+        """Learn by how much clocks of nodes are ahead of ours, to half of the shortest round trip."""
         best: dict[str, tuple[int, int]] = {}
         for _ in range(CLOCK_ROUNDS):
             sent = time.time_ns()
@@ -159,7 +159,9 @@ class _Run:
             came = time.time_ns()
             for address, there in told.items():
                 if isinstance(there, int):
-                    best[address] = min(best.get(address, (1 << 62, 0)), (came - sent, there - (sent + came) // 2))
+                    best[address] = min(
+                        best.get(address, (1 << 62, 0)), (came - sent, there - (sent + came) // 2)
+                    )
         for address, (_, offset) in best.items():
             self.clocks.add(address)
             self.coordinator.clock(self.workers[address], offset)
@@ -185,7 +187,7 @@ class _Run:
                 self.coordinator.came(future.result(timeout=RESULT_SECONDS))
                 return
         if future.status in ("finished", "lost", "pending"):
-            # The worker was lost before it could hand over what became of it: the scheduler has it moved again.
+            # The worker was lost before it could hand over the result: the scheduler has it moved again.
             self.out[future.key] = (number, future)
             future.add_done_callback(self.ended.put)
             return
@@ -197,11 +199,9 @@ class _Run:
         name = type(error).__name__
         if isinstance(error, on_worker.ShardCostNodesError):
             cause = f"{on_worker.STARTS_MAX} nodes were lost while they moved the shard that it is in"
-            hint = "look into the logs of the nodes: is there enough memory, and is the link steady?"
+            hint = "look into the logs of the nodes; is their memory enough, and their link steady?"
             self.coordinator.failed(number, "node_lost", "run", "shard", cause, hint)
-        elif name == "KilledWorker":
-            self.coordinator.lost(number)
-        elif isinstance(error, HaulageError) and error.code == "cancelled":
+        elif name == "KilledWorker" or (isinstance(error, HaulageError) and error.code == "cancelled"):
             self.coordinator.lost(number)
         elif isinstance(error, HaulageError):
             told = (error.code, error.operation, error.object, error.cause, error.hint)
@@ -212,13 +212,15 @@ class _Run:
             self.coordinator.failed(number, "service", "run", f"shard {number}", cause, hint)
 
     def _share(self) -> None:
-        """Tell each node its part of what all share: first to those that get less, so that never more is used."""
+        """Tell each node its part of what all share: those that get less first, so that never more is used."""
         now = time.monotonic()
         if now - self.shared < SHARE_SECONDS or self.client.status != "running":
             return
         self.shared = now
         shares = {node: (bits, requests) for node, bits, requests in self.coordinator.allowances()}
-        shares = {node: share for node, share in shares.items() if share != (None, None) or node in self.shares}
+        shares = {
+            node: share for node, share in shares.items() if share != (None, None) or node in self.shares
+        }
         if shares == self.shares or not shares:
             return
         less = {node: _less(share, self.shares.get(node, share)) for node, share in shares.items()}
@@ -229,11 +231,13 @@ class _Run:
             self._ask(on_worker.allow, self.job, shares, workers=addresses, seconds=SHARE_SECONDS)
         self.shares = shares
 
-    def _ask(self, function: Any, *args: Any, workers: list[str], seconds: float | None = None) -> dict[str, Any]:
+    def _ask(
+        self, function: Any, *args: Any, workers: list[str], seconds: float | None = None
+    ) -> dict[str, Any]:
         """Call a function on workers; return what they answer, by address.
 
-        Each is asked by itself, so that one that is lost holds up none of the others. It is not waited for longer
-        than it is there, and not for more than ``seconds``.
+        Each is asked by itself, so that one that is lost holds up none of the others. It is not waited for
+        longer than it is there, and not for more than ``seconds``.
         """
         asked = {address: self.asking.submit(self._ask_one, function, args, address) for address in workers}
         end = None if seconds is None else time.monotonic() + seconds
@@ -262,5 +266,6 @@ class _Run:
 def _less(one: tuple[int | None, float | None], other: tuple[int | None, float | None]) -> Any:
     """Return the stricter of two bounds."""
     return tuple(
-        min((value for value in pair if value is not None), default=None) for pair in zip(one, other, strict=True)
+        min((value for value in pair if value is not None), default=None)
+        for pair in zip(one, other, strict=True)
     )

@@ -61,7 +61,9 @@ def cluster(
     given = [name for name, value in named.items() if value is not None]
     if len(given) != 1:
         cause = f"{' and '.join(given)} at once" if given else "no cluster is named"
-        raise UsageError("run", "nodes", cause, "give exactly one of client, scheduler, scheduler_file, nodes")
+        raise UsageError(
+            "run", "nodes", cause, "give exactly one of client, scheduler, scheduler_file, nodes"
+        )
     if client is not None:
         return Place(client, ExitStack())
     try:
@@ -122,5 +124,3 @@ def refuse_secrets(client: Client, names: Iterable[Any]) -> None:
             cause = f"a signature in a URL is not sent over {address.partition('://')[0]}://"
             hint = "use a scheduler at tls://, or set the credentials in the environment of each node"
             raise UsageError("run", name.partition("?")[0], cause, hint)
-
-

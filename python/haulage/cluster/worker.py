@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 import tempfile
 import threading
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from haulage import __version__
 from haulage._engine import Node
-from haulage.errors import CancelledError, HaulageError, UnsupportedError
+from haulage.errors import CancelledError, UnsupportedError
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -152,7 +151,7 @@ def _is_cancelled(worker: Worker, key: str) -> bool:
 
 
 def _started(worker: Worker, task: Task) -> int:
-    """Count the starts of a shard on all nodes, with this one. The scheduler holds the count: it outlives nodes."""
+    """Count the starts of a shard on all nodes, with this one. The scheduler, which outlives nodes, holds it."""
     place = [topic(task.job), str(task.number)]
 
     async def count() -> int:
