@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +21,8 @@ import trees
 import workers
 from command import Haul
 from haulage import cluster
-from haulage.errors import UsageError
+from haulage.cluster import worker
+from haulage.errors import UnsupportedError, UsageError
 from haulage.events import ObjectEnded
 from workers import Cluster
 
@@ -168,7 +171,8 @@ def test_a_scheduler_that_is_lost_ends_the_copy_clearly_and_a_second_run_goes_on
         _, err = process.communicate(timeout=60)
         assert time.monotonic() - began < 20
         assert process.returncode == 1, err.decode()
-        assert "the scheduler was lost (hint: start it and run the same command again" in err.decode()
+        hint = "start it and run the same command again; what has arrived is not sent again"
+        assert f"the scheduler was lost (hint: {hint})" in err.decode()
         assert "Traceback" not in err.decode(), err.decode()
     with workers.cluster(tmp_path / "again", 2, environment) as own:
         went = haul(*words, "--scheduler", own.address, "--json")
@@ -263,3 +267,41 @@ def test_a_scheduler_that_is_not_there_is_said(haul: Haul, container: str) -> No
     assert "--nodes" in wrong.stderr
     nowhere = haul("cp", "one", f"{container}/one", "--scheduler-file", "none.json", code=4)
     assert "start one with: dask scheduler --scheduler-file none.json" in nowhere.hints
+
+
+def test_a_node_without_the_package_is_said(
+    tmp_path: Path, haul: Haul, container: str, environment: dict[str, str]
+) -> None:
+    (haul.folder / "one").write_bytes(b"one")
+    (tmp_path / "other/haulage").mkdir(parents=True)
+    (tmp_path / "other/haulage/__init__.py").write_text("")
+    without = environment | {"PYTHONPATH": str(tmp_path / "other")}
+    with workers.cluster(tmp_path / "dask", 1, without) as own:
+        went = haul("cp", "one", f"{container}/one", "--scheduler", own.address, code=1)
+    assert "is haulage installed on each node, in the same version?" in went.hints
+
+
+def test_a_node_of_another_version_refuses() -> None:
+    task = worker.Task("job", 0, b"", b"", "0.0.0")
+    with pytest.raises(UnsupportedError) as refused:
+        worker.move(task)
+    assert refused.value.hint == "install the same version on all nodes"
+
+
+def test_the_command_says_what_to_install() -> None:
+    code = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] == 'distributed':\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "from haulage.__main__ import main\n"
+        "sys.argv = ['haul', *sys.argv[1:]]\n"
+        "sys.exit(main())\n"
+    )
+    words = ["cp", __file__, "/nowhere/else", "--nodes", "1"]
+    absent = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert absent.returncode == 2, absent.stderr
+    assert "(hint: pip install 'haulage[cluster]')" in absent.stderr
+    assert "Traceback" not in absent.stderr

@@ -153,6 +153,15 @@ fn emulate_beyond_this_machine() {
 }
 
 #[test]
+fn nodes_need_the_python_package() {
+    assert_eq!(
+        mistake(&["cp", "Cargo.toml", "build/nowhere", "--nodes", "2"]),
+        "haul: run nodes: it needs Python \
+         (hint: install the package with its extra: pip install 'haulage[cluster]')"
+    );
+}
+
+#[test]
 fn lab_needs_the_python_package() {
     assert_eq!(
         mistake(&["lab", "run", "--to", "emulated:wan"]),

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use haulage::error::ErrorKind;
 use haulage::event::{Event, ObjectRecord, Outcome, Proof, Summary};
-use haulage::job::{Coordinator, Node, Phase, Work};
+use haulage::job::{Coordinator, Node, Phase, Portion, Work};
 use haulage::receipt::ReceiptLine;
 use haulage::store::s3::{S3Access, S3Credentials};
-use haulage::store::{AccessKeys, Credentials, StoreOptions};
+use haulage::store::{AccessKeys, BlockRange, Credentials, StoreOptions};
 use haulage::units::ByteRate;
 use haulage::{CopyOptions, Error, Job, Session};
 use haulage_emulator::{Emulator, EmulatorConfig};
@@ -411,6 +411,19 @@ async fn what_ends_the_work_of_all_nodes_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_no_node_says_is_not_believed() {
+    let ground = Ground::new(false, &[("one.nc", 1000)]).await;
+    let (_handle, coordinator) = Coordinator::start(ground.up(), ground.options(), false).unwrap();
+    for garbled in [b"".as_slice(), b"{}", b"\xff"] {
+        let said = [coordinator.came(garbled), coordinator.beat(garbled), coordinator.ended(garbled, None)];
+        for error in said.into_iter().map(Result::unwrap_err) {
+            let hint = "install the same version of haulage on all of them";
+            assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Protocol, Some(hint)));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_only_one_process_can_do_is_refused() {
     let ground = Ground::new(false, &[("one.nc", 1000)]).await;
     let refused = |work: Work, options: CopyOptions| Coordinator::start(work, options, false).unwrap_err();
@@ -428,6 +441,14 @@ async fn what_only_one_process_can_do_is_refused() {
     let error = refused(ground.up(), options);
     assert_eq!(error.hint_text(), Some("set HTTPS_PROXY in the environment of each node instead"));
     assert!(!error.to_string().contains("secret"));
+    let options = CopyOptions { profile: Some("office".into()), ..ground.options() };
+    assert_eq!(
+        refused(ground.up(), options).hint_text(),
+        Some("leave it out: each node follows its own link")
+    );
+    let portion = Portion::Stretch(BlockRange { offset: 0, len: 1 });
+    let options = CopyOptions { portion, source_etag: Some("one".into()), ..ground.options() };
+    assert_eq!(refused(to("one.nc"), options).hint_text(), Some("copy the whole object"));
     let verify = Work::Verify { source: "a".into(), destination: "b".into(), stored: false, deep: false };
     assert_eq!(refused(verify, ground.options()).kind(), ErrorKind::Unsupported);
 }

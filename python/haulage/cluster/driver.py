@@ -212,7 +212,7 @@ class _Run:
             self.coordinator.failed(number, "service", "run", f"shard {number}", cause, hint)
 
     def _share(self) -> None:
-        """Tell each node its part of what all share: those that get less first, so that never more is used."""
+        """Tell each node its part of what all share, first those that get less: never is more used."""
         now = time.monotonic()
         if now - self.shared < SHARE_SECONDS or self.client.status != "running":
             return

@@ -151,7 +151,7 @@ def _is_cancelled(worker: Worker, key: str) -> bool:
 
 
 def _started(worker: Worker, task: Task) -> int:
-    """Count the starts of a shard on all nodes, with this one. The scheduler, which outlives nodes, holds it."""
+    """Count the starts of a shard on all nodes, this one too, where it outlives nodes: at the scheduler."""
     place = [topic(task.job), str(task.number)]
 
     async def count() -> int:

@@ -104,8 +104,8 @@ impl ErrorKind {
             Self::Usage | Self::Unsupported => Some("haul --help shows examples"),
             Self::NotFound => Some("check the name"),
             Self::NoSpace => Some("free some room, then run the same command again"),
-            Self::NodeLost => Some("look into the logs of the nodes, then run the same command again"),
-            Self::Cancelled => None,
+            // Whoever says so knows more.
+            Self::NodeLost | Self::Cancelled => None,
         }
     }
 

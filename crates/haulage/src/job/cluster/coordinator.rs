@@ -670,6 +670,10 @@ fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, bool)> {
     if options.portion != Portion::All {
         return Err(usage("portion", "nodes are given portions by themselves").hint("copy the whole object"));
     }
+    if options.profile.is_some() {
+        return Err(usage("--profile", "a profile is of the link of one machine")
+            .hint("leave it out: each node follows its own link"));
+    }
     if options.store.keys.is_some() {
         return Err(usage("credentials", "credentials of this process do not travel to other nodes")
             .hint("set them in the environment of each node, or use a managed identity"));

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Failure, ObjectRecord, Progress, Summary, Told};
 use crate::gate::Allowance;
 use crate::job::{Job, JobHandle, Lease};
-use crate::options::{CopyOptions, Feed, Given, Shard, Work, links_folder};
+use crate::options::{CopyOptions, Feed, Given, Shard, Work};
 use crate::store::Session;
 
 /// Events that may wait to be sorted by shard.
@@ -111,7 +111,7 @@ impl Node {
         let mut options = spec.options()?;
         options.store.session = session;
         let record = record.filter(|_| spec.record);
-        let options = CopyOptions { record, links: links_folder(), node: name.to_owned(), ..options };
+        let options = CopyOptions { record, node: name.to_owned(), ..options };
         let (told, events) = mpsc::channel(EVENTS);
         let (capped, since_ns) = (spec.capped, spec.since_ns);
         let handle = Job::new(Work::Fed(fed), options).tell_of_objects(told).start()?;

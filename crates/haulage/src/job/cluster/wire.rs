@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{ObjectRecord, Progress, Summary};
-use crate::options::{CopyOptions, MethodChoice, Overwrite, ServerSide, Setting, TierChoice, Work};
+use crate::options::{
+    CopyOptions, MethodChoice, Overwrite, ServerSide, Setting, TierChoice, Work, links_folder,
+};
 use crate::store::{Addressing, Preserve, StoreOptions};
 use crate::units::ByteSize;
 
@@ -57,6 +59,7 @@ struct NodeOptions {
     requester_pays: bool,
     flush: bool,
     follow_symlinks: bool,
+    remember_link: bool,
 }
 
 impl Spec {
@@ -97,6 +100,7 @@ impl Spec {
             requester_pays: store.requester_pays,
             flush: store.flush,
             follow_symlinks: store.follow_symlinks,
+            remember_link: options.links.is_some(),
         };
         Ok(Self {
             job: job.to_owned(),
@@ -135,6 +139,7 @@ impl Spec {
             max_memory: ByteSize::new(it.max_memory),
             overwrite: it.overwrite,
             polite: it.polite,
+            links: links_folder().filter(|_| it.remember_link),
             store: StoreOptions {
                 endpoint: it.endpoint.clone(),
                 insecure_http: it.insecure_http,
