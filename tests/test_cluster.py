@@ -20,8 +20,9 @@ import haulage
 import trees
 import workers
 from command import Haul
-from haulage import cluster
+from haulage import _engine, cluster
 from haulage.cluster import worker
+from haulage.cluster.driver import drive
 from haulage.errors import UnsupportedError, UsageError
 from haulage.events import ObjectEnded
 from workers import Cluster
@@ -305,3 +306,31 @@ def test_the_command_says_what_to_install() -> None:
     assert absent.returncode == 2, absent.stderr
     assert "(hint: pip install 'haulage[cluster]')" in absent.stderr
     assert "Traceback" not in absent.stderr
+
+
+def test_a_cluster_that_answers_nothing_is_said(haul: Haul, container: str, pair: Cluster) -> None:
+    (haul.folder / "one").write_bytes(b"one")
+    client = Client(pair.address, set_as_default=False)
+    client.close()
+    job, coordinator = _engine.coordinate([haul.folder / "one"], haul.folder / "two", [], False)
+    drive(coordinator, client)
+    with pytest.raises(haulage.HaulageError) as failed:
+        haulage.Job(job).wait()
+    assert failed.value.hint == "is the cluster healthy? look at its logs"
+    assert not (haul.folder / "two").exists()
+
+
+def test_what_is_no_pair_is_refused_and_nothing_is_left_out(tmp_path: Path, pair: Cluster) -> None:
+    (tmp_path / "one").write_bytes(b"one")
+    with Client(pair.address, set_as_default=False) as client:
+        for wrong in ([(tmp_path / "one", tmp_path / "two"), tmp_path / "one"], [["a"]]):
+            with pytest.raises((TypeError, ValueError)):
+                cluster.copy(wrong, client=client)  # type: ignore[arg-type]
+        with pytest.raises((TypeError, ValueError)):
+            cluster.copy([(tmp_path / "one", tmp_path / "two")], tmp_path / "three", client=client)
+    assert not (tmp_path / "two").exists()
+
+
+def test_what_a_worker_logs_of_a_shard_shows_none_of_it() -> None:
+    shown = repr(worker.Task("job", 0, b"https://a/b?sig=secret", b"sig=secret", "1"))
+    assert "secret" not in shown

@@ -108,6 +108,11 @@ impl Coordinator {
         self.0.gone(node);
     }
 
+    #[pyo3(signature = (object, words, /))]
+    fn warn(&self, object: &str, words: &str) {
+        self.0.warn(object, words);
+    }
+
     #[pyo3(signature = (shard, /))]
     fn lost(&self, shard: u64) {
         self.0.lost(shard);
@@ -151,8 +156,12 @@ pub(crate) fn drive(coordinator: haulage::job::Coordinator, nodes: &haulage_cli:
         driver.call_method1("drive", arguments).map(drop)
     });
     // What it raises says in words of its own what is wrong; whatever it was, the job must not wait for ever.
-    if let Some(Err(raised)) = driven {
-        failing.fail(&Error::new(ErrorKind::Service, "run", "nodes", raised.to_string()));
+    match driven {
+        Some(Ok(())) => {}
+        Some(Err(raised)) => {
+            failing.fail(&Error::new(ErrorKind::Service, "run", "nodes", raised.to_string()));
+        }
+        None => failing.fail(&Error::new(ErrorKind::Cancelled, "run", "nodes", "Python is shutting down")),
     }
     failing.finish();
 }

@@ -411,6 +411,46 @@ async fn what_ends_the_work_of_all_nodes_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_has_moved_is_named_when_nodes_end_early() {
+    let files = small_files(30);
+    let ground = Ground::new(false, &named(&files)).await;
+    let receipt = ground.folder.path().join("receipt.jsonl");
+    let options = CopyOptions { receipt: Some(receipt.clone()), ..ground.options() };
+    let (handle, coordinator) = Coordinator::start(ground.up(), options, false).unwrap();
+    while !handle.progress().listed {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    coordinator.finish();
+    let error = handle.wait().await.unwrap_err();
+    let hint = "run the same command again; what has arrived is not sent again";
+    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::NodeLost, Some(hint)));
+    let lines = std::fs::read_to_string(receipt).unwrap();
+    assert!(lines.contains(r#""failed":30"#), "{lines}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_collection_nothing_is_committed_where_a_source_is_missing() {
+    let files = small_files(10);
+    let ground = Ground::new(false, &named(&files)).await;
+    let options = CopyOptions { atomic: true, ..ground.options() };
+    let sources = ["d0", "none", "d1"].map(|name| ground.tree().join(name).display().to_string());
+    let work = Work::Copy { sources: sources.to_vec(), destination: ground.url("one/t/") };
+    let (_, summary) = run(&ground, work, options, &[None, None]).await;
+    assert_eq!(summary.objects_done, 0, "{summary:?}");
+    assert!(summary.objects_failed > 1 && summary.exit_code != 0, "{summary:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_named_with_a_dot_is_one() {
+    let ground = Ground::new(false, &[("a.nc", 10)]).await;
+    let to = ground.folder.path().join("new");
+    let sources = vec![ground.tree().join("a.nc").display().to_string()];
+    let work = Work::Copy { sources, destination: format!("{}/.", to.display()) };
+    let (_, summary) = run(&ground, work, ground.options(), &[None]).await;
+    assert_eq!((summary.objects_done, to.join("a.nc").is_file()), (1, true), "{summary:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_no_node_says_is_not_believed() {
     let ground = Ground::new(false, &[("one.nc", 1000)]).await;
     let (_handle, coordinator) = Coordinator::start(ground.up(), ground.options(), false).unwrap();
@@ -446,6 +486,11 @@ async fn what_only_one_process_can_do_is_refused() {
         refused(ground.up(), options).hint_text(),
         Some("leave it out: each node follows its own link")
     );
+    let unchecked = haulage::checksum::ChecksumMode::None;
+    let options = CopyOptions { atomic: true, checksum: unchecked, ..ground.options() };
+    assert_eq!(refused(ground.up(), options).hint_text(), Some("leave out --checksum none"));
+    let options = CopyOptions { source_etag: Some("one".into()), ..ground.options() };
+    assert_eq!(refused(to("one.nc"), options).hint_text(), Some("leave it out"));
     let portion = Portion::Stretch(BlockRange { offset: 0, len: 1 });
     let options = CopyOptions { portion, source_etag: Some("one".into()), ..ground.options() };
     assert_eq!(refused(to("one.nc"), options).hint_text(), Some("copy the whole object"));

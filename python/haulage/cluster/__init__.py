@@ -25,7 +25,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from haulage import _engine
 from haulage.cluster.places import cluster, refuse_secrets
@@ -108,18 +108,16 @@ def start(
     """
     from haulage.cluster.driver import drive
 
-    if isinstance(src, (str, PathLike)):
-        sources: list[Name] = [src]
-        pairs: list[tuple[Name, Name]] = []
-    else:
-        given = list(src)
-        sources = [one for one in given if isinstance(one, (str, PathLike))]
-        pairs = [one for one in given if isinstance(one, tuple)]
-    if dst is None and not pairs:
+    given: list[Any] = [src] if isinstance(src, (str, PathLike)) else list(src)
+    if dst is None and (not given or isinstance(src, (str, PathLike))):
         raise UsageError("copy", "dst", "no destination", "pass dst, or a list of (source, destination)")
+    sources, pairs = ([], given) if dst is None else (given, [])
     place = cluster(client=client, scheduler=scheduler, scheduler_file=scheduler_file, nodes=nodes)
     with place as opened:
-        refuse_secrets(opened, [*sources, *(name for pair in pairs for name in pair), dst or ""])
+        refuse_secrets(
+            opened,
+            [*sources, *(name for pair in pairs if isinstance(pair, tuple) for name in pair), dst or ""],
+        )
         engine, coordinator = _engine.coordinate(sources, dst, pairs, listen, **options)
         held = place.pop_all()
 

@@ -31,5 +31,8 @@ def drive(
             carry(coordinator, client)
     except HaulageError as error:
         coordinator.fail(error.code, error.object, error.cause, error.hint)
+    except Exception as error:  # the job must hear of it, whatever it is
+        cause = f"{type(error).__name__}: {error}".splitlines()[0]
+        coordinator.fail("service", "the cluster", cause, "is the cluster healthy? look at its logs")
     finally:
         coordinator.finish()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import threading
 import time
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future as Answer, wait
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from haulage import __version__
 from haulage.cluster import worker as on_worker
@@ -38,30 +39,40 @@ GONE_SECONDS = 5.0
 STOP_SECONDS = 5.0
 
 #: How long to wait for what became of a shard before it is asked for again.
-RESULT_SECONDS = 2.0
+RESULT_SECONDS = 1.0
+RESULT_SECONDS_MAX = 60.0
 
-#: Workers that are asked something at once.
-ASKED_AT_ONCE = 32
+#: A cluster that has no workers for so long is spoken of.
+ALONE_SECONDS = 10.0
 
 #: Rounds in which the clocks of the nodes are compared with ours.
 CLOCK_ROUNDS = 5
 
 
+#: What each node may take: bits a second and requests a second.
+Shares: TypeAlias = dict[str, tuple[int | None, float | None]]
+
+
 def drive(coordinator: Coordinator, client: Client) -> None:
     """Carry shards until the job ends. What goes wrong ends the job, and is never raised."""
-    run = _Run(coordinator, client)
+    run: _Run | None = None
     try:
+        run = _Run(coordinator, client)
         run.carry()
     except HaulageError as error:
         coordinator.fail(error.code, error.object, error.cause, error.hint)
     except Exception as error:  # the job must hear of it, whatever it is
         cause = f"{type(error).__name__}: {error}"
-        coordinator.fail("service", run.address, cause, "is the cluster healthy? look at its logs")
+        coordinator.fail("service", "the cluster", cause, "is the cluster healthy? look at its logs")
     try:
-        run.end()
+        if run is not None:
+            run.end()
+    except Exception as error:  # the nodes that did not answer are named by the job
+        coordinator.warn("the cluster", f"its nodes could not be ended: {type(error).__name__}")
     finally:
         coordinator.finish()
-        run.leave()
+        if run is not None:
+            run.leave()
 
 
 class _Run:
@@ -73,12 +84,17 @@ class _Run:
         self.address = str(client.scheduler_info()["address"])
         self.out: dict[str, tuple[int, Future]] = {}
         self.tries: dict[int, int] = {}
-        self.asking = ThreadPoolExecutor(ASKED_AT_ONCE, "haulage-ask")
+        #: Questions that are not answered yet: a worker that does not answer is not asked the same again.
+        self.asked: dict[tuple[str, str], Answer[Any]] = {}
+        #: How often a result was asked for that did not come.
+        self.waited: dict[int, int] = {}
+        self.began = time.monotonic()
+        self.warned = False
         self.ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
         #: The workers, by address, with the name of the node where it has beaten.
         self.workers: dict[str, str] = {}
         self.clocks: set[str] = set()
-        self.shares: dict[str, tuple[int | None, float | None]] = {}
+        self.shares: Shares = {}
         self.looked = self.shared = 0.0
         self.silent_since: float | None = None
         client.subscribe_topic(on_worker.topic(self.job), self._told)
@@ -116,9 +132,12 @@ class _Run:
     def leave(self) -> None:
         """Forget what the cluster knows of the job."""
         self.out.clear()
-        self.asking.shutdown(wait=False, cancel_futures=True)
         if self.client.status == "running":
-            self.client.unsubscribe_topic(on_worker.topic(self.job))
+            topic = on_worker.topic(self.job)
+            # The job has ended, and what is left at the scheduler harms nobody.
+            with contextlib.suppress(Exception):
+                self.client.unsubscribe_topic(topic)
+                self.client.set_metadata([topic], {})
 
     def _told(self, event: tuple[float, Any]) -> None:
         """Take in a sign of life; called in the thread of the client."""
@@ -140,13 +159,19 @@ class _Run:
             return
         self.looked = now
         there = set(self.client.scheduler_info(n_workers=-1)["workers"])
+        if there:
+            self.began, self.warned = now, False
+        elif now - self.began > ALONE_SECONDS and not self.warned:
+            self.warned = True
+            self.coordinator.warn(self.address, "there are no workers; waiting for some")
         for address in there - self.workers.keys():
             self.workers[address] = ""
         for address in self.workers.keys() - there:
             if node := self.workers.pop(address):
                 self.coordinator.gone(node)
             self.clocks.discard(address)
-        new = [address for address, node in self.workers.items() if node and address not in self.clocks]
+        known = list(self.workers.items())
+        new = [address for address, node in known if node and address not in self.clocks]
         if new:
             self._compare_clocks(new)
 
@@ -183,8 +208,16 @@ class _Run:
     def _came(self, number: int, future: Future) -> None:
         """Take in a shard that has ended."""
         if future.status == "finished":
-            with contextlib.suppress(TimeoutError):
-                self.coordinator.came(future.result(timeout=RESULT_SECONDS))
+            waited = self.waited[number] = self.waited.get(number, 0) + 1
+            try:
+                result = future.result(timeout=min(RESULT_SECONDS * 2**waited, RESULT_SECONDS_MAX))
+            except TimeoutError:
+                pass
+            except CancelledError:
+                self.coordinator.lost(number)
+                return
+            else:
+                self.coordinator.came(result)
                 return
         if future.status in ("finished", "lost", "pending"):
             # The worker was lost before it could hand over the result: the scheduler has it moved again.
@@ -224,12 +257,23 @@ class _Run:
         if shares == self.shares or not shares:
             return
         less = {node: _less(share, self.shares.get(node, share)) for node, share in shares.items()}
-        addresses = [address for address, node in self.workers.items() if node in shares]
-        if less != self.shares:
-            self._ask(on_worker.allow, self.job, less, workers=addresses, seconds=SHARE_SECONDS)
-        if shares != less:
-            self._ask(on_worker.allow, self.job, shares, workers=addresses, seconds=SHARE_SECONDS)
-        self.shares = shares
+        addresses = {node: address for address, node in list(self.workers.items()) if node in shares}
+        lowered = [node for node in addresses if less[node] != self.shares.get(node)]
+        told = self._allow(less, {node: addresses[node] for node in lowered})
+        # Nobody gets more before all that get less have said so; until then it is tried again.
+        if told == set(lowered):
+            raised = {node: at for node, at in addresses.items() if shares[node] != self.shares.get(node)}
+            self._allow(shares, raised)
+
+    def _allow(self, shares: Shares, addresses: dict[str, str]) -> set[str]:
+        """Tell nodes their shares; return those that have taken it in."""
+        if not addresses:
+            return set()
+        at = [*addresses.values()]
+        told = self._ask(on_worker.allow, self.job, shares, workers=at, seconds=SHARE_SECONDS)
+        taken = {node for node, address in addresses.items() if told.get(address) is True}
+        self.shares.update({node: shares[node] for node in taken})
+        return taken
 
     def _ask(
         self, function: Any, *args: Any, workers: list[str], seconds: float | None = None
@@ -239,16 +283,33 @@ class _Run:
         Each is asked by itself, so that one that is lost holds up none of the others. It is not waited for
         longer than it is there, and not for more than ``seconds``.
         """
-        asked = {address: self.asking.submit(self._ask_one, function, args, address) for address in workers}
+        asked: dict[str, Answer[Any]] = {}
+        for address in workers:
+            before = self.asked.get((function.__name__, address))
+            if before is None or before.done():
+                asked[address] = self.asked[function.__name__, address] = self._begin(function, args, address)
         end = None if seconds is None else time.monotonic() + seconds
         answers: dict[str, Any] = {}
         while asked and (end is None or time.monotonic() < end):
             wait(asked.values(), timeout=PAUSE if end else LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for address in [address for address, answer in asked.items() if answer.done()]:
                 answers[address] = asked.pop(address).result()
-            there = self.client.scheduler_info(n_workers=-1)["workers"] if end is None else asked
-            asked = {address: answer for address, answer in asked.items() if address in there}
+            if end is None:
+                there = self.client.scheduler_info(n_workers=-1)["workers"]
+                asked = {address: answer for address, answer in asked.items() if address in there}
+                if self.coordinator.phase() == "stop":
+                    end = time.monotonic() + STOP_SECONDS
         return answers
+
+    def _begin(self, function: Any, args: tuple[Any, ...], address: str) -> Answer[Any]:
+        """Ask a worker, in a thread that nobody waits for at the end of the program."""
+        answer: Answer[Any] = Answer()
+        threading.Thread(
+            target=lambda: answer.set_result(self._ask_one(function, args, address)),
+            name="haulage-ask",
+            daemon=True,
+        ).start()
+        return answer
 
     def _ask_one(self, function: Any, args: tuple[Any, ...], address: str) -> Any:
         """Return what a worker answers; an exception where it does not."""

@@ -11,7 +11,7 @@ import socket
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,9 @@ BEAT_SECONDS = 0.5
 #: A job that was given nothing for so long was forgotten by whoever started it.
 FORGOTTEN_SECONDS = 600.0
 
+#: The same, where nobody waited any more for a shard that it was given.
+ABANDONED_SECONDS = 5.0
+
 #: Starts of a shard after which it is not tried again: each ended with the loss of a node.
 STARTS_MAX = 3
 
@@ -38,8 +41,9 @@ class Task:
 
     job: str
     number: int
-    shard: bytes
-    spec: bytes
+    #: Not shown: the logs of a worker that fails show its tasks, and there may be a signature in a URL.
+    shard: bytes = field(repr=False)
+    spec: bytes = field(repr=False)
     version: str
 
 
@@ -54,6 +58,8 @@ class _Held:
         self.node = Node(task.spec, self.name, record=self.record)
         self.used = time.monotonic()
         self.running = 0
+        #: Nobody waited any more for a shard of it.
+        self.abandoned = False
         self._job = task.job
         self._worker = worker
         self._over = threading.Event()
@@ -63,7 +69,7 @@ class _Held:
         while not self._over.wait(BEAT_SECONDS):
             if self.running:
                 self.used = time.monotonic()
-            elif time.monotonic() - self.used > FORGOTTEN_SECONDS:
+            elif time.monotonic() - self.used > (ABANDONED_SECONDS if self.abandoned else FORGOTTEN_SECONDS):
                 self.node.cancel()
                 _jobs.pop(self._job, None)
                 return
@@ -129,8 +135,12 @@ def move(task: Task) -> bytes:
             held = _jobs[task.job] = _Held(task, worker)
             held.beat()
         held.running += 1
+        held.abandoned = False
     try:
         return held.node.run(task.shard, again=starts > 1, stopped=lambda: _is_cancelled(worker, key))
+    except CancelledError:
+        held.abandoned = True
+        raise
     finally:
         with _opening:
             held.running -= 1
@@ -168,11 +178,13 @@ def now() -> int:
     return time.time_ns()
 
 
-def allow(job: str, shares: dict[str, tuple[int | None, float | None]]) -> None:
-    """Bound what the node of this process may take of what all share."""
+def allow(job: str, shares: dict[str, tuple[int | None, float | None]]) -> bool:
+    """Bound what the node of this process may take of what all share; return whether there is one."""
     held = _jobs.get(job)
-    if held is not None and held.name in shares:
-        held.node.allow(*shares[held.name])
+    if held is None or held.name not in shares:
+        return False
+    held.node.allow(*shares[held.name])
+    return True
 
 
 def cancel(job: str) -> None:

@@ -302,7 +302,9 @@ impl Flow {
     /// Waits until what was written is on the disk.
     async fn flush(&mut self, listed: bool) {
         let filtered = !(self.options.include.is_empty() && self.options.exclude.is_empty());
-        let whole = listed && self.recorder.summary().objects_failed == 0 && !filtered;
+        // A node knows of its own part alone.
+        let fed = matches!(self.work, Work::Fed(_));
+        let whole = listed && self.recorder.summary().objects_failed == 0 && !filtered && !fed;
         self.meter.flushing();
         if let Err(error) = self.opener.flush(whole).await {
             self.recorder.not_on_disk(&error);

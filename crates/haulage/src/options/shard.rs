@@ -51,6 +51,8 @@ pub(crate) struct Item {
     /// Whether the destination is still to be asked what is there.
     pub(crate) look: bool,
     pub(crate) assigned: Assigned,
+    /// How often a node has given it back as it was.
+    pub(crate) returned: u32,
 }
 
 impl Item {

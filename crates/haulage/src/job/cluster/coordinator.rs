@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tempfile::TempDir;
@@ -16,6 +16,7 @@ use super::parted::PARTED_MIN;
 use super::record::{NodeRecord, merge};
 use super::spread::{Seen, spread};
 use super::wire::{Beat, NodeEnd, ShardResult, Spec, packed, unpacked};
+use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{
     AttemptRecord, Clock, Event, Failure, JobStarted, ObjectRecord, Outcome, Progress, Summary,
@@ -42,6 +43,9 @@ const BATCH: usize = 256;
 
 /// The rows of what this machine itself asks for, until those of the nodes have come.
 const OWN_RECORD: &str = "coordinator.parquet";
+
+/// How long nodes may take to stop before the job ends without a word of theirs.
+const STOP_PATIENCE: Duration = Duration::from_secs(12);
 
 /// What is to be done next by whoever carries shards to nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,6 +275,11 @@ impl Coordinator {
         }
     }
 
+    /// Has the job warn of something.
+    pub fn warn(&self, object: &str, words: &str) {
+        self.tell(Message::Warning(object.to_owned(), words.to_owned()));
+    }
+
     /// The node that had this shard is lost: another will get it, until it has cost three.
     pub fn lost(&self, shard: u64) {
         let ended = locked(&self.shared.deal).lost(shard);
@@ -325,7 +334,11 @@ impl Coordinator {
 impl Shared {
     fn set(&self, phase: Phase) {
         self.phase.send_if_modified(|now| {
-            let later = *now == Phase::Deal || phase == Phase::Ended;
+            let later = match *now {
+                Phase::Deal => true,
+                Phase::Close => matches!(phase, Phase::Stop | Phase::Ended),
+                Phase::Stop | Phase::Ended => phase == Phase::Ended,
+            };
             if later {
                 *now = phase;
             }
@@ -379,7 +392,7 @@ impl Run {
         let work = self.work.clone();
         let mut listing = tokio::spawn(async move { listing.run(&work).await });
         let mut ticks = tokio::time::interval(TICK);
-        let (mut listed, mut outcome) = (false, Ok(()));
+        let (mut listed, mut outcome, mut stopped_at) = (false, Ok(()), None);
         let shared = Arc::clone(&self.shared);
         loop {
             let stopped = *shared.phase.borrow() == Phase::Stop;
@@ -388,7 +401,7 @@ impl Run {
                 Happened::Found(batch) if batch.is_empty() => {
                     listed = true;
                     outcome = joined((&mut listing).await).and_then(|ended| ended);
-                    let ended = locked(&shared.deal).listed();
+                    let ended = locked(&shared.deal).listed(outcome.is_ok());
                     self.take_in(ended).await;
                 }
                 Happened::Found(batch) => {
@@ -405,8 +418,16 @@ impl Run {
                 Happened::Tick => self.sample(listed),
                 Happened::Stopped => shared.set(Phase::Stop),
             }
+            if locked(&shared.deal).is_too_large() && !stopped {
+                locked(&shared.failure).get_or_insert_with(too_large);
+                shared.set(Phase::Stop);
+            }
             if *shared.phase.borrow() == Phase::Stop {
                 locked(&shared.deal).stop();
+                // Whoever carries shards may itself wait for what does not answer.
+                if stopped_at.get_or_insert_with(Instant::now).elapsed() > STOP_PATIENCE {
+                    break;
+                }
             } else if locked(&shared.deal).is_done() {
                 shared.set(Phase::Close);
             }
@@ -463,14 +484,14 @@ impl Run {
         match listed {
             Listed::Pair(mut pair) => {
                 if let Err(error) = self.look(&mut pair).await {
-                    let id = locked(&self.shared.deal).number();
+                    let id = locked(&self.shared.deal).problem();
                     return self.recorder.object(ObjectRecord::problem(id, &error, now)).await;
                 }
                 let skipped = locked(&self.shared.deal).add(*pair, &self.shared.options, now);
                 self.take_in(skipped.into_iter().collect()).await;
             }
             Listed::Problem(error) => {
-                let id = locked(&self.shared.deal).number();
+                let id = locked(&self.shared.deal).problem();
                 self.recorder.object(ObjectRecord::problem(id, &error, now)).await;
             }
             Listed::NotAFile(error) => {
@@ -555,13 +576,22 @@ impl Run {
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
         }
-        if let Some(failure) = failure.clone() {
-            self.recorder.failure(failure);
+        let failure = failure.or_else(|| {
+            let left = !interrupted && outcome.is_ok() && !(listed && locked(&self.shared.deal).is_done());
+            left.then(left_undone)
+        });
+        if let Some(failure) = &failure {
+            let left = locked(&self.shared.deal).abandon(failure);
+            if left.is_empty() {
+                self.recorder.failure(failure.clone());
+            }
+            self.take_in(left).await;
         }
         let nodes = std::mem::take(&mut *locked(&self.shared.nodes));
         let silent: Vec<&String> =
             nodes.iter().filter(|(_, seen)| seen.end.is_none()).map(|(name, _)| name).collect();
         if !silent.is_empty() && !interrupted {
+            self.flush_for_others().await;
             let names: Vec<_> = silent.iter().map(|name| name.as_str()).collect();
             let words = "what they sent and their rows of the record are not counted".to_owned();
             self.recorder.warn(names.join(", ").into(), words).await;
@@ -581,6 +611,24 @@ impl Run {
             }
             (_, Err(error)) if total == 0 => Err(error),
             _ => Ok(summary),
+        }
+    }
+
+    /// Brings to the disk what nodes have written that could not do so themselves any more, as far as this machine can.
+    async fn flush_for_others(&mut self) {
+        let Work::Copy { destination, .. } = &self.work else { return };
+        let options = &self.shared.options.store;
+        let (true, Ok(Address::Local(path))) = (options.flush, Address::parse(destination, options)) else {
+            return;
+        };
+        let flushed = off_thread(move || {
+            let there = path.ancestors().find(|path| path.is_dir()).map(std::fs::File::open);
+            there.map_or(Ok(()), |folder| rustix::fs::syncfs(folder?).map_err(std::io::Error::from))
+        });
+        if let Err(error) =
+            flushed.await.and_then(|done| done.map_err(|e| Error::from_io("flush", "files", e)))
+        {
+            self.recorder.not_on_disk(&error);
         }
     }
 
@@ -647,6 +695,20 @@ impl Run {
     }
 }
 
+/// Why objects failed that nobody has moved.
+fn left_undone() -> Failure {
+    let cause = "the nodes ended before it was moved";
+    let hint = "run the same command again; what has arrived is not sent again";
+    Failure::from(&Error::new(ErrorKind::NodeLost, "copy", "the nodes", cause).hint(hint))
+}
+
+/// Why a collection is not copied at once.
+fn too_large() -> Failure {
+    let cause = "more than 100000 objects cannot be committed together";
+    let error = Error::new(ErrorKind::Unsupported, "copy", "the collection", cause);
+    Failure::from(&error.hint("copy it in parts, or without --atomic"))
+}
+
 /// Payload that a node has moved for an object.
 fn payload(record: &ObjectRecord) -> u64 {
     match record.outcome {
@@ -669,6 +731,13 @@ fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, bool)> {
     let usage = |name: &str, cause: &str| Error::new(ErrorKind::Unsupported, "run", name, cause);
     if options.portion != Portion::All {
         return Err(usage("portion", "nodes are given portions by themselves").hint("copy the whole object"));
+    }
+    if options.atomic && options.checksum == ChecksumMode::None {
+        return Err(usage("--atomic", "parts that several nodes stage are told apart by their CRC64")
+            .hint("leave out --checksum none"));
+    }
+    if options.source_etag.is_some() {
+        return Err(usage("source_etag", "nodes are given versions by themselves").hint("leave it out"));
     }
     if options.profile.is_some() {
         return Err(usage("--profile", "a profile is of the link of one machine")
@@ -713,7 +782,8 @@ fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, bool)> {
 fn absolute(work: Work, options: &CopyOptions) -> Result<Work> {
     let full = |name: String| -> Result<String> {
         let Address::Local(path) = Address::parse(&name, &options.store)? else { return Ok(name) };
-        let into = name.ends_with('/');
+        // As a folder, whether or not it is there.
+        let into = name.ends_with('/') || name.ends_with("/.") || name == ".";
         let path = std::path::absolute(&path).map_err(|e| Error::from_io("open", &*name, e))?;
         let text = path.to_str().ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, "open", &*name, "the name of its folder is not valid UTF-8")

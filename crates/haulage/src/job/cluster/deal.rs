@@ -1,6 +1,6 @@
 //! What is to be moved, cut into shards and dealt out to nodes, and taken back from those that are lost. Pure.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::parted::{Next, PARTED_MIN, Parted};
@@ -28,6 +28,11 @@ const POOL_MAX: usize = 100_000;
 
 /// Nodes that may be lost over a shard before it is given up.
 const LOST_MAX: u32 = 3;
+
+/// Objects that may be committed together.
+const TOGETHER_MAX: usize = 100_000;
+
+const LOGS: &str = "look into the logs of the nodes; is their memory enough, and their link steady?";
 
 /// A shard as it is handed out.
 #[derive(Clone, Debug)]
@@ -132,7 +137,8 @@ impl Deal {
 
     /// Whether more may be listed.
     pub(super) fn has_room(&self) -> bool {
-        self.pool.len() + self.parted.len() < POOL_MAX
+        // What is committed together is held until the last of it is listed.
+        self.pool.len() < POOL_MAX && (self.atomic || self.parted.len() < POOL_MAX)
     }
 
     /// Takes in what was found; the record of an object that is skipped.
@@ -152,13 +158,13 @@ impl Deal {
         let Pair { destination, name_at, meta, origin, .. } = pair;
         let look = decision == Decision::Look;
         let assigned = Assigned { id, object: id, ..Assigned::default() };
-        let item = Item { place: origin, to: destination.key, name_at, meta, look, assigned };
+        let item = Item { place: origin, to: destination.key, name_at, meta, look, assigned, returned: 0 };
         let parts = self.parts && !by_service && !item.meta.etag.is_empty();
         // What may be there already is looked at by one node, and then goes whole.
         let large = item.meta.size >= PARTED_MIN && !look;
         if self.atomic || (parts && large) {
             let mut parted = Parted::new(item, origin);
-            let first = parted.first(self.begins);
+            let first = parted.first(self.begins, options.block_size.fixed());
             self.parted.insert(id, parted);
             self.pooled(origin, first);
         } else {
@@ -167,12 +173,42 @@ impl Deal {
         None
     }
 
-    /// No more will be found. The records of objects that end with this.
-    pub(super) fn listed(&mut self) -> Vec<ObjectRecord> {
+    /// No more will be found; `whole`: all that there is was. The records of objects that end with this.
+    pub(super) fn listed(&mut self, whole: bool) -> Vec<ObjectRecord> {
         self.listed = true;
+        self.failed += u64::from(!whole);
         let mut ended = Vec::new();
         self.commit_together(&mut ended);
         ended
+    }
+
+    /// Numbers an object that failed before it came here.
+    pub(super) fn problem(&mut self) -> u64 {
+        self.failed += 1;
+        self.number()
+    }
+
+    /// Whether more is to be committed together than can be held.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.atomic && self.parted.len() > TOGETHER_MAX
+    }
+
+    /// Gives up all that has not ended, for this reason.
+    pub(super) fn abandon(&mut self, failure: &Failure) -> Vec<ObjectRecord> {
+        let mut left = BTreeMap::new();
+        for (id, parted) in self.parted.drain() {
+            left.insert(id, (parted.origin, parted.item));
+        }
+        for Out { shard, origins, .. } in self.out.drain().map(|(_, out)| out).chain(self.again.drain(..)) {
+            for item in shard.items {
+                left.entry(item.assigned.object).or_insert((origins[item.place], item));
+            }
+        }
+        for (origin, item) in self.pool.drain(..) {
+            left.entry(item.assigned.object).or_insert((origin, item));
+        }
+        let places = &self.places;
+        left.into_values().map(|(origin, item)| failed(&item, &places[origin], failure.clone())).collect()
     }
 
     /// Numbers an object that never comes here.
@@ -314,7 +350,16 @@ impl Deal {
         let mut rest: Vec<_> = left.into_values().collect();
         rest.sort_unstable_by_key(|(_, item)| item.assigned.id);
         for (origin, item) in rest.into_iter().rev() {
-            self.pooled_first(origin, item.again(self.since_ns));
+            let mut item = item.again(self.since_ns);
+            item.returned += 1;
+            if item.returned < LOST_MAX {
+                self.pooled_first(origin, item);
+                continue;
+            }
+            let cause = format!("{LOST_MAX} nodes have given it back");
+            let error = Error::new(ErrorKind::NodeLost, "copy", "", cause).hint(LOGS);
+            let record = failed(&item, &self.places[origin], Failure::from(&error));
+            self.ended(&item, record, &mut ended);
         }
         self.commit_together(&mut ended);
         ended
@@ -379,8 +424,7 @@ impl Deal {
         out.lost += 1;
         if out.lost >= LOST_MAX {
             let cause = format!("{LOST_MAX} nodes were lost while they moved the shard that it is in");
-            let error = Error::new(ErrorKind::NodeLost, "copy", "", cause)
-                .hint("look into the logs of the nodes; is their memory enough, and their link steady?");
+            let error = Error::new(ErrorKind::NodeLost, "copy", "", cause).hint(LOGS);
             let failure = Failure::from(&error);
             self.out.insert(shard, out);
             return self.fail(shard, &failure);

@@ -113,10 +113,10 @@ impl Node {
         let record = record.filter(|_| spec.record);
         let options = CopyOptions { record, node: name.to_owned(), ..options };
         let (told, events) = mpsc::channel(EVENTS);
-        let (capped, since_ns) = (spec.capped, spec.since_ns);
+        let (cap_bits, since_ns) = (spec.cap_bits, spec.since_ns);
         let handle = Job::new(Work::Fed(fed), options).tell_of_objects(told).start()?;
-        if capped {
-            handle.lease().allow(waiting());
+        if let Some(cap) = cap_bits {
+            handle.lease().allow(waiting(cap));
         }
         let shards = Arc::<Mutex<Shards>>::default();
         tokio::spawn(sort(events, Arc::clone(&shards)));
@@ -148,10 +148,12 @@ impl Node {
             || Error::new(ErrorKind::Cancelled, "run", format!("shard {id}"), "the node was stopped");
         let feed = locked(&self.feed).clone().ok_or_else(stopped)?;
         let (ended, is_known) = locked(&self.shards).add(&shard)?;
+        let mut claim = Claim { shards: &self.shards, id, given: is_known };
         let given = match is_known {
             true => Ok(()),
             false => give(&feed, shard).await.unwrap_or_else(|| Err(stopped())),
         };
+        claim.given = true;
         drop(feed);
         if let Err(error) = given {
             locked(&self.shards).close(id);
@@ -211,6 +213,21 @@ impl Node {
             Err(error) => (Summary::default(), Some(Failure::from(&error))),
         };
         packed(&NodeEnd { node: self.name.clone(), began_unix_ns: self.began_unix_ns, summary, failure })
+    }
+}
+
+/// A shard that is on its way into the job. Dropped before it is there, it is forgotten: it may be asked for again.
+struct Claim<'a> {
+    shards: &'a Mutex<Shards>,
+    id: u64,
+    given: bool,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if !self.given {
+            locked(self.shards).close(self.id);
+        }
     }
 }
 

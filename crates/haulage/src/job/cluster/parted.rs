@@ -3,6 +3,7 @@
 use crate::event::{Failure, ObjectRecord, Outcome, PartRecord};
 use crate::options::{Item, Portion};
 use crate::store::BlockRange;
+use crate::units::ByteSize;
 
 /// Smaller objects go whole: three steps for one would be a waste.
 pub(super) const PARTED_MIN: u64 = 256 << 20;
@@ -64,9 +65,10 @@ impl Parted {
     }
 
     /// Its first portion: all of it, to be [cut](Self::cut) as it is dealt out. `begins`: the service keeps uploads, which one node
-    /// begins for all.
-    pub(super) fn first(&mut self, begins: bool) -> Item {
-        let block = self.item.meta.size.div_ceil(BLOCKS_MAX).max(BLOCK_MIN).next_multiple_of(GRANULE);
+    /// begins for all; of parts of about the size that is `wanted`.
+    pub(super) fn first(&mut self, begins: bool, wanted: Option<ByteSize>) -> Item {
+        let wanted = wanted.map_or(BLOCK_MIN, ByteSize::bytes);
+        let block = self.item.meta.size.div_ceil(BLOCKS_MAX).max(wanted).next_multiple_of(GRANULE);
         self.item.assigned.block = begins.then_some(block);
         match begins {
             true => self.portion(Portion::Stretch(BlockRange { offset: 0, len: 0 })),

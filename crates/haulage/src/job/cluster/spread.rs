@@ -7,9 +7,10 @@ use crate::units::ByteRate;
 const IDLE_BITS: u64 = 1_000_000;
 const IDLE_REQUESTS: f64 = 2.0;
 
-/// What a node may take that has not been given a share yet.
-pub(super) fn waiting() -> Allowance {
-    Allowance { rate: Some(ByteRate::bits_per_second(IDLE_BITS)), ..Allowance::default() }
+/// What a node may take that has not been given a share of the cap yet: next to nothing.
+pub(super) fn waiting(cap_bits: u64) -> Allowance {
+    let rate = ByteRate::bits_per_second(IDLE_BITS.min(cap_bits / 200).max(1));
+    Allowance { rate: Some(rate), ..Allowance::default() }
 }
 
 /// What is known of a node.
@@ -27,7 +28,8 @@ pub(super) fn spread(cap: Option<ByteRate>, nodes: &[Seen]) -> Vec<Allowance> {
     let busy = nodes.iter().filter(|node| node.busy).count();
     let idle = nodes.len() - busy;
     let rate = cap.map(|cap| {
-        let kept = (IDLE_BITS * idle as u64).min(cap.bits() / 10);
+        // Where none is busy any of them may begin, but not all at once with all of it.
+        let kept = if busy == 0 { cap.bits() } else { (IDLE_BITS * idle as u64).min(cap.bits() / 10) };
         let of_busy = (cap.bits() - kept) / busy.max(1) as u64;
         (of_busy, kept.checked_div(idle as u64).unwrap_or(0))
     });
@@ -39,7 +41,7 @@ pub(super) fn spread(cap: Option<ByteRate>, nodes: &[Seen]) -> Vec<Allowance> {
     });
     let part = |node: &Seen| Allowance {
         rate: rate.map(|(of_busy, of_idle)| {
-            ByteRate::bits_per_second(if node.busy || busy == 0 { of_busy.max(1) } else { of_idle.max(1) })
+            ByteRate::bits_per_second(if node.busy { of_busy.max(1) } else { of_idle.max(1) })
         }),
         requests_per_second: requests.filter(|_| node.busy),
         in_flight: None,
@@ -67,6 +69,7 @@ mod tests {
             [99_000_000, 1_000_000, 99_000_000, 1_000_000]
         );
         assert_eq!(bits(1_000_000, &[BUSY, IDLE]), [900_000, 100_000]);
+        assert_eq!(bits(1_000_000, &[IDLE; 4]), [250_000; 4], "any of them may begin");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::options::{
     CopyOptions, MethodChoice, Overwrite, ServerSide, Setting, TierChoice, Work, links_folder,
 };
 use crate::store::{Addressing, Preserve, StoreOptions};
-use crate::units::ByteSize;
+use crate::units::{ByteRate, ByteSize};
 
 /// What a node must know of a job before it gets the first shard.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub(super) struct Spec {
     /// Rows for every attempt are wanted.
     pub(super) record: bool,
     /// All nodes together are bounded, so that none begins before it has a share.
-    pub(super) capped: bool,
+    pub(super) cap_bits: Option<u64>,
     /// What was written since then may be the work of a node that is lost, in nanoseconds since 1970.
     pub(super) since_ns: i128,
     options: NodeOptions,
@@ -92,7 +92,12 @@ impl Spec {
             endpoint: store.endpoint.clone(),
             insecure_http: store.insecure_http,
             proxy: store.proxy.without_secret()?,
-            ca: store.ca.clone(),
+            ca: store
+                .ca
+                .as_deref()
+                .map(std::path::absolute)
+                .transpose()
+                .map_err(|e| Error::from_io("open", "--ca", e))?,
             stall_timeout: store.stall_timeout,
             region: store.region.clone(),
             addressing: store.addressing,
@@ -107,7 +112,7 @@ impl Spec {
             source,
             destination,
             record,
-            capped: store.cap.is_some(),
+            cap_bits: store.cap.map(ByteRate::bits),
             since_ns: since_ns(began_unix_ns),
             options,
         })

@@ -124,8 +124,8 @@ pub(crate) enum Decision {
 
 /// Decides whether a pair moves.
 pub(crate) fn decide(pair: &Pair, overwrite: Overwrite) -> Decision {
-    if let (Some(since), Overwrite::Always) = (pair.since_ns(), overwrite) {
-        return decide_again(pair, since);
+    if let (Some(since), Overwrite::Always | Overwrite::Never) = (pair.since_ns(), overwrite) {
+        return decide_again(pair, since, overwrite);
     }
     match (&pair.existing, overwrite) {
         (_, Overwrite::Always) | (Existing::Absent, _) => Decision::Move,
@@ -143,12 +143,13 @@ pub(crate) fn decide(pair: &Pair, overwrite: Overwrite) -> Decision {
 }
 
 /// Decides whether a pair that a lost node may have moved since then moves once more, though all shall be overwritten.
-fn decide_again(pair: &Pair, since_ns: i128) -> Decision {
+fn decide_again(pair: &Pair, since_ns: i128, overwrite: Overwrite) -> Decision {
     match &pair.existing {
         Existing::Unknown | Existing::Listed(_) => Decision::Look,
         Existing::Present(there) if there.modified_ns >= since_ns && same(&pair.meta, there) => {
             Decision::Skip(UNCHANGED)
         }
+        Existing::Present(_) if overwrite == Overwrite::Never => Decision::Skip("there already"),
         Existing::Present(_) | Existing::Absent => Decision::Move,
     }
 }

@@ -23,7 +23,7 @@ fn deal(atomic: bool, begins: bool, sizes: &[u64]) -> Deal {
     for (number, size) in sizes.iter().enumerate() {
         assert!(deal.add(pair(&format!("f{number}"), *size), &options, 0).is_none());
     }
-    assert!(deal.listed().is_empty());
+    assert!(deal.listed(true).is_empty());
     deal
 }
 
