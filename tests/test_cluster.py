@@ -308,7 +308,7 @@ def test_the_command_says_what_to_install() -> None:
     assert "Traceback" not in absent.stderr
 
 
-def test_a_cluster_that_answers_nothing_is_said(haul: Haul, container: str, pair: Cluster) -> None:
+def test_a_cluster_that_answers_nothing_is_said(haul: Haul, pair: Cluster) -> None:
     (haul.folder / "one").write_bytes(b"one")
     client = Client(pair.address, set_as_default=False)
     client.close()
