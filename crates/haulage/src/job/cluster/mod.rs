@@ -10,12 +10,17 @@
 
 mod coordinator;
 mod deal;
+mod ending;
 mod node;
 mod parted;
+mod places;
 mod record;
+mod run;
+mod shared;
 mod spread;
 mod wire;
 
-pub use coordinator::{Coordinator, Phase};
+pub use coordinator::Coordinator;
 pub use deal::Dealt;
 pub use node::Node;
+pub use shared::Phase;

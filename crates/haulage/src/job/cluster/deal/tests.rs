@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::checksum::Crc64;
 use crate::event::PartRecord;
+use crate::stage::plan::{Existing, Place};
 use crate::store::{BlockRange, MemoryStore, ObjectMeta};
 
 const MIB: u64 = 1 << 20;
