@@ -16,6 +16,7 @@ use crate::task::off_thread;
 
 /// The rows of what this machine itself asks for, until those of the nodes have come.
 pub(super) const OWN_RECORD: &str = "coordinator.parquet";
+
 impl Run {
     pub(super) async fn finish(mut self, listed: bool, outcome: Result<()>) -> Result<Summary> {
         while let Ok(message) = self.told.try_recv() {
