@@ -95,6 +95,7 @@ ATTEMPT_COLUMNS = {
     "status": "USMALLINT",
     "cause": "VARCHAR",
     "request_id": "VARCHAR",
+    "node": "VARCHAR",
     "remote": "VARCHAR",
     "proxied": "BOOLEAN",
     "tcp_retransmits": "UINTEGER",

@@ -104,8 +104,10 @@ impl ErrorKind {
             Self::Usage | Self::Unsupported => Some("haul --help shows examples"),
             Self::NotFound => Some("check the name"),
             Self::NoSpace => Some("free some room, then run the same command again"),
-            // Whoever says so knows more.
-            Self::NodeLost | Self::Cancelled => None,
+            Self::NodeLost => {
+                Some("look into the logs of the nodes; is their memory enough, and their link steady?")
+            }
+            Self::Cancelled => None,
         }
     }
 

@@ -34,8 +34,6 @@ const LOST_MAX: u32 = 3;
 /// Objects that may be committed together.
 const TOGETHER_MAX: usize = 100_000;
 
-const LOGS: &str = "look into the logs of the nodes; is their memory enough, and their link steady?";
-
 /// A shard as it is handed out.
 #[derive(Clone, Debug)]
 pub struct Dealt {
@@ -359,7 +357,7 @@ impl Deal {
                 continue;
             }
             let cause = format!("{LOST_MAX} nodes have given it back");
-            let error = Error::new(ErrorKind::NodeLost, "copy", "", cause).hint(LOGS);
+            let error = Error::new(ErrorKind::NodeLost, "copy", "", cause);
             let record = failed(&item, &self.places[origin], Failure::from(&error));
             self.ended(&item, record, &mut ended);
         }
@@ -426,7 +424,7 @@ impl Deal {
         out.lost += 1;
         if out.lost >= LOST_MAX {
             let cause = format!("{LOST_MAX} nodes were lost while they moved the shard that it is in");
-            let error = Error::new(ErrorKind::NodeLost, "copy", "", cause).hint(LOGS);
+            let error = Error::new(ErrorKind::NodeLost, "copy", "", cause);
             let failure = Failure::from(&error);
             self.out.insert(shard, out);
             return self.fail(shard, &failure);

@@ -108,19 +108,17 @@ proptest! {
             prop_assert!(!out.is_empty(), "nothing is dealt, and something is left");
             let shard: Shard = out.swap_remove(random.usize(..out.len()));
             let lost = deal.out.get(&shard.id).map_or(0, |out| out.lost);
+            for item in &shard.items {
+                if let Portion::Commit(parts) = &item.assigned.portion {
+                    prop_assert!(covers(parts, item.meta.size));
+                    staged += 1;
+                }
+            }
             let records = match random.u8(..8) {
                 0 if lost + 1 < LOST_MAX => deal.lost(shard.id),
                 // Some of it did not come to its end.
-                1 => deal.came(shard.id, shard.items.iter().filter(|_| random.bool()).map(moved).collect()),
-                _ => {
-                    for item in &shard.items {
-                        if let Portion::Commit(parts) = &item.assigned.portion {
-                            prop_assert!(covers(parts, item.meta.size));
-                            staged += 1;
-                        }
-                    }
-                    deal.came(shard.id, shard.items.iter().map(moved).collect())
-                }
+                1 if shard.items.iter().all(|item| item.returned + 1 < LOST_MAX) => deal.came(shard.id, shard.items.iter().filter(|_| random.bool()).map(moved).collect()),
+                _ => deal.came(shard.id, shard.items.iter().map(moved).collect()),
             };
             for record in records {
                 prop_assert_eq!(record.outcome, Outcome::Copied);
