@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use haulage::event::Failure;
 use haulage::job::{Allowance, Phase, Work};
 use haulage::units::ByteRate;
 use haulage::{Error, ErrorKind};
@@ -61,9 +62,9 @@ impl Coordinator {
         self.0.job().to_owned()
     }
 
-    /// Sources and destination as the user wrote them.
-    fn names(&self) -> Vec<String> {
-        self.0.names().to_vec()
+    /// URLs among sources and destinations as the user wrote them.
+    fn urls(&self) -> Vec<String> {
+        self.0.urls()
     }
 
     /// What nodes are started with.
@@ -174,11 +175,13 @@ fn error_of(kind: &str, operation: &str, object: &str, cause: &str, hint: Option
         "list" => "list",
         _ => "run",
     };
-    let error = Error::new(known, operation, object, cause);
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+    Error::from(&Failure {
+        kind: known,
+        operation,
+        object: object.to_owned(),
+        cause: cause.to_owned(),
+        hint: hint.map(str::to_owned),
+    })
 }
 
 /// Moves the shards that it is given.

@@ -59,11 +59,8 @@ def drive(coordinator: Coordinator, client: Client) -> None:
     try:
         run = _Run(coordinator, client)
         run.carry()
-    except HaulageError as error:
-        coordinator.fail(error.code, error.object, error.cause, error.hint)
     except Exception as error:  # the job must hear of it, whatever it is
-        cause = f"{type(error).__name__}: {error}"
-        coordinator.fail("service", "the cluster", cause, "is the cluster healthy? look at its logs")
+        fail(coordinator, error)
     try:
         if run is not None:
             run.end()
@@ -73,6 +70,15 @@ def drive(coordinator: Coordinator, client: Client) -> None:
         coordinator.finish()
         if run is not None:
             run.leave()
+
+
+def fail(coordinator: Coordinator, error: Exception) -> None:
+    """End the job with what went wrong."""
+    if isinstance(error, HaulageError):
+        coordinator.fail(error.code, error.object, error.cause, error.hint)
+        return
+    cause = f"{type(error).__name__}: {error}".splitlines()[0]
+    coordinator.fail("service", "the cluster", cause, "is the cluster healthy? look at its logs")
 
 
 class _Run:
@@ -232,8 +238,7 @@ class _Run:
         name = type(error).__name__
         if isinstance(error, on_worker.ShardCostNodesError):
             cause = f"{on_worker.STARTS_MAX} nodes were lost while they moved the shard that it is in"
-            hint = "look into the logs of the nodes; is their memory enough, and their link steady?"
-            self.coordinator.failed(number, "node_lost", "run", "shard", cause, hint)
+            self.coordinator.failed(number, "node_lost", "run", "shard", cause, None)
         elif name == "KilledWorker" or (isinstance(error, HaulageError) and error.code == "cancelled"):
             self.coordinator.lost(number)
         elif isinstance(error, HaulageError):

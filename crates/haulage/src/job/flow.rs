@@ -4,7 +4,7 @@
 //! needs a lock, and what happens next is always a function of what is known. Something happens, [`Flow::run`] takes it in, and
 //! what follows from it is an effect that the words after it apply.
 
-mod atomic;
+pub(super) mod atomic;
 mod attempts;
 pub(super) mod check;
 mod course;
@@ -31,10 +31,9 @@ use self::progress::ProgressMeter;
 use super::{CopyOptions, Portion, Work};
 use crate::control::{Controller, Observation, Politeness, controller};
 use crate::error::{Error, Result};
-use crate::event::{AttemptRecord, Clock, Event, Failure, JobStarted, Progress, Summary};
-use crate::gate::{Counted, Gate};
+use crate::event::{AttemptRecord, Clock, Failure, Progress, Summary};
+use crate::gate::Gate;
 use crate::http::Cap;
-use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::record::{Recorder, Sinks};
 use crate::stage::schedule::{Schedule, Unit};
@@ -133,9 +132,7 @@ impl Flow {
         let opener = StoreOpener::through(options.store.clone(), gate.clone())?;
         let mut recorder = Recorder::new(operation, clock, sinks, options.record.as_deref())?;
         if let Some(path) = &options.receipt {
-            let (sources, destination) = work.names();
-            let head = ReceiptHead::new(sources, destination, clock.began_unix_ns());
-            recorder.keep_receipt(ReceiptWriter::create(path, head)?);
+            recorder.keep_receipt(path, work.names())?;
         }
         let controller = controller(&options.wishes_for(&work)?, options.max_memory);
         gate.guide(controller.limits().concurrency);
@@ -185,7 +182,7 @@ impl Flow {
 
     /// Runs the job to its end.
     pub(super) async fn run(mut self) -> Result<Summary> {
-        self.announce().await;
+        self.recorder.announce(self.work.names()).await;
         let mut names = self.list()?;
         let interrupted = loop {
             match self.next(&mut names).await {
@@ -238,20 +235,6 @@ impl Flow {
         }
     }
 
-    async fn announce(&mut self) {
-        let (sources, destination) = self.work.names();
-        let started = JobStarted {
-            job: self.recorder.job(),
-            node: self.recorder.node(),
-            operation: self.recorder.summary().operation,
-            sources,
-            destination,
-            started_unix_ns: self.clock.began_unix_ns(),
-            version: env!("CARGO_PKG_VERSION"),
-        };
-        self.recorder.say(Event::JobStarted(started)).await;
-    }
-
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.flights.stop().await;
         // A job in which objects failed says little of the link.
@@ -261,8 +244,8 @@ impl Flow {
         {
             file.write(&link);
         }
-        let beside = self.rest_beside().await;
-        self.recorder.count_beside(beside);
+        self.recorder.rest_beside(self.beside.take()).await;
+        self.recorder.count_beside(self.gate.counted());
         // An interrupted job promises nothing, and shall end at once.
         if !interrupted {
             self.flush(outcome.is_ok()).await;
@@ -288,17 +271,6 @@ impl Flow {
 }
 
 impl Flow {
-    /// Records the last requests that were no steps of an object; how many there were in all.
-    async fn rest_beside(&mut self) -> Counted {
-        if let Some(mut rows) = self.beside.take() {
-            rows.close();
-            while let Some(row) = rows.recv().await {
-                self.recorder.attempt(|| row).await;
-            }
-        }
-        self.gate.counted()
-    }
-
     /// Waits until what was written is on the disk.
     async fn flush(&mut self, listed: bool) {
         let filtered = !(self.options.include.is_empty() && self.options.exclude.is_empty());
@@ -325,18 +297,6 @@ impl Names {
             Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
             Err(_) => Ok(()),
         }
-    }
-}
-
-pub(super) fn job_name() -> Arc<str> {
-    format!("{:016x}", fastrand::u64(..)).into()
-}
-
-/// What this machine is called, where the user does not say.
-pub(super) fn node_name(given: &str) -> Arc<str> {
-    match given {
-        "" => rustix::system::uname().nodename().to_string_lossy().into(),
-        given => given.into(),
     }
 }
 

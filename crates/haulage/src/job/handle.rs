@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::flow::{Flow, job_name, node_name};
+use super::flow::Flow;
 use super::{CopyOptions, Work};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Progress, Summary, Told};
@@ -68,12 +68,8 @@ impl Job {
         let (cancel, cancelled) = watch::channel(false);
         let (sender, events) = self.listen.then(|| mpsc::channel(EVENTS)).unzip();
         let progress = Arc::new(Mutex::new(Progress::default()));
-        let sinks = Sinks {
-            job: job_name(),
-            node: node_name(&self.options.node),
-            attempts: self.listen || self.attempts,
-            all: sender.into_iter().chain(self.sinks).collect(),
-        };
+        let all = sender.into_iter().chain(self.sinks).collect();
+        let sinks = Sinks::of(&self.options.node, self.listen || self.attempts, all);
         let flow = Flow::new(self.work, self.options, sinks, cancelled, Arc::clone(&progress))?;
         let (cap, gate) = (flow.cap(), flow.gate());
         let task = tokio::spawn(flow.run());

@@ -8,7 +8,7 @@ use super::{CopyOptions, Work};
 use crate::control::{Observation, controller};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Failure};
-use crate::gate::through;
+use crate::gate::{Gate, through};
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::plan::{ByService, Decision, Existing, Pair, Pieces, decide};
 use crate::stage::transfer::look_at;
@@ -88,11 +88,7 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
             Listed::Extra(_) | Listed::Unsure { .. } => {}
             Listed::Pair(mut pair) => {
                 if decide(&pair, options.overwrite) == Decision::Look {
-                    let to = &pair.destination;
-                    let api = to.store.api(Request::Look);
-                    let seen = through!(opener.gate(), api, to.name(), trace => look_at(&pair, trace).await)?;
-                    (pair.existing, pair.looked_at) = (Existing::looked(seen.0), true);
-                    pair.meta = seen.1.unwrap_or(pair.meta);
+                    look(&mut pair, opener.gate()).await?;
                 }
                 report.add(&pair, options, &limits);
             }
@@ -104,6 +100,18 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     }
     report.estimate();
     Ok(report)
+}
+
+/// Asks what is at the destination of a pair, and, where that may be the same, what the source's list has left out.
+pub(super) async fn look(pair: &mut Pair, gate: &Gate) -> Result<()> {
+    let to = &pair.destination;
+    let api = to.store.api(Request::Look);
+    let (there, told) = through!(gate, api, to.name(), trace => look_at(pair, trace).await)?;
+    (pair.existing, pair.looked_at) = (Existing::looked(there), true);
+    if let Some(told) = told {
+        pair.meta = told;
+    }
+    Ok(())
 }
 
 impl PlanReport {

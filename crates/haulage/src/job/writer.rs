@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWriteExt as _, DuplexStream, ReadBuf};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::flow::{Flow, job_name, node_name};
+use super::flow::Flow;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, ObjectRecord, Told, Written};
 use crate::options::{CopyOptions, Setting, Work};
@@ -59,8 +59,7 @@ impl Writer {
         let input = Announced { input, whole: whole.clone() };
         let (events, said) = mpsc::channel(EVENTS);
         let (running, cancelled) = watch::channel(false);
-        let sinks =
-            Sinks { job: job_name(), node: node_name(&options.node), attempts: false, all: vec![events] };
+        let sinks = Sinks::of(&options.node, false, vec![events]);
         let flow = Flow::new(work(url), counted(options), sinks, cancelled, Arc::default())?;
         let flow = flow.reading(Box::new(input), &name);
         let mut upload = JoinSet::new();

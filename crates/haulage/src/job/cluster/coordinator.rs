@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::deal::{Deal, Dealt};
 use super::ending::OWN_RECORD;
-use super::places::{absolute, check_places, names_of};
+use super::places::{absolute, check_places};
 use super::run::Run;
 use super::shared::{Message, Phase, Shared, locked};
 use super::spread::{Seen, spread};
@@ -18,10 +18,8 @@ use crate::error::{Error, Result};
 use crate::event::{Failure, ObjectRecord, Outcome, Progress, Summary};
 use crate::gate::{Allowance, Gate};
 use crate::job::flow::check::check;
-use crate::job::flow::{job_name, node_name};
 use crate::job::handle::{EVENTS, JobHandle};
 use crate::options::{CopyOptions, Work};
-use crate::receipt::{ReceiptHead, ReceiptWriter};
 use crate::stage::record::{Recorder, Sinks};
 use crate::store::StoreOpener;
 
@@ -34,11 +32,10 @@ pub struct Coordinator {
     messages: mpsc::UnboundedSender<Message>,
     spec: Arc<Vec<u8>>,
     job: Arc<str>,
-    names: Arc<Vec<String>>,
 }
 
 impl fmt::Debug for Coordinator {
-    /// Without the names, which may hold signatures.
+    /// Without the URLs, which may hold signatures.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Coordinator")
             .field("job", &self.job)
@@ -49,8 +46,7 @@ impl fmt::Debug for Coordinator {
 
 impl Coordinator {
     /// Starts a copy that nodes are to do; the handle is as that of a job on one machine. A session of `options` serves what is asked
-    /// here, and does not travel. Where `listen` is set its events must be
-    /// taken. Must be called on a runtime.
+    /// here, and does not travel. Where `listen` is set its events must be taken. Must be called on a runtime.
     ///
     /// # Errors
     /// What is wrong before anything is asked of a store, and what several machines cannot do: streams, memory, stores without a
@@ -62,25 +58,17 @@ impl Coordinator {
         let gate = Gate::new(options.max_memory.bytes());
         let clock = gate.clock();
         let opener = StoreOpener::through(options.store.clone(), gate.clone())?;
-        let job = job_name();
-        let spec = Spec::new(&job, &work, &options, clock.began_unix_ns())?;
-        let names = Arc::new(names_of(&work));
+        let spec = Spec::new(&work, &options, clock.began_unix_ns())?;
         let (cancel, cancelled) = watch::channel(false);
         let (sender, events) = listen.then(|| mpsc::channel(EVENTS)).unzip();
-        let sinks = Sinks {
-            job: Arc::clone(&job),
-            node: node_name(&options.node),
-            attempts: false,
-            all: sender.into_iter().collect(),
-        };
+        let sinks = Sinks::of(&options.node, false, sender.into_iter().collect());
+        let job = Arc::clone(&sinks.job);
         let scratch = options.record.is_some().then(tempfile::tempdir).transpose();
         let scratch = scratch.map_err(|e| Error::from_io("create", "a folder for the record", e))?;
         let own_record = scratch.as_ref().map(|folder| folder.path().join(OWN_RECORD));
         let mut recorder = Recorder::new("copy", clock, sinks, own_record.as_deref())?;
         if let Some(path) = &options.receipt {
-            let (sources, destination) = work.names();
-            let head = ReceiptHead::new(sources, destination, clock.began_unix_ns());
-            recorder.keep_receipt(ReceiptWriter::create(path, head)?);
+            recorder.keep_receipt(path, work.names())?;
         }
         let progress = Arc::new(Mutex::new(Progress::default()));
         let (messages, told) = mpsc::unbounded_channel();
@@ -112,7 +100,7 @@ impl Coordinator {
         let cap = shared.cap.clone();
         let task: JoinHandle<Result<Summary>> = tokio::spawn(run.run());
         let handle = JobHandle::of(events, progress, cancel, cap, gate, task);
-        Ok((handle, Self { shared, messages, spec: Arc::new(packed(&spec)?), job, names }))
+        Ok((handle, Self { shared, messages, spec: Arc::new(packed(&spec)?), job }))
     }
 
     /// The random name of the job.
@@ -120,9 +108,9 @@ impl Coordinator {
         &self.job
     }
 
-    /// Sources and destination as the user wrote them, secrets and all.
-    pub fn names(&self) -> &[String] {
-        &self.names
+    /// The URLs among sources and destinations as the user wrote them, secrets and all.
+    pub fn urls(&self) -> Vec<String> {
+        locked(&self.shared.deal).urls()
     }
 
     /// What each node must be started with.
@@ -154,15 +142,15 @@ impl Coordinator {
     /// `Protocol` for what no node of this version says.
     pub fn came(&self, result: &[u8]) -> Result<()> {
         let ShardResult { shard, node, began_unix_ns, mut objects } = unpacked(result)?;
-        let shift = self.shared.shift_of(&node, began_unix_ns);
-        for object in &mut objects {
-            object.started_ns = object.started_ns.saturating_add_signed(shift);
-            object.ended_ns = object.ended_ns.saturating_add_signed(shift);
-        }
         let finished: u64 = objects.iter().map(payload).sum();
         {
             let mut nodes = locked(&self.shared.nodes);
             let seen = nodes.entry(node).or_default();
+            let shift_ns = seen.shift_ns(began_unix_ns, self.shared.began_unix_ns);
+            for object in &mut objects {
+                object.started_ns = object.started_ns.saturating_add_signed(shift_ns);
+                object.ended_ns = object.ended_ns.saturating_add_signed(shift_ns);
+            }
             match began_unix_ns >= seen.began_unix_ns {
                 true => seen.finished += finished,
                 false => seen.before += finished,
@@ -198,8 +186,7 @@ impl Coordinator {
     pub fn gone(&self, node: &str) {
         let known = locked(&self.shared.nodes).get_mut(node).map(|seen| (seen.lost, seen.lost = true).0);
         if known == Some(false) && self.phase() == Phase::Deal {
-            let words = "this node is gone; others do what it has not finished";
-            self.tell(Message::Warning(node.to_owned(), words.to_owned()));
+            self.warn(node, "this node is gone; others do what it has not finished");
         }
     }
 
@@ -258,6 +245,7 @@ impl Coordinator {
         let _ = self.messages.send(message);
     }
 }
+
 /// Payload that a node has moved for an object.
 fn payload(record: &ObjectRecord) -> u64 {
     match record.outcome {

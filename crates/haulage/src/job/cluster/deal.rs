@@ -4,12 +4,13 @@ mod records;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use self::records::{failed, settle, skipped, uncommitted};
+use self::records::{failed, settle, skipped};
 use super::parted::{Next, PARTED_MIN, Parted};
 use super::wire::since_ns;
 use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Failure, ObjectRecord, Outcome};
+use crate::job::flow::atomic::{OBJECTS_MAX as OBJECTS_TOGETHER_MAX, uncommitted};
 use crate::options::{Assigned, CopyOptions, Item, Portion, Root, Shard, Work};
 use crate::stage::plan::{ByService, Decision, Pair, decide};
 
@@ -30,9 +31,6 @@ const POOL_MAX: usize = 100_000;
 
 /// Nodes that may be lost over a shard before it is given up.
 const LOST_MAX: u32 = 3;
-
-/// Objects that may be committed together.
-const TOGETHER_MAX: usize = 100_000;
 
 /// A shard as it is handed out.
 #[derive(Clone, Debug)]
@@ -77,9 +75,6 @@ pub(super) struct Deal {
     /// Where all are committed together: those that are staged.
     staged: HashSet<u64>,
     listed: bool,
-    stopped: bool,
-    /// Nodes there are, as far as is known.
-    nodes: usize,
     next_shard: u64,
     next_object: u64,
     /// Portions of objects have numbers of their own.
@@ -124,8 +119,6 @@ impl Deal {
             parted: HashMap::new(),
             staged: HashSet::new(),
             listed: false,
-            stopped: false,
-            nodes: 1,
             next_shard: 0,
             next_object: 0,
             portions: HashMap::new(),
@@ -190,7 +183,7 @@ impl Deal {
 
     /// Whether more is to be committed together than can be held.
     pub(super) fn is_too_large(&self) -> bool {
-        self.atomic && self.parted.len() > TOGETHER_MAX
+        self.atomic && self.parted.len() > OBJECTS_TOGETHER_MAX
     }
 
     /// Gives up all that has not ended, for this reason.
@@ -217,11 +210,6 @@ impl Deal {
         self.next_object - 1
     }
 
-    /// Deals out nothing any more.
-    pub(super) fn stop(&mut self) {
-        self.stopped = true;
-    }
-
     /// Whether all has ended.
     pub(super) fn is_done(&self) -> bool {
         self.listed
@@ -229,6 +217,16 @@ impl Deal {
             && self.again.is_empty()
             && self.out.is_empty()
             && self.parted.is_empty()
+    }
+
+    /// The URLs from which and to which it is moved.
+    pub(super) fn urls(&self) -> Vec<String> {
+        let roots = self.places.iter().flat_map(|(from, to)| [from, to]);
+        let url = |root: &Root| match root {
+            Root::Url(url) => Some(url.clone()),
+            Root::Folder { .. } => None,
+        };
+        roots.filter_map(url).collect()
     }
 
     /// Objects that were found.
@@ -271,21 +269,17 @@ impl Deal {
 
     /// The next shard for one of so many nodes; `None` where there is nothing to deal out now.
     pub(super) fn next(&mut self, nodes: usize) -> Option<Shard> {
-        self.nodes = nodes.max(1);
-        if self.stopped {
-            return None;
-        }
         let out = match self.again.pop_front() {
             Some(out) => out,
-            None => self.cut()?,
+            None => self.cut(nodes)?,
         };
         let shard = out.shard.clone();
         self.out.insert(shard.id, out);
         Some(shard)
     }
 
-    fn cut(&mut self) -> Option<Out> {
-        let rounds = ROUNDS * self.nodes as u64;
+    fn cut(&mut self, nodes: usize) -> Option<Out> {
+        let rounds = ROUNDS * nodes.max(1) as u64;
         let bytes_max = (self.pool_bytes / rounds).clamp(BYTES_MIN, BYTES_MAX);
         let objects_max = (self.pool.len() / rounds as usize).clamp(OBJECTS_MIN, OBJECTS_MAX);
         let mut shard = Shard { id: self.next_shard, places: Vec::new(), items: Vec::new() };

@@ -1,6 +1,6 @@
 //! How a job of many nodes ends: what nobody has moved is named, and what the nodes say becomes one summary and one record.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -54,6 +54,8 @@ impl Run {
             self.count_nodes(&nodes).await + self.opener.meter().sent() + self.opener.meter().received();
         let total = locked(&self.shared.deal).objects();
         let words = if nodes.len() == 1 { "1 node".to_owned() } else { format!("{} nodes", nodes.len()) };
+        self.recorder.rest_beside(self.beside.take()).await;
+        self.recorder.count_beside(self.gate.counted());
         let recorded = self.write_record(nodes).await;
         if let Err(error) = &recorded {
             self.recorder.failure(Failure::from(error));
@@ -91,7 +93,7 @@ impl Run {
         let mut wire = 0;
         // Parts that were committed were sent by this job, and are not what an earlier one has left.
         let mut committed = locked(&self.shared.deal).committed();
-        let mut told: HashMap<String, u64> = HashMap::new();
+        let mut told = BTreeSet::new();
         for end in nodes.values().filter_map(|seen| seen.end.as_ref()) {
             wire += end.summary.bytes_wire;
             let found = end.summary.bytes_resumed;
@@ -104,14 +106,10 @@ impl Run {
             for failure in of_node {
                 self.recorder.not_on_disk(&Error::from(failure));
             }
-            for warning in &end.summary.warnings {
-                *told.entry(warning.clone()).or_default() += 1;
-            }
+            told.extend(&end.summary.warnings);
         }
-        let mut told: Vec<_> = told.into_keys().collect();
-        told.sort_unstable();
         for warning in told {
-            let (object, message) = warning.split_once(": ").unwrap_or(("node", &warning));
+            let (object, message) = warning.split_once(": ").unwrap_or(("node", warning));
             self.recorder.warn(object.into(), message.to_owned()).await;
         }
         wire
@@ -119,13 +117,6 @@ impl Run {
 
     /// Writes the record of all nodes.
     async fn write_record(&mut self, nodes: BTreeMap<String, NodeSeen>) -> Result<()> {
-        if let Some(mut rows) = self.beside.take() {
-            rows.close();
-            while let Some(row) = rows.recv().await {
-                self.recorder.attempt(|| row).await;
-            }
-        }
-        self.recorder.count_beside(self.gate.counted());
         let (Some(path), Some(scratch)) = (self.shared.options.record.clone(), self.scratch.take()) else {
             return Ok(());
         };
@@ -135,9 +126,9 @@ impl Run {
         let began = self.shared.began_unix_ns;
         let mut records = vec![NodeRecord { rows: Bytes::from(own), shift_ns: 0 }];
         for seen in nodes.into_values() {
-            if let (Some(rows), Some(end)) = (seen.record, seen.end) {
-                let shift = end.began_unix_ns.wrapping_sub(began).cast_signed().saturating_sub(seen.clock_ns);
-                records.push(NodeRecord { rows, shift_ns: shift });
+            let shift_ns = seen.end.as_ref().map(|end| seen.shift_ns(end.began_unix_ns, began));
+            if let (Some(rows), Some(shift_ns)) = (seen.record, shift_ns) {
+                records.push(NodeRecord { rows, shift_ns });
             }
         }
         let shared = Arc::clone(&self.shared);
@@ -148,16 +139,10 @@ impl Run {
         .await?
     }
 }
+
 /// Why objects failed that nobody has moved.
 fn left_undone() -> Failure {
     let cause = "the nodes ended before it was moved";
     let hint = "run the same command again; what has arrived is not sent again";
     Failure::from(&Error::new(ErrorKind::NodeLost, "copy", "the nodes", cause).hint(hint))
-}
-
-/// Why a collection is not copied at once.
-pub(super) fn too_large() -> Failure {
-    let cause = "more than 100000 objects cannot be committed together";
-    let error = Error::new(ErrorKind::Unsupported, "copy", "the collection", cause);
-    Failure::from(&error.hint("copy it in parts, or without --atomic"))
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::shared::locked;
 use super::spread::waiting;
 use super::wire::{Beat, NodeEnd, ShardResult, Spec, packed, unpacked};
 use crate::error::{Error, ErrorKind, Result};
@@ -246,9 +247,4 @@ async fn sort(mut events: mpsc::Receiver<Told>, shards: Arc<Mutex<Shards>>) {
         }
     }
     locked(&shards).end();
-}
-
-fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is whole before the next call that could panic.
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -31,7 +31,6 @@ pub(super) struct Parted {
     /// Stretches that are not staged yet; what is not cut yet counts as one.
     left: usize,
     parts: Vec<PartRecord>,
-    committing: bool,
     failure: Option<Failure>,
     attempts: u32,
     started_ns: Option<u64>,
@@ -52,16 +51,7 @@ pub(super) enum Next {
 
 impl Parted {
     pub(super) fn new(item: Item, origin: usize) -> Self {
-        Self {
-            item,
-            origin,
-            left: 0,
-            parts: Vec::new(),
-            committing: false,
-            failure: None,
-            attempts: 0,
-            started_ns: None,
-        }
+        Self { item, origin, left: 0, parts: Vec::new(), failure: None, attempts: 0, started_ns: None }
     }
 
     /// Its first portion: all of it, to be [cut](Self::cut) as it is dealt out. `begins`: the service keeps uploads, which one node
@@ -103,15 +93,9 @@ impl Parted {
 
     /// The last step.
     pub(super) fn commit(&mut self) -> Item {
-        self.committing = true;
         self.parts.sort_unstable_by_key(|part| part.offset_bytes);
         let parts = std::mem::take(&mut self.parts);
         self.portion(Portion::Commit(parts))
-    }
-
-    /// Gives up, because of others.
-    pub(super) fn fail(&mut self, failure: &Failure) {
-        self.failure.get_or_insert_with(|| failure.clone());
     }
 
     /// Takes in how a portion of it ended.
@@ -121,7 +105,7 @@ impl Parted {
         let began = matches!(portion, Portion::Stretch(stretch) if stretch.len == 0) && self.left == 0;
         let staged = record.outcome == Outcome::Staged;
         if !staged && let Some(failure) = &record.failure {
-            self.fail(failure);
+            self.failure.get_or_insert_with(|| failure.clone());
         }
         match portion {
             Portion::Stretch(_) if began && staged => return Next::Deal(Box::new(self.whole())),

@@ -5,15 +5,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::{CopyOptions, Portion, Work};
 use crate::store::Address;
 
-/// All names, as the user wrote them.
-pub(super) fn names_of(work: &Work) -> Vec<String> {
-    match work {
-        Work::Copy { sources, destination } => sources.iter().chain([destination]).cloned().collect(),
-        Work::CopyPairs(pairs) => pairs.iter().flat_map(|(from, to)| [from.clone(), to.clone()]).collect(),
-        Work::Verify { .. } | Work::Fed(_) => Vec::new(),
-    }
-}
-
 /// Refuses what only this process can reach; whether a service is written to, and one that keeps uploads.
 pub(super) fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, bool)> {
     let usage = |name: &str, cause: &str| Error::new(ErrorKind::Unsupported, "run", name, cause);

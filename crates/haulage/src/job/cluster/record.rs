@@ -1,6 +1,5 @@
 //! The records of all nodes become one, on one clock.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use parquet::errors::ParquetError;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::{Kind, OutputFile};
-use crate::stage::record::{SINCE_BEGAN, record_writer};
+use crate::stage::record::{record_writer, since_began};
 
 /// The record of one node.
 pub(super) struct NodeRecord {
@@ -45,34 +44,25 @@ fn write_all(
         let (first_lane, first_connection) = (lanes, connections);
         for batch in ParquetRecordBatchReaderBuilder::try_new(node.rows.clone())?.build()? {
             let batch = batch?;
-            let columns: HashMap<String, usize> = batch
-                .schema()
-                .fields()
-                .iter()
-                .enumerate()
-                .map(|(at, field)| (field.name().clone(), at))
-                .collect();
+            let schema = batch.schema();
+            let at = |name: &str| schema.index_of(name);
             let mut arrays = batch.columns().to_vec();
-            for name in SINCE_BEGAN {
-                if let Some(at) = columns.get(name) {
-                    arrays[*at] = mapped(&arrays[*at], |time| time.saturating_add_signed(node.shift_ns));
-                }
+            for name in since_began() {
+                let time = &mut arrays[at(name)?];
+                *time = mapped(time, |time| time.saturating_add_signed(node.shift_ns));
             }
-            if let Some(at) = columns.get("object_id") {
-                arrays[*at] = mapped(&arrays[*at], &object_of);
-            }
-            if let Some(at) = columns.get("lane") {
-                let moved: UInt32Array =
-                    arrays[*at].as_primitive::<UInt32Type>().unary(|lane| lane.saturating_add(first_lane));
-                lanes = lanes.max(moved.iter().flatten().max().map_or(0, |last| last.saturating_add(1)));
-                arrays[*at] = Arc::new(moved);
-            }
-            if let Some(at) = columns.get("connection") {
-                let number = |one: u64| if one == 0 { 0 } else { one + first_connection };
-                let moved: UInt64Array = arrays[*at].as_primitive::<UInt64Type>().unary(number);
-                connections = connections.max(moved.iter().flatten().max().unwrap_or(0));
-                arrays[*at] = Arc::new(moved);
-            }
+            let object = &mut arrays[at("object_id")?];
+            *object = mapped(object, &object_of);
+            let lane = &mut arrays[at("lane")?];
+            let moved: UInt32Array =
+                lane.as_primitive::<UInt32Type>().unary(|one| one.saturating_add(first_lane));
+            lanes = lanes.max(moved.iter().flatten().max().map_or(0, |last| last.saturating_add(1)));
+            *lane = Arc::new(moved);
+            let connection = &mut arrays[at("connection")?];
+            let number = |one: u64| if one == 0 { 0 } else { one + first_connection };
+            let moved: UInt64Array = connection.as_primitive::<UInt64Type>().unary(number);
+            connections = connections.max(moved.iter().flatten().max().unwrap_or(0));
+            *connection = Arc::new(moved);
             writer.write(&RecordBatch::try_new(batch.schema(), arrays)?)?;
         }
     }

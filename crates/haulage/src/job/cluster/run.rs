@@ -10,15 +10,16 @@ use tokio::time::Interval;
 use super::parted::PARTED_MIN;
 use super::shared::{Message, Phase, Shared, locked};
 use crate::error::Result;
-use crate::event::{AttemptRecord, Clock, Event, JobStarted, ObjectRecord, Progress, Summary};
-use crate::gate::{Gate, through};
+use crate::event::{AttemptRecord, Clock, ObjectRecord, Progress, Summary};
+use crate::gate::Gate;
+use crate::job::flow::atomic::too_large;
 use crate::job::flow::next_row;
+use crate::job::plan::look;
 use crate::options::Work;
 use crate::stage::list::{Filter, Listed, Listing};
-use crate::stage::plan::{Decision, Existing, Pair, decide};
+use crate::stage::plan::{Decision, Pair, decide};
 use crate::stage::record::Recorder;
-use crate::stage::transfer::look_at;
-use crate::store::{Request, StoreOpener};
+use crate::store::StoreOpener;
 use crate::task::joined;
 
 /// How often the progress is put together.
@@ -26,8 +27,10 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// Names taken at once.
 const BATCH: usize = 256;
+
 /// How long nodes may take to stop before the job ends without a word of theirs.
 const STOP_PATIENCE: Duration = Duration::from_secs(12);
+
 /// What the job takes in.
 enum Happened {
     /// Names were found; none where there are no more.
@@ -61,7 +64,7 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) async fn run(mut self) -> Result<Summary> {
-        self.announce().await;
+        self.recorder.announce(self.work.names()).await;
         let (sender, mut found) = mpsc::channel(1000);
         let listing = self.listing(sender)?;
         let work = self.work.clone();
@@ -94,11 +97,10 @@ impl Run {
                 Happened::Stopped => shared.set(Phase::Stop),
             }
             if locked(&shared.deal).is_too_large() && !stopped {
-                locked(&shared.failure).get_or_insert_with(super::ending::too_large);
+                locked(&shared.failure).get_or_insert_with(too_large);
                 shared.set(Phase::Stop);
             }
             if *shared.phase.borrow() == Phase::Stop {
-                locked(&shared.deal).stop();
                 // Whoever carries shards may itself wait for what does not answer.
                 if stopped_at.get_or_insert_with(Instant::now).elapsed() > STOP_PATIENCE {
                     break;
@@ -140,20 +142,6 @@ impl Run {
         Ok(Listing::new(self.opener.clone(), filter, options.overwrite, found).without(outputs))
     }
 
-    async fn announce(&mut self) {
-        let (sources, destination) = self.work.names();
-        let started = JobStarted {
-            job: self.recorder.job(),
-            node: self.recorder.node(),
-            operation: "copy",
-            sources,
-            destination,
-            started_unix_ns: self.clock.began_unix_ns(),
-            version: env!("CARGO_PKG_VERSION"),
-        };
-        self.recorder.say(Event::JobStarted(started)).await;
-    }
-
     async fn plan(&mut self, listed: Listed) {
         let now = self.clock.now_ns();
         match listed {
@@ -185,14 +173,7 @@ impl Run {
         if !is_parted || decide(pair, self.shared.options.overwrite) != Decision::Look {
             return Ok(());
         }
-        let to = &pair.destination;
-        let api = to.store.api(Request::Look);
-        let seen = through!(self.gate, api, to.name(), trace => look_at(pair, trace).await)?;
-        (pair.existing, pair.looked_at) = (Existing::looked(seen.0), true);
-        if let Some(told) = seen.1 {
-            pair.meta = told;
-        }
-        Ok(())
+        look(pair, &self.gate).await
     }
 
     pub(super) async fn take_in(&mut self, ended: Vec<ObjectRecord>) {

@@ -43,6 +43,13 @@ pub(super) struct NodeSeen {
     pub(super) record: Option<Bytes>,
 }
 
+impl NodeSeen {
+    /// What is to be added to its times, so that they count from the beginning of the job of all. Each began by its own clock.
+    pub(super) fn shift_ns(&self, began_unix_ns: u64, job_began_unix_ns: u64) -> i64 {
+        began_unix_ns.wrapping_sub(job_began_unix_ns).cast_signed().saturating_sub(self.clock_ns)
+    }
+}
+
 /// What whoever carries shards and the job share.
 pub(super) struct Shared {
     pub(super) deal: Mutex<Deal>,
@@ -61,6 +68,7 @@ pub(super) enum Message {
     Warning(String, String),
     Finish,
 }
+
 impl Shared {
     pub(super) fn set(&self, phase: Phase) {
         self.phase.send_if_modified(|now| {
@@ -74,12 +82,6 @@ impl Shared {
             }
             later
         });
-    }
-
-    /// What is to be added to times of a node, so that they count from the beginning of the job.
-    pub(super) fn shift_of(&self, node: &str, began_unix_ns: u64) -> i64 {
-        let clock_ns = locked(&self.nodes).get(node).map_or(0, |seen| seen.clock_ns);
-        began_unix_ns.wrapping_sub(self.began_unix_ns).cast_signed().saturating_sub(clock_ns)
     }
 }
 

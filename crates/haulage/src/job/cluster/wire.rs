@@ -18,8 +18,6 @@ use crate::units::{ByteRate, ByteSize};
 /// What a node must know of a job before it gets the first shard.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
-    /// The random name of the job.
-    pub(super) job: String,
     /// Work of the same kind: its first source, and its destination.
     source: String,
     destination: String,
@@ -63,7 +61,7 @@ struct NodeOptions {
 }
 
 impl Spec {
-    pub(super) fn new(job: &str, work: &Work, options: &CopyOptions, began_unix_ns: u64) -> Result<Self> {
+    pub(super) fn new(work: &Work, options: &CopyOptions, began_unix_ns: u64) -> Result<Self> {
         let (source, destination) = match work {
             Work::Copy { sources, destination } => {
                 (sources.first().cloned().unwrap_or_default(), destination.clone())
@@ -108,7 +106,6 @@ impl Spec {
             remember_link: options.links.is_some(),
         };
         Ok(Self {
-            job: job.to_owned(),
             source,
             destination,
             record,

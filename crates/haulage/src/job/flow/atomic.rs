@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Failure;
 
 /// Objects that may be committed together: each is held in memory until then, at about 2 KiB.
-const OBJECTS_MAX: usize = 100_000;
+pub(in crate::job) const OBJECTS_MAX: usize = 100_000;
 
 impl Flow {
     /// Commits all objects, now that every block is there; none where one object has failed.
@@ -15,32 +15,31 @@ impl Flow {
             self.objects.release_commits(self.clock.now_ns());
             return;
         }
-        let cause = format!("not committed, because {failed} of its collection failed");
-        let failure = Failure {
-            kind: ErrorKind::Cancelled,
-            operation: "commit",
-            object: String::new(),
-            cause,
-            hint: Some(
-                "mend what failed and run the same command again: what is staged is not sent again".into(),
-            ),
-        };
-        self.objects.fail_waiting(&failure, self.clock.now_ns());
+        self.objects.fail_waiting(&uncommitted(failed), self.clock.now_ns());
     }
 
     /// Stops before a collection is larger than can be held.
     pub(super) fn check_collection(&mut self) {
         if self.options.atomic && self.stop.is_none() && self.objects.len() > OBJECTS_MAX {
-            let error = Error::new(
-                ErrorKind::Unsupported,
-                "copy",
-                "the collection",
-                format!("more than {OBJECTS_MAX} objects cannot be committed together"),
-            );
-            let failure = Failure::from(&error.hint("copy it in parts, or without --atomic"));
+            let failure = too_large();
             self.objects.fail_waiting(&not_started(&failure), self.clock.now_ns());
             self.recorder.failure(failure.clone());
             self.stop = Some(failure);
         }
     }
+}
+
+/// Why objects are not committed that could have been.
+pub(in crate::job) fn uncommitted(failed: u64) -> Failure {
+    let cause = format!("not committed, because {failed} of its collection failed");
+    let error = Error::new(ErrorKind::Cancelled, "commit", "", cause);
+    let hint = "mend what failed and run the same command again: what is staged is not sent again";
+    Failure::from(&error.hint(hint))
+}
+
+/// Why a collection is not committed together.
+pub(in crate::job) fn too_large() -> Failure {
+    let cause = format!("more than {OBJECTS_MAX} objects cannot be committed together");
+    let error = Error::new(ErrorKind::Unsupported, "copy", "the collection", cause);
+    Failure::from(&error.hint("copy it in parts, or without --atomic"))
 }

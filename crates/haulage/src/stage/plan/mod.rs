@@ -49,6 +49,14 @@ impl Existing {
         }
     }
 
+    /// What is there, as far as that is known.
+    pub(crate) fn there(&self) -> Option<&ObjectMeta> {
+        match self {
+            Self::Present(there) | Self::Listed(there) => Some(there),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+
     /// What is there after a look.
     pub(crate) fn looked(there: Option<ObjectMeta>) -> Self {
         there.map_or(Self::Absent, |meta| Self::Present(Box::new(meta)))

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use self::rows::RowWriter;
-pub(crate) use self::rows::{SINCE_BEGAN, record_writer};
+pub(crate) use self::rows::{record_writer, since_began};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{
-    AttemptRecord, Clock, Event, Failure, ObjectRecord, Outcome, Progress, Proof, Summary, Told,
+    AttemptRecord, Clock, Event, Failure, JobStarted, ObjectRecord, Outcome, Progress, Proof, Summary, Told,
 };
 use crate::gate::Counted;
-use crate::receipt::{ReceiptObject, ReceiptWriter};
+use crate::receipt::{ReceiptHead, ReceiptObject, ReceiptWriter};
 use crate::secret::{redact_name, redacted, redacted_id};
 use crate::stage::plan::UNCHANGED;
 use crate::units::ByteRate;
@@ -42,6 +42,17 @@ pub(crate) struct Sinks {
 }
 
 impl Sinks {
+    /// Those of a new job, on the machine that the user calls `node`; by its host name where that is empty. `attempts`: one of
+    /// them wants to hear of attempts.
+    pub(crate) fn of(node: &str, attempts: bool, all: Vec<mpsc::Sender<Told>>) -> Self {
+        let job = format!("{:016x}", fastrand::u64(..)).into();
+        let node = match node {
+            "" => rustix::system::uname().nodename().to_string_lossy().into(),
+            given => given.into(),
+        };
+        Self { job, node, attempts, all }
+    }
+
     fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -96,19 +107,26 @@ impl Recorder {
         Ok(Self { clock, sinks, rows, receipt: None, summary, found: Failures::default() })
     }
 
-    /// The random name of the run.
-    pub(crate) fn job(&self) -> Arc<str> {
-        Arc::clone(&self.sinks.job)
+    /// Says that the job begins, and what it is about.
+    pub(crate) async fn announce(&mut self, (sources, destination): (Vec<String>, String)) {
+        let started = JobStarted {
+            job: Arc::clone(&self.sinks.job),
+            node: Arc::clone(&self.sinks.node),
+            operation: self.summary.operation,
+            sources,
+            destination,
+            started_unix_ns: self.clock.began_unix_ns(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        self.say(Event::JobStarted(started)).await;
     }
 
-    /// The machine that it runs on.
-    pub(crate) fn node(&self) -> Arc<str> {
-        Arc::clone(&self.sinks.node)
-    }
-
-    /// From now on keeps what lies at the destination.
-    pub(crate) fn keep_receipt(&mut self, receipt: ReceiptWriter) {
-        self.receipt = Some(Ok(receipt));
+    /// From now on keeps what lies at the destination, in a receipt at `path`.
+    pub(crate) fn keep_receipt(&mut self, path: &Path, names: (Vec<String>, String)) -> Result<()> {
+        let (sources, destination) = names;
+        let head = ReceiptHead::new(sources, destination, self.clock.began_unix_ns());
+        self.receipt = Some(Ok(ReceiptWriter::create(path, head)?));
+        Ok(())
     }
 
     /// Whether anybody wants to know of every attempt.
@@ -175,6 +193,15 @@ impl Recorder {
             rows.hand_over().await;
         }
         self.say(Event::Attempt(record)).await;
+    }
+
+    /// Keeps the last of the requests that were no steps of an object.
+    pub(crate) async fn rest_beside(&mut self, beside: Option<mpsc::Receiver<AttemptRecord>>) {
+        let Some(mut rows) = beside else { return };
+        rows.close();
+        while let Some(row) = rows.recv().await {
+            self.attempt(|| row).await;
+        }
     }
 
     /// Whether anybody wants to know of every object.

@@ -113,18 +113,10 @@ fn failed(path: &Path, error: &ParquetError) -> Error {
         .hint("what was moved is moved; only the record is incomplete")
 }
 
-/// The times that count from the beginning of the job.
-pub(crate) const SINCE_BEGAN: [&str; 9] = [
-    "queued_ns",
-    "slot_ns",
-    "ready_ns",
-    "connected_ns",
-    "sent_ns",
-    "first_byte_ns",
-    "last_byte_ns",
-    "committed_ns",
-    "ended_ns",
-];
+/// The columns of times that count from the beginning of the job; those behind them are durations.
+pub(crate) fn since_began() -> impl Iterator<Item = &'static str> {
+    NS_COLUMNS.iter().map(|(name, _)| *name).take_while(|name| *name != "backoff_ns")
+}
 
 /// Writes a record into `file`.
 pub(crate) fn record_writer(file: File) -> Result<ArrowWriter<File>, ParquetError> {

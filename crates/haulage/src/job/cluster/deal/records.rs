@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, ErrorKind};
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::options::{Item, Root, without_query};
-use crate::stage::plan::{Existing, Pair, Place};
+use crate::stage::plan::{Pair, Place};
 
 /// A path becomes the folder in which the first name was found, and in it the name that the user wrote.
 pub(super) fn settle(root: &mut Root, place: &Place) {
@@ -18,20 +17,9 @@ pub(super) fn settle(root: &mut Root, place: &Place) {
     }
 }
 
-/// Why objects are not committed that could have been.
-pub(super) fn uncommitted(failed: u64) -> Failure {
-    let cause = format!("not committed, because {failed} of its collection failed");
-    let error = Error::new(ErrorKind::Cancelled, "commit", "", cause);
-    let hint = "mend what failed and run the same command again: what is staged is not sent again";
-    Failure::from(&error.hint(hint))
-}
-
 /// The record of an object that is not moved, because it need not be.
 pub(super) fn skipped(id: u64, pair: &Pair, reason: &'static str, now_ns: u64) -> ObjectRecord {
-    let there = match &pair.existing {
-        Existing::Present(there) | Existing::Listed(there) => Some(there),
-        Existing::Unknown | Existing::Absent => None,
-    };
+    let there = pair.existing.there();
     ObjectRecord {
         object_id: id,
         source: pair.source.name(),

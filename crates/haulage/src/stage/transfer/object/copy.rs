@@ -351,14 +351,11 @@ fn begins_early(it: &Subject) -> bool {
 
 /// The end of an object that is there already, with what the store says of it.
 fn skipped(it: &Subject, reason: &'static str) -> Ended {
-    let skipped = Ended { crc64: it.pair.meta.crc64, ..Ended::skipped(reason) };
-    match &it.pair.existing {
-        Existing::Present(there) | Existing::Listed(there) => Ended {
-            crc64: there.crc64.or(skipped.crc64),
-            md5: there.md5,
-            etag: Some(there.etag.clone()),
-            ..skipped
-        },
-        Existing::Unknown | Existing::Absent => skipped,
+    let there = it.pair.existing.there();
+    Ended {
+        crc64: there.and_then(|there| there.crc64).or(it.pair.meta.crc64),
+        md5: there.and_then(|there| there.md5),
+        etag: there.map(|there| there.etag.clone()),
+        ..Ended::skipped(reason)
     }
 }
