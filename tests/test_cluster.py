@@ -103,13 +103,21 @@ def test_it_is_as_on_one_machine(haul: Haul, container: str, pair: Cluster) -> N
 
 def test_nodes_of_this_machine_come_and_go_with_the_copy(haul: Haul, container: str) -> None:
     tree = trees.make(haul.folder / "tree", files=50)
-    went = haul("cp", "tree", f"{container}/t/", "--nodes", "2")
-    assert "every byte checked by CRC64" in went.stderr
-    assert "chosen: " in went.stderr
+    process = haul.start("cp", "tree", f"{container}/t/", "--nodes", "2")
+    seen: set[int] = set()
+    while process.poll() is None:
+        seen |= workers.inside(haul.folder)
+        time.sleep(0.02)
+    said = process.communicate()[1].decode()
+    assert process.returncode == 0, said
+    assert "every byte checked by CRC64" in said
+    assert "chosen: " in said
     assert trees.contents(down(haul, f"{container}/t")) == trees.contents(tree)
+    assert len(seen) >= 3, "the command and two nodes"
     end = time.monotonic() + 5
-    while workers.alive(f"HOME={haul.folder}") and time.monotonic() < end:
+    while workers.inside(haul.folder) and time.monotonic() < end:
         time.sleep(0.05)
+    assert not workers.inside(haul.folder)
 
 
 def test_a_scheduler_file_leads_there(haul: Haul, container: str, pair: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -97,17 +98,15 @@ def cluster(folder: Path, workers: int, environment: Mapping[str, str] = {}) -> 
         own.close()
 
 
-def alive(pattern: str) -> list[int]:
-    """Processes whose command line holds this."""
-    found = []
+def inside(folder: Path) -> set[int]:
+    """Processes that work in this folder."""
+    found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            if pattern in line:
-                found.append(int(entry.name))
+            # What ends meanwhile, or is not ours, has no folder to tell.
+            with contextlib.suppress(OSError):
+                if (entry / "cwd").readlink() == folder:
+                    found.add(int(entry.name))
     return found
 
 
@@ -120,8 +119,7 @@ def _answers(address: str) -> bool:
     return True
 
 
-def _until(there: object, what: str) -> None:
-    assert callable(there)
+def _until(there: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + 30
     while not there():
         assert time.monotonic() < end, what
