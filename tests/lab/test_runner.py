@@ -286,6 +286,7 @@ def test_an_endpoint_is_not_held_to_the_processors_of_a_cell(tmp_path: Path) -> 
     assert {json.loads(text)["cpus_used"] for text in done.cells.factors} == {1}
 
 
+@pytest.mark.quiet
 def test_a_node_may_have_another_link_down(tmp_path: Path) -> None:
     nodes = [{"name": "one", "link": "rtt=1ms,total=20mbit", "link_down": "rtt=1ms,total=200mbit"}]
     plan = tiny(nodes=nodes, replicates=1, again="", directions=["up", "down"], files=[{"size": "500KB"}])
