@@ -9,8 +9,8 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,17 +20,20 @@ from fake_service import HOST
 
 #: What concerns only one connection, so that a proxy keeps it to itself.
 HOP = {"connection", "proxy-connection", "keep-alive", "proxy-authorization", "transfer-encoding"}
+# Bytes after which a tunnel may be cut: within one block of what the tests move.
+CUT_AFTER = 100_000
 
 
 @dataclass
 class Asked:
-    """A request as the proxy saw it, and whether it let it through."""
+    """A request as the proxy saw it, and whether it let it through; neither, as long as it is not decided."""
 
     method: str
     target: str
     authorization: str
     headers: dict[str, str]
     passed: bool = False
+    refused: bool = False
 
 
 @dataclass
@@ -42,7 +45,7 @@ class Proxy:
         scheme: How it is spoken to.
         login: ``USER:PASSWORD`` that it wants to hear, if any.
         says: In place of what it should do, it says this and hangs up.
-        cuts: So many tunnels it resets, each after 100 kB.
+        cuts: So many tunnels it resets: the first ones that have carried 100 kB.
     """
 
     address: str
@@ -62,8 +65,13 @@ class Proxy:
         """What it let through."""
         return [asked for asked in self.seen if asked.passed]
 
+    @property
+    def refused(self) -> list[Asked]:
+        """What it did not."""
+        return [asked for asked in self.seen if asked.refused]
+
     def cuts_now(self) -> bool:
-        """Whether this tunnel is one of those that are cut."""
+        """Whether a tunnel that has carried enough is one of those that are cut."""
         with self.lock:
             self.cuts -= 1
             return self.cuts >= 0
@@ -86,6 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.wfile.write(self.proxy.says)
         elif not self.knows(asked.authorization):
+            asked.refused = True
             self.refuse()
         elif self.command == "CONNECT":
             asked.passed = True
@@ -114,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         port = int(self.path.rpartition(":")[2])
         with socket.create_connection((HOST, port)) as server:
             self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            carry(self.connection, server, 100_000 if self.proxy.cuts_now() else 0)
+            carry(self.connection, server, self.proxy.cuts_now)
 
     def hand_over(self) -> None:
         """Ask the server, as one that speaks for itself."""
@@ -122,10 +131,10 @@ class _Handler(BaseHTTPRequestHandler):
         authority, slash, path = self.path.removeprefix("http://").partition("/")
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         kept = {name: value for name, value in self.headers.items() if name.lower() not in HOP}
-        server = http.client.HTTPConnection(HOST, int(authority.rpartition(":")[2]))
-        server.request(self.command, slash + path, body or None, kept)
-        answer = server.getresponse()
-        content = answer.read()
+        with closing(http.client.HTTPConnection(HOST, int(authority.rpartition(":")[2]))) as server:
+            server.request(self.command, slash + path, body or None, kept)
+            answer = server.getresponse()
+            content = answer.read()
         self.send_response_only(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in HOP | {"content-length"}:
@@ -135,15 +144,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", length)
         self.end_headers()
         self.wfile.write(content)
-        server.close()
 
     def log_message(self, *_: object) -> None:
         """Say nothing: what was seen is kept."""
 
 
-def carry(near: socket.socket, far: socket.socket, cut_after: int = 0) -> None:
-    """Carry bytes until one side ends; with a bound, reset both sides there."""
-    carried = 0
+def carry(near: socket.socket, far: socket.socket, is_cut: Callable[[], bool]) -> None:
+    """Carry bytes until one side ends; after 100 kB, reset both sides if this one is to be cut."""
+    carried, asked = 0, False
     while True:
         # TLS may hold what the socket does not show any more.
         held = [near] if isinstance(near, ssl.SSLSocket) and near.pending() else []
@@ -157,7 +165,10 @@ def carry(near: socket.socket, far: socket.socket, cut_after: int = 0) -> None:
             carried += len(piece)
             if not piece:
                 return
-            if cut_after and carried >= cut_after:
+            if asked or carried < CUT_AFTER:
+                continue
+            asked = True
+            if is_cut():
                 for end in (near, far):
                     end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     end.close()

@@ -109,7 +109,7 @@ def test_a_tree_goes_up_and_down_through_a_proxy(
     haul("verify", tree, "az://data/", *trust)
 
     target = f"{STORE}:{port(endpoint)}"
-    assert proxy.seen == proxy.passed
+    assert not proxy.refused
     assert proxy.seen
     for asked in proxy.seen:
         assert asked.authorization == f"Basic {ENCODED}"
@@ -133,7 +133,8 @@ def test_a_tree_goes_up_and_down_through_a_proxy(
             assert all(ns is None for ns in opened) or not row["connection_reused"]
             assert sum(ns or 0 for ns in opened) <= row["connected_ns"] - row["slot_ns"]
             assert row["proxy_ns"] is None or scheme == "https"
-            assert 0 < row["tcp_rtt_ns"] < 10**9
+            # One that another was quicker than may end before its connection is looked at.
+            assert row["fate"] == "cancelled" or 0 < row["tcp_rtt_ns"] < 10**9
     assert f"{proxy.address} (a proxy)" in haul("why", "up.parquet").text
     told = b"".join((tmp_path / name).read_bytes() for name in ("up.parquet", "down.parquet", "receipt"))
     told += str([*rows(tmp_path / "up.parquet"), *rows(tmp_path / "down.parquet")]).encode()
@@ -153,7 +154,7 @@ def test_a_bucket_is_reached_through_a_proxy(
     haul("cp", "s3://data/", "back", *trust)
     trees.assert_same(trees.contents(tmp_path / "back"), trees.contents(tree))
     haul("verify", tree, "s3://data/", *trust)
-    assert proxy.seen == proxy.passed
+    assert not proxy.refused
     target = f"{STORE}:{port(endpoint)}"
     for asked in proxy.seen:
         assert asked.authorization == f"Basic {ENCODED}"
