@@ -192,8 +192,9 @@ def test_a_scheduler_that_is_lost_ends_the_copy_clearly_and_a_second_run_goes_on
 def test_ctrl_c_stops_it_at_once_and_a_second_run_goes_on(haul: Haul, container: str, pair: Cluster) -> None:
     tree = trees.make(haul.folder / "tree", files=3000, size=20_000)
     words = ["cp", "tree", f"{container}/t/", "--progress", "none", "--scheduler", pair.address]
-    process = haul.start(*words, "--cap", "100mbit")
-    time.sleep(2)
+    process = haul.start(*words, "--cap", "100mbit", "--json")
+    assert process.stdout is not None
+    next(line for line in process.stdout if json.loads(line)["event"] == "object")
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)

@@ -228,6 +228,7 @@ def test_a_sweep_becomes_a_profile_that_the_mover_reads(
         profile.write(done.folder, name="../there")
 
 
+@pytest.mark.quiet
 def test_a_run_without_a_sweep_has_no_profile(run: lab.runs.Run) -> None:
     assert profile.write(run.folder) is None
 

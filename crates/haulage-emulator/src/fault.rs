@@ -8,7 +8,8 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use haulage::units::parse_duration;
 use haulage::{Error, ErrorKind};
@@ -51,6 +52,8 @@ pub struct FaultSpec {
     pub commit: Duration,
     /// Requests are handled one after another, and each takes this long: a server with a single thread.
     pub serial: Duration,
+    /// Requests a second that are taken, together; what is above it is answered like `busy`, without a `Retry-After`. 0 is no bound.
+    pub rate: u32,
     /// Seeds which requests are hit, and where.
     pub seed: u64,
 }
@@ -58,7 +61,7 @@ pub struct FaultSpec {
 impl FaultSpec {
     /// Whether nothing ever goes wrong and nothing is slow.
     pub fn is_none(&self) -> bool {
-        !self.strikes() && self.durations().iter().all(|(_, duration)| duration.is_zero())
+        !self.strikes() && self.rate == 0 && self.durations().iter().all(|(_, duration)| duration.is_zero())
     }
 
     /// Whether any request meets a fault.
@@ -120,6 +123,11 @@ impl FromStr for FaultSpec {
                     spec.seed = value.parse().map_err(|_| bad(format!("'{value}' is no whole number")))?;
                     continue;
                 }
+                "rate" => {
+                    let rate = value.parse().ok().filter(|rate| *rate > 0);
+                    spec.rate = rate.ok_or_else(|| bad(format!("'{value}' is no number of requests a second")))?;
+                    continue;
+                }
                 _ => return Err(bad(format!("no fault is called '{key}'"))),
             };
             *share = value
@@ -148,6 +156,9 @@ impl fmt::Display for FaultSpec {
         for (name, duration) in self.durations().into_iter().filter(|(_, duration)| !duration.is_zero()) {
             write!(f, "{comma}{name}={}", print_duration(duration))?;
             comma = ",";
+        }
+        if self.rate > 0 {
+            write!(f, "{comma}rate={}", self.rate)?;
         }
         if self.seed != 0 { write!(f, ",seed={}", self.seed) } else { Ok(()) }
     }
@@ -191,19 +202,50 @@ pub(crate) enum Fault {
 pub(crate) struct FaultPlan {
     spec: FaultSpec,
     dealt: AtomicU64,
+    allowance: Mutex<Allowance>,
 }
 
 impl FaultPlan {
     pub(crate) fn new(spec: FaultSpec) -> Self {
-        Self { spec, dealt: AtomicU64::new(0) }
+        let allowance = Mutex::new(Allowance::new(spec.rate, Instant::now()));
+        Self { spec, dealt: AtomicU64::new(0), allowance }
     }
 
     /// The fate of the next request.
     pub(crate) fn deal(&self) -> Option<Fault> {
+        if self.spec.rate > 0 {
+            let mut allowance = self.allowance.lock().unwrap_or_else(PoisonError::into_inner);
+            if !allowance.takes(Instant::now()) {
+                return Some(Fault::Busy { retry_after: false });
+            }
+        }
         if !self.spec.strikes() {
             return None;
         }
         decide(&self.spec, self.dealt.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// How many requests a service still takes: those of a second may come at once.
+#[derive(Debug)]
+struct Allowance {
+    a_second: f64,
+    left: f64,
+    counted: Instant,
+}
+
+impl Allowance {
+    fn new(rate: u32, now: Instant) -> Self {
+        Self { a_second: rate.into(), left: rate.into(), counted: now }
+    }
+
+    fn takes(&mut self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.counted).as_secs_f64();
+        self.counted = now;
+        self.left = (self.left + passed * self.a_second).min(self.a_second);
+        let taken = self.left >= 1.0;
+        self.left -= f64::from(u8::from(taken));
+        taken
     }
 }
 
@@ -251,6 +293,8 @@ mod tests {
             "cut=100%",
             "commit=200ms,serial=5ms",
             "busy=1%,commit=2s,seed=3",
+            "rate=500",
+            "cut=1%,commit=2s,rate=20,seed=3",
         ] {
             assert_eq!(text.parse::<FaultSpec>().unwrap().to_string(), text);
         }
@@ -262,6 +306,8 @@ mod tests {
             "busy=60%,cut=60%",
             "odd=1%",
             "seed=x",
+            "rate=0",
+            "rate=5%",
             "busy=NaN%",
             "cut=1%,cut=2%",
         ] {
@@ -276,6 +322,15 @@ mod tests {
         let run = |spec| (0..500).map(|nth| decide(&spec, nth)).collect::<Vec<_>>();
         assert_eq!(run(spec), run(spec));
         assert_ne!(run(spec), run(FaultSpec { seed: 8, ..spec }));
+    }
+
+    #[test]
+    fn no_more_are_taken_than_the_rate() {
+        let now = Instant::now();
+        let mut allowance = Allowance::new(500, now);
+        // Ten seconds in which four times as many come.
+        let taken = (0..20_000).filter(|n| allowance.takes(now + Duration::from_micros(500 * n))).count();
+        assert!((5_495..=5_505).contains(&taken), "{taken} taken");
     }
 
     #[test]

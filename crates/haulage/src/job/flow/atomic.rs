@@ -20,7 +20,9 @@ impl Flow {
 
     /// Stops before a collection is larger than can be held.
     pub(super) fn check_collection(&mut self) {
-        if self.options.atomic && self.stop.is_none() && self.objects.len() > OBJECTS_MAX {
+        // Those that have failed already were to be committed too.
+        let collection = self.objects.len() as u64 + self.recorder.summary().objects_failed;
+        if self.options.atomic && self.stop.is_none() && collection > OBJECTS_MAX as u64 {
             let failure = too_large();
             self.objects.fail_waiting(&not_started(&failure), self.clock.now_ns());
             self.recorder.failure(failure.clone());
