@@ -14,17 +14,17 @@ from typing import Any
 
 import duckdb
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 
 import haulage
 import trees
 import workers
 from command import Haul
 from haulage import _engine, cluster
-from haulage.cluster import worker
+from haulage.cluster import scheduler, worker
 from haulage.cluster.driver import drive
 from haulage.errors import UnsupportedError, UsageError
-from haulage.events import ObjectEnded
+from haulage.events import ObjectEnded, Warned
 from workers import Cluster
 
 MIB = 1 << 20
@@ -189,6 +189,35 @@ def test_a_scheduler_that_is_lost_ends_the_copy_clearly_and_a_second_run_goes_on
     assert trees.contents(down(haul, f"{container}/t")) == trees.contents(tree)
 
 
+def test_a_scheduler_that_is_frozen_is_said_and_then_counts_as_lost(
+    tmp_path: Path, haul: Haul, container: str, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(scheduler, "SILENT_SECONDS", 1.5)
+    monkeypatch.setattr(scheduler, "LOST_SECONDS", 4.0)
+    tree = trees.make(haul.folder / "tree", files=1000, size=20_000)
+    with workers.cluster(tmp_path / "dask", 2, environment) as own:
+        client = Client(own.address, set_as_default=False)
+        job = cluster.start(tree, f"{container}/t/", client=client, listen=True, cap="20mbit")
+        events = job.events()
+        assert any(isinstance(event, ObjectEnded) for event in events), "it goes well at first"
+        own.scheduler.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        said = [event.message for event in events if isinstance(event, Warned)]
+        with pytest.raises(haulage.ConnectionLostError) as lost:
+            job.wait()
+        assert 4 < time.monotonic() - began < 8
+        assert said.count("the scheduler does not answer; waiting") == 1, said
+        assert lost.value.cause == "the scheduler was lost"
+        # Nobody tells them but this process.
+        arrived = len(haul("ls", "-r", f"{container}/t/").text.splitlines())
+        time.sleep(1)
+        assert len(haul("ls", "-r", f"{container}/t/").text.splitlines()) == arrived
+        own.scheduler.send_signal(signal.SIGCONT)
+        client.close()
+
+
 def test_ctrl_c_stops_it_at_once_and_a_second_run_goes_on(haul: Haul, container: str, pair: Cluster) -> None:
     tree = trees.make(haul.folder / "tree", files=3000, size=20_000)
     words = ["cp", "tree", f"{container}/t/", "--progress", "none", "--scheduler", pair.address]
@@ -231,6 +260,26 @@ def test_secrets_stay_where_they_are(
     key = emulator.connection_string.partition("AccountKey=")[2].partition(";")[0]
     assert signature not in said
     assert key not in said
+
+
+@pytest.mark.parametrize("processes", [True, False])
+def test_a_local_cluster_will_do(
+    haul: Haul,
+    container: str,
+    environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    processes: bool,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    tree = trees.make(haul.folder / "tree", files=1000)
+    words = {"n_workers": 2, "threads_per_worker": 2, "processes": processes, "dashboard_address": None}
+    with LocalCluster(**words) as local, Client(local, set_as_default=False) as client:
+        receipt = haul.folder / "receipt.jsonl"
+        summary = cluster.copy(tree, f"{container}/t/", client=client, receipt=receipt)
+    assert summary.objects_done == len(trees.contents(tree))
+    haul("verify", "receipt.jsonl", f"{container}/t/")
+    haul("verify", "tree", f"{container}/t/")
 
 
 def test_python_shares_a_copy_out_too(

@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future as Answer
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from haulage import __version__
-from haulage.cluster import worker as on_worker
+from haulage.cluster import scheduler as at_scheduler, worker as on_worker
 from haulage.errors import HaulageError
 
 if TYPE_CHECKING:
@@ -28,11 +28,10 @@ EACH = 2
 #: How long to wait for something to happen, in seconds.
 PAUSE = 0.05
 
-#: How often bounds that all share are shared out anew, and how often it is asked which workers there are.
+#: How often bounds that all share are shared out anew.
 SHARE_SECONDS = 0.25
-LOOK_SECONDS = 1.0
 
-#: A scheduler that is gone for so long does not come back.
+#: A scheduler whose connection is gone for so long does not come back.
 GONE_SECONDS = 5.0
 
 #: How long nodes may take to end that were stopped.
@@ -87,7 +86,7 @@ class _Run:
         self.client = client
         self.job = coordinator.job()
         self.spec = coordinator.spec()
-        self.address = str(client.scheduler_info()["address"])
+        self.scheduler = at_scheduler.Scheduler(client)
         self.out: dict[str, tuple[int, Future]] = {}
         self.tries: dict[int, int] = {}
         #: Questions that are not answered yet: a worker that does not answer is not asked the same again.
@@ -101,14 +100,22 @@ class _Run:
         self.workers: dict[str, str] = {}
         self.clocks: set[str] = set()
         self.shares: Shares = {}
-        self.looked = self.shared = 0.0
-        self.silent_since: float | None = None
+        self.shared = 0.0
+        self.gone_since: float | None = None
+        #: The scheduler does not answer: nothing can be asked of it.
+        self.silent = self.lost = False
         client.subscribe_topic(on_worker.topic(self.job), self._told)
 
     def carry(self) -> None:
         """Deal out shards until all objects have ended, or the job is stopped."""
+        # How shards are cut depends on how many workers there are.
+        self._hear_now(at_scheduler.SILENT_SECONDS)
+        self._look(news=True)
         while self.coordinator.phase() == "deal":
             self._look()
+            if self.silent:
+                time.sleep(PAUSE)
+                continue
             self._deal()
             with contextlib.suppress(queue.Empty):
                 future = self.ended.get(timeout=PAUSE)
@@ -116,8 +123,8 @@ class _Run:
                     known = self.out.pop(future.key, None)
                     # The node gets its next shard before the result is asked for, which takes a round trip.
                     self._deal()
-                    if known is not None:
-                        self._came(known[0], future)
+                    if known is not None and not self._came(known[0], future):
+                        break
                     future = self.ended.get_nowait()
             self._share()
 
@@ -126,7 +133,14 @@ class _Run:
         stopped = self.coordinator.phase() == "stop"
         if self.client.status != "running":
             return
-        there = list(self.client.scheduler_info(n_workers=-1)["workers"])
+        heard = self._hear_now(STOP_SECONDS if stopped else None)
+        there = sorted(self.scheduler.workers)
+        if not heard:
+            # Nobody else tells the nodes; a scheduler that goes on takes the shards back.
+            self.silent = True
+            self.scheduler.run_past_it(on_worker.cancel, self.job, workers=there, seconds=STOP_SECONDS)
+            self.client.cancel([future for _, future in self.out.values()], force=True)
+            return
         if stopped:
             self._ask(on_worker.cancel, self.job, workers=there, seconds=STOP_SECONDS)
             self.client.cancel([future for _, future in self.out.values()], force=True)
@@ -143,7 +157,8 @@ class _Run:
             # The job has ended, and what is left at the scheduler harms nobody.
             with contextlib.suppress(Exception):
                 self.client.unsubscribe_topic(topic)
-                self.client.set_metadata([topic], {})
+                if not self.silent:
+                    self.scheduler.forget(topic, STOP_SECONDS)
 
     def _told(self, event: tuple[float, Any]) -> None:
         """Take in a sign of life; called in the thread of the client."""
@@ -151,25 +166,17 @@ class _Run:
         self.workers[told["address"]] = told["node"]
         self.coordinator.beat(told["beat"])
 
-    def _look(self) -> None:
+    def _look(self, news: bool = False) -> None:
         """Look which workers there are, and whether the scheduler is."""
+        if not self._hear() and not news:
+            return
         now = time.monotonic()
-        if self.client.status != "running":
-            since = self.silent_since = self.silent_since or now
-            if now - since > GONE_SECONDS or self.client.status in ("closed", "closing"):
-                self._lost_scheduler()
-            time.sleep(PAUSE)
-            return
-        self.silent_since = None
-        if now - self.looked < LOOK_SECONDS:
-            return
-        self.looked = now
-        there = set(self.client.scheduler_info(n_workers=-1)["workers"])
+        there = self.scheduler.workers
         if there:
             self.began, self.warned = now, False
         elif now - self.began > ALONE_SECONDS and not self.warned:
             self.warned = True
-            self.coordinator.warn(self.address, "there are no workers; waiting for some")
+            self.coordinator.warn(self.scheduler.address, "there are no workers; waiting for some")
         for address in there - self.workers.keys():
             self.workers[address] = ""
         for address in self.workers.keys() - there:
@@ -180,6 +187,36 @@ class _Run:
         new = [address for address, node in known if node and address not in self.clocks]
         if new:
             self._compare_clocks(new)
+
+    def _hear(self) -> bool:
+        """Return whether the scheduler has said something new; one that is silent too long ends the job."""
+        now = time.monotonic()
+        if self.client.status != "running":
+            since = self.gone_since = self.gone_since or now
+            if now - since > GONE_SECONDS or self.client.status in ("closed", "closing"):
+                self._lost_scheduler()
+            time.sleep(PAUSE)
+            return False
+        self.gone_since = None
+        news = self.scheduler.look(now)
+        silent = self.scheduler.silent(now)
+        if silent > at_scheduler.SILENT_SECONDS and not self.silent:
+            self.coordinator.warn(self.scheduler.address, "the scheduler does not answer; waiting")
+        self.silent = silent > at_scheduler.SILENT_SECONDS
+        if silent > at_scheduler.LOST_SECONDS:
+            self._lost_scheduler()
+        return news
+
+    def _hear_now(self, seconds: float | None) -> bool:
+        """Wait until the scheduler has said which workers there are now; return whether it has."""
+        self.scheduler.ask_anew()
+        phase = self.coordinator.phase()
+        end = float("inf") if seconds is None else time.monotonic() + seconds
+        while not self._hear():
+            if self.lost or self.coordinator.phase() != phase or time.monotonic() > end:
+                return False
+            time.sleep(PAUSE / 10)
+        return True
 
     def _compare_clocks(self, addresses: list[str]) -> None:
         """Learn by how much clocks of nodes are ahead of ours, to half of the shortest round trip."""
@@ -211,8 +248,8 @@ class _Run:
             self.out[key] = (number, future)
             future.add_done_callback(self.ended.put)
 
-    def _came(self, number: int, future: Future) -> None:
-        """Take in a shard that has ended."""
+    def _came(self, number: int, future: Future) -> bool:
+        """Take in a shard that has ended; return false where it has to be asked for again."""
         if future.status == "finished":
             waited = self.waited[number] = self.waited.get(number, 0) + 1
             try:
@@ -221,19 +258,19 @@ class _Run:
                 pass
             except CancelledError:
                 self.coordinator.lost(number)
-                return
+                return True
             else:
                 self.coordinator.came(result)
-                return
+                return True
         if future.status in ("finished", "lost", "pending"):
             # The worker was lost before it could hand over the result: the scheduler has it moved again.
             self.out[future.key] = (number, future)
             future.add_done_callback(self.ended.put)
-            return
+            return False
         if future.status == "cancelled":
             # The scheduler has lost it, or is lost itself, which shows soon.
             self.coordinator.lost(number)
-            return
+            return True
         error = future.exception()
         name = type(error).__name__
         if isinstance(error, on_worker.ShardCostNodesError):
@@ -248,6 +285,7 @@ class _Run:
             cause = f"{name}: {error}"
             hint = "is haulage installed on each node, in the same version?"
             self.coordinator.failed(number, "service", "run", f"shard {number}", cause, hint)
+        return True
 
     def _share(self) -> None:
         """Tell each node its part of what all share, first those that get less: never is more used."""
@@ -296,12 +334,13 @@ class _Run:
         end = None if seconds is None else time.monotonic() + seconds
         answers: dict[str, Any] = {}
         while asked and (end is None or time.monotonic() < end):
-            wait(asked.values(), timeout=PAUSE if end else LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            wait(asked.values(), timeout=PAUSE, return_when=FIRST_COMPLETED)
             for address in [address for address, answer in asked.items() if answer.done()]:
                 answers[address] = asked.pop(address).result()
             if end is None:
-                there = self.client.scheduler_info(n_workers=-1)["workers"]
-                asked = {address: answer for address, answer in asked.items() if address in there}
+                if self._hear():
+                    there = self.scheduler.workers
+                    asked = {address: answer for address, answer in asked.items() if address in there}
                 if self.coordinator.phase() == "stop":
                     end = time.monotonic() + STOP_SECONDS
         return answers
@@ -324,9 +363,12 @@ class _Run:
             return error
 
     def _lost_scheduler(self) -> None:
+        if self.lost:
+            return
+        self.lost = True
         cause = "the scheduler was lost"
         hint = "start it and run the same command again; what has arrived is not sent again"
-        self.coordinator.fail("connection", self.address, cause, hint)
+        self.coordinator.fail("connection", self.scheduler.address, cause, hint)
 
 
 def _less(one: tuple[int | None, float | None], other: tuple[int | None, float | None]) -> Any:

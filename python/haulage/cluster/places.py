@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from haulage.cluster.scheduler import address_of
 from haulage.errors import ConnectionLostError, NotFoundError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def refuse_secrets(client: Client, names: Iterable[Any]) -> None:
     Raises:
         UsageError: A name holds one, and the scheduler is not reached over ``tls://``.
     """
-    address = str(client.scheduler_info()["address"])
+    address = address_of(client)
     if address.startswith(("tls://", "inproc://")):
         return
     for name in names:
