@@ -44,7 +44,7 @@ class Data:
             self._sets[files.name] = self._make(files)
 
     def _make(self, files: FileSet) -> list[File]:
-        label = "".join(letter if letter.isalnum() else "-" for letter in files.name)
+        label = _label(files)
         seed = self._plan.seed ^ zlib.crc32(files.name.encode())
         folder = self._folder / "source" / label
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,13 +55,20 @@ class Data:
                 for spec, path in zip(specs, write(folder, specs), strict=True)
             ]
         made = []
-        for number, size in enumerate(files.sizes_bytes):
-            name = f"{number:06}.bin"
-            memory = self._plan.source == "memory"
-            local = f"mem://lab-{self._run}/{label}/{name}" if memory else str(folder / name)
-            generate(local, size, seed + number)
-            made.append(File(f"{label}/{name}", local, size))
+        for local, size, own in self._seeded(files):
+            generate(local, size, own)
+            made.append(File(f"{label}/{local.rpartition('/')[2]}", local, size))
         return made
+
+    def _seeded(self, files: FileSet) -> list[tuple[str, int, int]]:
+        """Return name, size and seed of each file of random bytes."""
+        label, memory = _label(files), self._plan.source == "memory"
+        folder = f"mem://lab-{self._run}/{label}" if memory else str(self._folder / "source" / label)
+        seed = self._plan.seed ^ zlib.crc32(files.name.encode())
+        return [
+            (f"{folder}/{number:06}.bin", size, seed + number)
+            for number, size in enumerate(files.sizes_bytes)
+        ]
 
     def offer(self, endpoints: Endpoints, *, emulated: bool) -> None:
         """Put the files where downloads find them, past the link of an emulated endpoint."""
@@ -79,20 +86,31 @@ class Data:
 
     def _upload(self, endpoint: Endpoint) -> None:
         files = [file for made in self._sets.values() for file in made]
-        haulage.copy([(file.local, endpoint.url(f"down/{file.name}")) for file in files], overwrite="always")
+        # Each of many nodes has blobs of its own: what bounds one blob or its partition is not to bound all.
+        owners = range(1, max(self._plan.counts) + 1) if self._plan.counts else (None,)
+        pairs = [
+            (file.local, endpoint.url(_below("down", node) + file.name)) for node in owners for file in files
+        ]
+        haulage.copy(pairs, overwrite="always")
 
-    def items(self, cell: Cell) -> tuple[Item, ...]:
-        """Return what the cell moves, in its order."""
+    def of_nodes(self) -> list[tuple[str, int, int]]:
+        """Return what each of many nodes has to make in its memory: name, size and seed."""
+        return [item for files in self._plan.files for item in self._seeded(files) if "://" in item[0]]
+
+    def items(self, cell: Cell, node: int | None = None) -> tuple[Item, ...]:
+        """Return what the cell moves, in its order; of many nodes, what this one does."""
         files = self._sets[cell.files.name]
-        order = cell.shuffled(len(files))
+        order = cell.shuffled(len(files), node or 0)
+        up = _below("up", node)
         if cell.direction == "up":
-            return tuple(Item(f"up/{files[n].name}", files[n].local, files[n].size_bytes) for n in order)
-        sink = self._folder / "sink"
-        sink.mkdir(exist_ok=True)
+            return tuple(Item(f"{up}{files[n].name}", files[n].local, files[n].size_bytes) for n in order)
+        sink = self._folder / "sink" / ("" if node is None else f"node-{node:02}")
+        sink.mkdir(exist_ok=True, parents=True)
+        down = _below("down", node)
         memory = self._plan.source == "memory" and cell.arm.client == "engine"
         return tuple(
             Item(
-                f"down/{files[n].name}",
+                f"{down}{files[n].name}",
                 self._sink(files[n]) if memory else str(sink / files[n].name.replace("/", "-")),
                 files[n].size_bytes,
                 original=None if "://" in files[n].local else files[n].local,
@@ -123,3 +141,12 @@ class Data:
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
         return path
+
+
+def _label(files: FileSet) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in files.name)
+
+
+def _below(folder: str, node: int | None) -> str:
+    """Return the prefix of blobs, of one of many nodes where it is given."""
+    return f"{folder}/" if node is None else f"{folder}/node-{node:02}/"

@@ -58,9 +58,9 @@ def estimate(plan: Plan, target: Target, cells: Sequence[Cell], *, confirm: bool
     for cell in cells:
         requests = cell_requests(cell)
         if cell.direction == "up":
-            writes, up = writes + requests, up + cell.files.total_bytes
+            writes, up = writes + requests, up + cell.total_bytes
         else:
-            reads, down = reads + requests, down + cell.files.total_bytes
+            reads, down = reads + requests, down + cell.total_bytes
         if time_ns is not None:
             took = cell_ns(target, cell)
             time_ns = None if took is None else time_ns + took + plan.idle_ns
@@ -92,7 +92,7 @@ def ceiling_ns(plan: Plan, target: Target, cells: Sequence[Cell]) -> float:
 
 def cell_requests(cell: Cell) -> int:
     """Return how many requests a cell sends, retries not counted."""
-    return sum(_requests(cell.arm, size) for size in cell.files.sizes_bytes)
+    return sum(_requests(cell.arm, size) for size in cell.files.sizes_bytes) * (cell.count or 1)
 
 
 def _requests(arm: Arm, size: int) -> int:
@@ -109,10 +109,12 @@ def _block(arm: Arm) -> int:
 
 def cell_ns(target: Target, cell: Cell) -> float | None:
     """Return how long a cell will take; ``None`` where nothing is known of the link."""
-    own = cell.link if target.emulated else None
+    own = cell.link if target.emulated else None  # of many nodes, that of the target
     link = parse_link(own) if own else target.shape
     if link is None:
         return None
+    if cell.count is not None:
+        return _nodes_ns(link, cell)
     sizes = cell.files.sizes_bytes
     least = sum(sizes) * 8 / _MACHINE_BITS_PER_SECOND * 1e9
     if not cell.arm.sequence:
@@ -121,6 +123,17 @@ def cell_ns(target: Target, cell: Cell) -> float | None:
     for place in cell.shuffled(len(sizes)):
         now += _job_ns(link, cell.arm, [sizes[place]], now) + _OVERHEAD_NS / 2
     return max(now, least)
+
+
+def _nodes_ns(link: Link, cell: Cell) -> float:
+    """Return how long many nodes take: as one behind its own link, or as all through that of the target."""
+    arm, sizes = cell.arm, cell.files.sizes_bytes
+    own = parse_link(cell.node_link or "")
+    return _OVERHEAD_NS + max(
+        _job_ns(link, arm, sizes, 0.0),
+        _job_ns(own, arm, sizes, 0.0) + link.first.rtt_ns,
+        link.arrival_ns(cell.total_bytes, (cell.count or 1) * (arm.concurrency or _ADAPTIVE_LANES)),
+    )
 
 
 def _job_ns(link: Link, arm: Arm, sizes: Sequence[int], start_ns: float) -> float:

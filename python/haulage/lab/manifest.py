@@ -29,6 +29,7 @@ _PACKAGES = (
     "ruptures",
     "pymannkendall",
     "diptest",
+    "lmfit",
     "altair",
     "vl-convert-python",
     "jinja2",
@@ -81,7 +82,8 @@ def new_manifest(
             "size_bytes": [files.size_bytes for files in plan.files],
             "direction": list(plan.directions),
             "node": [node.name for node in plan.nodes],
-        },
+        }
+        | ({"node_count": list(plan.counts)} if plan.counts else {}),
         "replicates": plan.replicates,
         "replicates_by_files": {files.name: files.replicates or plan.replicates for files in plan.files},
         "order": "randomised, interleaved",

@@ -141,6 +141,10 @@ class Plan:
     again: str = "baseline"  #: the arm that is run twice a replicate; empty for none
     margin: float = 0.05  #: rates that differ by a smaller share are equivalent
     prices: Prices = field(default_factory=Prices)
+    counts: tuple[
+        int, ...
+    ] = ()  #: how many nodes at once, one after another; none where this process moves all
+    own_links: tuple[tuple[int, str], ...] = ()  #: of single nodes, by number from 1, in place of their link
 
     def to_toml(self) -> str:
         """Write the plan with all defaults; reading it again gives an equal plan."""
@@ -188,7 +192,14 @@ def _plan_values(plan: Plan) -> dict[str, Any]:
         "files": [_file_values(item) for item in plan.files],
         "nodes": [vars(node) for node in plan.nodes],
         "places": [vars(place) for place in plan.places],
-    }
+    } | _scale_values(plan)
+
+
+def _scale_values(plan: Plan) -> dict[str, Any]:
+    # Left out where there is none: the text of a plan, and so its hash, stays what it was.
+    if not plan.counts:
+        return {}
+    return {"scale": {"nodes": plan.counts, "links": {str(node): link for node, link in plan.own_links}}}
 
 
 def _arm_values(arm: Arm) -> dict[str, Any]:
@@ -228,7 +239,9 @@ def _file_values(item: FileSet) -> dict[str, Any]:
     }
 
 
-def treatment_name(plan: Plan, arm: Arm, direction: str, node: Node | None, again: bool) -> str:
+def treatment_name(
+    plan: Plan, arm: Arm, direction: str, node: Node | None, again: bool, count: int | None = None
+) -> str:
     """Return the name that identifies a combination of everything but the size.
 
     The direction is part of it only where a plan has both.
@@ -238,4 +251,6 @@ def treatment_name(plan: Plan, arm: Arm, direction: str, node: Node | None, agai
         words = [*words, direction]
     if node is not None:
         words = [*words, f"@{node.name}"]
+    if count is not None:
+        words = [*words, f"on {count} node{'s' if count > 1 else ''}"]
     return " ".join(words)

@@ -19,6 +19,9 @@ from haulage.lab.plan import BODIES, DIRECTIONS, METHODS, TOOLS, Arm, FileSet, N
 from haulage.lab.tables import Table
 from haulage.lab.units import format_size
 
+#: Of one machine; a plan with more has a typing error.
+MOST_NODES = 256
+
 
 def names() -> list[str]:
     """Return the plans that come with Haulage."""
@@ -81,6 +84,8 @@ def parse(values: Mapping[str, Any]) -> Plan:
     """
     table = Table(values, "plan")
     ceiling, stop, prices = table.table("ceiling"), table.table("stop"), table.table("prices")
+    scale = table.table("scale")
+    counts = _counts(scale)
     arms = [arm for item in table.tables("arms") for arm in _arms(item)]
     plan = Plan(
         name=table.text("name"),
@@ -116,10 +121,30 @@ def parse(values: Mapping[str, Any]) -> Plan:
             prices.share("reads_per_10k", Prices.reads_per_10k),
             prices.share("egress_per_gb", Prices.egress_per_gb),
         ),
+        counts=counts,
+        own_links=_own_links(scale, counts),
     )
-    for part in (ceiling, stop, prices, table):
+    for part in (ceiling, stop, prices, scale, table):
         part.end()
     return _checked(plan)
+
+
+def _counts(scale: Table) -> tuple[int, ...]:
+    """Read how many nodes there are at once; one alone is always among them, to hold the others against."""
+    found = scale.many("nodes", [])
+    for count in found:
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_NODES:
+            hint = f"write whole numbers from 1 to {MOST_NODES}, such as [1, 2, 4]"
+            raise scale.fault("nodes", f"{count!r} is no number of nodes", hint)
+    return tuple(sorted({1, *found})) if found else ()
+
+
+def _own_links(scale: Table, counts: tuple[int, ...]) -> tuple[tuple[int, str], ...]:
+    links = scale.table("links").values
+    for node in links:
+        if not node.isdecimal() or not 1 <= int(node) <= max(counts, default=0):
+            raise scale.fault("links", f"there is no node '{node}'", 'write links = { 2 = "total=5mbit" }')
+    return tuple(sorted((int(node), str(link)) for node, link in links.items()))
 
 
 def _checked(plan: Plan) -> Plan:
@@ -142,12 +167,34 @@ def _checked(plan: Plan) -> Plan:
             raise refuse(what, f"'{min(twice)}' is there twice", "give one of them another name")
     if plan.source == "memory" and any(arm.client != "engine" or arm.tool for arm in plan.arms):
         raise refuse("source", "only the engine reads from memory", 'write source = "disk"')
+    if plan.counts and any(arm.client != "engine" or arm.tool for arm in plan.arms):
+        raise refuse("scale", "only the engine moves files on many nodes", "leave the other arms out")
+    if plan.counts:
+        _check_links(plan)
+    if plan.counts and plan.fresh_link:
+        raise refuse("scale", "not with links that begin anew in each cell", "write fresh_link = false")
     if plan.again and plan.again not in [arm.name for arm in plan.arms]:
         # A plan without a baseline has nothing to repeat; one that names another arm has a typing error.
         if plan.again != "baseline":
             raise refuse("again", f"no arm is called '{plan.again}'", 'name an arm, or write again = ""')
         plan = replace(plan, again="")
     return plan
+
+
+def _check_links(plan: Plan) -> None:
+    """Refuse what a link between a node and that of the target cannot do."""
+    of_sizes = [link for node in plan.nodes for link in (node.link, node.link_down) if link]
+    for link in [*of_sizes, *(link for _, link in plan.own_links)]:
+        keys = {word.partition("=")[0] for word in link.split(",")}
+        if keys - {"total", "conn"}:
+            raise UsageError(
+                "read plan",
+                f"{plan.name}: link of a node",
+                f"'{link}' has more than total= and conn=",
+                "write the round trip in the target, which all nodes have before them",
+            )
+    if any(node.via for node in plan.nodes):
+        raise UsageError("read plan", f"{plan.name}: nodes", "via is not for many nodes", "leave it out")
 
 
 def _arms(table: Table) -> list[Arm]:

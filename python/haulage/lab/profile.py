@@ -84,6 +84,8 @@ def _rates(directory: Path) -> Iterator[duckdb.DuckDBPyConnection]:
                 from cells
                 where not warmup and outcome = 'ok' and size_bytes is not null
                     and coalesce(factors->>'again', 'false') = 'false'
+                    -- What so many nodes have in flight together is no setting of one of them.
+                    and factors->>'node_count' is null
             )
             select direction, method, block_size_bytes, size_bytes, client,
                 cast(least(concurrency, coalesce(pieces, concurrency), coalesce(seen, concurrency))

@@ -1,4 +1,4 @@
-"""Carries connections from this machine out by another way: a network namespace, or an HTTP proxy.
+"""Carries connections from this machine out by another way: a network namespace, a proxy, a narrower link.
 
 A process of its own (``python -m haulage.lab.relay HOST PORT WAY``), so that it can leave this machine's
 network namespace. It listens before it leaves: what connects to it is here, what it opens is there.
@@ -13,7 +13,10 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+
+from haulage.lab.units import parse_rate
 
 _PIECE_BYTES = 256 << 10
 _CONNECT_S = 30.0
@@ -21,22 +24,33 @@ _NETWORK_NAMESPACE = 0x40000000
 #: Where ``ip netns`` keeps them.
 _NAMESPACES = "/run/netns"
 
-NETNS, PROXY = "netns:", "proxy:"
+NETNS, PROXY, NARROW = "netns:", "proxy:", "link:"
+#: Of a link: as much as one that carries 30 Mbit/s has on its way in four milliseconds.
+_NARROW_PIECE_BYTES = 16 << 10
+#: What the kernel holds before a narrow link; more, and the sender would believe that it had gone.
+_NARROW_BUFFER_BYTES = 128 << 10
+#: By how much a sleep may end late without the rate falling for it.
+_LATE_NS = 10_000_000
 
 
 def main(host: str, port: int, way: str) -> None:
     """Listen, leave, and carry connections until the process is ended."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         connect = opener(host, port, way)
+        link = Narrow(way.removeprefix(NARROW)) if way.startswith(NARROW) else None
+        if link is not None:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _NARROW_BUFFER_BYTES)
         sys.stdout.write(f"{listener.getsockname()[1]}\n")
         sys.stdout.flush()
         while True:
             near, _ = listener.accept()
-            threading.Thread(target=_carry, args=(near, connect), daemon=True).start()
+            threading.Thread(target=_carry, args=(near, connect, link), daemon=True).start()
 
 
 def opener(host: str, port: int, way: str) -> Callable[[], socket.socket]:
     """Return what opens a connection by this way; a namespace is entered now, and for good."""
+    if way.startswith(NARROW):
+        return lambda: _narrow(socket.create_connection((host, port), _CONNECT_S))
     if way.startswith(NETNS):
         _enter(way.removeprefix(NETNS))
         return lambda: socket.create_connection((host, port), _CONNECT_S)
@@ -69,7 +83,53 @@ def _through(line: socket.socket, host: str, port: int) -> socket.socket:
     return line
 
 
-def _carry(near: socket.socket, connect: Callable[[], socket.socket]) -> None:
+class Narrow:
+    """A link between two others: a rate for all connections together, one for each, the same both ways.
+
+    Args:
+        words: As ``total=30mbit,conn=8mbit``.
+
+    Raises:
+        OSError: Words that it cannot do, such as a round trip: that belongs to the link of the target.
+    """
+
+    def __init__(self, words: str) -> None:
+        rates = dict(word.partition("=")[::2] for word in words.split(","))
+        if not rates or rates.keys() - {"total", "conn"}:
+            raise OSError(f"the link of a node has total= and conn= alone: {words}")
+        self._connection = rates.get("conn")
+        total = rates.get("total")
+        self._ways = tuple(Pace(parse_rate(total)) if total else None for _ in range(2))
+
+    def paces(self, way: int) -> list[Pace]:
+        """Return what holds back a new connection, up (0) or down (1)."""
+        own = Pace(parse_rate(self._connection)) if self._connection else None
+        return [pace for pace in (own, self._ways[way]) if pace is not None]
+
+
+class Pace:
+    """Lets bytes pass at a rate, in the order in which they come."""
+
+    def __init__(self, bits_per_second: int) -> None:
+        self._ns_per_byte = 8e9 / bits_per_second
+        self._free_ns = 0.0
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> None:
+        """Return when so many bytes are through."""
+        with self._lock:
+            # What was not used in time is lost, but for one sleep that ended late.
+            self._free_ns = max(self._free_ns, time.monotonic_ns() - _LATE_NS) + size * self._ns_per_byte
+            until = self._free_ns
+        time.sleep(max(0.0, until - time.monotonic_ns()) / 1e9)
+
+
+def _narrow(line: socket.socket) -> socket.socket:
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _NARROW_BUFFER_BYTES)
+    return line
+
+
+def _carry(near: socket.socket, connect: Callable[[], socket.socket], link: Narrow | None) -> None:
     with near:
         try:
             far = connect()
@@ -80,15 +140,19 @@ def _carry(near: socket.socket, connect: Callable[[], socket.socket]) -> None:
             for line in (near, far):
                 line.settimeout(None)
                 line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            back = threading.Thread(target=_copy, args=(far, near), daemon=True)
+            up, down = ([], []) if link is None else (link.paces(0), link.paces(1))
+            back = threading.Thread(target=_copy, args=(far, near, down), daemon=True)
             back.start()
-            _copy(near, far)
+            _copy(near, far, up)
             back.join()
 
 
-def _copy(source: socket.socket, sink: socket.socket) -> None:
+def _copy(source: socket.socket, sink: socket.socket, paces: Sequence[Pace] = ()) -> None:
+    size = _NARROW_PIECE_BYTES if paces else _PIECE_BYTES
     with contextlib.suppress(OSError):
-        while piece := source.recv(_PIECE_BYTES):
+        while piece := source.recv(size):
+            for pace in paces:
+                pace.take(len(piece))
             sink.sendall(piece)
     with contextlib.suppress(OSError):
         sink.shutdown(socket.SHUT_WR)

@@ -25,7 +25,9 @@ from haulage.lab.estimate import ceiling_ns, cell_ns
 from haulage.lab.manifest import new_manifest, same_run
 from haulage.lab.plan import Plan
 from haulage.lab.planfile import parse
+from haulage.lab.rows import row_of
 from haulage.lab.runs import Run
+from haulage.lab.scale.crew import Crew
 from haulage.lab.schedule import Cell, same_as, schedule
 from haulage.lab.stop import narrow_enough
 from haulage.lab.store import RunStore
@@ -175,11 +177,13 @@ class _Runner:
             tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch,
             Endpoints(self._target, prefix) as endpoints,
             host.HostSampler() as sampler,
+            Crew(self._plan, self._store, endpoints) as self._crew,
         ):
             self._report("prepare")
             data = Data(self._plan, Path(scratch), self._store.manifest["run"])
             data.make()
             data.offer(endpoints, emulated=self._target.emulated)
+            self._crew.start(data)
             try:
                 self._ceiling(endpoints)
                 return self._all(endpoints, data, sampler)
@@ -246,7 +250,7 @@ class _Runner:
             endpoints.drop(store=store, link=link)
         endpoint = endpoints.get(store=store, link=link, via=via)
         data.sink_ready()
-        items = data.items(cell)
+        items = data.items(cell) if cell.count is None else ()
         cpus = host.pin(cell.node.cpus if cell.node is not None else None)
         time.sleep(max(0.0, (self._plan.idle_ns - (time.monotonic_ns() - idle_from)) / 1e9))
         work = Work(
@@ -259,10 +263,10 @@ class _Runner:
         )
         sampler.begin(cell.number)
         began, idle_ns, cpu = time.time_ns(), time.monotonic_ns() - idle_from, time.process_time_ns()
-        moved = self._move(cell, work)
+        moved = self._move(cell, work, data)
         ended, cpu = time.time_ns(), time.process_time_ns() - cpu
         row = {
-            **_row(cell, moved),
+            **row_of(cell, moved),
             "intended_unix_ns": intended + self._plan.idle_ns,
             "began_unix_ns": began,
             "ended_unix_ns": ended,
@@ -279,10 +283,12 @@ class _Runner:
         self._spent_expected_ns += (self._expected[cell.number] or 0) + self._plan.idle_ns
         self._report("cells")
 
-    def _move(self, cell: Cell, work: Work) -> Moved:
+    def _move(self, cell: Cell, work: Work, data: Data) -> Moved:
         """Move the files; a cell that fails as a whole is a result, a call that makes no sense is not."""
         began, offset = time.monotonic_ns(), time.time_ns()
         try:
+            if cell.count is not None:
+                return self._crew.move(cell, work, data, self._watch(cell))
             return method_of(cell.arm)(work, self._watch(cell))
         except UsageError:
             raise
@@ -297,7 +303,8 @@ class _Runner:
             {"cell": cell.number, "transfer": number, **transfer}
             for number, transfer in enumerate(moved.transfers)
         ]
-        self._store.keep(row, transfers, sampler.end())
+        nodes = None if moved.nodes is None else [{"cell": cell.number, **node} for node in moved.nodes]
+        self._store.keep(row, transfers, sampler.end(), nodes)
         self._rows[cell.number] = row
         self._store.update({"cells_done": len(self._rows)})
 
@@ -323,7 +330,7 @@ class _Runner:
                 treatment=cell.treatment if cell else None,
                 files=cell.files.name if cell else None,
                 bytes_done=bytes_done,
-                bytes_total=cell.files.total_bytes if cell else 0,
+                bytes_total=cell.total_bytes if cell else 0,
                 rate_bits_per_second=rate,
             )
         )
@@ -340,35 +347,6 @@ class _Runner:
         # The cell that runs is the first of those left; it cannot have less than nothing left.
         waits = min(running, (left[0] or 0.0) * ratio if left else 0.0)
         return int(self._ceiling_left_ns + expected * ratio - waits)
-
-
-def _row(cell: Cell, moved: Moved) -> dict[str, Any]:
-    return {
-        "cell": cell.number,
-        "replicate": cell.replicate,
-        "treatment": cell.treatment,
-        "method": cell.arm.method,
-        "direction": cell.direction,
-        "size_bytes": cell.files.size_bytes,
-        "files": cell.files.count,
-        "concurrency": cell.arm.concurrency,
-        "block_size_bytes": cell.arm.block_size_bytes,
-        "warmup": cell.warm_up,
-        "seed": cell.seed,
-        "wall_ns": moved.wall_ns,
-        "bytes": moved.bytes,
-        "wire_bytes": moved.wire_bytes,
-        "requests": moved.requests,
-        "retries": moved.retries,
-        "lanes": moved.lanes,
-        "chosen": moved.chosen,
-        "outcome": moved.outcome,
-        "cause": moved.cause,
-        "recorded": moved.recorded,
-        "phase_network_ns": moved.phase_network_ns,
-        "phase_reassembly_ns": moved.phase_reassembly_ns,
-        "monotonic_offset_ns": moved.monotonic_offset_ns,
-    }
 
 
 def new_folder(plan: Plan) -> Path:

@@ -38,6 +38,7 @@ class Cell:
     node: Node | None
     again: bool  #: of the A/A arm
     seed: int  #: for the order of the files
+    count: int | None = None  #: nodes at once; ``None`` where this process moves the files
 
     @property
     def warm_up(self) -> bool:
@@ -47,7 +48,7 @@ class Cell:
     @property
     def factors(self) -> dict[str, object]:
         """The level of every factor."""
-        return {
+        found: dict[str, object] = {
             "arm": self.arm.name,
             "client": self.arm.client,
             "tool": self.arm.tool,
@@ -56,21 +57,38 @@ class Cell:
             "again": self.again,
             "node": None if self.node is None else self.node.name,
             "node_cpus": None if self.node is None else self.node.cpus,
-            "node_link": self.link,
+            "node_link": self.node_link or self.link,
             "via": None if self.node is None else self.node.via,
             "client_side": None if self.node is None else self.node.client or self.node.name,
             "path": None if self.node is None else self.node.path or self.node.name,
         }
+        return found if self.count is None else found | {"node_count": self.count}
 
     @property
     def link(self) -> str | None:
         """The link that it has to itself; ``None`` for the target's."""
-        return self.files.link or (self.node.link_of(self.direction) if self.node is not None else None)
+        # Of many nodes each has its own link, which leads to that of the target.
+        if self.count is not None:
+            return self.files.link
+        return self.files.link or self.node_link
 
-    def shuffled(self, count: int) -> list[int]:
-        """Return the order in which the cell takes its files; a sequence keeps one order for all cells."""
+    @property
+    def node_link(self) -> str | None:
+        """The link of the node, or of each of many."""
+        return self.node.link_of(self.direction) if self.node is not None else None
+
+    @property
+    def total_bytes(self) -> int:
+        """All that it moves, on all nodes together."""
+        return self.files.total_bytes * (self.count or 1)
+
+    def shuffled(self, count: int, node: int = 0) -> list[int]:
+        """Return the order in which the cell takes its files; a sequence keeps one order for all cells.
+
+        Each of many nodes, counted from 1, has an order of its own.
+        """
         order = list(range(count))
-        random.Random(self.seed).shuffle(order)
+        random.Random(self.seed + (node << 32)).shuffle(order)
         return order
 
 
@@ -80,18 +98,20 @@ def schedule(plan: Plan) -> list[Cell]:
     cells: list[Cell] = []
 
     def add(replicate: int, combinations: list[_Combination]) -> None:
-        for arm, files, direction, node, again in combinations:
+        for arm, files, direction, node, count, again in combinations:
             seed = order.getrandbits(32)
-            name = treatment_name(plan, arm, direction, node, again)
+            name = treatment_name(plan, arm, direction, node, again, count)
             # Treatments of a sequence see the same files at the same time of the link.
             seed = plan.seed if arm.sequence else seed
-            cells.append(Cell(len(cells), replicate, name, arm, files, direction, node, again, seed))
+            cells.append(Cell(len(cells), replicate, name, arm, files, direction, node, again, seed, count))
 
     combinations = _combinations(plan)
     if plan.warm_up:
         # Small ones: what they warm up are connections, caches and allocations.
         small = min(plan.files, key=lambda files: files.total_bytes)
-        easy = [item for item in combinations if item[1] == small and not item[4]]
+        easy = [item for item in combinations if item[1] == small and not item[5]]
+        # Of many nodes all are to be warm.
+        easy.sort(key=lambda item: -(item[4] or 0))
         add(WARM_UP, [easy[place % len(easy)] for place in range(plan.warm_up)])
     most = max(files.replicates or plan.replicates for files in plan.files)
     for replicate in range(most):
@@ -101,7 +121,7 @@ def schedule(plan: Plan) -> list[Cell]:
     return cells
 
 
-_Combination = tuple[Arm, FileSet, str, Node | None, bool]
+_Combination = tuple[Arm, FileSet, str, Node | None, int | None, bool]
 
 
 def _combinations(plan: Plan) -> list[_Combination]:
@@ -113,10 +133,16 @@ def _combinations(plan: Plan) -> list[_Combination]:
                 for arm in taking:
                     if stands_for(plan, taking, arm, files) is not arm:
                         continue
-                    found.append((arm, files, direction, node, False))
-                    if arm.name == plan.again and files.again:
-                        found.append((arm, files, direction, node, True))
+                    for count in plan.counts or (None,):
+                        found.append((arm, files, direction, node, count, False))
+                        if files.again and _is_again(plan, arm, count):
+                            found.append((arm, files, direction, node, count, True))
     return found
+
+
+def _is_again(plan: Plan, arm: Arm, count: int | None) -> bool:
+    """Say whether a treatment is run twice: of many nodes the one alone, to which all others are held."""
+    return bool(plan.again) and (arm.name == plan.again if count is None else count == 1)
 
 
 def _takes_part(arm: Arm, files: FileSet, direction: str) -> bool:

@@ -61,6 +61,31 @@ TRANSFER_COLUMNS = {
     "method": "VARCHAR",
     "attempts": "INTEGER",
 }
+#: A row for every node that was declared, in a cell of many. Times count from the agreed moment.
+NODE_COLUMNS = {
+    "cell": "INTEGER",
+    "node": "INTEGER",
+    "name": "VARCHAR",
+    "host": "VARCHAR",
+    "pid": "INTEGER",
+    "link": "VARCHAR",
+    "outcome": "VARCHAR",
+    "cause": "VARCHAR",
+    "offset_ns": "BIGINT",
+    "offset_bound_ns": "UBIGINT",
+    "began_ns": "UBIGINT",
+    "ended_ns": "UBIGINT",
+    "files": "INTEGER",
+    "bytes_declared": "UBIGINT",
+    "bytes": "UBIGINT",
+    "wire_bytes": "UBIGINT",
+    "requests": "UINTEGER",
+    "retries": "UINTEGER",
+    "first_transfer": "INTEGER",
+    "transfers": "INTEGER",
+    "cpu_ns": "UBIGINT",
+    "recorded": "BOOLEAN",
+}
 HOST_COLUMNS = {
     "unix_ns": "BIGINT",
     "cell": "INTEGER",
@@ -212,16 +237,23 @@ class RunStore:
         """Return where the engine's record of a cell goes."""
         return self.folder / "attempts" / f"{cell:04}.parquet"
 
+    def nodes_folder(self, cell: int) -> Path:
+        """Return where each of many nodes leaves its own record of a cell, on its own clock."""
+        return self.folder / "nodes" / f"{cell:04}"
+
     def keep(
         self,
         row: Mapping[str, Any],
         transfers: Sequence[Mapping[str, Any]],
         host: Sequence[Mapping[str, Any]],
+        nodes: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         """Write a finished cell down; from then on it counts as done."""
         unknown = set(row) ^ set(CELL_COLUMNS)
         assert not unknown, f"columns of cells.parquet: {sorted(unknown)}"
-        content = {"cell": row, "transfers": transfers, "host": host}
+        content = {"cell": row, "transfers": transfers, "host": host} | (
+            {} if nodes is None else {"nodes": nodes}
+        )
         write_whole(self.folder / "cells" / f"{row['cell']:04}.json", json.dumps(content))
 
     def merge(self) -> None:
@@ -238,7 +270,7 @@ class RunStore:
         self.update({"lab": LAYOUT, "files": files})
 
     def write_tables(self, into: Path) -> dict[str, int]:
-        """Write the four tables from what the cells have left; return how many rows each has."""
+        """Write the tables from what the cells have left; return how many rows each has."""
         counts = {}
         with duckdb.connect() as database:
             database.execute("set enable_progress_bar = false")
@@ -250,6 +282,8 @@ class RunStore:
                 "host.parquet": self._of_cells(database, "host", HOST_COLUMNS, "unix_ns"),
                 "attempts.parquet": self._attempts(),
             }
+            if self._of_many_nodes():
+                tables["nodes.parquet"] = self._of_cells(database, "nodes", NODE_COLUMNS, "cell, node")
             for name, query in tables.items():
                 path = into / name
                 partial = path.with_suffix(".partial")
@@ -261,6 +295,9 @@ class RunStore:
 
     def _cells(self) -> list[Path]:
         return sorted((self.folder / "cells").glob("*.json"))
+
+    def _of_many_nodes(self) -> bool:
+        return any("nodes" in json.loads(path.read_text(encoding="utf-8")) for path in self._cells()[:1])
 
     def _of_cells(
         self, database: duckdb.DuckDBPyConnection, part: str, columns: Mapping[str, str], order: str

@@ -87,6 +87,12 @@ class Table:
             raise self.fault(key, "not a table", f"write [{key}]")
         return Table(value, key)
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """All of it, where the keys are names that the plan chooses; they are known by that."""
+        self._known |= self._values.keys()
+        return dict(self._values)
+
     def has(self, key: str) -> bool:
         """Say whether the key is there, and know it."""
         self._known.add(key)

@@ -169,7 +169,7 @@ class Endpoints:
         self._target = target
         self._prefix = prefix
         self._kept: dict[tuple[str, str], Endpoint] = {}
-        self._relays: dict[tuple[str, str], Endpoint] = {}
+        self._relays: dict[tuple[str, str, int], Endpoint] = {}
 
     def get(self, *, store: str, link: str | None = None, via: str | None = None) -> Endpoint:
         """Return the endpoint with this store and link, by a way out; the target's if none is given."""
@@ -178,9 +178,18 @@ class Endpoints:
             return found
         if via.startswith(("http://", "https://")):
             return found.at(via)
-        key = (urlsplit(found.base).netloc, via)
+        return self.by_way(found, via)
+
+    @property
+    def emulated(self) -> bool:
+        """Whether they are ours."""
+        return self._target.emulated
+
+    def by_way(self, endpoint: Endpoint, via: str, who: int = 0) -> Endpoint:
+        """Return an endpoint as it is reached by a way out; of each ``who`` the way is its own."""
+        key = (urlsplit(endpoint.base).netloc, via, who)
         if key not in self._relays:
-            self._relays[key] = start_relay(found, via)
+            self._relays[key] = start_relay(endpoint, via)
         return self._relays[key]
 
     def _straight(self, store: str, link: str | None) -> Endpoint:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from functools import cache
 
-from haulage.lab.analysis import collapse, nodes, over_time, sweeps, tables
+from haulage.lab.analysis import collapse, nodes, over_time, scaling, sweeps, tables
 
 #: In the order in which they are made.
-MODULES = (tables, over_time, collapse, nodes, sweeps)
+MODULES = (tables, over_time, collapse, nodes, sweeps, scaling)
 
 
 @cache

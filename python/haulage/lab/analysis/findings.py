@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from haulage.lab.analysis import collapse, nodes, statistics as st
+from haulage.lab.analysis import collapse, nodes, scaling, statistics as st
 from haulage.lab.analysis.cards import (
     ALWAYS,
     Maker,
@@ -355,4 +355,11 @@ OF_PLAN: dict[str, tuple[Maker, ...]] = {
     "small-blob": (crossing, speed_up),
     "concurrency": (knee,),
     "ceiling": (carried, ceiling),
+    "scale-out": (
+        scaling.missing,
+        scaling.together,
+        scaling.cap,
+        scaling.linear_until,
+        scaling.starts,
+    ),
 }

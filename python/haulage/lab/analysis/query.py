@@ -37,7 +37,7 @@ from haulage.lab.analysis.model import Result
 from haulage.lab.store import sha256
 
 #: The files of a run that queries read.
-TABLES = ("cells", "transfers", "attempts", "host")
+TABLES = ("cells", "transfers", "attempts", "host", "nodes")
 #: What DuckDB may hold; it writes the rest to disk.
 MEMORY = "760MB"
 

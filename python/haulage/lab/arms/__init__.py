@@ -56,6 +56,7 @@ class Moved:
     recorded: bool = False
     phase_network_ns: int | None = None
     phase_reassembly_ns: int | None = None
+    nodes: list[dict[str, Any]] | None = None  #: rows of nodes.parquet, without ``cell``
 
 
 #: Told, now and then, how many bytes of the cell have arrived and at what rate in bits per second.

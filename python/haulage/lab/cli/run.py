@@ -60,6 +60,11 @@ to_option = click.option(
 @click.option("--replicates", type=click.IntRange(1), help="How often each treatment is run.")
 @click.option("--seed", type=click.IntRange(0), help="Of the order and of the bytes.")
 @click.option("--size", "sizes", multiple=True, help="Only files of this size; may be given again.")
+@click.option(
+    "--nodes",
+    metavar="N,N,...",
+    help="So many processes at once, one number after another; one alone is always among them.",
+)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Replace a key of the plan.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Say what it takes, run nothing.")
 @click.option(
@@ -145,7 +150,11 @@ def run(
 
 
 def _overrides(
-    replicates: int | None, seed: int | None, sizes: Sequence[str], settings: Sequence[str]
+    replicates: int | None,
+    seed: int | None,
+    sizes: Sequence[str],
+    settings: Sequence[str],
+    nodes: str | None,
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for setting in settings:
@@ -155,6 +164,13 @@ def _overrides(
         found[key] = _toml_value(value)
     if sizes:
         found["files"] = [{"size": size} for size in sizes]
+    if nodes is not None:
+        try:
+            found["scale.nodes"] = [int(word) for word in nodes.split(",")]
+        except ValueError:
+            raise UsageError(
+                "parse", f"--nodes {nodes}", "no list of numbers", "write --nodes 1,2,4"
+            ) from None
     if replicates is not None:
         found["replicates"] = replicates
     if seed is not None:

@@ -19,7 +19,6 @@ from haulage.lab.files import sha256
 from haulage.lab.report.page import render, write_versions
 from haulage.lab.store import RunStore
 
-TABLES = ("cells", "transfers", "attempts", "host")
 #: The name of a check, what it says when all is well, and the fault if there is one.
 Found = tuple[str, str, str]
 
@@ -60,8 +59,8 @@ def _plan(directory: Path, manifest: Mapping[str, Any]) -> Found:
 def _tables(directory: Path, scratch: Path, manifest: Mapping[str, Any]) -> Iterator[Found]:
     """Merge the tables again from the cells and compare their rows."""
     rows = RunStore(directory).write_tables(scratch)
-    for name in TABLES:
-        file = f"{name}.parquet"
+    for file in rows:
+        name = file.removesuffix(".parquet")
         kept, fresh = str(directory / file), str(scratch / file)
         said = manifest["files"].get(file, {}).get("rows")
         fault = "" if said == rows[file] else f"the manifest says {said} rows, the cells gave {rows[file]}"

@@ -14,7 +14,7 @@ with fixed as (
         max(nullif(lanes, 0)) over (partition by direction, treatment, size_bytes, files) as seen
     from 'cells.parquet'
     where not warmup and outcome = 'ok' and concurrency is not null and method <> 'ceiling'
-        and treatment not like '%-again%'
+        and treatment not like '%-again%' and factors->>'node_count' is null
 )
 select
     direction, method, size_bytes, files, block_size_bytes,

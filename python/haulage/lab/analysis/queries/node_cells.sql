@@ -11,6 +11,7 @@ well as (
     select *, factors->>'node' as node, factors->>'arm' as arm, (factors->>'again')::boolean as is_again
     from 'cells.parquet'
     where not warmup and outcome = 'ok' and wall_ns > 0 and factors->>'node' is not null and method <> 'ceiling'
+        and factors->>'node_count' is null
 )
 select
     w.direction, w.size_bytes, w.files, n.node_number, w.node, w.arm, w.method, w.treatment, w.replicate, w.cell,

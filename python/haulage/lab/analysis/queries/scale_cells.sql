@@ -1,0 +1,47 @@
+-- title: Cells of many nodes
+-- question: How much did so many nodes move together, and did they begin together?
+-- method: One row a cell that was run with several numbers of nodes. Two rates: all bytes until the last node had ended, counted from the agreed moment; and what was moved from the moment when the last node had begun until the first had ended, the bytes of a request spread evenly over its time. The starts are on one clock; each is known to the bound of its node's offset, so their spread to twice the largest. A node without a file of its own is missing, and its cell is in no rate.
+-- tables: cells, attempts, nodes
+with
+many as (
+    select *, (factors->>'node_count')::integer as node_count
+    from 'cells.parquet'
+    where factors->>'node_count' is not null and not warmup
+),
+seen as (
+    select cell, count(*) as declared,
+           count(*) filter (outcome = 'node_lost') as missing,
+           string_agg(name, ', ' order by node) filter (outcome = 'node_lost') as missing_names,
+           max(began_ns) filter (outcome <> 'node_lost') as from_ns,
+           min(ended_ns) filter (outcome <> 'node_lost') as until_ns,
+           (max(began_ns) - min(began_ns))::bigint as start_spread_ns,
+           2 * max(offset_bound_ns)::bigint as start_bound_ns
+    from 'nodes.parquet'
+    group by cell
+),
+spans as (
+    select a.cell, a.size_bytes as bytes, from_ns::bigint as from_ns, until_ns::bigint as until_ns,
+           coalesce(a.connected_ns, a.slot_ns)::bigint as began,
+           greatest(coalesce(a.last_byte_ns, a.ended_ns), coalesce(a.connected_ns, a.slot_ns) + 1)::bigint as ended
+    from 'attempts.parquet' a
+    join seen s on s.cell = a.cell
+    where a.fate = 'ok' and coalesce(a.connected_ns, a.slot_ns) is not null
+),
+within as (
+    select cell, sum(bytes * greatest(0, least(ended, until_ns) - greatest(began, from_ns)) / (ended - began)) as bytes
+    from spans
+    group by cell
+)
+select
+    m.direction, m.size_bytes, m.factors->>'node' as node_size, m.factors->>'arm' as arm, m.method, m.node_count,
+    (m.factors->>'again')::boolean as is_again, m.replicate, m.cell, m.treatment, m.outcome, m.cause,
+    s.declared, s.missing, s.missing_names, m.bytes, m.wall_ns,
+    8e9 * m.bytes / nullif(m.wall_ns, 0) as rate_bits_per_second,
+    greatest(0, s.until_ns::bigint - s.from_ns::bigint) as all_active_ns,
+    8e9 * w.bytes / nullif(greatest(0, s.until_ns::bigint - s.from_ns::bigint), 0) as all_active_bits_per_second,
+    s.start_spread_ns, s.start_bound_ns,
+    s.start_spread_ns / nullif(m.wall_ns, 0) as start_spread_share
+from many m
+join seen s using (cell)
+left join within w using (cell)
+order by m.direction, m.size_bytes, node_size, arm, m.node_count, is_again, m.replicate, m.cell
