@@ -161,6 +161,29 @@ class Session:
     def closed(self) -> bool: ...
 
 @final
+class EventLog:
+    def __new__(
+        cls,
+        url: str | PathLike[str],
+        /,
+        *,
+        job: str | None = None,
+        node: str | None = None,
+        spool: str | PathLike[str] | None = None,
+        **options: object,
+    ) -> EventLog: ...
+    @property
+    def job(self) -> str: ...
+    @property
+    def node(self) -> str: ...
+    @property
+    def stream(self) -> str: ...
+    @property
+    def dropped(self) -> int: ...
+    def say(self, event: str, fields: str, /) -> None: ...
+    def flush(self, seconds: float, /) -> bool: ...
+    def close(self, seconds: float, /) -> bool: ...
+
 class Emulator:
     def __new__(
         cls, *, store: str | None = None, link: str | None = None, faults: str | None = None

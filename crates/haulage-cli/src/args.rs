@@ -1,5 +1,6 @@
 //! Options that commands share, each defined once.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -197,13 +198,28 @@ pub struct GlobArgs {
     pub exclude: Vec<String>,
 }
 
-/// Where the raw rows go.
+/// Where it is told what happens.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct RecordArgs {
     /// A row for every attempt goes into this file
     #[arg(long, value_name = "FILE.parquet", value_hint = ValueHint::FilePath)]
     pub record: Option<PathBuf>,
+    /// What happens is written to this log too, for haul watch: a folder, az://container/prefix or s3://bucket/prefix
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub log: Option<String>,
+    /// Serve how it goes at http://ADDR/metrics for Prometheus, while it runs
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
+}
+
+impl RecordArgs {
+    /// Puts them into the options.
+    pub fn apply(self, options: &mut CopyOptions) {
+        options.record = self.record;
+        options.log = self.log;
+        options.metrics = self.metrics;
+    }
 }
 
 /// When an object at the destination is replaced.

@@ -16,6 +16,7 @@ mod error;
 mod event;
 mod generate;
 mod job;
+mod log;
 mod options;
 mod session;
 
@@ -47,6 +48,8 @@ mod _engine {
     use super::generate::generate;
     #[pymodule_export]
     use super::job::{Job, plan};
+    #[pymodule_export]
+    use super::log::EventLog;
     #[pymodule_export]
     use super::session::{AzureCredential, S3Credential, Session};
 

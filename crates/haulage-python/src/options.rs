@@ -1,5 +1,6 @@
 //! Python's keyword arguments as [`CopyOptions`].
 
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -83,6 +84,8 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "exclude" => options.exclude = value.extract()?,
             "flush" => options.store.flush = value.extract()?,
             "record" => options.record = Some(value.extract()?),
+            "log" => options.log = Some(value.extract::<Name>()?.0),
+            "metrics" => options.metrics = Some(address(&value)?),
             "receipt" => options.receipt = Some(value.extract()?),
             "endpoint" => options.store.endpoint = Some(value.extract()?),
             "region" => options.store.region = Some(value.extract()?),
@@ -161,6 +164,13 @@ fn duration(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
         Ok(duration) => Ok(duration),
         Err(_) => parse_duration(value.str()?.to_str()?).or_raise(value.py()),
     }
+}
+
+/// `HOST:PORT`, the host as numbers.
+fn address(value: &Bound<'_, PyAny>) -> PyResult<SocketAddr> {
+    let text = value.str()?;
+    let text = text.to_string_lossy();
+    text.parse().map_err(|_| usage(value.py(), &text, "not an address", "write one such as 127.0.0.1:9400"))
 }
 
 fn whole_number(value: &Bound<'_, PyAny>) -> PyResult<usize> {

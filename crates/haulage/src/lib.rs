@@ -17,6 +17,7 @@ pub mod checksum;
 pub mod control;
 pub mod error;
 pub mod event;
+pub mod eventlog;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
@@ -24,6 +25,7 @@ mod gate;
 pub mod generate;
 pub mod http;
 pub mod job;
+mod metrics;
 mod options;
 mod output;
 pub mod receipt;

@@ -116,7 +116,12 @@ def start(
     with place as opened:
         refuse_secrets(
             opened,
-            [*sources, *(name for pair in pairs if isinstance(pair, tuple) for name in pair), dst or ""],
+            [
+                *sources,
+                *(name for pair in pairs if isinstance(pair, tuple) for name in pair),
+                dst or "",
+                options.get("log") or "",
+            ],
         )
         engine, coordinator = _engine.coordinate(sources, dst, pairs, listen, **options)
         held = place.pop_all()

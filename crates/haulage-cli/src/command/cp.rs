@@ -69,7 +69,7 @@ impl Cp {
         options.tags = !self.attributes.no_tags;
         options.preserve = self.attributes.preserve.unwrap_or_default();
         options.overwrite = self.overwrite.overwrite;
-        options.record = self.record.record;
+        self.record.apply(&mut options);
         options.receipt = self.receipt;
         options.store.flush = !self.no_flush;
         let data = job::data_for(output, &self.destination, &options.store)?;

@@ -14,6 +14,7 @@ mod rb;
 mod rm;
 mod stat;
 mod verify;
+mod watch;
 mod why;
 
 use clap::Subcommand;
@@ -56,6 +57,7 @@ pub enum Command {
     Emulate(emulate::Emulate),
     Lab(lab::Lab),
     Why(why::Why),
+    Watch(watch::Watch),
     Completion(completion::Completion),
 }
 
@@ -76,6 +78,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Emulate(command) => command.run(output),
         Command::Lab(command) => command.run(),
         Command::Why(command) => command.run(),
+        Command::Watch(command) => command.run(),
         Command::Completion(command) => command.run(),
     }
 }

@@ -131,6 +131,18 @@ pub struct Phases {
     pub committed_ns: Option<u64>,
 }
 
+impl AttemptRecord {
+    /// Whether it ended badly. One that another was quicker than did not.
+    pub fn failed(&self) -> bool {
+        is_failure(self.fate)
+    }
+}
+
+/// Whether this is how an attempt ends that failed.
+fn is_failure(fate: &str) -> bool {
+    !matches!(fate, "ok" | "cancelled")
+}
+
 /// One attempt of one request.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttemptRecord {

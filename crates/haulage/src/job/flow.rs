@@ -34,6 +34,7 @@ use crate::error::{Error, Result};
 use crate::event::{AttemptRecord, Clock, Failure, Progress, Summary};
 use crate::gate::Gate;
 use crate::http::Cap;
+use crate::metrics::Metrics;
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::record::{Recorder, Sinks};
 use crate::stage::schedule::{Schedule, Unit};
@@ -75,6 +76,7 @@ pub(super) struct Flow {
     /// Duplicates that wait for the original to be gone before they are written.
     held: Vec<(Unit, Held)>,
     meter: ProgressMeter,
+    metrics: Option<Metrics>,
     seen: Observation,
     /// How long bytes queue on their way.
     queueing: Duration,
@@ -135,12 +137,15 @@ impl Flow {
             recorder.keep_receipt(path, work.names())?;
         }
         let controller = controller(&options.wishes_for(&work)?, options.max_memory);
+        let labels = recorder.labels(work.direction(&options.store));
+        let metrics = options.metrics.map(|address| Metrics::serve(address, labels)).transpose()?;
         gate.guide(controller.limits().concurrency);
         Ok(Self {
             controller,
-            beside: recorder.wants_attempts().then(|| gate.keep_rows()),
+            beside: recorder.wants_attempt(true).then(|| gate.keep_rows()),
             gate,
             politeness: options.polite.then(|| (Politeness::default(), options.store.cap)),
+            metrics,
             meter: ProgressMeter::new(clock, Arc::clone(opener.meter()), progress),
             schedule: Schedule::default(),
             objects: Objects::new(options.atomic),

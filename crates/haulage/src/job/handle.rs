@@ -6,12 +6,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::flow::Flow;
+use super::logged::{Logged, with_log};
 use super::{CopyOptions, Work};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Progress, Summary, Told};
 use crate::gate::{Allowance, Gate};
 use crate::http::Cap;
-use crate::stage::record::Sinks;
+use crate::stage::record::{Attempts, Sink, Sinks};
 
 /// Events that may wait for a listener before the job waits for it.
 pub(super) const EVENTS: usize = 4096;
@@ -24,15 +25,13 @@ pub struct Job {
     /// How.
     pub options: CopyOptions,
     listen: bool,
-    sinks: Vec<mpsc::Sender<Told>>,
-    /// Somebody wants to hear of every attempt.
-    attempts: bool,
+    sinks: Vec<Sink>,
 }
 
 impl Job {
     /// A job with these options.
     pub fn new(work: Work, options: CopyOptions) -> Self {
-        Self { work, options, listen: false, sinks: Vec::new(), attempts: false }
+        Self { work, options, listen: false, sinks: Vec::new() }
     }
 
     /// Queues events for [`JobHandle::next_event`], which must then be called until it gives `None`:
@@ -47,15 +46,14 @@ impl Job {
     /// holds the job; one whose receiver is gone is forgotten.
     #[must_use]
     pub fn tell(mut self, sink: mpsc::Sender<Told>) -> Self {
-        self.sinks.push(sink);
-        self.attempts = true;
+        self.sinks.push(Sink { to: sink, attempts: Attempts::All });
         self
     }
 
     /// The same for one that can do without attempts, which are most of what there is to tell.
     #[must_use]
     pub(crate) fn tell_of_objects(mut self, sink: mpsc::Sender<Told>) -> Self {
-        self.sinks.push(sink);
+        self.sinks.push(Sink { to: sink, attempts: Attempts::None });
         self
     }
 
@@ -64,15 +62,17 @@ impl Job {
     /// # Errors
     /// Only what is wrong before anything is asked of a store: a bad option or URL, no credentials,
     /// a record file that cannot be written.
-    pub fn start(self) -> Result<JobHandle> {
+    pub fn start(mut self) -> Result<JobHandle> {
         let (cancel, cancelled) = watch::channel(false);
         let (sender, events) = self.listen.then(|| mpsc::channel(EVENTS)).unzip();
         let progress = Arc::new(Mutex::new(Progress::default()));
-        let all = sender.into_iter().chain(self.sinks).collect();
-        let sinks = Sinks::of(&self.options.node, self.listen || self.attempts, all);
+        self.sinks.extend(sender.map(|to| Sink { to, attempts: Attempts::All }));
+        let (to_log, logged) = Logged::open(&mut self.options, false)?.unzip();
+        self.sinks.extend(to_log);
+        let sinks = Sinks::of(&self.options.job, &self.options.node, self.sinks);
         let flow = Flow::new(self.work, self.options, sinks, cancelled, Arc::clone(&progress))?;
         let (cap, gate) = (flow.cap(), flow.gate());
-        let task = tokio::spawn(flow.run());
+        let task = with_log(tokio::spawn(flow.run()), logged);
         Ok(JobHandle::of(events, progress, cancel, cap, gate, task))
     }
 }

@@ -3,6 +3,7 @@
 mod cluster;
 mod flow;
 mod handle;
+mod logged;
 mod plan;
 mod writer;
 

@@ -14,7 +14,7 @@ use super::flow::Flow;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, ObjectRecord, Told, Written};
 use crate::options::{CopyOptions, Setting, Work};
-use crate::stage::record::Sinks;
+use crate::stage::record::{Attempts, Sink, Sinks};
 use crate::store::StoreOpener;
 use crate::task::joined;
 use crate::units::ByteSize;
@@ -59,7 +59,7 @@ impl Writer {
         let input = Announced { input, whole: whole.clone() };
         let (events, said) = mpsc::channel(EVENTS);
         let (running, cancelled) = watch::channel(false);
-        let sinks = Sinks::of(&options.node, false, vec![events]);
+        let sinks = Sinks::of("", &options.node, vec![Sink { to: events, attempts: Attempts::None }]);
         let flow = Flow::new(work(url), counted(options), sinks, cancelled, Arc::default())?;
         let flow = flow.reading(Box::new(input), &name);
         let mut upload = JoinSet::new();

@@ -4,6 +4,7 @@ mod links;
 mod profile;
 mod shard;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -164,6 +165,13 @@ pub struct CopyOptions {
     pub source_etag: Option<String>,
     /// What this machine is called in events; its host name where empty.
     pub node: String,
+    /// The name of the run, where it is one of several that share it; a random one where empty.
+    pub job: String,
+    /// What happens is written to this log too: a folder, or a prefix of a store. Samples once a second, every object, and every
+    /// attempt that failed.
+    pub log: Option<String>,
+    /// How the job goes is served here for Prometheus, while it runs: `GET /metrics`.
+    pub metrics: Option<SocketAddr>,
     /// Give way to other traffic on the link.
     pub polite: bool,
     /// Where the search for concurrency and block size begins: the name of a profile, or its file. See [`Profile`].
@@ -204,6 +212,9 @@ impl Default for CopyOptions {
             portion: Portion::All,
             source_etag: None,
             node: String::new(),
+            job: String::new(),
+            log: None,
+            metrics: None,
             polite: false,
             profile: None,
             links: None,
@@ -296,6 +307,27 @@ impl Work {
         matches!(Address::parse(destination, options), Ok(Address::Azure(_) | Address::S3(_)))
     }
 
+    /// Which way bytes go: `up` to a service, `down` from one, `across` from one to another, or `local`.
+    pub(crate) fn direction(&self, options: &StoreOptions) -> &'static str {
+        let source = match self {
+            Self::Copy { sources, .. } => sources.first(),
+            Self::CopyPairs(pairs) => pairs.first().map(|(source, _)| source),
+            Self::Verify { source, .. } => Some(source),
+            Self::Fed(feed) => return feed.like.direction(options),
+        };
+        let remote = |name: &str| {
+            matches!(Address::parse(name, options), Ok(Address::Azure(_) | Address::S3(_)))
+        };
+        match (source.is_some_and(|source| remote(source)), self.is_upload(options)) {
+            (true, true) => "across",
+            (false, true) => "up",
+            (true, false) => "down",
+            // What a comparison reads comes from the other side.
+            (false, false) if matches!(self, Self::Verify { destination, .. } if remote(destination)) => "down",
+            (false, false) => "local",
+        }
+    }
+
     /// Whether bytes go into files, where they need not be gathered first.
     fn writes_files(&self, options: &StoreOptions) -> bool {
         match self {
@@ -321,6 +353,16 @@ impl Work {
             Self::Fed(feed) => feed.like.names(),
         }
     }
+}
+
+/// A random name of so many hexadecimal digits, up to 16.
+pub(crate) fn random_name(digits: usize) -> String {
+    format!("{:016x}", fastrand::u64(..))[16 - digits.min(16)..].to_owned()
+}
+
+/// What this machine is called.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// A URL without what may be a signature. File names keep their `?`.

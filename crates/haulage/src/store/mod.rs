@@ -32,6 +32,7 @@ mod tier;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 pub use address::{Address, check_local};
 pub use block::{BlockId, BlockRange, Kept, Part, StagedPart, Token};
@@ -61,7 +62,7 @@ pub use tags::Tags;
 pub(crate) use tier::{is_tier, is_tier_of_azure, travels};
 
 use crate::checksum::{Crc64, Md5};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 pub use crate::trace::{Phase, Trace};
 
 /// The hint where a container or folder is there already that was to be made.
@@ -80,6 +81,8 @@ pub enum Request {
     Put,
     /// Begin one in blocks, and what is staged of it.
     Begin,
+    /// Add to an object that only grows.
+    Append,
     /// Write a block.
     PutBlock,
     /// Make an object of another of the same service.
@@ -115,6 +118,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
             Request::Get => "Read",
             Request::Put => "Write",
             Request::Begin => "Begin",
+            Request::Append => "Append",
             Request::PutBlock => "WriteBlock",
             Request::Copy => "Copy",
             Request::CopyBlock => "CopyBlock",
@@ -151,6 +155,17 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         options: &PutOptions,
         trace: &Trace,
     ) -> Result<PutResult>;
+
+    /// Whether it knows objects that only grow.
+    fn appends(&self) -> bool {
+        false
+    }
+
+    /// Adds bytes at the end of an object that only grows and is `at` bytes long now; it is made where that is 0. Not twice at the
+    /// same place: who does not know whether an attempt took effect looks how long the object is.
+    async fn append(&self, key: &str, _at: u64, _bytes: Bytes, _trace: &Trace) -> Result<()> {
+        Err(Error::new(ErrorKind::Unsupported, "append to", self.name(key), "objects here do not grow"))
+    }
 
     /// Begins to write an object block by block, or goes on with what an earlier run has begun; `size` in bytes, where it is
     /// known beforehand.

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::deal::{Deal, Dealt};
 use super::ending::OWN_RECORD;
-use super::places::{absolute, check_places};
+use super::places::{absolute, check_places, full};
 use super::run::Run;
 use super::shared::{Message, Phase, Shared, locked};
 use super::spread::{Seen, spread};
@@ -19,8 +19,10 @@ use crate::event::{Failure, ObjectRecord, Outcome, Progress, Summary};
 use crate::gate::{Allowance, Gate};
 use crate::job::flow::check::check;
 use crate::job::handle::{EVENTS, JobHandle};
+use crate::job::logged::{Logged, with_log};
+use crate::metrics::Metrics;
 use crate::options::{CopyOptions, Work};
-use crate::stage::record::{Recorder, Sinks};
+use crate::stage::record::{Attempts, Recorder, Sink, Sinks};
 use crate::store::StoreOpener;
 
 /// The side of a job of many nodes that deals out what they shall do. Clones are the same.
@@ -51,18 +53,21 @@ impl Coordinator {
     /// # Errors
     /// What is wrong before anything is asked of a store, and what several machines cannot do: streams, memory, stores without a
     /// name elsewhere, secrets that would have to travel.
-    pub fn start(work: Work, options: CopyOptions, listen: bool) -> Result<(JobHandle, Self)> {
+    pub fn start(work: Work, mut options: CopyOptions, listen: bool) -> Result<(JobHandle, Self)> {
         check(&work, &options)?;
         let (to_service, begins) = check_places(&work, &options)?;
-        let work = absolute(work, &options)?;
+        let work = absolute(work, &options.store)?;
+        options.log = options.log.map(|log| full(log, &options.store)).transpose()?;
         let gate = Gate::new(options.max_memory.bytes());
         let clock = gate.clock();
         let opener = StoreOpener::through(options.store.clone(), gate.clone())?;
-        let spec = Spec::new(&work, &options, clock.began_unix_ns())?;
         let (cancel, cancelled) = watch::channel(false);
         let (sender, events) = listen.then(|| mpsc::channel(EVENTS)).unzip();
-        let sinks = Sinks::of(&options.node, false, sender.into_iter().collect());
+        let listener = sender.map(|to| Sink { to, attempts: Attempts::None });
+        let (to_log, logged) = Logged::open(&mut options, true)?.unzip();
+        let sinks = Sinks::of(&options.job, &options.node, listener.into_iter().chain(to_log).collect());
         let job = Arc::clone(&sinks.job);
+        let spec = Spec::new(&work, &options, clock.began_unix_ns())?;
         let scratch = options.record.is_some().then(tempfile::tempdir).transpose();
         let scratch = scratch.map_err(|e| Error::from_io("create", "a folder for the record", e))?;
         let own_record = scratch.as_ref().map(|folder| folder.path().join(OWN_RECORD));
@@ -83,9 +88,12 @@ impl Coordinator {
             began_unix_ns: clock.began_unix_ns(),
             options,
         });
-        let beside = recorder.wants_attempts().then(|| gate.keep_rows());
+        let beside = recorder.wants_attempt(true).then(|| gate.keep_rows());
+        let labels = recorder.labels(work.direction(&shared.options.store));
+        let metrics = shared.options.metrics.map(|address| Metrics::serve(address, labels)).transpose()?;
         let run = Run {
             scratch,
+            metrics,
             gate: gate.clone(),
             beside,
             work,
@@ -98,7 +106,7 @@ impl Coordinator {
             progress: Arc::clone(&progress),
         };
         let cap = shared.cap.clone();
-        let task: JoinHandle<Result<Summary>> = tokio::spawn(run.run());
+        let task: JoinHandle<Result<Summary>> = with_log(tokio::spawn(run.run()), logged);
         let handle = JobHandle::of(events, progress, cancel, cap, gate, task);
         Ok((handle, Self { shared, messages, spec: Arc::new(packed(&spec)?), job }))
     }
@@ -110,7 +118,8 @@ impl Coordinator {
 
     /// The URLs among sources and destinations as the user wrote them, secrets and all.
     pub fn urls(&self) -> Vec<String> {
-        locked(&self.shared.deal).urls()
+        let log = self.shared.options.log.clone();
+        locked(&self.shared.deal).urls().into_iter().chain(log).collect()
     }
 
     /// What each node must be started with.

@@ -3,7 +3,7 @@
 use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{CopyOptions, Portion, Work};
-use crate::store::Address;
+use crate::store::{Address, StoreOptions};
 
 /// Refuses what only this process can reach; whether a service is written to, and one that keeps uploads.
 pub(super) fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, bool)> {
@@ -58,17 +58,8 @@ pub(super) fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, 
 }
 
 /// The same work with local paths in full: other processes stand in other folders.
-pub(super) fn absolute(work: Work, options: &CopyOptions) -> Result<Work> {
-    let full = |name: String| -> Result<String> {
-        let Address::Local(path) = Address::parse(&name, &options.store)? else { return Ok(name) };
-        // As a folder, whether or not it is there.
-        let into = name.ends_with('/') || name.ends_with("/.") || name == ".";
-        let path = std::path::absolute(&path).map_err(|e| Error::from_io("open", &*name, e))?;
-        let text = path.to_str().ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported, "open", &*name, "the name of its folder is not valid UTF-8")
-        })?;
-        Ok(if into && !text.ends_with('/') { format!("{text}/") } else { text.to_owned() })
-    };
+pub(super) fn absolute(work: Work, store: &StoreOptions) -> Result<Work> {
+    let full = |name| full(name, store);
     Ok(match work {
         Work::Copy { sources, destination } => Work::Copy {
             sources: sources.into_iter().map(full).collect::<Result<_>>()?,
@@ -79,4 +70,16 @@ pub(super) fn absolute(work: Work, options: &CopyOptions) -> Result<Work> {
         ),
         other => other,
     })
+}
+
+/// A path as it is called from everywhere on this machine; a URL as it stands.
+pub(super) fn full(name: String, store: &StoreOptions) -> Result<String> {
+    let Address::Local(path) = Address::parse(&name, store)? else { return Ok(name) };
+    // As a folder, whether or not it is there.
+    let into = name.ends_with('/') || name.ends_with("/.") || name == ".";
+    let path = std::path::absolute(&path).map_err(|e| Error::from_io("open", &*name, e))?;
+    let text = path.to_str().ok_or_else(|| {
+        Error::new(ErrorKind::Unsupported, "open", &*name, "the name of its folder is not valid UTF-8")
+    })?;
+    Ok(if into && !text.ends_with('/') { format!("{text}/") } else { text.to_owned() })
 }

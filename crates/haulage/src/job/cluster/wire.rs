@@ -58,6 +58,9 @@ struct NodeOptions {
     flush: bool,
     follow_symlinks: bool,
     remember_link: bool,
+    /// The name of the run that all share, and where they write what happens.
+    job: String,
+    log: Option<String>,
 }
 
 impl Spec {
@@ -104,6 +107,8 @@ impl Spec {
             flush: store.flush,
             follow_symlinks: store.follow_symlinks,
             remember_link: options.links.is_some(),
+            job: options.job.clone(),
+            log: options.log.clone(),
         };
         Ok(Self {
             source,
@@ -142,6 +147,8 @@ impl Spec {
             overwrite: it.overwrite,
             polite: it.polite,
             links: links_folder().filter(|_| it.remember_link),
+            job: it.job.clone(),
+            log: it.log.clone(),
             store: StoreOptions {
                 endpoint: it.endpoint.clone(),
                 insecure_http: it.insecure_http,

@@ -82,7 +82,7 @@ impl Flow {
         let twin = held.is_some() || self.flights.has_twin(&unit);
         let wait = error.filter(|_| !twin).and_then(|error| self.retry_wait(error, &unit));
         self.recorder.count_attempt(error.map(Error::kind), wait.is_some());
-        if self.recorder.wants_attempts() {
+        if self.recorder.wants_attempt(error.is_some()) {
             self.objects.effects().attempt(landed.record(wait));
         }
         let Landed { flight, ended_ns, result } = landed;

@@ -3,6 +3,7 @@
 use super::{BEGINNING, FIRST_TICK, Flow, TICK};
 use crate::control::Observation;
 use crate::http::WireLook;
+use crate::metrics::Look;
 use crate::stage::list::Listed;
 use crate::units::ByteRate;
 
@@ -12,6 +13,10 @@ impl Flow {
         let in_flight = self.observe((0, 0));
         let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.knows_all(), in_flight);
         self.recorder.sample(&progress);
+        if let Some(metrics) = &self.metrics {
+            let (counts, errors) = (self.recorder.summary(), self.recorder.errors());
+            metrics.show(Look::of(&progress, counts, self.meter.wire(), errors));
+        }
         self.duplicate_laggards();
         let now = self.clock.elapsed();
         let period = if now > BEGINNING { TICK } else { FIRST_TICK };

@@ -15,6 +15,8 @@ use crate::event::{
     AttemptRecord, Clock, Event, Failure, JobStarted, ObjectRecord, Outcome, Progress, Proof, Summary, Told,
 };
 use crate::gate::Counted;
+use crate::metrics::Labels;
+use crate::options::{host_name, random_name};
 use crate::receipt::{ReceiptHead, ReceiptObject, ReceiptWriter};
 use crate::secret::{redact_name, redacted, redacted_id};
 use crate::stage::plan::UNCHANGED;
@@ -29,6 +31,8 @@ pub(crate) struct Recorder {
     receipt: Option<Result<ReceiptWriter>>,
     summary: Summary,
     found: Failures,
+    /// Attempts that failed, by kind.
+    errors: Vec<(ErrorKind, u64)>,
 }
 
 /// Who is told of all that happens, and whose job it is.
@@ -36,25 +40,54 @@ pub(crate) struct Recorder {
 pub(crate) struct Sinks {
     pub(crate) job: Arc<str>,
     pub(crate) node: Arc<str>,
-    /// Whether any of them wants to hear of attempts.
-    pub(crate) attempts: bool,
-    pub(crate) all: Vec<mpsc::Sender<Told>>,
+    pub(crate) all: Vec<Sink>,
+}
+
+/// Somebody who is told what happens.
+#[derive(Clone, Debug)]
+pub(crate) struct Sink {
+    pub(crate) to: mpsc::Sender<Told>,
+    pub(crate) attempts: Attempts,
+}
+
+/// Which attempts somebody wants to hear of; most of what there is to tell are attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Attempts {
+    None,
+    Failed,
+    All,
+}
+
+impl Sink {
+    fn wants(&self, event: &Event) -> bool {
+        match event {
+            Event::Attempt(attempt) => self.attempts >= wanted_by(attempt.failed()),
+            _ => true,
+        }
+    }
+}
+
+/// Who wants to hear of an attempt.
+fn wanted_by(failed: bool) -> Attempts {
+    if failed { Attempts::Failed } else { Attempts::All }
 }
 
 impl Sinks {
-    /// Those of a new job, on the machine that the user calls `node`; by its host name where that is empty. `attempts`: one of
-    /// them wants to hear of attempts.
-    pub(crate) fn of(node: &str, attempts: bool, all: Vec<mpsc::Sender<Told>>) -> Self {
-        let job = format!("{:016x}", fastrand::u64(..)).into();
-        let node = match node {
-            "" => rustix::system::uname().nodename().to_string_lossy().into(),
-            given => given.into(),
-        };
-        Self { job, node, attempts, all }
+    /// Those of a job of this name, on the machine that the user calls `node`; where they are empty, of a random name and on one
+    /// of its host name.
+    pub(crate) fn of(job: &str, node: &str, all: Vec<Sink>) -> Self {
+        let job = if job.is_empty() { random_name(16).into() } else { job.into() };
+        let node = if node.is_empty() { host_name().into() } else { node.into() };
+        Self { job, node, all }
     }
 
     fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// Whether any of them wants to hear of an attempt.
+    fn want_attempt(&self, failed: bool) -> bool {
+        self.all.iter().any(|sink| sink.attempts >= wanted_by(failed))
     }
 
     fn told(&self, event: Event) -> Told {
@@ -63,13 +96,13 @@ impl Sinks {
 
     /// Tells all of them; waits where one is slow, because outcomes are never dropped. Those that are gone are forgotten.
     async fn tell(&mut self, event: Event) {
-        if self.is_empty() {
+        if !self.all.iter().any(|sink| sink.wants(&event)) {
             return;
         }
         let told = self.told(event);
         let mut gone = Vec::new();
         for (number, sink) in self.all.iter().enumerate() {
-            if sink.send(told.clone()).await.is_err() {
+            if sink.wants(&told.event) && sink.to.send(told.clone()).await.is_err() {
                 gone.push(number);
             }
         }
@@ -81,7 +114,7 @@ impl Sinks {
     /// Tells those of them that are not behind; how many are.
     fn sample(&self, event: Event) -> u64 {
         let told = self.told(event);
-        self.all.iter().filter(|sink| sink.try_send(told.clone()).is_err()).count() as u64
+        self.all.iter().filter(|sink| sink.to.try_send(told.clone()).is_err()).count() as u64
     }
 }
 
@@ -104,7 +137,7 @@ impl Recorder {
     ) -> Result<Self> {
         let rows = record.map(|path| RowWriter::create(path, Arc::clone(&sinks.node))).transpose()?;
         let summary = Summary { operation, ..Summary::default() };
-        Ok(Self { clock, sinks, rows, receipt: None, summary, found: Failures::default() })
+        Ok(Self { clock, sinks, rows, receipt: None, summary, found: Failures::default(), errors: Vec::new() })
     }
 
     /// Says that the job begins, and what it is about.
@@ -131,7 +164,12 @@ impl Recorder {
 
     /// Whether anybody wants to know of every attempt.
     pub(crate) fn wants_attempts(&self) -> bool {
-        self.sinks.attempts || self.rows.is_some()
+        self.rows.is_some() || self.sinks.want_attempt(false)
+    }
+
+    /// Whether anybody wants to know of an attempt that ended well or badly.
+    pub(crate) fn wants_attempt(&self, failed: bool) -> bool {
+        self.rows.is_some() || self.sinks.want_attempt(failed)
     }
 
     /// Says something to whoever listens; waits for who is slow.
@@ -151,6 +189,12 @@ impl Recorder {
         self.summary.requests += 1;
         self.summary.retries += u64::from(retried);
         self.summary.integrity_retries += u64::from(retried && failed == Some(ErrorKind::Integrity));
+        if let Some(kind) = failed {
+            match self.errors.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, count)) => *count += 1,
+                None => self.errors.push((kind, 1)),
+            }
+        }
     }
 
     /// Counts the requests that were no steps of an object.
@@ -180,7 +224,7 @@ impl Recorder {
             record.request_id = record.request_id.map(redacted_id);
             record
         };
-        if !self.sinks.attempts {
+        if !self.sinks.want_attempt(true) {
             if let Some(rows) = &mut self.rows {
                 rows.push(hidden());
                 rows.hand_over().await;
@@ -304,6 +348,17 @@ impl Recorder {
             self.summary.warnings.push(format!("{object}: {message}"));
         }
         self.say(Event::Warning { object: object.to_string(), message }).await;
+    }
+
+    /// Attempts that failed so far, by kind.
+    pub(crate) fn errors(&self) -> &[(ErrorKind, u64)] {
+        &self.errors
+    }
+
+    /// Whose job it is, and which way its bytes go.
+    pub(crate) fn labels(&self, direction: &'static str) -> Labels {
+        let Sinks { job, node, .. } = &self.sinks;
+        Labels { job: Arc::clone(job), node: Arc::clone(node), direction }
     }
 
     /// Counts so far.

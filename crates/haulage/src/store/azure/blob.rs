@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use super::auth::CONTENT_MD5;
 use super::body::{Guard, md5_of, send_guarded};
 use super::meta::{self, BODY_CRC64};
 use super::service::set;
 use super::{AzureStore, RANGE_CHECKSUM_MAX, rules};
-use crate::checksum::{Crc64, Md5};
+use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{
     Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
@@ -19,6 +19,7 @@ use crate::store::{
 use crate::store::{answer, tags};
 
 const RANGE: HeaderName = HeaderName::from_static("x-ms-range");
+const APPEND_POSITION: HeaderName = HeaderName::from_static("x-ms-blob-condition-appendpos");
 const RANGE_CRC64: HeaderName = HeaderName::from_static("x-ms-range-get-content-crc64");
 
 pub(super) async fn head(store: &AzureStore, key: &str, trace: &Trace) -> Result<ObjectMeta> {
@@ -154,6 +155,38 @@ pub(super) async fn put(
     trace.mark(Phase::Committed);
     let etag = meta::etag(response.headers());
     Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed, not_kept: None })
+}
+
+/// Adds a block to an append blob. What is there already was made by an attempt whose answer was lost.
+pub(super) async fn append(
+    store: &AzureStore,
+    key: &str,
+    at: u64,
+    bytes: Bytes,
+    trace: &Trace,
+) -> Result<()> {
+    let name = store.display(key);
+    let asked = store.asked("append to", &name, 'a', ErrorKind::Exists);
+    if at == 0 {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-ms-blob-type", HeaderValue::from_static("AppendBlob"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+        meta::write_precondition(&mut headers, &Precondition::IfAbsent, asked)?;
+        let operation = store.operation(rules::PUT_BLOB, Method::PUT, key, &[], headers, Bytes::new());
+        match store.service.send(operation, asked, trace).await {
+            Err(error) if error.kind() == ErrorKind::Exists => {}
+            made => drop(made?),
+        }
+    }
+    let crc64 = Crc64::of(&bytes);
+    let guard = Guard::of(store, &bytes, crc64, ChecksumMode::Crc64, None, asked).await?;
+    let mut headers = HeaderMap::new();
+    set(&mut headers, APPEND_POSITION, &at.to_string(), asked)?;
+    let query = [("comp", "appendblock")];
+    let operation = store.operation(rules::APPEND_BLOCK, Method::PUT, key, &query, headers, bytes);
+    send_guarded(store, operation, guard, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    Ok(())
 }
 
 /// The media type of the empty blob that takes the place of uncommitted blocks for a moment.

@@ -224,6 +224,7 @@ impl Store for AzureStore {
             Request::Get => "GetBlob",
             Request::Put => "PutBlob",
             Request::Begin => "Begin",
+            Request::Append => "AppendBlock",
             Request::PutBlock => "PutBlock",
             Request::Copy => "PutBlobFromURL",
             Request::CopyBlock => "PutBlockFromURL",
@@ -266,6 +267,15 @@ impl Store for AzureStore {
     ) -> Result<PutResult> {
         self.need_key("write", key)?;
         blob::put(self, key, payload, options, trace).await
+    }
+
+    fn appends(&self) -> bool {
+        true
+    }
+
+    async fn append(&self, key: &str, at: u64, bytes: Bytes, trace: &Trace) -> Result<()> {
+        self.need_key("append to", key)?;
+        blob::append(self, key, at, bytes, trace).await
     }
 
     async fn begin(

@@ -27,6 +27,7 @@ mod table {
     pub(crate) const GET_BLOB:         Rule = Rule { status: 200, body: Body::Content, etag: true };
     pub(crate) const GET_RANGE:        Rule = Rule { status: 206, body: Body::Content, etag: true };
     pub(crate) const PUT_BLOB:         Rule = Rule { status: 201, body: Body::Nothing, etag: true };
+    pub(crate) const APPEND_BLOCK:     Rule = Rule { status: 201, body: Body::Nothing, etag: true };
     pub(crate) const PUT_BLOCK:        Rule = Rule { status: 201, body: Body::Nothing, etag: false };
     pub(crate) const PUT_BLOCK_LIST:   Rule = Rule { status: 201, body: Body::Nothing, etag: true };
     pub(crate) const GET_BLOCK_LIST:   Rule = Rule { status: 200, body: BLOCKS,        etag: false };

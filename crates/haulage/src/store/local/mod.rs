@@ -286,6 +286,17 @@ impl Store for LocalStore {
         Ok(result)
     }
 
+    fn appends(&self) -> bool {
+        true
+    }
+
+    async fn append(&self, key: &str, at: u64, bytes: Bytes, trace: &Trace) -> Result<()> {
+        let (store, key) = (self.clone(), key.to_owned());
+        blocking(move || write::append(&store.destination(&key)?, at, &bytes)).await?;
+        trace.mark(Phase::Committed);
+        Ok(())
+    }
+
     async fn begin(
         &self,
         key: &str,

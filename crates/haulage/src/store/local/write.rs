@@ -1,11 +1,13 @@
 //! Writing files: to a temporary name in the destination folder, renamed when verified.
 
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use rustix::fs::OFlags;
 
-use super::blocking;
+use super::{blocking, file};
 use super::partial::PartialFile;
 use super::pen::Pen;
 use super::tree::Place;
@@ -21,6 +23,19 @@ pub(super) fn put_at_once(place: Place, bytes: &Bytes, options: &PutOptions) -> 
     let part = PartialFile::create(place, Some(bytes.len() as u64))?;
     part.write_at(0, std::slice::from_ref(bytes))?;
     part.publish(Crc64::of(bytes), &options.attributes, &options.precondition)
+}
+
+/// Adds bytes to a file that readers may follow, so that it has its name from the beginning.
+pub(super) fn append(place: &Place, at: u64, bytes: &Bytes) -> Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let written = place.folder.open(&place.name, flags).map_err(std::io::Error::from).and_then(|file| {
+        // Another kind of thing would take the bytes and keep none.
+        if !file.metadata()?.is_file() {
+            return Err(std::io::ErrorKind::AlreadyExists.into());
+        }
+        file.write_all_at(bytes, at)
+    });
+    written.map_err(|error| file::io("append to", &place.path(), error))
 }
 
 /// A file being written block by block.

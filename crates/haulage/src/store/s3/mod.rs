@@ -247,6 +247,7 @@ impl Store for S3Store {
             Request::List => "ListObjectsV2",
             Request::Get => "GetObject",
             Request::Put => "PutObject",
+            Request::Append => "Append",
             Request::Begin => "CreateMultipartUpload",
             Request::PutBlock => "UploadPart",
             Request::Copy => "CopyObject",

@@ -1,0 +1,263 @@
+//! How a line of the log looks.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, Outcome};
+use crate::secret::redacted;
+
+/// A line is no longer than this, in bytes, so that any queue takes it too; longer texts are cut.
+const LINE_MAX: usize = 60 << 10;
+
+/// Of a text that is too long so much is kept, in bytes: its end, where tracebacks say what happened.
+const TEXT_KEPT: usize = 8 << 10;
+
+/// A sample of how far a job has come is kept once in this time.
+const SAMPLE_NS: u64 = 1_000_000_000;
+
+/// Fields that every line has by itself.
+const OWN: [&str; 7] = ["job", "node", "stream", "seq", "time_unix_ns", "coordinator", "event"];
+
+/// Makes lines; each has the next number.
+#[derive(Debug)]
+pub(super) struct Lines {
+    job: String,
+    node: String,
+    stream: String,
+    coordinator: bool,
+    next: u64,
+    /// Lines that are not kept yet, and how many they are.
+    made: Vec<u8>,
+    count: u64,
+    sampled_ns: u64,
+}
+
+/// What every line begins with.
+#[derive(Serialize)]
+struct Begin<'a> {
+    job: &'a str,
+    node: &'a str,
+    stream: &'a str,
+    seq: u64,
+    time_unix_ns: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    coordinator: bool,
+}
+
+/// Such a line of an event of the engine.
+#[derive(Serialize)]
+struct OfEngine<'a> {
+    #[serde(flatten)]
+    begin: Begin<'a>,
+    #[serde(flatten)]
+    event: &'a Event,
+}
+
+/// Such a line of somebody else.
+#[derive(Serialize)]
+struct Foreign<'a> {
+    #[serde(flatten)]
+    begin: Begin<'a>,
+    event: &'a str,
+    #[serde(flatten)]
+    fields: &'a Map<String, Value>,
+}
+
+impl Lines {
+    pub(super) fn new(job: &str, node: &str, stream: &str, coordinator: bool) -> Self {
+        Self {
+            job: job.to_owned(),
+            node: node.to_owned(),
+            stream: stream.to_owned(),
+            coordinator,
+            next: 0,
+            made: Vec::new(),
+            count: 0,
+            sampled_ns: 0,
+        }
+    }
+
+    /// Makes a line of an event, if a log keeps such.
+    pub(super) fn event(&mut self, event: &Event) {
+        let now = now_ns();
+        match event {
+            Event::Progress(_) if now.saturating_sub(self.sampled_ns) < SAMPLE_NS => return,
+            Event::Progress(_) => self.sampled_ns = now,
+            // The nodes that have moved them say so.
+            Event::Object(object) if self.coordinator => {
+                if matches!(object.outcome, Outcome::Copied | Outcome::Staged) {
+                    return;
+                }
+            }
+            event if !super::is_wanted(event) => return,
+            _ => {}
+        }
+        let mut line = std::mem::take(&mut self.made);
+        let before = line.len();
+        let whole = OfEngine { begin: self.begin(now), event };
+        let written = serde_json::to_writer(&mut line, &whole);
+        // The first event says whose it is by itself.
+        if written.is_err() || line.len() - before > LINE_MAX || matches!(event, Event::JobStarted(_)) {
+            line.truncate(before);
+            self.made = line;
+            let fields = match serde_json::to_value(event) {
+                Ok(Value::Object(fields)) => fields,
+                _ => Map::new(),
+            };
+            let fields = fields.into_iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
+            return self.push(&word(event), &shortened(fields.collect()), now);
+        }
+        line.push(b'\n');
+        self.made = line;
+        self.counted();
+    }
+
+    /// Makes a line of what is no event of the engine.
+    ///
+    /// # Errors
+    /// `Usage` where the fields are no object of JSON.
+    pub(super) fn foreign(&mut self, event: &str, fields: &str) -> Result<()> {
+        let parsed: std::result::Result<Map<String, Value>, _> = serde_json::from_str(fields);
+        let fields = parsed.map_err(|error| {
+            Error::new(ErrorKind::Usage, "write log", event, format!("no object of JSON: {error}"))
+        })?;
+        let fields = fields.into_iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
+        let clean = fields.map(|(name, value)| (redacted(name), hidden(value))).collect();
+        self.push(event, &shortened(clean), now_ns());
+        Ok(())
+    }
+
+    /// The lines that were made since this was asked last, and how many they are.
+    pub(super) fn made(&mut self) -> (Vec<u8>, u64) {
+        (std::mem::take(&mut self.made), std::mem::take(&mut self.count))
+    }
+
+    fn push(&mut self, event: &str, fields: &Map<String, Value>, now: u64) {
+        let mut line = std::mem::take(&mut self.made);
+        let before = line.len();
+        match serde_json::to_writer(&mut line, &Foreign { begin: self.begin(now), event, fields }) {
+            Ok(()) => line.push(b'\n'),
+            Err(_) => line.truncate(before),
+        }
+        self.made = line;
+        self.counted();
+    }
+
+    fn begin(&self, time_unix_ns: u64) -> Begin<'_> {
+        let Self { job, node, stream, next, coordinator, .. } = self;
+        Begin { job, node, stream, seq: *next, time_unix_ns, coordinator: *coordinator }
+    }
+
+    fn counted(&mut self) {
+        self.next += 1;
+        self.count += 1;
+    }
+}
+
+/// What an event of the engine is called.
+fn word(event: &Event) -> String {
+    let named = serde_json::to_value(event).ok();
+    let named = named.as_ref().and_then(|value| value["event"].as_str());
+    named.unwrap_or("unknown").to_owned()
+}
+
+fn now_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
+}
+
+/// Without secrets that we know.
+fn hidden(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(redacted(text)),
+        Value::Array(values) => values.into_iter().map(hidden).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (redacted(name), hidden(value))).collect()
+        }
+        other => other,
+    }
+}
+
+/// The same with the ends of texts that are too long, and without what is too long all the same.
+fn shortened(fields: Map<String, Value>) -> Map<String, Value> {
+    let mut left = LINE_MAX / 2;
+    let short = fields.into_iter().map(|(name, value)| match value {
+        Value::String(text) if text.len() > TEXT_KEPT => {
+            let from = text.len() - TEXT_KEPT;
+            let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            (name, Value::String(format!("[...] {}", &text[from..])))
+        }
+        other => (name, other),
+    });
+    let mut kept = Map::new();
+    for (name, value) in short {
+        let size = name.len() + value.to_string().len();
+        if size > left {
+            kept.insert("shortened".to_owned(), Value::Bool(true));
+            continue;
+        }
+        left -= size;
+        kept.insert(name, value);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines() -> Lines {
+        Lines::new("job", "node", "stream", false)
+    }
+
+    fn parsed(lines: &mut Lines) -> Vec<Value> {
+        let (made, count) = lines.made();
+        let all: Vec<Value> =
+            made.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(parse).collect();
+        assert_eq!(all.len() as u64, count);
+        all
+    }
+
+    fn parse(line: &[u8]) -> Value {
+        assert!(line.len() <= LINE_MAX, "{} bytes", line.len());
+        serde_json::from_slice(line).unwrap()
+    }
+
+    #[test]
+    fn each_line_says_whose_it_is_and_has_the_next_number() {
+        let mut lines = lines();
+        let warning = Event::Warning { object: "a".to_owned(), message: "b\nc".to_owned() };
+        lines.event(&warning);
+        lines.foreign("log", r#"{"level": "INFO", "message": "x", "seq": 7}"#).unwrap();
+        let all = parsed(&mut lines);
+        assert_eq!((&all[0]["event"], &all[0]["message"]), (&"warning".into(), &"b\nc".into()));
+        assert_eq!((&all[1]["event"], &all[1]["level"]), (&"log".into(), &"INFO".into()));
+        assert_eq!((all[0]["seq"].as_u64(), all[1]["seq"].as_u64()), (Some(0), Some(1)));
+        assert!(all.iter().all(|line| line["job"] == "job" && line["time_unix_ns"].as_u64() > Some(0)));
+        assert!(lines.foreign("log", "[1]").is_err());
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_their_end_stays() {
+        let mut lines = lines();
+        let long = "ä".repeat(100_000) + "the end";
+        let warning = Event::Warning { object: "a".to_owned(), message: long.clone() };
+        lines.event(&warning);
+        let fields: Map<String, Value> = (0..50).map(|n| (format!("f{n}"), long.clone().into())).collect();
+        lines.foreign("log", &Value::Object(fields).to_string()).unwrap();
+        let all = parsed(&mut lines);
+        assert!(all[0]["message"].as_str().unwrap().ends_with("the end"));
+        assert_eq!((&all[0]["event"], &all[1]["shortened"]), (&"warning".into(), &true.into()));
+    }
+
+    #[test]
+    fn samples_are_kept_once_a_second() {
+        let mut lines = lines();
+        for _ in 0..10 {
+            lines.event(&Event::Progress(crate::event::Progress::default()));
+        }
+        assert_eq!(parsed(&mut lines).len(), 1);
+    }
+}

@@ -1,0 +1,218 @@
+//! A log that outlives whoever writes it: events go to a file on this machine at once, and from there to a store.
+//!
+//! Whatever is said is a line in the outbox (`outbox`) before anything else happens to it, so that a process that is killed
+//! loses nothing. A task of its own (`send`) carries lines to the log, a folder or a prefix of a store, and never holds up
+//! whoever says them. What could not be sent is sent by the next one that writes to the same log. `line` says how a line
+//! looks. The files of a log, and what readers may rely on, stand in `docs/reference/log.md`.
+
+mod line;
+mod outbox;
+mod send;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use self::line::Lines;
+use self::outbox::{Head, Outbox};
+use self::send::Sender;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, Told};
+use crate::gate::Gate;
+use crate::options::{random_name, without_query};
+use crate::store::{Address, StoreOpener, StoreOptions};
+
+/// Events that may wait to be written to the outbox.
+const EVENTS: usize = 4096;
+
+/// Events that are written at once.
+const TOGETHER: usize = 1024;
+
+/// Whose log it is, and where it goes.
+#[derive(Clone, Debug, Default)]
+pub struct LogOptions {
+    /// A folder, or a prefix of a store.
+    pub url: String,
+    /// The name of the run, which all of its streams share; a random one where empty.
+    pub job: String,
+    /// This machine; its host name where empty.
+    pub node: String,
+    /// It speaks for the whole of a job of many nodes.
+    pub coordinator: bool,
+    /// Where lines lie until they are sent; [`outbox_folder`] where there is none.
+    pub outbox: Option<PathBuf>,
+}
+
+/// A log that is being written. Dropped, it leaves what is not sent yet to the next one.
+#[derive(Debug)]
+pub struct EventLog {
+    shared: Arc<Shared>,
+    job: Arc<str>,
+    node: Arc<str>,
+    stream: String,
+    /// Set where nothing more is said.
+    closing: watch::Sender<bool>,
+    sending: Mutex<Option<JoinHandle<Option<Error>>>>,
+}
+
+/// What whoever says something and whoever sends it share.
+#[derive(Debug)]
+struct Shared {
+    lines: Mutex<Lines>,
+    outbox: Mutex<Outbox>,
+    /// Bytes in the outbox.
+    written: watch::Sender<u64>,
+    /// Bytes of it that are in the log.
+    sent: watch::Sender<u64>,
+}
+
+impl EventLog {
+    /// Opens a log; sends nothing yet. Must be called on a runtime.
+    ///
+    /// # Errors
+    /// `Usage` for what is no place for a log; what keeps a store from being opened; `Io` where no line can be kept here.
+    pub fn open(options: &LogOptions, store: &StoreOptions) -> Result<Self> {
+        let store = StoreOptions { cap: None, ..store.clone() };
+        match Address::parse(&options.url, &store)? {
+            Address::Azure(_) | Address::S3(_) | Address::Local(_) => {}
+            Address::Memory { .. } | Address::Stdio => {
+                return Err(Error::new(ErrorKind::Usage, "open log", &options.url, "nobody could read it there")
+                    .hint("name a folder, az://container/prefix or s3://bucket/prefix"));
+            }
+        }
+        let opener = StoreOpener::through(store, Gate::default())?;
+        let location = opener.open(&options.url)?;
+        let node = match options.node.as_str() {
+            "" => crate::options::host_name(),
+            given => given.to_owned(),
+        };
+        let job = if options.job.is_empty() { random_name(16) } else { options.job.clone() };
+        let stream = random_name(8);
+        let head = Head::new(without_query(&options.url), job.clone(), node.clone(), stream.clone());
+        let folder = options.outbox.clone().unwrap_or_else(outbox_folder);
+        let left = outbox::left_over(&folder, &head.url);
+        let outbox = Outbox::create(&folder, head)?;
+        let lines = Lines::new(&job, &node, &stream, options.coordinator);
+        let (written, told) = watch::channel(0);
+        let (closing, closed) = watch::channel(false);
+        let sender = Sender::new(location, outbox.reader()?);
+        let shared = Arc::new(Shared {
+            lines: Mutex::new(lines),
+            outbox: Mutex::new(outbox),
+            written,
+            sent: watch::channel(0).0,
+        });
+        let sending = tokio::spawn(send::all(sender, left, Arc::clone(&shared), told, closed));
+        Ok(Self {
+            shared,
+            job: job.into(),
+            node: node.into(),
+            stream,
+            closing,
+            sending: Mutex::new(Some(sending)),
+        })
+    }
+
+    /// The name of the run.
+    pub fn job(&self) -> &Arc<str> {
+        &self.job
+    }
+
+    /// The name of this machine.
+    pub fn node(&self) -> &Arc<str> {
+        &self.node
+    }
+
+    /// The name of what this process says.
+    pub fn stream(&self) -> &str {
+        &self.stream
+    }
+
+    /// Says something that is no event of the engine. `fields` is an object of JSON; secrets in it are hidden. Waits for no network.
+    ///
+    /// # Errors
+    /// `Usage` where the fields are no object of JSON.
+    pub fn say(&self, event: &str, fields: &str) -> Result<()> {
+        let mut lines = self.shared.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.foreign(event, fields)?;
+        self.shared.keep(&mut lines);
+        Ok(())
+    }
+
+    /// Lines that found no room on this machine's disk. Readers see that they are missing.
+    pub fn dropped(&self) -> u64 {
+        self.shared.outbox.lock().unwrap_or_else(PoisonError::into_inner).dropped()
+    }
+
+    /// Waits until all that was said is in the log; false where that takes longer.
+    pub async fn flush(&self, patience: Duration) -> bool {
+        let said = *self.shared.written.borrow();
+        let mut sent = self.shared.sent.subscribe();
+        timeout(patience, sent.wait_for(|sent| *sent >= said)).await.is_ok_and(|done| done.is_ok())
+    }
+
+    /// Says no more, and sends what is left.
+    ///
+    /// # Errors
+    /// What keeps it from being sent within this time; then it stays here, and the next one that writes to the same log sends it.
+    pub async fn close(&self, patience: Duration) -> Result<()> {
+        self.closing.send_replace(true);
+        let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut sending) = sending else { return Ok(()) };
+        let trouble = match timeout(patience, &mut sending).await {
+            Ok(ended) => ended.ok().flatten(),
+            Err(_) => {
+                sending.abort();
+                let cause = format!("it did not take all lines within {} s", patience.as_secs());
+                let url = self.shared.outbox.lock().unwrap_or_else(PoisonError::into_inner).url().to_owned();
+                Some(Error::new(ErrorKind::Stalled, "write log", url, cause))
+            }
+        };
+        trouble.map_or(Ok(()), Err)
+    }
+
+    /// Where a job tells what happens. The task ends when the last sender is gone.
+    pub(crate) fn listen(self: &Arc<Self>) -> (mpsc::Sender<Told>, JoinHandle<()>) {
+        let (sender, mut told) = mpsc::channel::<Told>(EVENTS);
+        let log = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let mut events = Vec::with_capacity(TOGETHER);
+            while told.recv_many(&mut events, TOGETHER).await > 0 {
+                let mut lines = log.shared.lines.lock().unwrap_or_else(PoisonError::into_inner);
+                for told in events.drain(..) {
+                    lines.event(&told.event);
+                }
+                log.shared.keep(&mut lines);
+            }
+        });
+        (sender, task)
+    }
+}
+
+impl Shared {
+    /// Puts the lines that are made into the outbox.
+    fn keep(&self, lines: &mut Lines) {
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = outbox.add(lines.made());
+        self.written.send_replace(written);
+    }
+}
+
+/// Whether an event is one of those that a log is told; others are for records.
+pub(crate) fn is_wanted(event: &Event) -> bool {
+    match event {
+        Event::Attempt(attempt) => attempt.failed(),
+        _ => true,
+    }
+}
+
+/// `$XDG_STATE_HOME/haulage/log`, or below `~/.local/state`, or in the folder for temporary files.
+pub fn outbox_folder() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
+    base.unwrap_or_else(std::env::temp_dir).join("haulage/log")
+}
