@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python test-quiet test-hostile peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics help
+.PHONY: build demo test test-rust test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -26,6 +26,7 @@ help:
 	@echo "make demo    see it work, against an endpoint on this machine"
 	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
 	@echo "make test-hostile  the part of them that attacks, where nothing of this machine can be written"
+	@echo "make test-clusters  copies on SLURM and over SSH: needs root, and unpacks Debian's packages into build, installing none"
 	@echo "make conformance  what each store does, into docs/reference/conformance.md"
 	@echo "make peers-suites  rclone's own tests of its cloud backends, against the emulator"
 	@echo "make check   format, lint, types, stubs, import rules, documents"
@@ -109,6 +110,14 @@ test-quiet: build peers
 # What deletes, attacks or is attacked, where nothing of this machine can be written.
 test-hostile: build
 	$(CONTAINED) tests/hostile $(ARGS)
+
+# The recipes for clusters, with SLURM and sshd, on what looks like a machine of its own.
+test-clusters: build $(STAMPS)/clusters
+	sh scripts/own-machine.sh build/clusters $(BIN)/pytest -p no:cacheprovider -m clusters tests/test_cluster_recipes.py $(ARGS)
+
+$(STAMPS)/clusters: $(STAMPS)/venv scripts/cluster-packages.sh requirements/clusters.txt
+	sh scripts/cluster-packages.sh build/clusters $(BIN)/python
+	@touch $@
 
 # rclone's integration tests of its backends, against our endpoint; its source comes as Go modules do, which takes minutes
 # to compile. ARGS="--only azureblob" for one.

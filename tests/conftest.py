@@ -18,12 +18,13 @@ from endpoints import Container, Endpoint, S3Endpoint
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes minutes unless it is asked for by mark."""
-    if "campaign" in config.getoption("-m"):
-        return
-    slow = [item for item in items if item.get_closest_marker("campaign")]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if item not in slow]
+    """Leave out what takes minutes, and what needs a machine of its own, unless it is asked for by mark."""
+    for mark in ("campaign", "clusters"):
+        if mark in config.getoption("-m"):
+            continue
+        left_out = [item for item in items if item.get_closest_marker(mark)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(wrapper=True)
