@@ -1,0 +1,312 @@
+"""How each line changes what is known. They come from other machines: no field is taken on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from haulage.watch import state as states
+from haulage.watch.line import Line
+from haulage.watch.state import Job, Kind, Message, State, Stream, message_of
+
+#: Levels of Python's logging that are problems.
+_BAD = ("ERROR", "CRITICAL")
+
+
+def apply(state: State, line: Line, now: int, *, live: bool = True) -> Message | None:
+    """Take in a line that was read at ``now``; return what of it is for a person to read.
+
+    ``live`` says that it was written since the watching began. Else its own time says when it was heard.
+    """
+    state.lines += 1
+    state.changed_ns = now
+    stream = _stream(state, line)
+    stream.heard_ns = max(stream.heard_ns, now if live else min(now, line.time_unix_ns))
+    if line.time_unix_ns > stream.last_unix_ns:
+        stream.last_unix_ns = line.time_unix_ns
+    stream.told_silent = False
+    how = _HOW.get(line.event)
+    return _kept(state, how(state, stream, line)) if how else None
+
+
+def tick(state: State, now: int) -> list[tuple[Line, Message]]:
+    """Return a line and a message for each stream that has fallen silent since the last time."""
+    found = []
+    for stream in states.streams_of(state):
+        if not stream.told_silent and states.health(state, stream) == "silent":
+            stream.told_silent = True
+            since_ns = max(0, now - stream.heard_ns)
+            words = f"nothing heard for {since_ns / 1e9:.0f} s, and it has not ended"
+            values = {"event": "silent", "message": words}
+            line = Line(stream.job, stream.node, stream.stream, None, now, "silent", values)
+            message = _kept(state, message_of(line, "ERROR", words))
+            assert message is not None
+            found.append((line, message))
+    return found
+
+
+def _kept(state: State, message: Message | None) -> Message | None:
+    """Keep what is for a person to read."""
+    if message is None:
+        return None
+    state.levels[message.level if message.level in _LEVELS else "other"] += 1
+    if message.level in _BAD:
+        state.problems_total += 1
+        state.problems.append(message)
+    else:
+        state.logs_total += 1
+        state.logs.append(message)
+    return message
+
+
+_LEVELS = ("DEBUG", "INFO", "WARNING", *_BAD)
+
+
+def _stream(state: State, line: Line) -> Stream:
+    job = state.jobs.get(line.job)
+    if job is None:
+        job = state.jobs[line.job] = Job(line.job)
+    stream = job.streams.get((line.node, line.stream))
+    if stream is None:
+        if sum(len(one.streams) for one in state.jobs.values()) >= states.STREAMS:
+            _make_room(state, job)
+        stream = Stream(line.job, line.node, line.stream)
+        job.streams[line.node, line.stream] = stream
+    lost = job.lost.get(line.node)
+    if lost is not None and not stream.coordinates:
+        # Its lines may be read after those of the coordinator. What it wrote later shows that it is back.
+        if line.time_unix_ns <= lost[0]:
+            stream.end, stream.cause = stream.end or "lost", stream.cause or lost[1]
+        elif stream.end == "lost":
+            stream.end, stream.cause = "", ""
+    return stream
+
+
+def _make_room(state: State, kept: Job) -> None:
+    """Forget the stream that ended first, else the one that was heard of longest ago."""
+    leads = {id(lead) for job in state.jobs.values() for lead in job.leads() if not lead.end}
+    every = [one for one in states.streams_of(state) if id(one) not in leads] or states.streams_of(state)
+    oldest = min(every, key=lambda one: (not one.end, one.heard_ns))
+    job = state.jobs[oldest.job]
+    del job.streams[oldest.node, oldest.stream]
+    if not job.streams and job is not kept:
+        del state.jobs[oldest.job]
+    state.streams_left_out += 1
+    state.lost_lines_before += oldest.lost_lines
+
+
+def _int(values: dict[str, Any], name: str) -> int:
+    value = values.get(name)
+    return value if type(value) is int and 0 <= value < 1 << 63 else 0
+
+
+def _text(values: dict[str, Any], name: str) -> str:
+    value = values.get(name)
+    return value if type(value) is str else "" if value is None else str(value)
+
+
+def _error(state: State, line: Line, kind: str, where: str, named: str, cause: str) -> None:
+    """Count an error; ``where`` is the field of :class:`Kind` that it goes into."""
+    kind = kind[: states.TEXT]
+    known = state.kinds.get(kind)
+    if known is None:
+        if len(state.kinds) >= states.KINDS:
+            state.kinds_left_out += 1
+            return
+        known = state.kinds[kind] = Kind()
+    setattr(known, where, getattr(known, where) + 1)
+    if line.time_unix_ns >= known.time_unix_ns:
+        known.time_unix_ns, known.node = line.time_unix_ns, line.node
+        known.object, known.cause = named[: states.TEXT], cause[: states.TEXT]
+
+
+def _job_started(_: State, stream: Stream, line: Line) -> None:
+    values = line.values
+    stream.engine, stream.what = True, _text(values, "operation") or "job"
+    stream.started_unix_ns = _int(values, "started_unix_ns") or line.time_unix_ns
+    sources = values.get("sources")
+    stream.sources = tuple(map(str, sources[:20])) if isinstance(sources, list) else ()
+    stream.destination = _text(values, "destination")[: states.TEXT]
+    stream.end = ""
+
+
+def _worker_started(_: State, stream: Stream, line: Line) -> None:
+    program, pid = _text(line.values, "program"), _int(line.values, "pid")
+    stream.what = f"{program or 'worker'} ({pid})" if pid else program or "worker"
+    stream.started_unix_ns, stream.end = line.time_unix_ns, ""
+
+
+def _worker_ended(_: State, stream: Stream, line: Line) -> None:
+    stream.what = stream.what or "worker"
+    stream.end = "done" if line.values.get("ok") is True else "failed"
+
+
+def _progress(_: State, stream: Stream, line: Line) -> None:
+    values = line.values
+    if "bytes_done" not in values:
+        return  # a sign of life of a worker
+    stream.engine, stream.what = True, stream.what or "job"
+    moved = _int(values, "bytes_done")
+    stream.history.add(line.time_unix_ns, max(0, moved - stream.bytes_done))
+    stream.bytes_done = moved
+    stream.objects_total = _int(values, "objects_total")
+    stream.bytes_total = max(_int(values, "bytes_total"), stream.bytes_total)
+    stream.objects_done = max(_int(values, "objects_done"), stream.counted_done)
+    stream.objects_failed = max(_int(values, "objects_failed"), stream.counted_failed)
+    stream.objects_skipped = _int(values, "objects_skipped")
+    stream.listed = values.get("listed") is True
+    stream.rate_bits_per_second = _int(values, "rate_bits_per_second")
+    stream.eta_ns = _int(values, "eta_ns") if type(values.get("eta_ns")) is int else None
+    stream.in_flight, stream.retries = _int(values, "in_flight"), _int(values, "retries")
+    stream.sampled_ns = stream.heard_ns
+    slowest = values.get("slowest")
+    stream.slowest = (
+        tuple(
+            (_text(one, "object"), _int(one, "age_ns"), _int(one, "bytes_done"), _int(one, "size_bytes"))
+            for one in slowest[:3]
+            if isinstance(one, dict)
+        )
+        if isinstance(slowest, list)
+        else ()
+    )
+
+
+def _object(state: State, stream: Stream, line: Line) -> Message | None:
+    values = line.values
+    outcome = values.get("outcome")
+    if outcome == "staged":
+        return None
+    stream.counted_done += 1
+    if outcome != "failed":
+        stream.objects_done = max(stream.objects_done, stream.counted_done)
+        return None
+    stream.counted_failed += 1
+    stream.errors += 1
+    stream.objects_done = max(stream.objects_done, stream.counted_done)
+    stream.objects_failed = max(stream.objects_failed, stream.counted_failed)
+    failure = values.get("failure")
+    failure = failure if isinstance(failure, dict) else {}
+    kind, source = _text(failure, "kind") or "unknown", _text(values, "source")
+    once = hash((line.job, source, kind))
+    if once in state.failed:
+        return None
+    if len(state.failed) >= states.FAILED_OBJECTS:
+        del state.failed[next(iter(state.failed))]
+    state.failed[once] = None
+    cause = _text(failure, "cause")
+    _error(state, line, kind, "objects", source, cause)
+    return message_of(line, "ERROR", f"{kind}: {cause}", object=source)
+
+
+def _attempt(state: State, stream: Stream, line: Line) -> None:
+    fate = _text(line.values, "fate")
+    if fate in ("ok", "cancelled", ""):
+        return
+    stream.errors += 1
+    cause, status = _text(line.values, "cause"), _int(line.values, "status")
+    words = " ".join(filter(None, [str(status or ""), cause]))
+    _error(state, line, fate, "attempts", _text(line.values, "object"), words)
+
+
+def _warning(_: State, __: Stream, line: Line) -> Message:
+    named = _text(line.values, "object")
+    return message_of(line, "WARNING", _text(line.values, "message"), object=named)
+
+
+def _summary(_: State, stream: Stream, line: Line) -> Message | None:
+    values = line.values
+    stream.engine, stream.what = True, stream.what or _text(values, "operation") or "job"
+    stream.exit_code = _int(values, "exit_code")
+    stream.end = "panicked" if stream.end == "panicked" else "failed" if stream.exit_code else "done"
+    skipped, failed = _int(values, "objects_skipped"), _int(values, "objects_failed")
+    done = _int(values, "objects_done") + skipped + failed
+    done += sum(_int(values, name) for name in ("objects_differ", "objects_missing", "objects_extra"))
+    stream.objects_total = max(_int(values, "objects_total"), done)
+    stream.objects_done, stream.objects_failed, stream.objects_skipped = done, failed, skipped
+    stream.history.add(line.time_unix_ns, max(0, _int(values, "bytes_done") - stream.bytes_done))
+    stream.bytes_done = _int(values, "bytes_done")
+    stream.bytes_total = max(stream.bytes_total, stream.bytes_done)
+    stream.retries, stream.listed = _int(values, "retries"), True
+    stream.rate_bits_per_second, stream.in_flight, stream.eta_ns, stream.slowest = 0, 0, None, ()
+    if stream.end == "done":
+        return None
+    stream.cause = f"exit code {stream.exit_code}"
+    return message_of(line, "ERROR", f"the job ended with exit code {stream.exit_code}")
+
+
+def _job_error(state: State, stream: Stream, line: Line) -> Message:
+    values = line.values
+    stream.engine, stream.what = True, stream.what or "job"
+    stream.end = "panicked" if stream.end == "panicked" else "failed"
+    stream.exit_code = _int(values, "exit_code")
+    kind, named, cause = _text(values, "kind"), _text(values, "object"), _text(values, "cause")
+    stream.cause = f"{kind}: {cause}"[: states.TEXT]
+    stream.errors += 1
+    _error(state, line, kind or "unknown", "others", named, cause)
+    return message_of(line, "ERROR", f"{_text(values, 'operation')} failed: {kind}: {cause}", object=named)
+
+
+def _node_lost(state: State, stream: Stream, line: Line) -> Message:
+    lost, cause = _text(line.values, "lost"), _text(line.values, "cause")
+    stream.coordinates = True
+    job = state.jobs[line.job]
+    if len(job.lost) < states.STREAMS:
+        job.lost[lost] = (line.time_unix_ns, cause[: states.TEXT])
+    for one in job.streams.values():
+        if one.node == lost and one is not stream and not one.end:
+            one.end, one.cause = "lost", cause[: states.TEXT]
+    _error(state, line, "node_lost", "others", lost, cause)
+    return message_of(line, "ERROR", f"the node {lost} is lost: {cause}")
+
+
+def _panic(state: State, stream: Stream, line: Line) -> Message:
+    words = _text(line.values, "message")
+    stream.end, stream.cause = "panicked", words[: states.TEXT]
+    stream.errors += 1
+    _error(state, line, "panic", "others", "", words)
+    return message_of(line, "CRITICAL", f"the engine failed: {words}")
+
+
+def _log(state: State, stream: Stream, line: Line) -> Message:
+    values = line.values
+    level = _text(values, "level").upper() or "INFO"
+    logger, words = _text(values, "logger"), _text(values, "message")
+    if level in _BAD:
+        stream.errors += 1
+        _error(state, line, f"log {level}", "others", logger, words)
+    return message_of(line, level, words, object=logger, traceback=values.get("traceback"))
+
+
+def _uncaught(state: State, stream: Stream, line: Line) -> Message:
+    values = line.values
+    kind, words = _text(values, "kind") or "exception", _text(values, "message")
+    stream.errors += 1
+    stream.cause = f"{kind}: {words}"[: states.TEXT]
+    _error(state, line, kind, "others", "", words)
+    return message_of(line, "CRITICAL", f"{kind}: {words}", traceback=values.get("traceback"))
+
+
+def _gap(_: State, stream: Stream, line: Line) -> Message | None:
+    before, stream.lost_lines = stream.lost_lines, _int(line.values, "lost")
+    if stream.lost_lines <= before:
+        return None
+    words = f"lines are missing in the log: {stream.lost_lines - before} more, {stream.lost_lines} in all"
+    return message_of(line, "ERROR", words)
+
+
+_HOW: dict[str, Callable[[State, Stream, Line], Message | None]] = {
+    "job_started": _job_started,
+    "worker_started": _worker_started,
+    "worker_ended": _worker_ended,
+    "progress": _progress,
+    "object": _object,
+    "attempt": _attempt,
+    "warning": _warning,
+    "summary": _summary,
+    "error": _job_error,
+    "node_lost": _node_lost,
+    "panic": _panic,
+    "log": _log,
+    "uncaught": _uncaught,
+    "gap": _gap,
+}

@@ -1,0 +1,190 @@
+"""The command ``haul watch``: parse, watch, render."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from haulage.errors import HaulageError, UsageError
+from haulage.transfer import StoreOptions
+from haulage.watch.following import Follower, Source
+from haulage.watch.reading import opened
+from haulage.watch.rows import CsvRows, ParquetRows, Rows
+from haulage.watch.views import WIDTH, JsonLines, Plain, Screen, Summary
+from haulage.watch.watching import View, Watching
+
+#: Talk; what is shown goes to standard output.
+STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+
+_EPILOG = """\b
+Examples:
+  haul watch az://logs/jobs                  the jobs that write to this log, while they run
+  haul watch az://logs/jobs --web            the same as a page in the browser
+  haul watch az://logs/jobs --once           what is known now
+  haul watch az://logs/jobs --csv rows.csv   keep every outcome, error and log line
+  haul cp data/ az://c/ --json | haul watch -
+  haul watch --record run.parquet --speed 60 a finished job again, a minute in a second
+
+\b
+Exit codes:
+  0  all ended well, or still run with --once   3    credentials or permission
+  1  a job or a worker failed, is silent or     4    no such log, with --once
+     lost; or a file could not be written       5    the record is damaged
+  2  wrong usage                                130  interrupted
+"""
+
+
+@click.command(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG
+)
+@click.argument("source", metavar="[LOG|FILE]", required=False)
+@click.option("--job", metavar="JOB", help="Watch this job only.")
+@click.option("--all", "everything", is_flag=True, help="Watch all jobs of the log, however old they are.")
+@click.option("--once", is_flag=True, help="Print what is known now, and end.")
+@click.option("--follow", is_flag=True, help="Go on when all have ended.")
+@click.option(
+    "--csv", "csv_file", metavar="FILE", help="Keep outcomes, errors, warnings and log lines as CSV."
+)
+@click.option("--parquet", metavar="FILE", help="The same as Parquet, which is there at the end.")
+@click.option(
+    "--web", is_flag=True, help="Show it as a page as well, on this machine only; prints its address."
+)
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Of the page; default: a free one."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write a line of JSON each second, or one with --once.")
+@click.option("--record", metavar="FILE", help="Replay a finished job from the record of haul cp --record.")
+@click.option(
+    "--speed", metavar="N", type=click.FloatRange(0, 1e6), default=1.0, help="Of the replay; 0: at once."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show nothing; for --csv, --parquet and --web.")
+@click.option("--endpoint", metavar="URL", help="Where az:// or s3:// lives.")
+@click.option("--region", metavar="NAME", help="Where an S3 bucket is.")
+@click.option("--proxy", metavar="URL", help="A proxy, or none.")
+@click.option("--ca", metavar="FILE", help="A PEM file of authorities to trust besides the system's.")
+@click.option("--insecure-http", is_flag=True, help="Allow plain http beyond this machine.")
+def watch(
+    source: str | None,
+    job: str | None,
+    everything: bool,
+    once: bool,
+    follow: bool,
+    csv_file: str | None,
+    parquet: str | None,
+    web: bool,
+    port: int,
+    as_json: bool,
+    record: str | None,
+    speed: float,
+    quiet: bool,
+    endpoint: str | None,
+    region: str | None,
+    proxy: str | None,
+    ca: str | None,
+    insecure_http: bool,
+) -> int:
+    """Show jobs and workers while they run: nodes, rates, errors by kind, slow objects, time left, log lines.
+
+    LOG is what they write to: a folder, az://container/prefix or s3://bucket/prefix. FILE holds the lines of
+    haul cp --json; - is standard input. Ends by itself when all have ended.
+    """
+    if (source is None) == (record is None):
+        hint = "name a log, a file of haul cp --json, or a record with --record"
+        raise UsageError("parse", "arguments", "there must be one thing to watch", hint)
+    options: StoreOptions = {"endpoint": endpoint, "region": region, "proxy": proxy, "ca": ca}
+    if insecure_http:
+        options["insecure_http"] = True
+    now: Callable[[], int] = time.time_ns
+    with ExitStack() as stack:
+        found: Source
+        if record is not None:
+            from haulage.watch.record import replay
+
+            found, now = replay(record, 0.0 if once else speed)
+        else:
+            assert source is not None
+            found = opened(source, now, job=job, everything=everything, options=options)
+        stack.callback(found.close)
+        rows: list[Rows] = []
+        for kind, file in ((CsvRows, csv_file), (ParquetRows, parquet)):
+            if file is not None:
+                made: Rows = kind(Path(file))
+                rows.append(made)
+                stack.callback(made.close)
+        views: list[View] = []
+        hint = ""
+        if web:
+            from haulage.watch.web import Page
+
+            page = Page(port)
+            views.append(page)
+            stack.callback(page.close)
+            STDERR.print(f"page: {page.url}")
+            hint = page.url
+        view = None if quiet else _view(once, as_json, hint)
+        if view is not None:
+            views.append(view)
+            stack.callback(view.close)
+        follower = Follower(found, now, patient=not once)
+        stack.callback(follower.stop)
+        watching = Watching(follower, found.name, now, time.monotonic, rows, views, once=once, follow=follow)
+        return watching.run()
+
+
+def _view(once: bool, as_json: bool, hint: str) -> View:
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, markup=False, width=WIDTH)
+    if as_json:
+        return JsonLines(console, once=once)
+    if once:
+        return Summary(console)
+    return Screen(console, hint) if console.is_terminal else Plain(console)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run ``haul watch`` with these arguments; return the exit code.
+
+    Ends the process where a store is still waited for: nobody can call that off.
+    """
+    code = _main(arguments)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    import threading
+
+    if any(thread.name.startswith("haul-watch") for thread in threading.enumerate()):
+        os._exit(code)
+    return code
+
+
+def _main(arguments: Sequence[str]) -> int:
+    try:
+        code = watch.main(args=list(arguments), prog_name="haul watch", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        message = error.format_message()
+        STDERR.print(f"haul: {UsageError('parse', 'arguments', message, 'haul watch --help tells more')}")
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        STDERR.print("haul: interrupted")
+        return 130
+    except ModuleNotFoundError as error:
+        if error.name != "duckdb":
+            raise
+        hint = "pip install 'haulage[lab]'"
+        STDERR.print(f"haul: {UsageError('start', 'watch', 'Parquet needs the package duckdb', hint)}")
+        return 2
+    except HaulageError as error:
+        STDERR.print(f"haul: {error}")
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read has seen enough; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

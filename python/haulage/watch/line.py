@@ -1,0 +1,121 @@
+"""One line of an event log, and the parsing of many."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+#: The name of a job.
+JOB = re.compile(r"[0-9a-f]{16}")
+#: A longer line is no event: the longest is a summary with a thousand failures.
+LONGEST_BYTES = 16 << 20
+#: Numbers beyond it are none of ours.
+_MOST = 1 << 62
+
+
+class Line(NamedTuple):
+    """An event with where it comes from.
+
+    ``seq`` is ``None`` for samples and for what was noticed here, such as a gap.
+    """
+
+    job: str
+    node: str
+    stream: str
+    seq: int | None
+    time_unix_ns: int
+    event: str
+    values: dict[str, Any]
+
+
+class Batch(NamedTuple):
+    """Lines that were read together.
+
+    ``live`` says that they were written since the reading began, so that who wrote them is there now;
+    ``unread`` counts lines that are no events.
+    """
+
+    lines: list[Line]
+    live: bool
+    unread: int = 0
+
+
+def whole_lines(rest: bytes, data: bytes) -> tuple[str, bytes]:
+    r"""Return the text up to the last end of a line, and the bytes behind it.
+
+    >>> whole_lines(b"a", b"b\nc")
+    ('ab\n', b'c')
+    """
+    end = data.rfind(b"\n") + 1
+    if not end:
+        return "", rest + data
+    return (rest + data[:end]).decode("utf-8", "replace"), data[end:]
+
+
+def objects(text: str) -> Iterator[dict[str, Any] | None]:
+    """Yield the JSON object of each line; ``None`` for a line that is something else."""
+    loads = json.loads
+    for line in text.split("\n"):
+        if line:
+            try:
+                found = loads(line)
+            except (ValueError, RecursionError):
+                found = None
+            yield found if isinstance(found, dict) and isinstance(found.get("event"), str) else None
+
+
+def of_log(found: dict[str, Any]) -> Line | None:
+    """Return the line of an event log; ``None`` where it does not say whose it is."""
+    get = found.get
+    job, node, stream = get("job"), get("node"), get("stream")
+    seq, time = get("seq"), get("time_unix_ns")
+    if type(seq) is not int or not 0 <= seq < _MOST:
+        seq = None
+    if (
+        type(job) is str
+        and type(node) is str
+        and type(stream) is str
+        and type(time) is int
+        and 0 <= time < _MOST
+    ):
+        return Line(job, node, stream, seq, time, found["event"], found)
+    return None
+
+
+class Seen:
+    """Which numbers of a stream have come: each is let through once, and what is missing is counted.
+
+    A number may come again after a retry. What is missing may still come, late; it is let through then.
+    """
+
+    #: Stretches of missing numbers that are remembered; a log has none, a damaged one a few.
+    MOST = 64
+
+    def __init__(self) -> None:
+        self.next = 0
+        self._missing: list[tuple[int, int]] = []
+
+    def new(self, seq: int) -> bool:
+        """Whether this number has not come yet; from now on it has."""
+        if seq >= self.next:
+            if seq > self.next:
+                self._missing = [*self._missing, (self.next, seq)][-self.MOST :]
+            self.next = seq + 1
+            return True
+        for place, (first, end) in enumerate(self._missing):
+            if first <= seq < end:
+                left = [(first, seq), (seq + 1, end)]
+                self._missing[place : place + 1] = [part for part in left if part[0] < part[1]]
+                return True
+        return False
+
+    def missing(self) -> int:
+        """Return how many numbers below the next one have not come."""
+        return sum(end - first for first, end in self._missing)
+
+
+def noticed(like: Line, event: str, values: dict[str, Any]) -> Line:
+    """Return a line of our own about the stream of another."""
+    return like._replace(seq=None, event=event, values={"event": event, **values})

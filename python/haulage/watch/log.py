@@ -1,0 +1,193 @@
+"""Follows an event log: lists it, reads what lies beyond what is known, and yields each line once.
+
+A file only grows, and those of one stream follow each other by number. So of each stream a file, a place in
+it and the next number of a line are all that is kept, however long the log is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from haulage.watch.line import LONGEST_BYTES, Batch, Line, Seen, noticed, objects, of_log, whole_lines
+from haulage.watch.places import File, Place
+
+#: What is read by one request, and how many are under way at once: 8 MiB in memory.
+SLAB_BYTES = 1 << 20
+AT_ONCE = 8
+#: Without the name of a job, those are read that have written so shortly before the reading began.
+RECENT_NS = 600 * 10**9
+
+
+@dataclass(slots=True)
+class _Read:
+    """A part of a file that is to be read."""
+
+    name: str
+    start: int
+    length: int
+
+
+@dataclass(slots=True)
+class Tail:
+    """How far a stream has been read."""
+
+    number: int = -1  #: of the file that is read
+    name: str = ""
+    offset: int = 0
+    rest: bytes = b""  #: the beginning of a line whose end has not come
+    before: tuple[str, int, bytes] | None = None  #: the file before, with its offset and rest
+    seen: Seen = field(default_factory=Seen)
+    missing: int = 0  #: as it was last said
+    waiting: deque[File] = field(default_factory=deque)  #: from `number` on, in order
+
+    def listed(self, file: File) -> None:
+        """Take in a file of this listing; files that are done are left out."""
+        if file.number > self.number or (file.number == self.number and file.size_bytes > self.offset):
+            self.waiting.append(file)
+
+    def wanted(self) -> _Read | None:
+        """Return what is to be read next of what was listed."""
+        while self.waiting:
+            file = self.waiting[0]
+            if file.number != self.number:
+                self.before = (self.name, self.offset, self.rest) if self.number >= 0 else None
+                self.number, self.name, self.offset, self.rest = file.number, file.name, 0, b""
+            if file.size_bytes > self.offset:
+                return _Read(file.name, self.offset, min(SLAB_BYTES, file.size_bytes - self.offset))
+            self.waiting.popleft()
+        return None
+
+
+class Log:
+    """An event log that is read as it grows.
+
+    Args:
+        place: Where it lies.
+        now: Returns nanoseconds since 1970.
+        job: The only job to read; default: those that have written in the last ten minutes, else the newest,
+            and every one that writes later on.
+        everything: Read all jobs there are.
+    """
+
+    ended = False  # another job may begin at any time
+
+    def __init__(
+        self, place: Place, now: Callable[[], int], *, job: str | None = None, everything: bool = False
+    ) -> None:
+        self._place, self._now, self._job = place, now, job
+        self._tails: dict[tuple[str, str], Tail] = {}
+        #: Jobs that are not read, with what was known of them when that was decided.
+        self._ignored: dict[str, tuple[int, int]] = {}
+        self._decided = everything or job is not None
+        self._caught_up = False
+        self._readers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="haul-watch")
+
+    @property
+    def name(self) -> str:
+        """Where it lies, for people."""
+        return self._place.name
+
+    def close(self) -> None:
+        """Let go of the threads that read."""
+        self._readers.shutdown(wait=False, cancel_futures=True)
+
+    def read(self) -> Iterator[Batch]:
+        """Yield what is new, in pieces.
+
+        Raises:
+            HaulageError: The store is away, or there is no log. Calling it again goes on where it stood.
+        """
+        self._list()
+        tails = list(self._tails.values())
+        while True:
+            reads = [(tail, wanted) for tail in tails if (wanted := tail.wanted())]
+            if not reads:
+                break
+            for start in range(0, len(reads), AT_ONCE):
+                yield from self._slabs(reads[start : start + AT_ONCE])
+            tails = [tail for tail, _ in reads]
+        self._caught_up = True
+
+    def _slabs(self, reads: list[tuple[Tail, _Read]]) -> Iterator[Batch]:
+        bodies = self._readers.map(
+            lambda read: self._place.read(read.name, read.start, read.length), [read for _, read in reads]
+        )
+        for tail, _ in reads:
+            data = next(bodies)
+            if not data:
+                # Shorter than it was listed: whatever it is, it is not read again before it is listed anew.
+                tail.waiting.clear()
+                continue
+            yield self._batch(tail, data)
+
+    def _list(self) -> None:
+        jobs: dict[str, list[File]] = {}
+        for tail in self._tails.values():
+            tail.waiting.clear()
+        for file in self._place.files(self._job):
+            jobs.setdefault(file.job, []).append(file)
+        for job in self._chosen(jobs):
+            for file in sorted(jobs[job], key=lambda file: file.number):
+                self._tails.setdefault((job, file.folder), Tail()).listed(file)
+
+    def _chosen(self, jobs: dict[str, list[File]]) -> list[str]:
+        """Return the jobs to read; decide at the first listing in which there are any."""
+        known = {
+            job: (max(file.modified_ns for file in files), sum(file.size_bytes for file in files))
+            for job, files in jobs.items()
+        }
+        if not self._decided and known:
+            self._decided = True
+            newest = max(modified for modified, _ in known.values())
+            since = min(newest, self._now() - RECENT_NS)
+            self._ignored = {job: of for job, of in known.items() if of[0] < since}
+        for job in [job for job, before in self._ignored.items() if known.get(job, before) != before]:
+            del self._ignored[job]
+        return [job for job in jobs if job not in self._ignored]
+
+    def _batch(self, tail: Tail, data: bytes) -> Batch:
+        text, rest = whole_lines(tail.rest, data)
+        lines: list[Line] = []
+        unread = 0
+        for found in objects(text):
+            line = of_log(found) if found else None
+            if line is None:
+                unread += 1
+                continue
+            if tail.before and line.seq is not None:
+                if line.seq > tail.seen.next:
+                    unread += self._look_again(tail, lines)
+                tail.before = None
+            self._take(tail, line, lines)
+        # Only now: where the second look failed, all of this is read again.
+        tail.offset += len(data)
+        tail.rest = rest if len(rest) <= LONGEST_BYTES else b""
+        return Batch(lines, self._caught_up, unread)
+
+    def _look_again(self, tail: Tail, lines: list[Line]) -> int:
+        """Read what came late to the file before, so that nothing is wrongly said to be missing."""
+        assert tail.before is not None
+        name, offset, rest = tail.before
+        text, _ = whole_lines(rest, self._place.read(name, offset, SLAB_BYTES))
+        unread = 0
+        for found in objects(text):
+            line = of_log(found) if found else None
+            if line is None:
+                unread += 1
+            else:
+                self._take(tail, line, lines)
+        return unread
+
+    def _take(self, tail: Tail, line: Line, lines: list[Line]) -> None:
+        """Let a line through unless it has come already; say what is missing before it."""
+        if line.seq is not None:
+            if not tail.seen.new(line.seq):
+                return
+            missing = tail.seen.missing()
+            if missing != tail.missing:
+                tail.missing = missing
+                lines.append(noticed(line, "gap", {"lost": missing}))
+        lines.append(line)

@@ -1,0 +1,112 @@
+"""Where a log lies: a folder of this machine, or a prefix in a store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from haulage.errors import CredentialError, LocalIOError, NotFoundError
+from haulage.ranges import get_range
+from haulage.transfer import StoreOptions, list as list_objects
+from haulage.watch.line import JOB
+
+#: The end of the name of a file, with the job and the stream that it is of.
+_FILE = re.compile(r"(?:^|/)([0-9a-f]{16})/([^/]+\.[0-9a-f]{8})/(\d{6,18})\.jsonl$", re.ASCII)
+
+
+class File(NamedTuple):
+    """A file of a log, as it is listed."""
+
+    job: str
+    folder: str  #: of its stream, within the job
+    number: int
+    name: str  #: to read it by
+    size_bytes: int
+    modified_ns: int
+
+
+class Place(Protocol):
+    """What a log can be read from."""
+
+    name: str  #: for people, without a secret
+
+    def files(self, job: str | None) -> Iterator[File]:
+        """Yield the files of all jobs, or of one."""
+        ...
+
+    def read(self, name: str, start: int, length: int) -> bytes:
+        """Return so many bytes of a file; fewer where it ends."""
+        ...
+
+
+class Folder:
+    """A log in a folder of this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        # What is named may be the folder of one job.
+        self._one = path.name if JOB.fullmatch(path.name) else None
+        self._root = path.parent if self._one else path
+
+    def files(self, job: str | None) -> Iterator[File]:
+        """Yield the files of all jobs, or of one."""
+        jobs = [self._root / one for one in (self._one, job) if one] or self._root.glob("*")
+        try:
+            for path in jobs:
+                if JOB.fullmatch(path.name):
+                    for file in path.glob("*/*.jsonl"):
+                        yield from self._file(file)
+            if not self._root.is_dir():
+                raise NotFoundError("watch", self.name, "no such folder", "check the path of the log")
+        except PermissionError:
+            hint = "make the folder readable for this user"
+            raise CredentialError("watch", self.name, "permission denied", hint) from None
+        except OSError as error:
+            raise LocalIOError("watch", self.name, error.strerror or str(error)) from None
+
+    def read(self, name: str, start: int, length: int) -> bytes:
+        """Return so many bytes of a file; fewer where it ends."""
+        try:
+            with Path(name).open("rb") as file:
+                file.seek(start)
+                return file.read(length)
+        except OSError as error:
+            raise LocalIOError("watch", name, error.strerror or str(error)) from None
+
+    def _file(self, path: Path) -> Iterator[File]:
+        found = _FILE.search(path.as_posix())
+        if found:
+            try:
+                known = path.stat()
+            except FileNotFoundError:
+                return
+            yield File(found[1], found[2], int(found[3]), str(path), known.st_size, known.st_mtime_ns)
+
+
+class Prefix:
+    """A log below a prefix in a store."""
+
+    def __init__(self, url: str, options: StoreOptions) -> None:
+        self._options = options
+        base, mark, query = url.partition("?")
+        self.name = base
+        self._root, self._query = base.rstrip("/"), mark + query
+        last = self._root.rpartition("/")[2]
+        self._one = last if JOB.fullmatch(last) else None
+        if self._one:
+            self._root = self._root.rpartition("/")[0]
+
+    def files(self, job: str | None) -> Iterator[File]:
+        """Yield the files of all jobs, or of one."""
+        below = "/".join([self._root, *[one for one in (self._one or job,) if one]])
+        for meta in list_objects(f"{below}/{self._query}", recursive=True, **self._options):
+            found = _FILE.search(meta.key)
+            if found:
+                name = f"{self._root}/{meta.key[found.start(1) :]}"
+                yield File(found[1], found[2], int(found[3]), name, meta.size_bytes, meta.modified_ns)
+
+    def read(self, name: str, start: int, length: int) -> bytes:
+        """Return so many bytes of a file; fewer where it ends."""
+        return get_range(f"{name}{self._query}", start, length, **self._options)

@@ -1,0 +1,101 @@
+"""Opens what is watched, and reads it from Python."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Unpack
+
+from haulage.errors import NotFoundError, UsageError
+from haulage.transfer import StoreOptions
+from haulage.watch.following import LOOK_S
+from haulage.watch.line import JOB, Batch
+from haulage.watch.lines import INPUT, Lines
+from haulage.watch.log import Log
+from haulage.watch.places import Folder, Prefix
+
+
+class Anything:
+    """A local name: a folder of a log, or a file of lines, as it shows once it is there."""
+
+    ended = False
+
+    def __init__(self, path: str, now: Callable[[], int], job: str | None, everything: bool) -> None:
+        self.name = path
+        self._now, self._job, self._everything = now, job, everything
+        self._found: Log | Lines | None = None
+        self._settled = False  #: something was read
+
+    def read(self) -> Iterator[Batch]:
+        """Yield what is new, in pieces."""
+        if self._found is None:
+            path = Path(self.name)
+            if path.is_dir() or (not path.exists() and path.suffix != ".jsonl"):
+                self._found = Log(Folder(path), self._now, job=self._job, everything=self._everything)
+            else:
+                self._found = Lines(self.name, self._now)
+        try:
+            for batch in self._found.read():
+                self._settled = True
+                yield batch
+        except NotFoundError:
+            if not self._settled:
+                # What comes may be of the other kind.
+                self.close()
+                self._found = None
+            raise
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._found is not None:
+            self._found.close()
+
+
+def opened(
+    source: str,
+    now: Callable[[], int],
+    *,
+    job: str | None = None,
+    everything: bool = False,
+    options: StoreOptions | None = None,
+) -> Log | Lines | Anything:
+    """Return what reads ``source``: a log in a store or a folder, a file of lines, or ``-``."""
+    if job is not None and not JOB.fullmatch(job):
+        raise UsageError("watch", job, "not the name of a job", "it has 16 hexadecimal digits")
+    if source == INPUT:
+        return Lines(source, now)
+    if "://" in source:
+        return Log(Prefix(source, options or {}), now, job=job, everything=everything)
+    return Anything(source, now, job, everything)
+
+
+def lines(
+    source: str, *, job: str | None = None, follow: bool = False, **options: Unpack[StoreOptions]
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a log, each once, as the objects that they are.
+
+    >>> list(lines("/nowhere"))
+    Traceback (most recent call last):
+    haulage.errors.NotFoundError: watch /nowhere: no such folder (hint: check the path of the log)
+
+    Args:
+        source: The log, a folder or the URL of a prefix; or a file of ``haul cp --json``.
+        job: Only the lines of this job. Default: those of all.
+        follow: Wait for what comes later, without end. Default ``False``: what is there.
+        options: How to reach the store, see :class:`~haulage.transfer.StoreOptions`.
+
+    Raises:
+        HaulageError: There is no log, or it cannot be read now.
+    """
+    log = opened(source, time.time_ns, job=job, everything=True, options=options)
+    try:
+        while True:
+            for batch in log.read():
+                for line in batch.lines:
+                    yield line.values
+            if not follow:
+                return
+            time.sleep(LOOK_S)
+    finally:
+        log.close()

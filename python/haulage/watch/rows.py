@@ -1,0 +1,304 @@
+"""Keeps what happened as CSV or Parquet: a row for each outcome, error, warning and line of a log.
+
+A CSV file can be read at any time: whole rows are written, after each look. A Parquet file gets its name
+when it is whole; until then the rows are beside it as CSV, which stays there if the watching is killed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from haulage.errors import HaulageError, LocalIOError
+from haulage.watch import words
+from haulage.watch.line import Line
+
+#: The columns, with their types in Parquet. ``docs/guides/watch.md`` says what they hold.
+COLUMNS = {
+    "time": "VARCHAR",
+    "time_unix_ns": "BIGINT",
+    "job": "VARCHAR",
+    "node": "VARCHAR",
+    "stream": "VARCHAR",
+    "seq": "BIGINT",
+    "event": "VARCHAR",
+    "level": "VARCHAR",
+    "kind": "VARCHAR",
+    "object": "VARCHAR",
+    "destination": "VARCHAR",
+    "size_bytes": "BIGINT",
+    "outcome": "VARCHAR",
+    "attempts": "BIGINT",
+    "status": "BIGINT",
+    "request_id": "VARCHAR",
+    "duration_ns": "BIGINT",
+    "message": "VARCHAR",
+    "traceback": "VARCHAR",
+}
+#: Added to the name of a Parquet file that is not whole yet.
+ROWS = ".rows.csv"
+#: Written at once: a kill within a write of this size leaves no half of a row.
+_PIECE = 1 << 16
+
+_Values = dict[str, Any]
+
+
+class Rows(Protocol):
+    """Takes in lines and keeps rows."""
+
+    def add(self, lines: list[Line]) -> None:
+        """Keep what is to be kept of these."""
+        ...
+
+    def close(self) -> None:
+        """Bring it to its end."""
+        ...
+
+
+class CsvRows:
+    """Rows in a CSV file, which is written anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._file = path.open("wb", buffering=0)
+        except OSError as error:
+            raise _cannot_write(path, error) from None
+        self._text = io.StringIO(newline="")
+        self._writer = csv.writer(self._text, lineterminator="\n")
+        self._writer.writerow(COLUMNS)
+        self._flush()
+
+    def add(self, lines: list[Line]) -> None:
+        """Keep what is to be kept of these; it is in the file afterwards."""
+        writerow, tell = self._writer.writerow, self._text.tell
+        for line in lines:
+            values = row_of(line)
+            if values is not None:
+                writerow(values)
+                if tell() > _PIECE // 2:
+                    self._flush()
+        self._flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _flush(self) -> None:
+        data = self._text.getvalue().encode("utf-8", "replace")
+        if data:
+            self._text.seek(0)
+            self._text.truncate()
+            try:
+                self._file.write(data)
+            except OSError as error:
+                raise _cannot_write(self._path, error) from None
+
+
+class ParquetRows:
+    """Rows in a Parquet file, which is there once the watching has ended."""
+
+    def __init__(self, path: Path) -> None:
+        # Now, not after hours: where it is missing, nothing is written.
+        import duckdb  # noqa: F401
+
+        self._path = path
+        self._beside = path.with_name(path.name + ROWS)
+        self._rows = CsvRows(self._beside)
+
+    def add(self, lines: list[Line]) -> None:
+        """Keep what is to be kept of these."""
+        self._rows.add(lines)
+
+    def close(self) -> None:
+        """Make the Parquet file of the rows, and remove those."""
+        import duckdb
+
+        self._rows.close()
+        partial = self._path.with_name(self._path.name + ".partial")
+        columns = "{" + ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items()) + "}"
+        with duckdb.connect() as database:
+            database.execute("set memory_limit = '512MB'; set threads = 1; set enable_progress_bar = false")
+            database.execute("set preserve_insertion_order = true")
+            try:
+                database.execute(
+                    f"copy (from read_csv('{_quoted(self._beside)}', header=true, delim=',', quote='\"',"
+                    " escape='\"',"
+                    f" max_line_size={64 << 20}, parallel=false, columns={columns}))"
+                    f" to '{_quoted(partial)}' (format parquet, compression zstd, row_group_size 20000)"
+                )
+            except duckdb.Error as error:
+                partial.unlink(missing_ok=True)
+                hint = f"the rows are in {self._beside}"
+                raise LocalIOError("write", str(self._path), str(error).split("\n")[0], hint) from None
+        try:
+            partial.replace(self._path)
+            self._beside.unlink()
+        except OSError as error:
+            raise _cannot_write(self._path, error) from None
+
+
+def _cannot_write(path: Path, error: OSError) -> HaulageError:
+    return LocalIOError("write", str(path), error.strerror or str(error), "name another file for the rows")
+
+
+def _quoted(path: Path) -> str:
+    return str(path.resolve()).replace("'", "''")
+
+
+def row_of(line: Line) -> list[Any] | None:
+    """Return the row for a line, in the order of :data:`COLUMNS`; ``None`` for one that is not kept."""
+    how = _HOW.get(line.event)
+    if how is None:
+        return None
+    found = how(line.values)
+    if found is None:
+        return None
+    level, rest = found
+    return [
+        words.stamp(line.time_unix_ns),
+        line.time_unix_ns,
+        line.job,
+        line.node,
+        line.stream,
+        line.seq,
+        line.event,
+        level,
+        *(_plain(rest.get(name)) for name in _REST),
+    ]
+
+
+_REST = tuple(COLUMNS)[8:]
+_NUMBERS = frozenset(name for name, kind in COLUMNS.items() if kind == "BIGINT")
+
+
+def _plain(value: object) -> str | int | None:
+    if value is None or type(value) is int:
+        return value
+    # No NUL in a CSV file; and half a pair is no text.
+    return str(value).replace("\0", "")
+
+
+def _number(value: object) -> int | None:
+    return value if type(value) is int and -(1 << 63) <= value < 1 << 63 else None
+
+
+def _object(values: _Values) -> tuple[str, _Values]:
+    get = values.get
+    failure = get("failure")
+    failure = failure if type(failure) is dict else {}
+    began, ended = _number(get("started_ns")), _number(get("ended_ns"))
+    failed = get("outcome") == "failed"
+    return "ERROR" if failed else "INFO", {
+        "kind": failure.get("kind"),
+        "object": get("source"),
+        "destination": get("destination"),
+        "size_bytes": _number(get("size_bytes")),
+        "outcome": get("outcome"),
+        "attempts": _number(get("attempts")),
+        "duration_ns": None if began is None or ended is None else ended - began,
+        "message": failure.get("cause") or get("reason"),
+    }
+
+
+def _attempt(values: _Values) -> tuple[str, _Values] | None:
+    get = values.get
+    if get("fate") in ("ok", "cancelled"):
+        return None
+    began, ended = _number(get("slot_ns")), _number(get("ended_ns"))
+    return "WARNING", {
+        "kind": get("fate"),
+        "object": get("object"),
+        "size_bytes": _number(get("size_bytes")),
+        "attempts": _number(get("attempt")),
+        "status": _number(get("status")),
+        "request_id": get("request_id"),
+        "duration_ns": None if began is None or ended is None else ended - began,
+        "message": get("cause"),
+    }
+
+
+def _started(values: _Values) -> tuple[str, _Values]:
+    sources = values.get("sources")
+    first = ", ".join(map(str, sources)) if type(sources) is list else None
+    return "INFO", {
+        "kind": values.get("operation"),
+        "object": first,
+        "destination": values.get("destination"),
+        "message": values.get("version"),
+    }
+
+
+def _summary(values: _Values) -> tuple[str, _Values]:
+    kept = {
+        name: value for name, value in values.items() if name.startswith(("objects_", "bytes_", "exit_code"))
+    }
+    return "ERROR" if values.get("exit_code") else "INFO", {
+        "kind": values.get("operation"),
+        "size_bytes": _number(values.get("bytes_done")),
+        "outcome": "failed" if values.get("exit_code") else "done",
+        "duration_ns": _number(values.get("elapsed_ns")),
+        "message": json.dumps(kept),
+    }
+
+
+def _error(values: _Values) -> tuple[str, _Values]:
+    return "ERROR", {
+        "kind": values.get("kind"),
+        "object": values.get("object"),
+        "outcome": "failed",
+        "message": values.get("cause"),
+    }
+
+
+def _log(values: _Values) -> tuple[str, _Values]:
+    place = f"{values['file']}:{values.get('line')}" if values.get("file") else None
+    return str(values.get("level") or "INFO"), {
+        "kind": values.get("logger"),
+        "object": place,
+        "message": values.get("message"),
+        "traceback": values.get("traceback"),
+    }
+
+
+def _uncaught(values: _Values) -> tuple[str, _Values]:
+    return "CRITICAL", {name: values.get(name) for name in ("kind", "message", "traceback")}
+
+
+def _lost(values: _Values) -> tuple[str, _Values]:
+    return "ERROR", {"kind": "node_lost", "object": values.get("lost"), "message": values.get("cause")}
+
+
+def _worker_started(values: _Values) -> tuple[str, _Values]:
+    return "INFO", {"kind": values.get("program"), "message": values.get("pid")}
+
+
+def _worker_ended(values: _Values) -> tuple[str, _Values]:
+    ok = values.get("ok") is True
+    return "INFO" if ok else "ERROR", {"outcome": "done" if ok else "failed"}
+
+
+def _gap(values: _Values) -> tuple[str, _Values]:
+    return "ERROR", {"message": f"{values.get('lost')} lines are missing up to here"}
+
+
+_HOW: dict[str, Callable[[_Values], tuple[str, _Values] | None]] = {
+    "object": _object,
+    "attempt": _attempt,
+    "job_started": _started,
+    "warning": lambda values: ("WARNING", {name: values.get(name) for name in ("object", "message")}),
+    "summary": _summary,
+    "error": _error,
+    "log": _log,
+    "uncaught": _uncaught,
+    "node_lost": _lost,
+    "panic": lambda values: ("CRITICAL", {"kind": "panic", "message": values.get("message")}),
+    "worker_started": _worker_started,
+    "worker_ended": _worker_ended,
+    "gap": _gap,
+    "silent": lambda values: ("ERROR", {"kind": "silent", "message": values.get("message")}),
+}

@@ -1,0 +1,225 @@
+"""The view of the terminal: what one looks at first comes first, the rest as far as there are lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from haulage.watch import words
+
+#: The style of each state, and the word for it. Never the colour alone.
+HEALTH = {
+    "alive": ("green", "running"),
+    "done": ("dim", "done"),
+    "quiet": ("dim", "quiet"),
+    "failed": ("bold red", "failed"),
+    "silent": ("bold yellow", "SILENT"),
+    "lost": ("bold red", "LOST"),
+    "panicked": ("bold red", "PANIC"),
+}
+_LEVELS = {"CRITICAL": "bold red", "ERROR": "red", "WARNING": "yellow", "DEBUG": "dim"}
+#: Messages of each sort in a summary.
+MESSAGES = 20
+#: Lines that a table takes besides its rows: its head, and the empty line below.
+_HEAD = 2
+
+
+def screen(shown: dict[str, Any], height: int, *, hint: str = "") -> RenderableType:
+    """Return all of it for a terminal of so many lines."""
+    parts: list[RenderableType] = [*_top(shown, hint)]
+    left = height - len(parts) - 1
+    tables = [
+        (_nodes, shown["nodes"], shown["nodes_left_out"]),
+        (_errors, shown["errors"], shown["errors_left_out"]),
+        (_slow, shown["slow"], 0),
+        (_messages, shown["problems"], shown["problems_left_out"]),
+        (_logs, shown["logs"], shown["logs_left_out"]),
+    ]
+    wanted = [len(rows) for _, rows, _ in tables]
+    shares = _shares(wanted, left - sum(_HEAD + 1 for count in wanted if count))
+    for (draw, rows, beyond), share in zip(tables, shares, strict=True):
+        if rows and share > 0:
+            parts += [draw(rows[:share]), _beyond(len(rows) - share + beyond)]
+    return Group(*parts)
+
+
+def whole(shown: dict[str, Any]) -> RenderableType:
+    """Return all of it, however many lines that takes, but of messages the latest."""
+    cut = dict(shown)
+    for name in ("problems", "logs"):
+        cut[name] = shown[name][:MESSAGES]
+        cut[f"{name}_left_out"] += len(shown[name]) - len(cut[name])
+    return screen(cut, 10_000)
+
+
+def totals(shown: dict[str, Any]) -> str:
+    """Return the totals in one line."""
+    if not shown["jobs"]:
+        return "nothing there yet; waiting"
+    healths = ", ".join(f"{number} {HEALTH[name][1]}" for name, number in shown["health"].items())
+    return ", ".join([*(text for text, _ in _progress(shown["totals"])), f"nodes: {healths}"])
+
+
+def _shares(wanted: list[int], lines: int) -> list[int]:
+    """Return how many rows each table gets: one each in turn, as long as there are lines."""
+    shares = [0] * len(wanted)
+    while lines > 0 and shares != wanted:
+        for place, count in enumerate(wanted):
+            # The first two get twice as many: nodes and errors are what one looks for.
+            for _ in range(2 if place < 2 else 1):
+                if shares[place] < count and lines > 0:
+                    shares[place] += 1
+                    lines -= 1
+    return shares
+
+
+def _beyond(count: int) -> Text:
+    return Text(f"  and {words.count(count)} more" if count > 0 else "", style="dim")
+
+
+def _line(*parts: tuple[str, str] | str) -> Text:
+    text = Text(no_wrap=True, overflow="ellipsis")
+    for part in parts:
+        text.append(*((part, "") if isinstance(part, str) else part))
+    return text
+
+
+def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
+    totals = shown["totals"]
+    lines = [_line((words.printable(shown["source"]), "bold"), "  ", (hint, "dim"))]
+    if shown["away"]:
+        ago = words.duration(shown["away"]["for_ns"])
+        lines.append(
+            _line((f"cannot be read for {ago}: ", "bold yellow"), words.printable(shown["away"]["cause"]))
+        )
+    if not shown["jobs"]:
+        return [*lines, _line(("nothing there yet; waiting", "dim")), Text()]
+    job = shown["jobs"][0]
+    if totals["jobs"] == 1:
+        style, word = HEALTH[job["health"]]
+        what = words.printable(" ".join(filter(None, [job["what"], ", ".join(job["sources"])])))
+        goal = f" to {words.printable(job['destination'])}" if job["destination"] else ""
+        lines.append(_line((word, style), f"  job {job['job']}  {what}{goal}"))
+    else:
+        lines.append(_line(f"{totals['jobs']} jobs, {totals['jobs_running']} running"))
+    healths = [(f"{number} {HEALTH[name][1]}", HEALTH[name][0]) for name, number in shown["health"].items()]
+    lines.append(_line(*_between(healths, "  ")))
+    lines.append(_line(*_between(_progress(totals), "  ")))
+    if shown["lines_lost"] or shown["lines_unread"]:
+        lost, unread = shown["lines_lost"], shown["lines_unread"]
+        lines.append(
+            _line((f"{words.count(lost)} lines of the log are missing, {unread} unreadable", "yellow"))
+        )
+    return [*lines, Text()]
+
+
+def _between(parts: list[tuple[str, str]], between: str) -> list[tuple[str, str] | str]:
+    found: list[tuple[str, str] | str] = []
+    for part in parts:
+        found += [between, part] if found else [part]
+    return found
+
+
+def _progress(totals: dict[str, Any]) -> list[tuple[str, str]]:
+    done, total = totals["objects_done"], totals["objects_total"]
+    of = f"{words.count(done)}/{words.count(total)}" if total >= done and total else words.count(done)
+    parts = [(f"{of}{'' if totals['listed'] or not total else '+'} objects", "bold")]
+    if totals["objects_failed"]:
+        parts.append((f"{words.count(totals['objects_failed'])} failed", "bold red"))
+    if totals["objects_skipped"]:
+        parts.append((f"{words.count(totals['objects_skipped'])} skipped", ""))
+    moved = words.size(totals["bytes_done"])
+    parts.append((f"{moved} of {words.size(totals['bytes_total'])}" if totals["bytes_total"] else moved, ""))
+    if totals["jobs_running"]:
+        parts.append((words.rate(totals["rate_bits_per_second"]), "green"))
+        parts.append((f"{totals['in_flight']} in flight", ""))
+        if totals["eta_ns"] is not None:
+            parts.append((f"{words.duration(totals['eta_ns'])} left", "bold"))
+    if totals["retries"]:
+        parts.append((f"{words.count(totals['retries'])} retries", "yellow"))
+    return parts
+
+
+def _table(*columns: str) -> Table:
+    """Return a table; a name that begins with ``>`` is of numbers, one with ``*`` takes what is left."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True, show_edge=False)
+    for column in columns:
+        table.add_column(
+            column.lstrip(">*"),
+            justify="right" if column[0] == ">" else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            ratio=1 if column[0] == "*" else None,
+        )
+    return table
+
+
+def _nodes(rows: list[dict[str, Any]]) -> Table:
+    table = _table(
+        "NODE", "STATE", "WHAT", ">RATE", ">IN FLIGHT", ">DONE", ">FAILED", ">MOVED", ">ERRORS", "*HEARD"
+    )
+    for row in rows:
+        style, word = HEALTH[row["health"]]
+        ago = f"{words.duration(row['heard_ago_ns'])} ago" if row["heard_ago_ns"] >= 2 * 10**9 else "now"
+        engine = row["engine"]
+        table.add_row(
+            Text(words.printable(row["node"])),
+            Text(word, style=style),
+            Text(words.printable(row["what"])),
+            words.rate(row["rate_bits_per_second"]) if engine else "",
+            str(row["in_flight"]) if engine else "",
+            words.count(row["objects_done"]) if engine else "",
+            Text(words.count(row["objects_failed"]), style="red" if row["objects_failed"] else "dim"),
+            words.size(row["bytes_done"]) if engine else "",
+            Text(words.count(row["errors"]), style="yellow" if row["errors"] else "dim"),
+            Text(f"{ago}  {words.printable(row['cause'])}" if row["cause"] else ago),
+        )
+    return table
+
+
+def _errors(rows: list[dict[str, Any]]) -> Table:
+    table = _table("ERRORS", ">REQUESTS", ">OBJECTS", ">OTHERS", "LAST", "NODE", "*OBJECT AND CAUSE")
+    for row in rows:
+        said = ": ".join(filter(None, [words.printable(row["object"]), words.printable(row["cause"])]))
+        table.add_row(
+            Text(words.printable(row["kind"]), style="red" if row["objects"] or row["others"] else "yellow"),
+            *(words.count(row[name]) if row[name] else "" for name in ("attempts", "objects", "others")),
+            words.clock(row["time_unix_ns"]),
+            Text(words.printable(row["node"])),
+            Text(said),
+        )
+    return table
+
+
+def _slow(rows: list[dict[str, Any]]) -> Table:
+    table = _table("SLOW", ">DONE", ">SIZE", "NODE", "*OBJECT")
+    for row in rows:
+        share = f"{100 * row['bytes_done'] // row['size_bytes']} %" if row["size_bytes"] else ""
+        table.add_row(
+            words.duration(row["age_ns"]),
+            share,
+            words.size(row["size_bytes"]),
+            Text(words.printable(row["node"])),
+            Text(words.printable(row["object"])),
+        )
+    return table
+
+
+def _messages(rows: list[dict[str, Any]], name: str = "LATEST ERRORS") -> Table:
+    table = _table("TIME", "NODE", "LEVEL", f"*{name}")
+    for row in rows:
+        text = ": ".join(filter(None, [words.printable(row["object"]), words.printable(row["text"])]))
+        table.add_row(
+            words.clock(row["time_unix_ns"]),
+            Text(words.printable(row["node"])),
+            Text(words.printable(row["level"]), style=_LEVELS.get(row["level"], "")),
+            Text(text),
+        )
+    return table
+
+
+def _logs(rows: list[dict[str, Any]]) -> Table:
+    return _messages(rows, "LATEST WARNINGS AND LOG LINES")

@@ -1,0 +1,114 @@
+"""The loop: what was read changes what is known; now and then that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from haulage.watch import state as states
+from haulage.watch.applying import apply, tick
+from haulage.watch.following import Away, Failed, Follower, Looked
+from haulage.watch.line import Batch
+from haulage.watch.rows import Rows
+from haulage.watch.snapshot import snapshot
+from haulage.watch.state import Message, State
+
+#: How often it is drawn.
+DRAW_S = 0.5
+#: When all have ended, another may begin so shortly afterwards: the next of a row of workers.
+LINGER_NS = 2 * 10**9
+
+
+class View(Protocol):
+    """Shows what is known."""
+
+    def say(self, message: Message) -> None:
+        """Something happened that a person should read."""
+        ...
+
+    def draw(self, shown: dict[str, Any], *, last: bool) -> None:
+        """Show all of it; ``last`` says that nothing will follow."""
+        ...
+
+    def close(self) -> None:
+        """Leave the screen as it was."""
+        ...
+
+
+@dataclass
+class Watching:
+    """What is watched, and what becomes of it.
+
+    Attributes:
+        follower: Reads.
+        source: Its name, without a secret.
+        now: Returns nanoseconds since 1970; of the job, where one is replayed.
+        monotonic: Returns seconds, for drawing.
+        rows: Keep what happened.
+        views: Show it.
+        once: End when all that is there has been read.
+        follow: Go on when all have ended.
+    """
+
+    follower: Follower
+    source: str
+    now: Callable[[], int]
+    monotonic: Callable[[], float]
+    rows: Sequence[Rows] = ()
+    views: Sequence[View] = ()
+    once: bool = False
+    follow: bool = False
+    state: State = field(default_factory=State)
+
+    def run(self) -> int:
+        """Watch until it ends; return the exit code."""
+        drawn = self.monotonic()
+        over = False
+        while not over:
+            heard = self.follower.get(drawn + DRAW_S - self.monotonic())
+            if isinstance(heard, Batch):
+                self._take(heard)
+            elif isinstance(heard, Looked):
+                over = self._looked(heard)
+            elif isinstance(heard, Away):
+                states.away(self.state, str(heard.error), self.now())
+            elif isinstance(heard, Failed):
+                raise heard.error
+            if not over and self.monotonic() - drawn >= DRAW_S:
+                drawn = self.monotonic()
+                self._draw(last=False)
+        self._draw(last=True)
+        return states.exit_code(self.state)
+
+    def _take(self, batch: Batch) -> None:
+        state, now, views = self.state, self.now(), self.views
+        state.unread += batch.unread
+        for line in batch.lines:
+            message = apply(state, line, now, live=batch.live)
+            if message is not None:
+                for view in views:
+                    view.say(message)
+        for rows in self.rows:
+            rows.add(batch.lines)
+
+    def _looked(self, looked: Looked) -> bool:
+        """Take in that all was read; return whether this is the end."""
+        now = self.now()
+        states.read(self.state, looked.at_ns)
+        fallen = tick(self.state, now)
+        for rows in self.rows:
+            rows.add([line for line, _ in fallen])
+        for _, message in fallen:
+            for view in self.views:
+                view.say(message)
+        if self.once:
+            return True
+        if self.follow:
+            return False
+        return looked.ended or (states.finished(self.state) and now - self.state.changed_ns >= LINGER_NS)
+
+    def _draw(self, *, last: bool) -> None:
+        shown = snapshot(self.state, self.now(), source=self.source)
+        for view in self.views:
+            view.draw(shown, last=last)

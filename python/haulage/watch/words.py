@@ -1,0 +1,110 @@
+"""Sizes, rates, durations and times for people, and text of others made fit for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime
+
+#: What stands for a character that would move the cursor or change the direction of the text.
+_HIDDEN = "\N{REPLACEMENT CHARACTER}"
+
+
+def size(size_bytes: float) -> str:
+    """Return a size, in binary units.
+
+    >>> size(3 * 2**30), size(1536), size(12)
+    ('3.0 GiB', '1.5 KiB', '12 B')
+    """
+    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:.1f} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
+def rate(bits_per_second: float) -> str:
+    """Return a rate, in decimal units.
+
+    >>> rate(2.5e9), rate(940e6), rate(0)
+    ('2.5 Gbit/s', '940 Mbit/s', '0 bit/s')
+    """
+    for unit, scale in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if bits_per_second >= scale:
+            return f"{bits_per_second / scale:.3g} {unit}"
+    return f"{bits_per_second:.0f} bit/s"
+
+
+def duration(duration_ns: float) -> str:
+    """Return a duration with two units at most.
+
+    >>> duration(95e9), duration(4.2e9), duration(60e6), duration(93_784e9)
+    ('1 min 35 s', '4.2 s', '60 ms', '1 d 2 h')
+    """
+    seconds = max(0.0, duration_ns / 1e9)
+    whole = int(seconds)
+    if whole >= 86_400:
+        return f"{whole // 86_400} d {whole % 86_400 // 3600} h"
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if whole >= 60:
+        return f"{whole // 60} min {whole % 60} s"
+    if seconds >= 10:
+        return f"{seconds:.0f} s"
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"
+
+
+def count(number: int) -> str:
+    """Return a number with separators.
+
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{number:,}"
+
+
+def stamp(unix_ns: int) -> str:
+    """Return a moment in UTC to the microsecond, as RFC 3339 writes it.
+
+    >>> stamp(1_700_000_000_123_456_789)
+    '2023-11-14T22:13:20.123456Z'
+    """
+    seconds, rest = divmod(unix_ns, 1_000_000_000)
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError, ValueError):
+        return ""
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"
+
+
+def clock(unix_ns: int) -> str:
+    """Return the local time of day; empty where it is no time.
+
+    >>> len(clock(1_700_000_000_123_456_789))
+    8
+    """
+    try:
+        return datetime.fromtimestamp(unix_ns // 1_000_000_000).strftime("%H:%M:%S")
+    except (OverflowError, OSError, ValueError):
+        return ""
+
+
+def printable(text: str) -> str:
+    r"""Return text of one line without what a terminal would act on.
+
+    Names of objects and messages come from other machines: one may hold an escape sequence.
+
+    >>> printable("a\x1b[2Jb\nc")
+    'a�[2Jb c'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_visible, text.replace("\n", " ").replace("\t", " ")))
+
+
+def block(text: str) -> str:
+    """Return text of several lines made printable, its lines kept."""
+    return "\n".join(printable(line) for line in text.splitlines())
+
+
+def _visible(letter: str) -> str:
+    # Controls, formats such as changes of direction, halves of pairs: nothing of a readable name.
+    return letter if unicodedata.category(letter) not in ("Cc", "Cf", "Cs") else _HIDDEN

@@ -1,0 +1,305 @@
+"""For workers of your own: what they log and what ends them is in the event log before they are gone.
+
+Nothing here waits for a network, and nothing raises because of it: lines go to a spool on the disk, from
+which the engine sends them in the background. ``HAULAGE_WATCH=off`` switches all of it off.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+from haulage import _engine
+from haulage.errors import HaulageError, UsageError
+from haulage.transfer import StoreOptions
+
+if TYPE_CHECKING:
+    from haulage.transfer import Name
+
+#: Set to ``off`` (or ``0``, ``no``, ``false``), nothing is recorded.
+SWITCH = "HAULAGE_WATCH"
+#: How long the end of a worker waits for what it has said to be in the log. What is not goes on from the
+#: spool.
+END_S = 5.0
+#: A sign of life comes so often: after 4 s without one, a worker is shown as silent.
+ALIVE_S = 1.0
+#: Letters that are kept of a message, and of a traceback, whose end says most.
+_MESSAGE = 32_000
+_TRACEBACK = 64_000
+
+_log = logging.getLogger(__name__)
+
+
+class _Nobody:
+    """Takes everything and keeps nothing: where it is switched off."""
+
+    job = node = stream = ""
+    dropped = 0
+
+    def say(self, event: str, fields: str, /) -> None:
+        """Keep nothing."""
+
+    def flush(self, seconds: float, /) -> bool:  # noqa: ARG002  # as the engine's
+        """Say that it is done."""
+        return True
+
+    def close(self, seconds: float, /) -> bool:  # noqa: ARG002  # as the engine's
+        """Say that it is done."""
+        return True
+
+
+_Sink: TypeAlias = "_engine.EventLog | _Nobody"
+
+
+def is_on() -> bool:
+    """Whether workers record: unless :data:`SWITCH` in the environment says no."""
+    return os.environ.get(SWITCH, "").strip().lower() not in ("off", "0", "no", "false")
+
+
+def _opened(url: Name, names: dict[str, str | None], options: StoreOptions) -> _Sink:
+    """Return what writes to the log at ``url``.
+
+    Raises:
+        UsageError: It is no URL of a log, or an option is wrong. What else goes wrong is said to Python's
+            logging, and nothing is recorded: no worker stops because nobody can watch it.
+    """
+    if not is_on():
+        return _Nobody()
+    given = {name: value for name, value in names.items() if value is not None}
+    try:
+        return _engine.EventLog(url, **given, **options)
+    except UsageError:
+        raise
+    except HaulageError as error:
+        _log.warning("this worker is not recorded: %s", error)
+        return _Nobody()
+
+
+class Handler(logging.Handler):
+    """Sends what Python's ``logging`` is told to an event log, which ``haul watch`` reads.
+
+    >>> import logging, haulage.watch
+    >>> handler = haulage.watch.Handler("az://logs/jobs")  # doctest: +SKIP
+    >>> logging.getLogger().addHandler(handler)            # doctest: +SKIP
+
+    It never raises and never waits for the network; what finds no room on the disk is counted in
+    :attr:`dropped`. In a child made by ``os.fork`` it opens a stream of its own. Secrets that the engine
+    knows the look of, such as signatures in URLs, are taken out.
+
+    Args:
+        url: The log: a folder, ``az://container/prefix`` or ``s3://bucket/prefix``.
+        level: The lowest level that is sent. Default ``INFO``.
+        job: 16 hexadecimal digits that streams have in common; default: of its own.
+        node: The name of this machine; default: the host's.
+        spool: A folder for what is not sent yet; default: one of this user.
+        options: How to reach the store, see :class:`~haulage.transfer.StoreOptions`.
+
+    Raises:
+        UsageError: It is no URL of a log, or an option is wrong.
+    """
+
+    def __init__(
+        self,
+        url: Name,
+        *,
+        level: int | str = logging.INFO,
+        job: str | None = None,
+        node: str | None = None,
+        spool: str | None = None,
+        **options: Unpack[StoreOptions],
+    ) -> None:
+        super().__init__(level)
+        self._url, self._options = url, options
+        self._names = {"job": job, "node": node, "spool": spool}
+        self._pid = os.getpid()
+        self._sink = _opened(url, self._names, options)
+        self._saying = threading.local()
+
+    @property
+    def job(self) -> str:
+        """The job that its lines belong to; empty where it is switched off."""
+        return self._sink.job
+
+    @property
+    def dropped(self) -> int:
+        """How many lines found no room."""
+        return self._sink.dropped
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send a record."""
+        # What is logged while a line is said, such as by a callback for credentials, would go round in
+        # circles.
+        if getattr(self._saying, "now", False):
+            return
+        self._saying.now = True
+        try:
+            self.say("log", fields_of(record))
+        except Exception:
+            self.handleError(record)
+        finally:
+            self._saying.now = False
+
+    def say(self, event: str, fields: dict[str, Any]) -> None:
+        """Send an event of another kind; what is in it has to be known to JSON."""
+        if os.getpid() != self._pid:
+            # The engine's threads are not in a forked child, and its stream is the parent's.
+            self._pid = os.getpid()
+            self._sink = _opened(self._url, {**self._names, "job": self._sink.job or None}, self._options)
+        self._sink.say(event, json.dumps(fields))
+
+    def flush(self) -> None:
+        """Wait until what was said is in the log, :data:`END_S` at most."""
+        if os.getpid() == self._pid:
+            self._sink.flush(END_S)
+
+    def close(self) -> None:
+        """Send what is left, :data:`END_S` at most; what is not sent stays in the spool."""
+        if os.getpid() == self._pid:
+            self._sink.close(END_S)
+        super().close()
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the fields of a line of a log."""
+    trace = None
+    if record.exc_info and record.exc_info[0] is not None:
+        trace = _trace(record.exc_info[1], record.exc_info[2])
+    elif record.exc_text:
+        trace = record.exc_text[-_TRACEBACK:]
+    elif record.stack_info:
+        trace = record.stack_info[-_TRACEBACK:]
+    return {
+        "level": record.levelname,
+        "logger": record.name,
+        "message": _text(record.getMessage())[:_MESSAGE],
+        "file": _text(record.pathname),
+        "line": record.lineno,
+        "traceback": trace,
+    }
+
+
+@contextmanager
+def worker(
+    url: Name,
+    *,
+    program: str | None = None,
+    level: int | str = logging.INFO,
+    logger: logging.Logger | None = None,
+    job: str | None = None,
+    node: str | None = None,
+    spool: str | None = None,
+    **options: Unpack[StoreOptions],
+) -> Iterator[Handler]:
+    """Record the block: that it began and ended, what it logs, and what nobody catches, with its traceback.
+
+    >>> with haulage.watch.worker("az://logs/jobs", program="regrid"):  # doctest: +SKIP
+    ...     regrid()
+
+    An exception goes on its way after it was written down, also one that ends a thread. A process that is
+    killed writes nothing more: it is shown as silent after 4 s.
+
+    Args:
+        url: The log: a folder, ``az://container/prefix`` or ``s3://bucket/prefix``.
+        program: What is shown as its name. Default: the name of the script.
+        level: The lowest level of what is logged that is sent. Default ``INFO``.
+        logger: The logger whose records are sent. Default: the root, so all of them.
+        job: 16 hexadecimal digits that streams have in common; default: of its own.
+        node: The name of this machine; default: the host's.
+        spool: A folder for what is not sent yet; default: one of this user.
+        options: How to reach the store, see :class:`~haulage.transfer.StoreOptions`.
+
+    Raises:
+        UsageError: It is no URL of a log, or an option is wrong.
+    """
+    handler = Handler(url, level=level, job=job, node=node, spool=spool, **options)
+    if not is_on():
+        yield handler
+        return
+    listened = logger or logging.getLogger()
+    stop = threading.Event()
+    alive = threading.Thread(target=_beat, args=(handler, stop), name="haulage-watch", daemon=True)
+    before = threading.excepthook
+    ok = False
+
+    def in_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_type is not SystemExit:
+            _uncaught(handler, args.exc_value or args.exc_type())
+        before(args)
+
+    _say(handler, "worker_started", {"program": program or _program(), "pid": os.getpid()})
+    listened.addHandler(handler)
+    threading.excepthook = in_thread
+    alive.start()
+    try:
+        yield handler
+        ok = True
+    except SystemExit as exit_:
+        ok = exit_.code in (None, 0)
+        raise
+    except BaseException as error:
+        _uncaught(handler, error)
+        raise
+    finally:
+        stop.set()
+        if threading.excepthook is in_thread:
+            threading.excepthook = before
+        listened.removeHandler(handler)
+        _say(handler, "worker_ended", {"ok": ok})
+        handler.close()
+
+
+def _beat(handler: Handler, stop: threading.Event) -> None:
+    """Give signs of life, which the log may leave out."""
+    elapsed_ns = 0
+    while not stop.wait(ALIVE_S):
+        elapsed_ns += int(ALIVE_S * 1e9)
+        _say(handler, "progress", {"elapsed_ns": elapsed_ns})
+
+
+def _say(handler: Handler, event: str, fields: dict[str, Any]) -> None:
+    try:
+        handler.say(event, fields)
+    except Exception as error:
+        _log.warning("not recorded: %s", error)
+
+
+def _uncaught(handler: Handler, error: BaseException) -> None:
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        message = str(error)
+    except Exception:
+        message = "(the exception cannot be printed)"
+    fields = {
+        "kind": name,
+        "message": _text(message)[:_MESSAGE],
+        "traceback": _trace(error, error.__traceback__),
+    }
+    _say(handler, "uncaught", fields)
+
+
+def _trace(error: BaseException | None, trace: TracebackType | None) -> str | None:
+    if error is None:
+        return None
+    try:
+        lines = traceback.format_exception(type(error), error, trace)
+    except Exception:
+        lines = traceback.format_tb(trace)
+    return _text("".join(lines))[-_TRACEBACK:]
+
+
+def _text(text: str) -> str:
+    """Return text without halves of pairs, which are no JSON that others read."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _program() -> str:
+    return os.path.basename(sys.argv[0] or "") or "python"  # noqa: PTH119  # it may be "-c"
