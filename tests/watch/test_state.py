@@ -23,8 +23,8 @@ class Told:
     def __init__(self) -> None:
         self.state, self.now = State(), T0
 
-    def writer(self, node: str = "node-1", job: str = JOB) -> Writer:
-        return Writer(self._keep, node, job=job, now=lambda: self.now)
+    def writer(self, node: str = "node-1", job: str = JOB, *, coordinator: bool = False) -> Writer:
+        return Writer(self._keep, node, job=job, coordinator=coordinator, now=lambda: self.now)
 
     def _keep(self, _: str, data: bytes) -> None:
         for text in data.splitlines():
@@ -98,7 +98,8 @@ def test_a_log_that_is_read_afterwards_is_judged_by_its_own_times(told: Told) ->
 
 
 def test_the_coordinator_stands_for_the_job(told: Told) -> None:
-    head, one, two = (told.writer(name) for name in ("head", "one", "two"))
+    head = told.writer("head", coordinator=True)
+    one, two = told.writer("one"), told.writer("two")
     for writer in (head, one, two):
         writer.start()
     one.progress(5, 6)
@@ -110,8 +111,16 @@ def test_the_coordinator_stands_for_the_job(told: Told) -> None:
     assert {node["node"]: node["objects_done"] for node in shown["nodes"]} == {"head": 9, "one": 5, "two": 4}
 
 
+def test_without_a_coordinator_each_counts_for_itself(told: Told) -> None:
+    for name in ("one", "two"):
+        writer = told.writer(name)
+        writer.start()
+        writer.progress(5, 6)
+    assert told.look()["totals"]["objects_done"] == 10
+
+
 def test_an_object_that_failed_counts_once_though_the_coordinator_tells_it_too(told: Told) -> None:
-    head, node = told.writer("head"), told.writer("one")
+    head, node = told.writer("head", coordinator=True), told.writer("one")
     for writer in (node, head):
         writer.start()
         writer.object("a.nc", failure="permission")
@@ -122,7 +131,7 @@ def test_an_object_that_failed_counts_once_though_the_coordinator_tells_it_too(t
 
 @pytest.mark.parametrize("coordinator_first", [True, False])
 def test_a_node_that_is_lost(told: Told, coordinator_first: bool) -> None:
-    head, node = told.writer("head"), told.writer("one")
+    head, node = told.writer("head", coordinator=True), told.writer("one")
     head.start()
     early = [node.line("job_started", operation="copy"), node.line("progress", **progress_fields(1, 2))]
     told.now += 30 * SECOND

@@ -29,11 +29,13 @@ class Writer:
         *,
         job: str = JOB,
         stream: str = "",
+        coordinator: bool = False,
         now: Callable[[], int] = time.time_ns,
     ) -> None:
         self.job, self.node, self.stream = job, node, stream or f"{next(_streams):08x}"
         self.seq = 0
         self._keep, self._now = keep, now
+        self._own = {"coordinator": True} if coordinator else {}
 
     def line(self, event: str, seq: int | None = None, **fields: Any) -> dict[str, Any]:
         """Return a line; it is numbered unless a number is given."""
@@ -45,6 +47,7 @@ class Writer:
             "stream": self.stream,
             "seq": seq,
             "time_unix_ns": self._now(),
+            **self._own,
             "event": event,
             **fields,
         }

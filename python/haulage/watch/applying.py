@@ -25,6 +25,8 @@ def apply(state: State, line: Line, now: int, *, live: bool = True) -> Message |
     if line.time_unix_ns > stream.last_unix_ns:
         stream.last_unix_ns = line.time_unix_ns
     stream.told_silent = False
+    if "coordinator" in line.values:
+        stream.coordinates = line.values["coordinator"] is True
     how = _HOW.get(line.event)
     return _kept(state, how(state, stream, line)) if how else None
 
@@ -248,7 +250,6 @@ def _job_error(state: State, stream: Stream, line: Line) -> Message:
 
 def _node_lost(state: State, stream: Stream, line: Line) -> Message:
     lost, cause = _text(line.values, "lost"), _text(line.values, "cause")
-    stream.coordinates = True
     job = state.jobs[line.job]
     if len(job.lost) < states.STREAMS:
         job.lost[lost] = (line.time_unix_ns, cause[: states.TEXT])

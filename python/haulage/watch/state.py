@@ -71,7 +71,7 @@ class Stream:
     end: str = ""  #: ``done``, ``failed``, ``lost`` or ``panicked``
     exit_code: int | None = None
     cause: str = ""  #: why it ended so
-    coordinates: bool = False  #: it told of lost nodes
+    coordinates: bool = False  #: it speaks for all nodes of its job
     sources: tuple[str, ...] = ()
     destination: str = ""
     objects_total: int = 0
@@ -106,13 +106,10 @@ class Job:
     def leads(self) -> list[Stream]:
         """Return the streams whose numbers stand for the job.
 
-        Where many nodes share a job, the coordinator counts what all of them do. It is the one that told of
-        lost nodes, or else that found the most bytes: all of them.
+        Where many nodes share a job, the coordinator counts what all of them do. Without one, each counts for itself.
         """
         engines = [one for one in self.streams.values() if one.engine]
-        if any(one.what == REPLAY for one in engines):
-            return engines
-        return sorted(engines, key=lambda one: (one.coordinates, one.bytes_total, -one.started_unix_ns))[-1:]
+        return [one for one in engines if one.coordinates] or engines
 
 
 @dataclass(slots=True)
