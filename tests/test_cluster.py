@@ -273,7 +273,12 @@ def test_a_local_cluster_will_do(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     tree = trees.make(haul.folder / "tree", files=1000)
-    words = {"n_workers": 2, "threads_per_worker": 2, "processes": processes, "dashboard_address": None}
+    words = {
+        "n_workers": 2,
+        "threads_per_worker": 2,
+        "processes": processes,
+        "dashboard_address": "127.0.0.1:0",
+    }
     with LocalCluster(**words) as local, Client(local, set_as_default=False) as client:
         receipt = haul.folder / "receipt.jsonl"
         summary = cluster.copy(tree, f"{container}/t/", client=client, receipt=receipt)
