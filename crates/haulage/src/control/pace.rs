@@ -8,6 +8,15 @@ const WINDOW: f64 = 1.0;
 /// ... if there are this many of them.
 const ANSWERS_MIN: u32 = 20;
 
+/// Seconds after which a storm is seen: as many refusals as that, and more than those that are taken.
+const STORM: f64 = 0.02;
+
+/// While a limit is on trial that a storm has set, this is judged after so many seconds, ...
+const TRIAL: f64 = 0.1;
+
+/// ... so many times.
+const TRIALS: u32 = 5;
+
 /// Seconds after which whoever asks is not at the same work any more: those at work tell several times a second.
 const PAUSE: f64 = 5.0;
 
@@ -19,6 +28,9 @@ const ACCEPTED: f64 = 0.03;
 
 /// ... by so much a window.
 const RAISE: f64 = 1.08;
+
+/// After more refusals than that the limit is not tried upwards for so many seconds: what is refused then is sent in vain.
+const HOLD: f64 = 10.0;
 
 /// Refusals that do not fall below this part of what they were do not depend on how many are sent.
 const HELPED: f64 = 0.7;
@@ -48,12 +60,27 @@ pub struct RequestPace {
     /// When the credit was last counted, in seconds since the job began.
     counted: f64,
     window: Window,
+    /// The answers of the last moment.
+    moment: Window,
     /// When answers were last taken in.
     observed: f64,
-    /// The share that was refused before the limit was set.
-    on_trial: Option<f64>,
+    on_trial: Option<Trial>,
     let_be_until: f64,
+    /// The limit is not tried upwards until then.
+    held_until: f64,
+    /// It has just been.
+    raised: bool,
     learnt: Option<f64>,
+}
+
+/// Whether a limit helps is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    /// The share that was refused before it was set.
+    before: f64,
+    /// Times that it may still be judged, and whether that is done after a moment.
+    left: u32,
+    quick: bool,
 }
 
 #[derive(Debug, Default)]
@@ -63,51 +90,100 @@ struct Window {
     refused: u32,
 }
 
+impl Window {
+    fn answers(&self) -> u32 {
+        self.accepted + self.refused
+    }
+
+    fn share(&self) -> f64 {
+        f64::from(self.refused) / f64::from(self.answers().max(1))
+    }
+
+    fn add(&mut self, accepted: u32, refused: u32) {
+        self.accepted += accepted;
+        self.refused += refused;
+    }
+
+    /// Begins anew; what was in it.
+    fn close(&mut self, now: f64) -> Self {
+        std::mem::replace(self, Self { began: now, ..Self::default() })
+    }
+}
+
 impl RequestPace {
     /// Takes in how requests ended since the last call.
     pub fn observe(&mut self, accepted: u32, refused: u32, now: Duration) {
         let now = now.as_secs_f64();
         if now - self.observed > PAUSE {
             // One job has ended and another begins: the time between says nothing of what the service takes.
-            self.window = Window { began: now, ..Window::default() };
+            self.window.close(now);
+            self.moment.close(now);
         }
         self.observed = now;
-        self.window.accepted += accepted;
-        self.window.refused += refused;
-        let (seconds, answers) = (now - self.window.began, self.window.accepted + self.window.refused);
+        self.window.add(accepted, refused);
+        if refused > 0 && self.moment.refused == 0 && self.on_trial.is_none() {
+            // What the service had saved up is gone: from now on it takes what it takes.
+            self.moment.close(now);
+        }
+        self.moment.add(accepted, refused);
+        let quick = self.on_trial.is_some_and(|trial| trial.quick);
+        if now - self.moment.began >= if quick { TRIAL } else { STORM } {
+            let moment = self.moment.close(now);
+            let storms = moment.refused >= ANSWERS_MIN && moment.share() >= 0.5;
+            if quick && moment.answers() > 0 || storms && now >= self.let_be_until {
+                self.window.close(now);
+                return self.judge(&moment, now, true);
+            }
+        }
         // A limit of a few a second must be judged too, only later.
-        if seconds < WINDOW || (answers < ANSWERS_MIN && seconds < 5.0 * WINDOW) {
+        let seconds = now - self.window.began;
+        if seconds < WINDOW || (self.window.answers() < ANSWERS_MIN && seconds < 5.0 * WINDOW) {
             return;
         }
-        let Window { accepted, refused, .. } =
-            std::mem::replace(&mut self.window, Window { began: now, ..Window::default() });
-        if answers == 0 {
-            return;
+        let window = self.window.close(now);
+        if window.answers() > 0 {
+            self.judge(&window, now, false);
         }
-        let share = f64::from(refused) / f64::from(answers);
-        let taken = (f64::from(accepted) / seconds).max(LEAST);
-        self.judge(share, taken, f64::from(answers) / seconds, now);
     }
 
-    fn judge(&mut self, share: f64, taken: f64, sent: f64, now: f64) {
+    fn judge(&mut self, seen: &Window, now: f64, quick: bool) {
+        let (share, seconds) = (seen.share(), now - seen.began);
+        let taken = (f64::from(seen.accepted) / seconds).max(LEAST);
         let Some(limit) = self.limit else {
             if share >= REFUSED && now >= self.let_be_until {
-                (self.limit, self.on_trial) = (Some(taken), Some(share));
+                let left = if quick { TRIALS } else { 1 };
+                (self.limit, self.on_trial) = (Some(taken), Some(Trial { before: share, left, quick }));
                 (self.credit, self.counted) = (0.0, now);
             }
             return;
         };
-        if let Some(before) = self.on_trial.take()
-            && share > HELPED * before
+        if let Some(trial) = self.on_trial.take()
+            && share > HELPED * trial.before
         {
-            (self.limit, self.let_be_until) = (None, now + LET_BE);
+            // What the service had saved up for a moment is gone after some of them.
+            let left = trial.left - 1;
+            if left == 0 {
+                (self.limit, self.let_be_until) = (None, now + LET_BE);
+            } else {
+                (self.limit, self.on_trial) = (Some(taken.min(limit)), Some(Trial { left, ..trial }));
+            }
             return;
         }
+        let raised = std::mem::take(&mut self.raised);
+        if share > ACCEPTED {
+            self.held_until = now + HOLD;
+        }
         self.limit = match share {
-            share if share >= REFUSED => Some(taken),
+            share if share >= REFUSED => Some(taken.min(limit)),
+            // The last step was one too many; what is refused without one is refused by chance.
+            share if share > ACCEPTED && raised => Some(limit / RAISE),
             share if share > ACCEPTED => Some(limit),
-            _ if sent < UNUSED * limit => None,
-            _ => Some(limit * RAISE),
+            _ if f64::from(seen.answers()) / seconds < UNUSED * limit => None,
+            _ if now < self.held_until => Some(limit),
+            _ => {
+                self.raised = true;
+                Some(limit * RAISE)
+            }
         };
         self.learnt = self.limit;
     }
@@ -188,8 +264,8 @@ impl RetryBudget {
 mod tests {
     use super::*;
 
-    /// Sends as fast as the pace allows, at most `eager` a second, to a service that takes `takes` a second and
-    /// refuses by chance a share of the rest. Gives the share refused in the last half, and requests taken a second.
+    /// Sends as fast as the pace allows, at most `eager` a second, to a service that takes `takes` a second, a tenth of that at
+    /// once, and refuses by chance a share of the rest. Gives the share refused in the last half, and requests taken a second.
     fn play(takes: f64, by_chance: f64, eager: f64, seconds: u32) -> (f64, f64, Option<f64>) {
         let mut pace = RequestPace::default();
         let mut random = fastrand::Rng::with_seed(7);
@@ -231,6 +307,33 @@ mod tests {
         assert!(refused < 0.1, "{refused} were refused");
         assert!(taken > 180.0, "{taken} a second");
         assert!((170.0..260.0).contains(&learnt.unwrap()), "{learnt:?}");
+    }
+
+    #[test]
+    fn a_service_that_bounds_the_rate_is_sent_little_in_vain() {
+        // Ten thousand objects; those of a second may come at once.
+        for eager in [2_000, 20_000] {
+            let mut pace = RequestPace::default();
+            let (mut room, mut taken, mut refused, mut at) = (500.0_f64, 0, 0, 0);
+            while taken < 10_000 {
+                at += 1;
+                let now = Duration::from_millis(at);
+                room = (room + 0.5).min(500.0);
+                for _ in 0..eager / 1000 {
+                    if pace.wait(now).is_some() {
+                        break;
+                    }
+                    pace.sent();
+                    let ok = room >= 1.0;
+                    room -= f64::from(u8::from(ok));
+                    taken += u32::from(ok);
+                    refused += u32::from(!ok);
+                    pace.observe(u32::from(ok), u32::from(!ok), now);
+                }
+            }
+            assert!(refused < 800, "{eager}: {refused} were refused");
+            assert!(at < 22_500, "{eager}: it took {at} ms");
+        }
     }
 
     #[test]

@@ -185,8 +185,15 @@ impl Flow {
 
     fn note(&mut self, error: Option<&Error>) {
         match error.map(Error::kind) {
-            None => self.seen.succeeded += 1,
-            Some(ErrorKind::Busy) => self.seen.busy += 1,
+            None => {
+                self.seen.succeeded += 1;
+                self.gate.observe(1, 0);
+            }
+            // At once: until the next look a service may be sent hundreds in vain.
+            Some(ErrorKind::Busy) => {
+                self.seen.busy += 1;
+                self.gate.observe(0, 1);
+            }
             Some(ErrorKind::Stalled) => self.seen.stalled += 1,
             Some(_) => {}
         }

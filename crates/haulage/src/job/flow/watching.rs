@@ -42,7 +42,6 @@ impl Flow {
     fn observe(&mut self, coming: (u64, u64)) -> u32 {
         let wire = self.opener.meter();
         let now = self.clock.elapsed();
-        self.gate.observe(self.seen.succeeded, self.seen.busy);
         let (arrived, WireLook { queueing, standing, .. }) = self.meter.arrived_since_last();
         self.queueing = queueing.unwrap_or_default();
         let (total, done) = self.objects.bytes();
