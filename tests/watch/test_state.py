@@ -250,7 +250,7 @@ def test_a_history_keeps_every_byte_and_stays_small(added: list[tuple[int, int]]
     assert sum(amount for _, amount in summed.steps()) == sum(amount for _, amount in added)
 
 
-_odd = [
+_odd: list[Any] = [
     None,
     True,
     -1,

@@ -102,40 +102,47 @@ def watch(
     if insecure_http:
         options["insecure_http"] = True
     now: Callable[[], int] = time.time_ns
-    with ExitStack() as stack:
-        found: Source
-        if record is not None:
-            from haulage.watch.record import replay
+    try:
+        with ExitStack() as stack:
+            found: Source
+            if record is not None:
+                from haulage.watch.record import replay
 
-            found, now = replay(record, 0.0 if once else speed)
-        else:
-            assert source is not None
-            found = opened(source, now, job=job, everything=everything, options=options)
-        stack.callback(found.close)
-        rows: list[Rows] = []
-        for kind, file in ((CsvRows, csv_file), (ParquetRows, parquet)):
-            if file is not None:
-                made: Rows = kind(Path(file))
-                rows.append(made)
-                stack.callback(made.close)
-        views: list[View] = []
-        hint = ""
-        if web:
-            from haulage.watch.web import Page
+                found, now = replay(record, 0.0 if once else speed)
+            else:
+                assert source is not None
+                found = opened(source, now, job=job, everything=everything, options=options)
+            stack.callback(found.close)
+            rows: list[Rows] = []
+            for kind, file in ((CsvRows, csv_file), (ParquetRows, parquet)):
+                if file is not None:
+                    made: Rows = kind(Path(file))
+                    rows.append(made)
+                    stack.callback(made.close)
+            views: list[View] = []
+            hint = ""
+            if web:
+                from haulage.watch.web import Page
 
-            page = Page(port)
-            views.append(page)
-            stack.callback(page.close)
-            STDERR.print(f"page: {page.url}")
-            hint = page.url
-        view = None if quiet else _view(once, as_json, hint)
-        if view is not None:
-            views.append(view)
-            stack.callback(view.close)
-        follower = Follower(found, now, patient=not once)
-        stack.callback(follower.stop)
-        watching = Watching(follower, found.name, now, time.monotonic, rows, views, once=once, follow=follow)
-        return watching.run()
+                page = Page(port)
+                views.append(page)
+                stack.callback(page.close)
+                STDERR.print(f"page: {page.url}")
+                hint = page.url
+            view = None if quiet else _view(once, as_json, hint)
+            if view is not None:
+                views.append(view)
+                stack.callback(view.close)
+            follower = Follower(found, now, patient=not once)
+            stack.callback(follower.stop)
+            watching = Watching(
+                follower, found.name, now, time.monotonic, rows, views, once=once, follow=follow
+            )
+            return watching.run()
+    except KeyboardInterrupt:
+        # Here, so that the screen is left by now, and before click says something of it.
+        STDERR.print("haul: interrupted")
+        return 130
 
 
 def _view(once: bool, as_json: bool, hint: str) -> View:
@@ -184,7 +191,6 @@ def _main(arguments: Sequence[str]) -> int:
     except HaulageError as error:
         STDERR.print(f"haul: {error}")
         return error.exit_code
-    except BrokenPipeError:
-        # Whoever read has seen enough; what is left in the buffer has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit:
+        # What rich does where whoever read has seen enough.
         return 0

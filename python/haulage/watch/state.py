@@ -106,7 +106,8 @@ class Job:
     def leads(self) -> list[Stream]:
         """Return the streams whose numbers stand for the job.
 
-        Where many nodes share a job, the coordinator counts what all of them do. Without one, each counts for itself.
+        Where many nodes share a job, the coordinator counts what all of them do. Without one, each counts
+        for itself.
         """
         engines = [one for one in self.streams.values() if one.engine]
         return [one for one in engines if one.coordinates] or engines

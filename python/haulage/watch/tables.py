@@ -172,7 +172,10 @@ def _nodes(rows: list[dict[str, Any]]) -> Table:
             words.rate(row["rate_bits_per_second"]) if engine else "",
             str(row["in_flight"]) if engine else "",
             words.count(row["objects_done"]) if engine else "",
-            Text(words.count(row["objects_failed"]), style="red" if row["objects_failed"] else "dim"),
+            Text(
+                words.count(row["objects_failed"]) if engine else "",
+                style="red" if row["objects_failed"] else "dim",
+            ),
             words.size(row["bytes_done"]) if engine else "",
             Text(words.count(row["errors"]), style="yellow" if row["errors"] else "dim"),
             Text(f"{ago}  {words.printable(row['cause'])}" if row["cause"] else ago),

@@ -1,0 +1,180 @@
+// Draws what is pushed. Only what has changed is drawn anew, so that a selection, a place in a list and an opened
+// traceback stay.
+'use strict';
+
+const by = (id) => document.getElementById(id);
+const NODES = [
+  ['Node', '', (row) => row.node],
+  ['State', '', (row) => [WORDS[row.health], row.health]],
+  ['What', '', (row) => row.what],
+  ['Rate', 'number', (row) => (row.engine ? rate(row.rate_bits_per_second) : '')],
+  ['In flight', 'number', (row) => (row.engine ? String(row.in_flight) : '')],
+  ['Done', 'number', (row) => (row.engine ? count(row.objects_done) : '')],
+  ['Failed', 'number', (row) => (row.engine ? [count(row.objects_failed), row.objects_failed ? 'bad' : 'zero'] : '')],
+  ['Moved', 'number', (row) => (row.engine ? size(row.bytes_done) : '')],
+  ['Errors', 'number', (row) => [count(row.errors), row.errors ? 'warn' : 'zero']],
+  ['Heard', 'number', (row) => (row.heard_ago_ns < 2e9 ? 'now' : `${duration(row.heard_ago_ns)} ago`)],
+  ['Cause', 'wide', (row) => row.cause],
+];
+const JOBS = [
+  ['Job', '', (row) => row.job],
+  ['State', '', (row) => [WORDS[row.health], row.health]],
+  ['What', 'wide', (row) => [row.what, row.sources.join(', '), row.destination && `to ${row.destination}`].filter(Boolean).join(' ')],
+  ['Objects', 'number', (row) => (row.objects_total ? `${count(row.objects_done)} / ${count(row.objects_total)}` : '')],
+  ['Failed', 'number', (row) => [count(row.objects_failed), row.objects_failed ? 'bad' : 'zero']],
+  ['Moved', 'number', (row) => size(row.bytes_done)],
+  ['Left', 'number', (row) => (row.eta_ns === null ? '' : duration(row.eta_ns))],
+];
+const ERRORS = [
+  ['Kind', '', (row) => [row.kind, row.objects || row.others ? 'bad' : 'warn']],
+  ['Requests', 'number', (row) => count(row.attempts)],
+  ['Objects', 'number', (row) => count(row.objects)],
+  ['Others', 'number', (row) => count(row.others)],
+  ['Last', '', (row) => clock(row.time_unix_ns)],
+  ['Node', '', (row) => row.node],
+  ['Object and cause', 'wide', (row) => both(row.object, row.cause)],
+];
+const SLOW = [
+  ['In flight for', 'number', (row) => duration(row.age_ns)],
+  ['Done', 'number', (row) => (row.size_bytes ? `${Math.floor((100 * row.bytes_done) / row.size_bytes)} %` : '')],
+  ['Size', 'number', (row) => size(row.size_bytes)],
+  ['Node', '', (row) => row.node],
+  ['Object', 'wide', (row) => row.object],
+];
+
+const before = new Map();
+const changed = (name, value) => {
+  const text = JSON.stringify(value);
+  if (before.get(name) === text) return false;
+  before.set(name, text);
+  return true;
+};
+
+const rows = (name, columns, found, left) => {
+  const section = by(name);
+  if (!changed(name, [found, left])) return;
+  section.querySelector('.scroll').hidden = !found.length;
+  table(section.querySelector('table'), columns, found);
+  let none = section.querySelector('.none');
+  if (!found.length && !none) section.append(element('p', 'none', 'none'));
+  else if (found.length) none?.remove();
+  if (left !== undefined) beyond(section, left);
+};
+
+const messages = (name, found, left) => {
+  const section = by(name), list = section.querySelector('ul');
+  if (!changed(name, [found, left])) return;
+  const open = new Set([...list.querySelectorAll('details[open]')].map((one) => one.dataset.key));
+  list.replaceChildren(...found.map((one) => {
+    const item = element('li');
+    const bad = one.level === 'ERROR' || one.level === 'CRITICAL';
+    item.append(element('span', `${clock(one.time_unix_ns)} ${one.node} `, 'where'));
+    item.append(element('span', one.level, bad ? 'bad' : one.level === 'WARNING' ? 'warn' : 'done'));
+    item.append(` ${both(one.object, one.text)}`);
+    if (one.traceback) {
+      const more = item.appendChild(element('details'));
+      more.dataset.key = `${one.time_unix_ns} ${one.node} ${one.text}`;
+      more.open = open.has(more.dataset.key);
+      more.append(element('summary', 'traceback'), element('pre', one.traceback));
+    }
+    return item;
+  }));
+  list.tabIndex = found.length ? 0 : -1;
+  let none = section.querySelector('.none');
+  if (!found.length && !none) section.append(element('p', 'none', 'none'));
+  else if (found.length) none?.remove();
+  beyond(section, left);
+};
+
+const facts = (shown) => {
+  const totals = shown.totals, list = [];
+  const of = totals.objects_total >= totals.objects_done && totals.objects_total ? ` / ${count(totals.objects_total)}${totals.listed ? '' : '+'}` : '';
+  list.push(['Objects', count(totals.objects_done) + of]);
+  if (totals.objects_failed) list.push(['Failed', count(totals.objects_failed), 'bad']);
+  if (totals.objects_skipped) list.push(['Skipped', count(totals.objects_skipped)]);
+  list.push(['Moved', totals.bytes_total ? `${size(totals.bytes_done)} of ${size(totals.bytes_total)}` : size(totals.bytes_done)]);
+  if (totals.jobs_running) {
+    list.push(['Rate', rate(totals.rate_bits_per_second)], ['In flight', count(totals.in_flight)]);
+    if (totals.eta_ns !== null) list.push(['Time left', duration(totals.eta_ns)]);
+  }
+  if (totals.retries) list.push(['Retries', count(totals.retries)]);
+  list.push(['Nodes', Object.entries(shown.health).map(([name, number]) => `${number} ${WORDS[name]}`).join(', ') || '0',
+    ['lost', 'silent', 'panicked', 'failed'].some((name) => shown.health[name]) ? 'bad' : '']);
+  if (shown.lines_lost) list.push(['Lines missing', count(shown.lines_lost), 'bad']);
+  if (!changed('facts', list)) return;
+  by('facts').replaceChildren(...list.map(([name, value, kind]) => {
+    const pair = element('div', undefined, kind);
+    pair.append(element('dt', name), element('dd', value));
+    return pair;
+  }));
+};
+
+let chart = null;
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const chartOf = (width) => {
+  const axis = { stroke: () => colour('--muted'), grid: { stroke: () => colour('--grid'), width: 1 }, ticks: { show: false } };
+  return new uPlot({
+    width,
+    height: 170,
+    cursor: { drag: { x: false, y: false } },
+    legend: { live: true },
+    scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
+    axes: [{ ...axis, space: 90, values: (_, ticks) => ticks.map((tick) => clock(tick * 1e9)) }, { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => rate(tick)) }],
+    series: [
+      { label: 'time', value: (_, at) => (at === null ? '' : clock(at * 1e9)) },
+      { label: 'rate', stroke: () => colour('--blue'), fill: () => `${colour('--blue')}22`, width: 2, points: { show: false },
+        value: (_, bits) => (bits === null ? '' : rate(bits)) },
+    ],
+  }, [[], []], by('rate'));
+};
+const rates = (found) => {
+  if (!changed('rates', found)) return;
+  const width = Math.max(260, by('rate').clientWidth);
+  chart ??= chartOf(width);
+  chart.setData([found.at_unix_ns.map((at) => at / 1e9), found.bits_per_second]);
+  by('rate').setAttribute('aria-label', `Rate over time, at most ${rate(Math.max(0, ...found.bits_per_second))}`);
+};
+addEventListener('resize', () => chart?.setSize({ width: Math.max(260, by('rate').clientWidth), height: 170 }));
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart?.redraw());
+
+const notice = (text) => {
+  by('notice').hidden = !text;
+  if (by('notice').textContent !== text) by('notice').textContent = text;
+};
+
+const draw = (shown) => {
+  if (!shown.totals) return;
+  by('source').textContent = shown.source;
+  const first = shown.jobs[0];
+  by('about').textContent = shown.totals.jobs === 1
+    ? `job ${first.job}: ${[first.what, first.sources.join(', '), first.destination && `to ${first.destination}`].filter(Boolean).join(' ')}`
+    : shown.totals.jobs ? `${shown.totals.jobs} jobs, ${shown.totals.jobs_running} running` : 'nothing there yet; waiting';
+  document.title = `${shown.totals.jobs_running ? rate(shown.totals.rate_bits_per_second) : 'ended'} - haul watch`;
+  if (shown.away) notice(`The log cannot be read for ${duration(shown.away.for_ns)}: ${shown.away.cause}`);
+  else notice(shown.last ? `haul watch has ended at ${clock(shown.time_unix_ns)}; this is what it saw last.` : '');
+  facts(shown);
+  rates(shown.rates);
+  rows('nodes', NODES, shown.nodes, shown.nodes_left_out);
+  by('jobs').hidden = shown.totals.jobs < 2;
+  rows('jobs', JOBS, shown.jobs, shown.jobs_left_out);
+  rows('errors', ERRORS, shown.errors, shown.errors_left_out);
+  rows('slow', SLOW, shown.slow);
+  messages('problems', shown.problems, shown.problems_left_out);
+  messages('logs', shown.logs, shown.logs_left_out);
+  by('lines').textContent = `${count(shown.lines)} lines read.`;
+  document.body.dataset.drawn = String(shown.time_unix_ns);
+};
+
+const source = new EventSource('events');
+let over = false;
+source.onmessage = (event) => {
+  const shown = JSON.parse(event.data);
+  draw(shown);
+  if (shown.last) {
+    over = true;
+    source.close();
+  }
+};
+source.onerror = () => {
+  if (!over) notice('haul watch does not answer; what is shown is old.');
+};

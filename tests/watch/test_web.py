@@ -1,0 +1,290 @@
+"""The page in a browser, and who is let in."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page as BrowserPage
+
+from haulage.watch.state import State
+from haulage.watch.web import READERS, Page
+from watch.test_state import Told
+
+PACKAGE = Path(__file__).resolve().parents[2] / "python/haulage/watch/page"
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    served = Page()
+    yield served
+    served.close()
+
+
+def ask(page: Page, path: str, host: str = "", method: str = "GET") -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=10)
+    try:
+        connection.putrequest(method, path, skip_host=True)
+        connection.putheader("Host", host or f"127.0.0.1:{page.port}")
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
+
+
+def shown_of(told: Told, seconds: float = 1) -> dict[str, Any]:
+    return told.look(seconds)
+
+
+def busy() -> Told:
+    """Return what a job of three nodes and a worker looks like, one of them gone."""
+    told = Told()
+    head = told.writer("head", coordinator=True)
+    head.start()
+    nodes = [told.writer(f"node-{number}") for number in range(1, 4)]
+    for node in nodes:
+        node.start()
+    worker = told.writer("desk", job="f" * 16)
+    worker.say("worker_started", program="regrid", pid=4242)
+    for second in range(1, 40):
+        told.now += 10**9
+        for number, node in enumerate(nodes[: 2 if second > 30 else 3]):
+            slow = {
+                "object": f"cmip6/tas_{number}.nc",
+                "age_ns": second * 10**9,
+                "bytes_done": 3 << 20,
+                "size_bytes": 9 << 20,
+            }
+            rate = (90 + 13 * ((second * (number + 3)) % 7)) * 10**6
+            node.progress(second, 50, rate_bits_per_second=rate, slowest=[slow], in_flight=12)
+        moved = 30 * (second + second % 5) * 10**6
+        head.progress(
+            3 * second, 150, bytes_done=moved, bytes_total=4500 * 10**6, rate_bits_per_second=31 * 10**7
+        )
+        worker.say(
+            "log",
+            level="INFO",
+            logger="regrid.main",
+            message=f"step {second}",
+            file="a.py",
+            line=3,
+            traceback=None,
+        )
+        nodes[1].say("attempt", fate="busy", object="cmip6/b.nc", cause="ServerBusy", status=503)
+    nodes[0].object(HOSTILE, failure="permission")
+    head.say("warning", object="data/link", message="a symlink is left out")
+    trace = (
+        'Traceback (most recent call last):\n  File "regrid.py", line 12, in <module>\nValueError: no poles'
+    )
+    worker.say("uncaught", kind="ValueError", message=f"no poles {HOSTILE}", traceback=trace)
+    return told
+
+
+class Opened:
+    """A page in a browser that remembers what it complained of and what it asked for."""
+
+    def __init__(self, browser: Browser, url: str, **settings: Any) -> None:
+        self.context = browser.new_context(**{"viewport": {"width": 1200, "height": 1000}, **settings})
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page: BrowserPage = self.context.new_page()
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(url)
+
+    def wait_for(self, shown: dict[str, Any]) -> None:
+        self.page.wait_for_function(
+            "at => document.body.dataset.drawn === at", arg=str(shown["time_unix_ns"])
+        )
+
+
+@pytest.fixture
+def opened(browser: Browser, page: Page) -> Iterator[Callable[..., Opened]]:
+    all_: list[Opened] = []
+
+    def open_(**settings: Any) -> Opened:
+        all_.append(Opened(browser, page.url, **settings))
+        return all_[-1]
+
+    yield open_
+    for one in all_:
+        one.context.close()
+        assert one.said == []
+        assert [url for url in one.asked if not url.startswith(page.url)] == []
+
+
+def text_of(opened: Opened, selector: str) -> str:
+    return opened.page.inner_text(selector)
+
+
+def test_the_page_shows_nodes_errors_slow_objects_and_messages(
+    page: Page, opened: Callable[..., Opened]
+) -> None:
+    told = busy()
+    shown = shown_of(told, 0)
+    page.draw(shown, last=False)
+    one = opened()
+    one.wait_for(shown)
+    nodes = text_of(one, "#nodes")
+    assert "node-3\tSILENT" in nodes
+    assert "regrid (4242)" in nodes
+    assert "permission" in text_of(one, "#errors")
+    assert "503 ServerBusy" in text_of(one, "#errors")
+    assert "cmip6/tas_0.nc" in text_of(one, "#slow")
+    assert HOSTILE in text_of(one, "#problems")
+    assert "step 39" in text_of(one, "#logs")
+    assert one.page.locator("#rate canvas").is_visible()
+    assert one.page.evaluate("document.title") != "owned"
+    assert one.page.locator("img").count() == 0
+    # A traceback that was opened stays open when more comes.
+    one.page.click("#problems summary")
+    told.writer("late").say("warning", object="", message="one more")
+    told.writer("late").object("a.nc", failure="busy")
+    page._pushed = 0
+    later = shown_of(told)
+    page.draw(later, last=False)
+    one.wait_for(later)
+    assert one.page.locator("#problems pre").is_visible()
+    assert "no poles" in text_of(one, "#problems pre")
+
+
+def test_all_who_look_see_the_same(page: Page, opened: Callable[..., Opened]) -> None:
+    shown = shown_of(busy(), 0)
+    page.draw(shown, last=False)
+    first, second = opened(), opened()
+    for one in (first, second):
+        one.wait_for(shown)
+    assert text_of(first, "body") == text_of(second, "body")
+
+
+def test_the_last_of_it_stays_on_the_page(page: Page, opened: Callable[..., Opened]) -> None:
+    one = opened()
+    shown = shown_of(busy(), 0)
+    page.draw(shown, last=True)
+    page.close()
+    one.wait_for(shown)
+    assert "haul watch has ended" in text_of(one, "#notice")
+
+
+def test_a_log_that_is_away_is_said(page: Page, opened: Callable[..., Opened]) -> None:
+    told = busy()
+    shown = {**shown_of(told, 0), "away": {"cause": "the link is down", "for_ns": 12 * 10**9}}
+    page.draw(shown, last=False)
+    one = opened()
+    one.wait_for(shown)
+    assert text_of(one, "#notice") == "The log cannot be read for 12 s: the link is down"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_does_not_scroll_sideways(page: Page, opened: Callable[..., Opened], scheme: str) -> None:
+    shown = shown_of(busy(), 0)
+    page.draw(shown, last=False)
+    one = opened(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    one.wait_for(shown)
+    assert one.page.evaluate("document.documentElement.scrollWidth") <= 360
+    paper = one.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(254, 254, 254)" if scheme == "light" else "rgb(23, 29, 36)")
+
+
+def test_the_keyboard_reaches_what_scrolls(page: Page, opened: Callable[..., Opened]) -> None:
+    shown = shown_of(busy(), 0)
+    page.draw(shown, last=False)
+    one = opened()
+    one.wait_for(shown)
+    one.page.keyboard.press("Tab")
+    assert one.page.evaluate("document.activeElement.className") == "skip"
+    one.page.keyboard.press("Enter")
+    reached = []
+    for _ in range(8):
+        one.page.keyboard.press("Tab")
+        reached.append(one.page.evaluate("document.activeElement.closest('section')?.id"))
+    assert [*dict.fromkeys(reached)][:5] == ["nodes", "jobs", "errors", "slow", "problems"]
+
+
+def test_nothing_is_told_without_the_secret_or_under_another_name(page: Page) -> None:
+    page.draw(shown_of(busy(), 0), last=True)
+    assert ask(page, f"/{page.token}/")[0] == 200
+    assert ask(page, f"/{page.token}/", host=f"localhost:{page.port}")[0] == 200
+    for path in (
+        "/",
+        "/events",
+        "//events",
+        "/x/",
+        f"/{page.token[:-1]}/",
+        f"/{page.token}x/events",
+        f"/{page.token}",
+    ):
+        status, _, body = ask(page, path)
+        assert (status, body) == (403, b"403 Forbidden\n"), path
+    for host in (
+        "evil.example",
+        f"evil.example:{page.port}",
+        "127.0.0.1",
+        f"127.0.0.1:{page.port}.evil.example",
+    ):
+        assert ask(page, f"/{page.token}/events", host=host)[0] == 421, host
+    assert ask(page, f"/{page.token}/../page.html")[0] == 404
+    assert ask(page, f"/{page.token}/uplot.LICENSE")[0] == 404
+    assert ask(page, f"/{page.token}/", method="POST")[0] == 501
+
+
+def test_the_policy_allows_nothing_from_elsewhere(page: Page) -> None:
+    for name in ("", "page.js", "page.css", "uplot.min.js", "uplot.min.css"):
+        status, headers, _ = ask(page, f"/{page.token}/{name}")
+        assert status == 200
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "unsafe" not in headers["Content-Security-Policy"]
+        assert headers["Referrer-Policy"] == "no-referrer"
+    for file in PACKAGE.glob("page.*"):
+        text = file.read_text()
+        for wrong in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "http://",
+            "https://",
+        ):
+            assert wrong not in text, (file, wrong)
+
+
+def test_the_license_lies_beside_what_is_not_ours() -> None:
+    assert "MIT License" in (PACKAGE / "uplot.LICENSE").read_text()
+    assert (
+        (PACKAGE / "uplot.min.js")
+        .read_text()
+        .startswith("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
+    )
+
+
+def test_readers_are_bounded(page: Page) -> None:
+    connections = []
+    try:
+        statuses = []
+        for _ in range(READERS + 1):
+            connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=10)
+            connections.append(connection)
+            connection.request("GET", f"/{page.token}/events")
+            statuses.append(connection.getresponse().status)
+        assert statuses == [200] * READERS + [503]
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def test_an_empty_log_is_a_page_too(page: Page, opened: Callable[..., Opened]) -> None:
+    from haulage.watch.snapshot import snapshot
+
+    shown = json.loads(json.dumps(snapshot(State(), 5, source="log")))
+    page.draw(shown, last=False)
+    one = opened()
+    one.wait_for(shown)
+    assert text_of(one, "#about") == "nothing there yet; waiting"
