@@ -5,10 +5,19 @@ from __future__ import annotations
 import inspect
 from functools import cache
 
-from haulage.lab.analysis import collapse, nodes, over_time, scaling, sweeps, tables
+from haulage.lab.analysis import (
+    collapse,
+    nodes,
+    over_time,
+    scaling,
+    simulated_nodes,
+    stragglers,
+    sweeps,
+    tables,
+)
 
 #: In the order in which they are made.
-MODULES = (tables, over_time, collapse, nodes, sweeps, scaling)
+MODULES = (tables, over_time, collapse, nodes, sweeps, scaling, stragglers, simulated_nodes)
 
 
 @cache

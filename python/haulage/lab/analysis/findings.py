@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from haulage.lab.analysis import collapse, nodes, scaling, statistics as st
+from haulage.lab.analysis import collapse, nodes, scaling, simulated_nodes, statistics as st, stragglers
 from haulage.lab.analysis.cards import (
     ALWAYS,
     Maker,
@@ -360,6 +360,10 @@ OF_PLAN: dict[str, tuple[Maker, ...]] = {
         scaling.together,
         scaling.cap,
         scaling.linear_until,
+        stragglers.cards,
+        stragglers.alike,
         scaling.starts,
+        simulated_nodes.error,
+        simulated_nodes.pacing,
     ),
 }

@@ -108,7 +108,9 @@ def render(directory: Path, analysis: Analysis, results: Path) -> str:
     made_with = json.loads((results / "versions.json").read_text(encoding="utf-8"))
     made: list[Drawn | Missing] = []
     for section in SECTIONS:
-        made.append(draw(section, analysis))
+        drawn = draw(section, analysis)
+        if isinstance(drawn, Drawn) or not section.silent:
+            made.append(drawn)
         if section.name == "ledger":
             made.append(_lanes(analysis))
     charts = [one for one in made if isinstance(one, Drawn)]

@@ -31,6 +31,7 @@ class Section:
         needs: Results without which there is no chart; the first one names the section's query.
         may: Results that add to the chart where they are there.
         applies: What a run must have, said where a result is missing.
+        silent: Left out without a word where a result is missing: it is for few runs.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Section:
     needs: tuple[str, ...]
     may: tuple[str, ...] = ()
     applies: str = ""
+    silent: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from haulage.lab.report import charts
 from haulage.lab.report.charts.base import Chart
 from haulage.lab.report.section import Results, Section
+from haulage.lab.report.sections_of_nodes import OF_MANY_NODES
 
 
 def _sweep(results: Results) -> Chart:
@@ -12,6 +13,7 @@ def _sweep(results: Results) -> Chart:
 
 
 SECTIONS = [
+    *OF_MANY_NODES,
     Section(
         "ledger",
         "Where the time went",

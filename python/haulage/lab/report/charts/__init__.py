@@ -18,6 +18,12 @@ from haulage.lab.report.charts.distributions import (
     distributions as distributions,
     paired_differences as paired_differences,
 )
+from haulage.lab.report.charts.fleet import (
+    node_heat as node_heat,
+    node_lanes as node_lanes,
+    node_stragglers as node_stragglers,
+    transfer_times as transfer_times,
+)
 from haulage.lab.report.charts.heat import heat_map as heat_map
 from haulage.lab.report.charts.ledger import ledger as ledger
 from haulage.lab.report.charts.machine import efficiency as efficiency, load as load
@@ -29,4 +35,6 @@ from haulage.lab.report.charts.requests import (
     phase_stack as phase_stack,
     reassembly as reassembly,
 )
+from haulage.lab.report.charts.scale import shares as shares, totals as totals
+from haulage.lab.report.charts.simulated import of_2010 as of_2010, simulated as simulated
 from haulage.lab.report.charts.sweep import block_sweep as block_sweep, scaling as scaling
