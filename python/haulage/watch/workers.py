@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 import threading
 import traceback
@@ -34,6 +35,15 @@ ALIVE_S = 1.0
 #: Letters that are kept of a message, and of a traceback, whose end says most.
 _MESSAGE = 32_000
 _TRACEBACK = 64_000
+
+#: Signatures and keys in URLs and connection strings, tokens, and passwords in front of a host.
+_SECRET = re.compile(
+    r"((?:(?:\b|%26|%3f)(?:sig|x-amz-signature|x-amz-security-token)(?:=|%3d)"
+    r"|\b(?:accountkey|sharedaccesskey|sharedaccesssignature)\s*=\s*"
+    r"|\bbearer\s+(?=\S{16})"
+    r"|://[^\s/:@]*:(?=[^\s/@]+@)))[^\s&;\"'<>@]+",
+    re.IGNORECASE,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +102,7 @@ class Handler(logging.Handler):
 
     It never raises and never waits for the network; what finds no room on the disk is counted in
     :attr:`dropped`. In a child made by ``os.fork`` it opens a stream of its own. Secrets that the engine
-    knows the look of, such as signatures in URLs, are taken out.
+    has been given, and signatures, keys and passwords that look like one, are taken out.
 
     Args:
         url: The log: a folder, ``az://container/prefix`` or ``s3://bucket/prefix``.
@@ -173,9 +183,9 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     if record.exc_info and record.exc_info[0] is not None:
         trace = _trace(record.exc_info[1], record.exc_info[2])
     elif record.exc_text:
-        trace = record.exc_text[-_TRACEBACK:]
+        trace = _text(record.exc_text)[-_TRACEBACK:]
     elif record.stack_info:
-        trace = record.stack_info[-_TRACEBACK:]
+        trace = _text(record.stack_info)[-_TRACEBACK:]
     return {
         "level": record.levelname,
         "logger": record.name,
@@ -297,8 +307,12 @@ def _trace(error: BaseException | None, trace: TracebackType | None) -> str | No
 
 
 def _text(text: str) -> str:
-    """Return text without halves of pairs, which are no JSON that others read."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    """Return text without secrets, and without halves of pairs, which are no JSON that others read.
+
+    The engine takes out the secrets that it knows. Here goes what looks like one that it has never seen.
+    """
+    whole = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return _SECRET.sub(r"\1REDACTED", whole)
 
 
 def _program() -> str:
