@@ -23,6 +23,7 @@ from command import HAUL, Haul
 from haulage.watch.rows import COLUMNS, ROWS
 from watch.writing import InFolder, Writer, object_fields, progress_fields
 
+ROOT = Path(__file__).resolve().parents[2]
 CSI = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
@@ -351,6 +352,21 @@ def test_a_reader_that_has_seen_enough_is_no_error(haul: Haul, folder: InFolder)
         watching.stdout.close()
         assert watching.wait(timeout=10) == 0
         assert watching.stderr.read() == b""
+
+
+def test_the_reference_names_every_option(haul: Haul) -> None:
+    section = (ROOT / "docs/reference/command.md").read_text().split("## haul watch")[1].split("## haul ")[0]
+    named = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
+    written = set(re.findall(r"`(--?[a-z][\w-]*)", " ".join(named)))
+    options = haul("watch", "--help").text.split("Options:")[1].split("Examples:")[0]
+    heads = re.findall(r"^  (-.*?)(?:  |$)", options, re.MULTILINE)
+    assert written == set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", " ".join(heads)))
+
+
+def test_the_guide_names_every_column() -> None:
+    section = (ROOT / "docs/guides/watch.md").read_text().split("## Rows to keep")[1].split("\n## ")[0]
+    named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE)))
+    assert named == [*COLUMNS]
 
 
 def _until(holds: Callable[[], bool], seconds: float = 15) -> None:

@@ -19,6 +19,16 @@ MESSAGES = 50
 WIDTH = 120
 
 
+def _print(console: Console, shown: dict[str, Any]) -> None:
+    """Print all of it; where it is no terminal, without blanks that fill the lines."""
+    if console.is_terminal:
+        console.print(tables.whole(shown))
+        return
+    with console.capture() as printed:
+        console.print(tables.whole(shown))
+    console.out("\n".join(line.rstrip() for line in printed.get().splitlines()), highlight=False)
+
+
 class Screen:
     """A screen that is drawn anew; what was there before comes back at the end, with the summary below it."""
 
@@ -42,7 +52,7 @@ class Screen:
         """Leave the screen, and print what was on it last."""
         self._live.stop()
         if self._shown is not None:
-            self._console.print(tables.whole(self._shown))
+            _print(self._console, self._shown)
 
 
 class Summary:
@@ -57,7 +67,7 @@ class Summary:
     def draw(self, shown: dict[str, Any], *, last: bool) -> None:
         """Print all of it at the end."""
         if last:
-            self._console.print(tables.whole(shown))
+            _print(self._console, shown)
 
     def close(self) -> None:
         """Nothing is left to be done."""
@@ -92,7 +102,7 @@ class Plain:
             self._away = away
         if last:
             self._left_out()
-            self._console.print(tables.whole(shown))
+            _print(self._console, shown)
         elif time.monotonic() - self._last >= PLAIN_S:
             self._last = time.monotonic()
             self._left_out()
