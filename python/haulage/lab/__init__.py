@@ -11,7 +11,7 @@ can do, each function here does in one call. Needs ``pip install haulage[lab]``.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from haulage.lab.runner import RunProgress
     from haulage.lab.runs import Run
 
-__all__ = ["compare", "confirm", "load", "plans", "report", "rerun", "resume", "run", "verify"]
+__all__ = ["compare", "confirm", "load", "plans", "predict", "report", "rerun", "resume", "run", "verify"]
 
 
 def plans() -> list[str]:
@@ -230,6 +230,34 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     from haulage.lab.report import compare as put
 
     return put(Path(a), Path(b))
+
+
+def predict(
+    directory: str | Path,
+    nodes: Sequence[int] = (20, 100),
+    *,
+    limit_bits_per_second: float | None = None,
+    requests_per_second: float | None = None,
+) -> list[dict[str, Any]]:
+    """Simulate more nodes than a run of ``scale-out`` had; a row for each number of nodes and direction.
+
+    Args:
+        directory: Of the run.
+        nodes: How many, each by itself.
+        limit_bits_per_second: What the account carries; default what up to 4 nodes of the run showed.
+        requests_per_second: How many requests the account takes; default no limit.
+
+    Raises:
+        UsageError: The run had no several numbers of nodes.
+    """
+    from haulage.lab.simulation.predict import predict as simulate
+
+    return simulate(
+        Path(directory),
+        nodes,
+        limit_bits_per_second=limit_bits_per_second,
+        requests_per_second=requests_per_second,
+    )
 
 
 class _Lab(ModuleType):

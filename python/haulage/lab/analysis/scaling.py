@@ -105,7 +105,10 @@ def curves(fitted: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for _, row in fitted.iterrows():
         fit = fit_of(row)
-        for nodes in np.linspace(1, float(row["most_nodes"]), 57):
+        until = number(row["linear_until"])
+        points = np.linspace(1, float(row["most_nodes"]), 57)
+        # The corner of a capped curve is one of its points.
+        for nodes in points if until is None else np.union1d(points, [until]):
             rows.append(
                 {name: row[name] for name in (*CURVE, "rate", "model", "is_best")}
                 | {"node_count": float(nodes), "rate_bits_per_second": fit.rate(float(nodes))}

@@ -15,6 +15,8 @@ from haulage.lab.analysis.words import rate_words
 from haulage.lab.simulation import founding
 from haulage.lab.simulation.calibrate import CALIBRATES, calibrate, compared, mean_error
 
+#: On average it may be off by so much where it was not calibrated.
+TRUSTED = 0.1
 CURVE = ["direction", "size_bytes", "node_size", "arm"]
 
 
@@ -64,6 +66,8 @@ def error(results: Results) -> Iterator[Finding]:
                 f" {' and '.join(map(str, judged))} by {off * 100:.1f} % on average {key['direction']}. It"
                 f" predicts: {words}."
             )
+        if off is not None and off > TRUSTED:
+            sentence += " That is too far off to be trusted: nodes that are not alike are beyond it."
         yield Finding(
             "Simulation", sentence, off, "share", None, None, 2 * len(judged), st.LEVEL, "simulated_nodes"
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from haulage.errors import HaulageError, UsageError
-from haulage.lab.cli import generate, read, run
+from haulage.lab.cli import generate, predict, read, run
 from haulage.lab.cli.output import STDERR, examples
 
 
@@ -20,6 +20,7 @@ from haulage.lab.cli.output import STDERR, examples
         "haul lab run --continue runs/block-upload-1  go on where Ctrl-C stopped it",
         "haul lab verify runs/block-upload-1          check every file, make the page again",
         "haul lab rerun runs/block-upload-1           repeat it, same seed and order, and compare",
+        "haul lab run scale-out --nodes 1,2,4,8       many nodes started together",
     ),
 )
 def lab() -> None:
@@ -35,6 +36,7 @@ for command in (
     run.rerun,
     read.compare,
     read.profile,
+    predict.predict,
 ):
     lab.add_command(command)
 

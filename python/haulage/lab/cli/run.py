@@ -41,6 +41,7 @@ to_option = click.option(
         "haul lab run concurrency --replicates 3 --size 8MiB --set time_bound=2m",
         "haul lab run concurrency --to 'https://A.blob.core.windows.net/c?SAS' --profile-name home",
         "haul lab run failing-link --from here,elsewhere   whose fault is it?",
+        "haul lab run scale-out --nodes 1,2,3,4,6,8     many processes from one moment on",
         "haul lab run --continue runs/mine              go on with a stopped run",
     ),
 )

@@ -95,7 +95,7 @@ SECTIONS = [
         lambda results: charts.by_node(results["by_node"]),
         ("by_node",),
         ("node_cells",),
-        applies="the plan has no nodes",
+        applies="the plan compares no sizes of node",
     ),
     Section(
         "efficiency",

@@ -49,7 +49,8 @@ class Calibrated:
     def outcome(self, count: int) -> Outcome:
         """Return what so many nodes come to."""
         seeds = _SEEDS if self.nodes.spread > 0 and count > 1 else 1
-        wanted = replace(self.nodes, count=count)
+        # One alone is what the link was taken from: it is not by chance quicker or slower than itself.
+        wanted = replace(self.nodes, count=count, spread=self.nodes.spread if count > 1 else 0.0)
         return mean_of(
             [simulate(wanted, self.load, self.service, up=self.up, seed=seed) for seed in range(seeds)]
         )

@@ -1,6 +1,6 @@
 -- title: What the simulation is made from
 -- question: What does each node have to do, how long does an answer take, and how long did so many nodes take?
--- method: Of each direction and arm: the requests of one node alone, in one cell (rows of kind request; those without a body commit); the quickest answers without a body, the 10th percentile of commits and of first bytes of downloads (latency); the time before the first request (start); the lanes of a node; the spread of the logarithm of the ends of nodes of one cell; and wall time and both rates of every cell.
+-- method: Of each direction and arm: the requests of one node alone, in one cell (rows of kind request; those without a body commit); the quickest answers without a body, the 10th percentile of commits and of first bytes of downloads (latency); the time before the first request (start); the lanes of a node; the spread of the logarithm of the ends of nodes of one cell (1.4826 times their median deviation, so that a straggler is no part of it); and wall time and both rates of every cell.
 -- tables: cells, attempts, nodes
 -- after: scale_cells, scale_nodes
 with
@@ -38,7 +38,7 @@ group by direction, size_bytes, node_size, arm
 union all
 select direction, size_bytes, node_size, arm, 'spread', null, null, count(*), avg(sd), null
 from (
-    select direction, size_bytes, node_size, arm, cell, stddev_samp(ln(ended_ns)) as sd
+    select direction, size_bytes, node_size, arm, cell, 1.4826 * mad(ln(ended_ns)) as sd
     from scale_nodes where outcome = 'ok' and node_count between 2 and 4
     group by all
 )

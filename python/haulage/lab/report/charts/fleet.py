@@ -30,6 +30,8 @@ _ROW = 26
 _KINDS = {"usual": "blue", "1.5 times as long": "amber", "twice as long": "red"}
 _BINS = 24
 _NONE = "no straggler"
+#: Shorter times without a request in flight are none to look at.
+_IDLE_NS = 1_000_000
 
 
 def _panel_width(panels: int) -> int:
@@ -124,7 +126,7 @@ def _lanes(moved: pd.DataFrame, nodes: pd.DataFrame, title: str) -> Chart:
         )
     )
     lines = data(pd.DataFrame({"at": [float(number) for number in range(len(names) + 1)]}))
-    rules = lines.mark_rule(color=LIGHT["grid"]).encode(y=alt.Y("at:Q"))
+    rules = lines.mark_rule(color=LIGHT["grid"]).encode(y=alt.Y("at:Q", axis=None))
     return alt.layer(rules, bars).properties(
         width=WIDTH - 190, height=_ROW * len(names), title=heading(title)
     )
@@ -263,7 +265,7 @@ def transfer_times(rows: Result | pd.DataFrame) -> Chart:
                 labelExpr="datum.value + (datum.value == '1' ? ' node' : ' nodes')",
             ),
         )
-        pictures.append(chart.facet(row=row, spacing=6, title=heading(direction)))
+        pictures.append(chart.facet(row=row, spacing=14, title=heading(direction)))
     return alt.hconcat(*pictures, spacing=24)
 
 
@@ -296,10 +298,10 @@ def node_stragglers(rows: Result | pd.DataFrame) -> Chart:
     columns = ["name", "percent", "longest_idle", "fault", "cell", "node_count", "times_as_long", "direction"]
     x = alt.X("name:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40 if len(names) > 6 else 0))
     pictures = []
-    for field, title in (
-        ("percent", "time, of the others' median (%)"),
-        ("longest_idle", f"longest idle ({unit})"),
-    ):
+    fields = [("percent", "time, of the others' median (%)")]
+    if float(frame["longest_idle_ns"].fillna(0).max()) >= _IDLE_NS:
+        fields.append(("longest_idle", f"longest idle ({unit})"))
+    for field, title in fields:
         for direction in sorted(frame["direction"].unique()):
             part = frame[frame["direction"] == direction][columns]
             y = alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=field != "percent"))
@@ -312,5 +314,6 @@ def node_stragglers(rows: Result | pd.DataFrame) -> Chart:
                 level = data(pd.DataFrame({"percent": [100.0]}))
                 layers.insert(0, level.mark_rule(strokeDash=[4, 4], color=LIGHT["ink"]).encode(y=y))
             pictures.append(alt.layer(*layers).properties(width=340, height=190, title=heading(direction)))
-    half = len(pictures) // 2
-    return alt.vconcat(alt.hconcat(*pictures[:half]), alt.hconcat(*pictures[half:]), spacing=18)
+    per_row = len(pictures) // len(fields)
+    rows_of = [pictures[place : place + per_row] for place in range(0, len(pictures), per_row)]
+    return alt.vconcat(*(alt.hconcat(*row) for row in rows_of), spacing=18)
