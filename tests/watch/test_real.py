@@ -20,11 +20,6 @@ from endpoints import Endpoint
 
 
 @pytest.fixture
-def haul(tmp_path: Path, endpoint: Endpoint) -> Haul:
-    return Haul(tmp_path, endpoint.env, [endpoint.connection_string.split("AccountKey=")[1].split(";")[0]])
-
-
-@pytest.fixture
 def tree(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir()
@@ -67,10 +62,10 @@ with haulage.watch.worker(url, node=node, program="regrid", job="0123456789abcde
 """
 
 
-def test_of_eight_workers_one_is_killed(haul: Haul, endpoint: Endpoint, tmp_path: Path) -> None:
+def test_of_eight_workers_one_is_killed(haul: Haul, azurite: Endpoint, tmp_path: Path) -> None:
     import subprocess
 
-    log = endpoint.container().az("log")
+    log = azurite.container().az("log")
     watching = haul.start("watch", log, "--quiet", "--csv", "rows.csv")
     workers = [
         subprocess.Popen(
@@ -85,7 +80,7 @@ def test_of_eight_workers_one_is_killed(haul: Haul, endpoint: Endpoint, tmp_path
         workers[3].kill()
         killed = time.monotonic()
         _until(lambda: bool(_events(tmp_path, "silent")), 10)
-        assert time.monotonic() - killed < 6.5
+        assert time.monotonic() - killed < 10
         assert {row["node"] for row in _events(tmp_path, "silent")} == {"node-3"}
         assert "the last error of node-3" in {
             row["message"] for row in _events(tmp_path, "log", level="ERROR")
@@ -112,9 +107,9 @@ def test_a_second_reader_sees_the_same(haul: Haul, endpoint: Endpoint, tree: Pat
 
 
 def test_a_job_that_was_killed_is_silent_and_its_rows_are_there(
-    haul: Haul, endpoint: Endpoint, tree: Path
+    haul: Haul, emulator: Endpoint, tree: Path
 ) -> None:
-    container = endpoint.container()
+    container = emulator.container()
     job = haul.start("cp", tree, container.az("data/"), "--log", haul.folder / "log", "--cap", "1mbit")
     _until(lambda: any(line["event"] == "object" for line in _lines(haul.folder / "log")), 20)
     job.kill()

@@ -147,7 +147,6 @@ def test_the_page_shows_nodes_errors_slow_objects_and_messages(
     one.page.click("#problems summary")
     told.writer("late").say("warning", object="", message="one more")
     told.writer("late").object("a.nc", failure="busy")
-    page._pushed = 0
     later = shown_of(told)
     page.draw(later, last=False)
     one.wait_for(later)

@@ -125,15 +125,13 @@ class JsonLines:
 
     def __init__(self, console: Console, *, once: bool) -> None:
         self._console, self._once = console, once
-        self._last = 0.0
 
     def say(self, message: Message) -> None:
         """Leave it to the next line."""
 
     def draw(self, shown: dict[str, Any], *, last: bool) -> None:
         """Print it."""
-        if last or (not self._once and time.monotonic() - self._last >= 1.0):
-            self._last = time.monotonic()
+        if last or not self._once:
             self._console.out(json.dumps(shown), highlight=False)
 
     def close(self) -> None:

@@ -14,8 +14,10 @@ from haulage.watch.rows import Rows
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import Message, State
 
-#: How often it is drawn.
-DRAW_S = 0.5
+#: How often it is drawn, and how soon where somebody is in trouble.
+DRAW_S = 1.0
+URGENT_S = 0.3
+URGENT = frozenset({"silent", "panic", "node_lost", "uncaught"})
 #: When all have ended, another may begin so shortly afterwards: the next of a row of workers.
 LINGER_NS = 2 * 10**9
 
@@ -60,13 +62,14 @@ class Watching:
     once: bool = False
     follow: bool = False
     state: State = field(default_factory=State)
+    draw_s: float = DRAW_S  #: from one drawing to the next
 
     def run(self) -> int:
         """Watch until it ends; return the exit code."""
         drawn = self.monotonic()
         over = False
         while not over:
-            heard = self.follower.get(drawn + DRAW_S - self.monotonic())
+            heard = self.follower.get(drawn + self.draw_s - self.monotonic())
             if isinstance(heard, Batch):
                 self._take(heard)
             elif isinstance(heard, Looked):
@@ -75,20 +78,19 @@ class Watching:
                 states.away(self.state, str(heard.error), self.now())
             elif isinstance(heard, Failed):
                 raise heard.error
-            if not over and self.monotonic() - drawn >= DRAW_S:
-                drawn = self.monotonic()
+            if not over and self.monotonic() - drawn >= self.draw_s:
+                drawn, self.draw_s = self.monotonic(), DRAW_S
                 self._draw(last=False)
         self._draw(last=True)
         return states.exit_code(self.state)
 
     def _take(self, batch: Batch) -> None:
-        state, now, views = self.state, self.now(), self.views
+        state, now = self.state, self.now()
         state.unread += batch.unread
         for line in batch.lines:
             message = apply(state, line, now, live=batch.live)
             if message is not None:
-                for view in views:
-                    view.say(message)
+                self._say(message)
         for rows in self.rows:
             rows.add(batch.lines)
 
@@ -100,13 +102,18 @@ class Watching:
         for rows in self.rows:
             rows.add([line for line, _ in fallen])
         for _, message in fallen:
-            for view in self.views:
-                view.say(message)
+            self._say(message)
         if self.once:
             return True
         if self.follow:
             return False
         return looked.ended or (states.finished(self.state) and now - self.state.changed_ns >= LINGER_NS)
+
+    def _say(self, message: Message) -> None:
+        if message.event in URGENT:
+            self.draw_s = URGENT_S
+        for view in self.views:
+            view.say(message)
 
     def _draw(self, *, last: bool) -> None:
         shown = snapshot(self.state, self.now(), source=self.source)

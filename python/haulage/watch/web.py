@@ -10,7 +10,6 @@ import hmac
 import json
 import secrets
 import threading
-import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -21,8 +20,6 @@ from haulage.watch.state import Message
 
 #: Whoever opens more pages than this is told to close some.
 READERS = 32
-#: A page is sent what is shown so often; unchanged, it shows that the connection lives.
-PUSH_S = 1.0
 #: How long the end waits for the pages to get the last of it.
 LAST_S = 2.0
 
@@ -70,7 +67,6 @@ class Page:
             raise LocalIOError("serve", f"127.0.0.1:{port}", error.strerror or str(error), hint) from None
         self.port = int(self._server.server_address[1])
         self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
-        self._pushed = 0.0
         threading.Thread(
             target=self._server.serve_forever, args=(0.05,), name="haul-page", daemon=True
         ).start()
@@ -80,9 +76,7 @@ class Page:
 
     def draw(self, shown: dict[str, Any], *, last: bool) -> None:
         """Push it to all that look."""
-        if last or time.monotonic() - self._pushed >= PUSH_S:
-            self._pushed = time.monotonic()
-            self._server.push(json.dumps({**shown, "last": last}).encode(), last=last)
+        self._server.push(json.dumps({**shown, "last": last}).encode(), last=last)
 
     def close(self) -> None:
         """Stop serving, once those that look have the last of it."""
