@@ -29,11 +29,13 @@ pub(super) struct Head {
     pub(super) begins: u64,
     /// Pieces in that file.
     pub(super) pieces: u32,
+    /// Whether files of the log grow there; else each piece is a file.
+    pub(super) grows: bool,
 }
 
 impl Head {
     pub(super) fn new(url: String, job: String, node: String, stream: String) -> Self {
-        Self { url, job, node, stream, sent: 0, number: 0, begins: 0, pieces: 0 }
+        Self { url, job, node, stream, sent: 0, number: 0, begins: 0, pieces: 0, grows: true }
     }
 }
 

@@ -35,26 +35,22 @@ pub(super) struct Sender {
     prefix: String,
     gate: Gate,
     waiting: Waiting,
-    appends: bool,
 }
 
 impl Sender {
     pub(super) fn new(place: Location, waiting: Waiting) -> Self {
         let Location { store, key, gate } = place;
-        let appends = store.appends();
-        Self { store, prefix: key.trim_end_matches('/').to_owned(), gate, waiting, appends }
+        Self { store, prefix: key.trim_end_matches('/').to_owned(), gate, waiting }
     }
 
     /// The same for another outbox.
     fn of(&self, waiting: Waiting) -> Self {
-        let Self { store, prefix, gate, appends, .. } = self;
-        Self {
-            store: Arc::clone(store),
-            prefix: prefix.clone(),
-            gate: gate.clone(),
-            waiting,
-            appends: *appends,
-        }
+        let Self { store, prefix, gate, .. } = self;
+        Self { store: Arc::clone(store), prefix: prefix.clone(), gate: gate.clone(), waiting }
+    }
+
+    fn appends(&self) -> bool {
+        self.waiting.head.grows && self.store.appends()
     }
 
     /// Sends what is between what was sent and `written`, a batch of it; false where nothing is.
@@ -64,7 +60,7 @@ impl Sender {
             return Ok(false);
         }
         let len = batch.len() as u64;
-        if self.appends {
+        if self.appends() {
             self.append(batch).await?;
         } else {
             self.put(batch).await?;
@@ -102,7 +98,7 @@ impl Sender {
         match added {
             // Some servers know objects of one kind only.
             Err(error) if at == 0 && self.waiting.head.number == 0 && cannot(&error) => {
-                self.appends = false;
+                self.waiting.head.grows = false;
                 self.put(batch).await?;
                 self.waiting.head.number += 1;
             }
@@ -118,7 +114,7 @@ impl Sender {
 
     /// Looks how much of the file that is written is there: an answer may have been lost, or who sent it.
     async fn align(&mut self) {
-        if !self.appends {
+        if !self.appends() {
             return;
         }
         let key = self.key();

@@ -38,6 +38,11 @@ impl Logged {
         Ok(Some((Sink { to, attempts: Attempts::Failed }, Self { log, told })))
     }
 
+    /// The log, for what is no event of the engine.
+    pub(super) fn log(&self) -> Arc<EventLog> {
+        Arc::clone(&self.log)
+    }
+
     /// Waits for the end of the job and of its log; what the log lacks is a warning.
     pub(super) async fn follow(self, job: JoinHandle<Result<Summary>>) -> Result<Summary> {
         let ended = job.await;

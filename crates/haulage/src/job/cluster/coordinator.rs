@@ -86,6 +86,7 @@ impl Coordinator {
             failure: Mutex::default(),
             cap: opener.cap(),
             began_unix_ns: clock.began_unix_ns(),
+            log: logged.as_ref().map(Logged::log),
             options,
         });
         let beside = recorder.wants_attempt(true).then(|| gate.keep_rows());
@@ -195,6 +196,11 @@ impl Coordinator {
     pub fn gone(&self, node: &str) {
         let known = locked(&self.shared.nodes).get_mut(node).map(|seen| (seen.lost, seen.lost = true).0);
         if known == Some(false) && self.phase() == Phase::Deal {
+            if let Some(log) = &self.shared.log {
+                let fields = serde_json::json!({ "lost": node, "cause": "its worker is gone" });
+                // An object of JSON it is.
+                let _ = log.say("node_lost", &fields.to_string());
+            }
             self.warn(node, "this node is gone; others do what it has not finished");
         }
     }

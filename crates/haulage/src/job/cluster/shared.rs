@@ -1,13 +1,14 @@
 //! What the job of many nodes and whoever carries its shards share.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::deal::Deal;
 use super::wire::NodeEnd;
+use crate::eventlog::EventLog;
 use crate::event::{Failure, ObjectRecord, Progress};
 use crate::http::Cap;
 use crate::options::CopyOptions;
@@ -60,6 +61,7 @@ pub(super) struct Shared {
     pub(super) options: CopyOptions,
     pub(super) cap: Cap,
     pub(super) began_unix_ns: u64,
+    pub(super) log: Option<Arc<EventLog>>,
 }
 
 /// What is told to the job.
