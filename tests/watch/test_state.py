@@ -76,6 +76,28 @@ def test_one_that_says_nothing_is_silent_after_4_s_and_gone_after_10_min(told: T
     assert told.look()["exit_code"] == 1
 
 
+def test_what_a_killed_job_left_and_another_sends_is_no_sign_of_life(told: Told) -> None:
+    job = told.writer()
+    job.start()
+    left = job.line("object", **object_fields("a.nc"))
+    assert told.look(300)["health"] == {"silent": 1}
+    job.write([left])
+    shown = told.look()
+    assert shown["health"] == {"silent": 1}
+    assert shown["totals"]["objects_done"] == 1
+    assert len(shown["problems"]) == 1
+
+
+def test_a_clock_that_is_wrong_makes_nobody_silent(told: Told) -> None:
+    job = told.writer()
+    job._now = lambda: told.now - 3600 * SECOND
+    job.start()
+    for done in range(10):
+        told.now += SECOND
+        job.progress(done, 10)
+    assert told.look(1)["health"] == {"alive": 1}
+
+
 def test_nobody_is_silent_while_the_log_is_away(told: Told) -> None:
     told.writer().start()
     told.look(1)

@@ -21,14 +21,27 @@ def apply(state: State, line: Line, now: int, *, live: bool = True) -> Message |
     state.lines += 1
     state.changed_ns = now
     stream = _stream(state, line)
-    stream.heard_ns = max(stream.heard_ns, now if live else min(now, line.time_unix_ns))
+    _hear(stream, line.time_unix_ns, now, live)
     if line.time_unix_ns > stream.last_unix_ns:
         stream.last_unix_ns = line.time_unix_ns
-    stream.told_silent = False
     if "coordinator" in line.values:
         stream.coordinates = line.values["coordinator"] is True
     how = _HOW.get(line.event)
     return _kept(state, how(state, stream, line)) if how else None
+
+
+def _hear(stream: Stream, time_unix_ns: int, now: int, live: bool) -> None:
+    """Take in that something was heard, of that time by the clock of its node."""
+    heard_ns = min(now, time_unix_ns)
+    if live:
+        # Its clock may be wrong by any amount: what counts is how much later than others of it a line comes.
+        lag_ns = now - time_unix_ns
+        stream.lag_ns = min(lag_ns, lag_ns if stream.lag_ns is None else stream.lag_ns)
+        late_ns = lag_ns - stream.lag_ns
+        heard_ns = now if late_ns <= states.LATE_NS else now - late_ns
+    if heard_ns > stream.heard_ns:
+        stream.heard_ns = heard_ns
+        stream.told_silent = stream.told_silent and now - heard_ns >= states.SILENT_NS
 
 
 def tick(state: State, now: int) -> list[tuple[Line, Message]]:

@@ -52,14 +52,18 @@ class Folder:
 
     def files(self, job: str | None) -> Iterator[File]:
         """Yield the files of all jobs, or of one."""
-        jobs = [self._root / one for one in (self._one, job) if one] or self._root.glob("*")
+        wanted = self._one or job
         try:
-            for path in jobs:
-                if JOB.fullmatch(path.name):
-                    for file in path.glob("*/*.jsonl"):
-                        yield from self._file(file)
-            if not self._root.is_dir():
-                raise NotFoundError("watch", self.name, "no such folder", "check the path of the log")
+            # Not by a pattern: pathlib takes a folder that may not be read for an empty one.
+            jobs = [path.name for path in self._root.iterdir() if JOB.fullmatch(path.name)]
+            if wanted is not None and wanted not in jobs:
+                raise FileNotFoundError
+            for name in jobs if wanted is None else [wanted]:
+                for file in (self._root / name).glob("*/*.jsonl"):
+                    yield from self._file(file)
+        except FileNotFoundError:
+            cause = "no such folder" if wanted is None else f"no job {wanted} in it"
+            raise NotFoundError("watch", self.name, cause, "check the path of the log") from None
         except PermissionError:
             hint = "make the folder readable for this user"
             raise CredentialError("watch", self.name, "permission denied", hint) from None

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -132,7 +133,8 @@ class ParquetRows:
                     f" to '{_quoted(partial)}' (format parquet, compression zstd, row_group_size 20000)"
                 )
             except duckdb.Error as error:
-                partial.unlink(missing_ok=True)
+                with suppress(OSError):
+                    partial.unlink()
                 hint = f"the rows are in {self._beside}"
                 raise LocalIOError("write", str(self._path), str(error).split("\n")[0], hint) from None
         try:

@@ -17,6 +17,9 @@ from haulage.watch.line import Line
 #: is gone.
 SILENT_NS = 4 * 10**9
 GONE_NS = 600 * 10**9
+#: A line that comes so much later than others of its stream was left by a process that was killed, and sent
+#: by the next: it is no sign of life.
+LATE_NS = 60 * 10**9
 #: The operation of a job that is replayed from its record.
 REPLAY = "replay"
 #: How much is kept.
@@ -68,6 +71,7 @@ class Stream:
     started_unix_ns: int = 0
     heard_ns: int = 0  #: by the watcher's clock
     last_unix_ns: int = 0  #: by its own
+    lag_ns: int | None = None  #: how long after its time a line came, at the least
     end: str = ""  #: ``done``, ``failed``, ``lost`` or ``panicked``
     exit_code: int | None = None
     cause: str = ""  #: why it ended so

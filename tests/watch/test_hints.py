@@ -1,0 +1,84 @@
+"""What it advises to do where something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command import Haul
+from haulage.errors import CredentialError, HaulageError, LocalIOError
+from haulage.watch.places import Folder
+from haulage.watch.rows import ROWS, ParquetRows
+from haulage.watch.web import Page
+
+
+@pytest.fixture
+def haul(tmp_path: Path) -> Haul:
+    (tmp_path / "x.py").write_text("import os\n")
+    (tmp_path / "damaged.parquet").write_bytes(b"PAR1 and no more")
+    _parquet(tmp_path / "other.parquet", "select 1 as one")
+    _parquet(
+        tmp_path / "empty.parquet", "select '' object, '' fate, 1 size_bytes, 1 slot_ns, 1 ended_ns limit 0"
+    )
+    return Haul(tmp_path)
+
+
+def _parquet(path: Path, sql: str) -> None:
+    import duckdb
+
+    with duckdb.connect() as database:
+        database.execute(f"copy ({sql}) to '{path}' (format parquet)")
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "hint"),
+    [
+        (2, "", "name a log, a file of haul cp --json, or a record with --record"),
+        (2, "log --nothing", "haul watch --help tells more"),
+        (2, "log --job 7", "it has 16 hexadecimal digits"),
+        (2, "x.py --once", "name a log, or a file of haul cp --json"),
+        (4, "none.jsonl --once", "check the name of the file"),
+        (4, "none --once", "check the path of the log"),
+        (4, ". --once --job 0123456789abcdef", "check the path of the log"),
+        (4, "--record none.parquet", "check the path of the record"),
+        (
+            5,
+            "--record damaged.parquet",
+            "name a file of haul cp --record; where it is one, it is damaged or was not written to its end",
+        ),
+        (2, "--record other.parquet", "name a file of haul cp --record"),
+        (2, "--record empty.parquet", "name the record of a copy"),
+        (1, ". --once --csv none/rows.csv", "name another file for the rows"),
+    ],
+)
+def test_line(haul: Haul, code: int, line: str, hint: str) -> None:
+    assert haul("watch", *line.split(), code=code).hints == {hint}
+
+
+def test_a_port_that_is_taken() -> None:
+    page = Page()
+    with pytest.raises(LocalIOError) as raised:
+        Page(page.port)
+    page.close()
+    assert raised.value.hint == "name another with --port, or none"
+
+
+def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    # Root, as which tests may run, may read everything.
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(CredentialError) as raised:
+        list(Folder(tmp_path).files(None))
+    assert raised.value.hint == "make the folder readable for this user"
+
+
+def test_rows_that_make_no_parquet_file(tmp_path: Path) -> None:
+    rows = ParquetRows(tmp_path / "rows.parquet")
+    (tmp_path / "rows.parquet.partial").mkdir()
+    with pytest.raises(HaulageError) as raised:
+        rows.close()
+    assert raised.value.hint == f"the rows are in {tmp_path / 'rows.parquet'}{ROWS}"
+    assert (tmp_path / f"rows.parquet{ROWS}").exists()
