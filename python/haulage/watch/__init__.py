@@ -3,11 +3,11 @@
 For workers of your own, which needs no extra:
 
 >>> import tempfile, haulage.watch
->>> log = tempfile.mkdtemp()
->>> with haulage.watch.worker(log):  # doctest: +SKIP
-...     work()
-
-:func:`lines` reads a log; the command shows it.
+>>> log, spool = tempfile.mkdtemp(), tempfile.mkdtemp()
+>>> with haulage.watch.worker(log, program="regrid", spool=spool):
+...     pass  # the work
+>>> [line["event"] for line in haulage.watch.lines(log)]
+['worker_started', 'worker_ended']
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ of memory.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,12 +50,19 @@ class Record:
     def __init__(self, path: str, elapsed: Callable[[], int | None]) -> None:
         self.name = path
         self._elapsed = elapsed
-        self._database, self._source = _opened(path)
+        # What DuckDB has no room for in memory.
+        self._folder = tempfile.TemporaryDirectory(prefix="haul-watch-")
+        try:
+            self._database, self._source = _opened(path, self._folder.name)
+        except BaseException:
+            self._folder.cleanup()
+            raise
         whole = self._database.execute(
             f"select max(ended_ns), min(slot_ns), count(*) from {self._source}"
         ).fetchone()
         assert whole is not None
         if not whole[2]:
+            self.close()
             raise UsageError("watch", path, "there is no attempt in it", "name the record of a copy")
         self.length_ns = int(whole[0])
         self.started_unix_ns = Path(path).stat().st_mtime_ns - self.length_ns
@@ -65,6 +73,7 @@ class Record:
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
+        self._folder.cleanup()
 
     def read(self) -> Iterator[Batch]:
         """Yield what happened up to now, in pieces."""
@@ -175,13 +184,14 @@ class _Node:
         }
 
 
-def _opened(path: str) -> tuple[duckdb.DuckDBPyConnection, str]:
+def _opened(path: str, folder: str) -> tuple[duckdb.DuckDBPyConnection, str]:
     """Return a database, and what to select from."""
     import duckdb
 
     if not Path(path).is_file():
         raise NotFoundError("watch", path, "no such file", "check the path of the record")
     database = duckdb.connect()
+    database.execute(f"set temp_directory = '{folder}'")
     database.execute("set memory_limit = '512MB'; set threads = 1; set enable_progress_bar = false")
     quoted = str(Path(path).resolve()).replace("'", "''")
     try:

@@ -210,8 +210,7 @@ def worker(
 ) -> Iterator[Handler]:
     """Record the block: that it began and ended, what it logs, and what nobody catches, with its traceback.
 
-    >>> with haulage.watch.worker("az://logs/jobs", program="regrid"):  # doctest: +SKIP
-    ...     regrid()
+    ``with haulage.watch.worker("az://logs/jobs", program="regrid"):`` and the work below it.
 
     An exception goes on its way after it was written down, also one that ends a thread. A process that is
     killed writes nothing more: it is shown as silent after 4 s.
