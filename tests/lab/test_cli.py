@@ -17,7 +17,7 @@ from command import Haul
 from haulage import lab
 from haulage.lab import planfile
 from haulage.lab.plan import METHODS
-from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, TRANSFER_COLUMNS
+from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, NODE_COLUMNS, TRANSFER_COLUMNS
 
 PLAN = """
 name = "tiny"
@@ -265,7 +265,7 @@ GUIDE = (DOCS / "guides/lab.md").read_text()
 
 
 def test_every_option_is_in_the_reference(haul: Haul) -> None:
-    for command in ("generate", "plans", "run", "report", "verify", "rerun", "compare", "profile"):
+    for command in ("generate", "plans", "run", "report", "verify", "rerun", "compare", "profile", "predict"):
         text = haul("lab", command, "--help").text.split("Examples:")[0]
         options = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", text)) - {"--help"}
         assert options, command
@@ -273,7 +273,7 @@ def test_every_option_is_in_the_reference(haul: Haul) -> None:
 
 
 def test_every_column_and_key_is_in_the_reference() -> None:
-    columns = {*CELL_COLUMNS, *TRANSFER_COLUMNS, *HOST_COLUMNS}
+    columns = {*CELL_COLUMNS, *TRANSFER_COLUMNS, *HOST_COLUMNS, *NODE_COLUMNS, "scale.nodes", "scale.links"}
     resolved = tomllib.loads(planfile.load("node-size").to_toml())
     keys = {f"{key}.{name}" for key in ("stop", "ceiling", "prices") for name in resolved.pop(key)}
     keys |= {

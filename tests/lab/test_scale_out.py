@@ -23,6 +23,8 @@ from haulage.lab.analysis.scaling import ALL_ACTIVE
 from haulage.lab.plan import Plan
 from haulage.lab.relay import Narrow, Pace
 from haulage.lab.report import verify, write
+from haulage.lab.report.charts.base import dressed
+from haulage.lab.report.sections_of_nodes import OF_MANY_NODES
 from haulage.lab.runner import RunProgress
 from haulage.lab.scale.fleet import Fleet
 from haulage.lab.scale.wire import Line
@@ -157,6 +159,13 @@ def test_the_page_shows_nodes_and_can_be_made_again(run: lab.runs.Run, browser: 
     assert wanted | {"simulation", "simulation-2010"} <= set(shown)
     assert not opened.said
     opened.context.close()
+
+
+def test_charts_of_nodes_fit_the_schema(run: lab.runs.Run) -> None:
+    results = run.analysis.results
+    for section in OF_MANY_NODES:
+        assert set(section.needs) <= results.keys(), section.name
+        assert dressed(section.draw(results)).to_dict(validate=True)["$schema"]
 
 
 def test_more_nodes_are_predicted_by_one_call(run: lab.runs.Run) -> None:

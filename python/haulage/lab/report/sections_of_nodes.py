@@ -17,6 +17,7 @@ OF_MANY_NODES = [
         lambda results: charts.totals(results["scale_cells"], results.get("scaling_fits")),
         ("scale_cells",),
         ("scaling_fits",),
+        applies="the plan has no numbers of nodes",
         silent=True,
     ),
     Section(
@@ -27,6 +28,7 @@ OF_MANY_NODES = [
         "each replicate: a poor reference would make everything else look good, above 100 % too.",
         lambda results: charts.shares(results["scaling_shares"]),
         ("scaling_shares",),
+        applies="the plan has no numbers of nodes",
         silent=True,
     ),
     Section(
@@ -39,6 +41,7 @@ OF_MANY_NODES = [
         "with the node's row left empty.",
         lambda results: charts.node_lanes(results["scale_transfers"], results["scale_nodes"]),
         ("scale_transfers", "scale_nodes"),
+        applies="the plan has no numbers of nodes",
         silent=True,
     ),
     Section(
@@ -49,6 +52,7 @@ OF_MANY_NODES = [
         "node's. Dark from somewhere on to the right means that this node had ended and the others had not.",
         lambda results: charts.node_heat(results["scale_over_time"]),
         ("scale_over_time",),
+        applies="the plan has no numbers of nodes",
         silent=True,
     ),
     Section(
@@ -59,6 +63,7 @@ OF_MANY_NODES = [
         "thin tail are stragglers.",
         lambda results: charts.transfer_times(results["scale_transfers"]),
         ("scale_transfers",),
+        applies="the plan has no numbers of nodes",
         silent=True,
     ),
     Section(
@@ -71,6 +76,7 @@ OF_MANY_NODES = [
         lambda results: charts.node_stragglers(results["node_times"]),
         ("node_times",),
         ("stragglers_by_node", "node_halves"),
+        applies="the plan has no numbers of nodes",
         silent=True,
     ),
     Section(
@@ -81,6 +87,7 @@ OF_MANY_NODES = [
         "good as its bound: a service whose limit these nodes did not reach would stop real ones earlier.",
         lambda results: charts.simulated(results["simulated_nodes"]),
         ("simulated_nodes",),
+        applies="the plan has no numbers of nodes",
         silent=True,
     ),
     Section(
@@ -93,6 +100,7 @@ OF_MANY_NODES = [
         "rates are not published.",
         lambda results: charts.of_2010(results["simulated_2010"]),
         ("simulated_2010",),
+        applies="the plan has no numbers of nodes",
         silent=True,
     ),
 ]
