@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections import Counter
 from typing import Any
@@ -12,6 +13,7 @@ from haulage.errors import HaulageError, NotFoundError, UsageError
 from haulage.lab import planfile
 from haulage.lab.estimate import estimate
 from haulage.lab.link import parse_link
+from haulage.lab.manifest import new_manifest
 from haulage.lab.schedule import schedule
 from haulage.lab.target import parse_target
 
@@ -171,3 +173,14 @@ def test_no_target_keeps_its_secret_in_its_name() -> None:
     assert "secret" not in target.text
     with pytest.raises(HaulageError, match="neither emulated nor a URL"):
         parse_target("somewhere")
+
+
+def test_a_manifest_keeps_no_sas_of_the_command() -> None:
+    """It did: the command was written down with the URL as it was typed."""
+    url = "https://account.blob.core.windows.net/c?sv=1&sig=secret"
+    words = ["haul", "lab", "run", "scale-out", "--to", url, f"--to={url}", "--from", f"here,far={url}"]
+    target = parse_target(url)
+    manifest = new_manifest(planfile.load("concurrency"), target, words, {})
+    assert "secret" not in json.dumps(manifest)
+    assert manifest["command"][:4] == words[:4]
+    assert manifest["command"][5] == "https://account.blob.core.windows.net/c?..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import subprocess
 import sys
@@ -68,7 +69,7 @@ def new_manifest(
         "seed": plan.seed,
         "created_unix_ns": time.time_ns(),
         "ended_unix_ns": None,
-        "command": list(command) or ["haul", *sys.argv[1:]],
+        "command": [without_secrets(word) for word in list(command) or ["haul", *sys.argv[1:]]],
         "target": target.text,
         "link": target.link,
         "faults": target.faults if target.faults not in (None, "none") else None,
@@ -94,6 +95,15 @@ def new_manifest(
         "ceiling": None,
         "files": {},
     }
+
+
+def without_secrets(word: str) -> str:
+    """Return a word of a command line without the queries of the URLs in it: a SAS is one.
+
+    >>> without_secrets("--to=https://a.blob.core.windows.net/c?sv=1&sig=abc")
+    '--to=https://a.blob.core.windows.net/c?...'
+    """
+    return re.sub(r"(://[^\s?]*)\?\S*", r"\1?...", word)
 
 
 def _commit() -> str | None:
