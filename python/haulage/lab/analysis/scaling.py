@@ -173,7 +173,7 @@ def cap(results: Results) -> Iterator[Finding]:
     for row in _best(results):
         value, way = number(row["cap_bits_per_second"]), row["direction"]
         low, high = row["cap_low_bits_per_second"], row["cap_high_bits_per_second"]
-        others = f"{row['model']} is the best of four models by AICc (weight {row['weight']:.2f}"
+        others = f"Of four models {row['model']} is the best by AICc (weight {row['weight']:.2f}"
         others += ")." if row["is_clear"] else ", which does not settle it)."
         if row["model"] == law.CAPPED and value is not None:
             sentence = (

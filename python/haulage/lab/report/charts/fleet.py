@@ -125,8 +125,8 @@ def _lanes(moved: pd.DataFrame, nodes: pd.DataFrame, title: str) -> Chart:
             ],
         )
     )
-    lines = data(pd.DataFrame({"at": [float(number) for number in range(len(names) + 1)]}))
-    rules = lines.mark_rule(color=LIGHT["grid"]).encode(y=alt.Y("at:Q", axis=None))
+    lines = data(pd.DataFrame({"top": [float(number) for number in range(len(names) + 1)]}))
+    rules = lines.mark_rule(color=LIGHT["grid"]).encode(y=y)
     return alt.layer(rules, bars).properties(
         width=WIDTH - 190, height=_ROW * len(names), title=heading(title)
     )
