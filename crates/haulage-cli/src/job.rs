@@ -41,7 +41,7 @@ pub enum Data {
 pub fn run(job: Job, data: Data, output: OutputArgs) -> Ending {
     let checksum = job.options.checksum;
     let start = |listens| if listens { job.listen().start() } else { job.start() };
-    block_on(|interrupt| drive(start, checksum, data, output, interrupt))
+    block_on(|interrupt| drive(start, Sink::new(data), checksum, output, interrupt))
 }
 
 /// The same on many nodes.
@@ -54,7 +54,9 @@ pub fn run_on(nodes: Nodes, work: Work, options: CopyOptions, data: Data, output
             leaving = Some(gone);
             Ok(handle)
         };
-        drive(start, checksum, data, output, interrupt)
+        // What goes wrong with a cluster is to be seen while it is waited for.
+        let sink = Sink { live: true, ..Sink::new(data) };
+        drive(start, sink, checksum, output, interrupt)
     });
     leaving.into_iter().for_each(Gone::wait);
     ending
@@ -62,12 +64,12 @@ pub fn run_on(nodes: Nodes, work: Work, options: CopyOptions, data: Data, output
 
 async fn drive(
     start: impl FnOnce(bool) -> Result<JobHandle, Error>,
+    mut sink: Sink,
     checksum: ChecksumMode,
-    data: Data,
     output: OutputArgs,
     mut interrupt: Interrupt,
 ) -> Ending {
-    let mut sink = Sink::new(data);
+    let data = sink.data;
     let listens = sink.listens();
     let mut show = Show::new(output);
     let mut handle = start(listens)?;
@@ -177,6 +179,8 @@ fn report_failures(summary: &Summary, told: &HashSet<String>) {
 /// point, not its log.
 struct Sink {
     data: Data,
+    /// Warnings are told as they come.
+    live: bool,
     lines: Lines<Stdout>,
     pending: bool,
     /// Something could not be written, though somebody reads.
@@ -187,12 +191,12 @@ struct Sink {
 
 impl Sink {
     fn new(data: Data) -> Self {
-        Self { data, lines: Lines::stdout(), pending: false, failed: false, told: HashSet::new() }
+        Self { data, live: false, lines: Lines::stdout(), pending: false, failed: false, told: HashSet::new() }
     }
 
     /// Whether single events matter, or only how it ends.
     fn listens(&self) -> bool {
-        matches!(self.data, Data::Events | Data::Differences)
+        self.live || matches!(self.data, Data::Events | Data::Differences)
     }
 
     fn event(&mut self, event: &Event) {

@@ -1,0 +1,70 @@
+"""A job of eight nodes over Azurite's append blobs, watched from elsewhere; one node is killed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import trees
+import workers
+from command import Haul
+from endpoints import Endpoint
+
+#: How soon `haul watch` must show that a node is gone, in seconds.
+SHOWN = 5.0
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
+
+
+def until(holds: Callable[[], bool], seconds: float) -> float:
+    began = time.monotonic()
+    while not holds():
+        assert time.monotonic() - began < seconds, "it takes too long"
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def test_the_outcomes_of_a_killed_node_stay_and_it_is_shown_within_five_seconds(
+    azurite: Endpoint, tmp_path: Path
+) -> None:
+    container = azurite.container().az()
+    haul = Haul(tmp_path, azurite.env)
+    tree = trees.make(tmp_path / "tree", files=4000, size=2000)
+    log, kept, again = f"{container}log", tmp_path / "rows.csv", tmp_path / "again.csv"
+    with workers.cluster(tmp_path / "cluster", 8, azurite.env) as own:
+        words = ["cp", str(tree), f"{container}data/", "--log", log, "--cap", "16mbit", "--json"]
+        job = haul.start(*words, "--scheduler", own.address)
+        watching = haul.start("watch", log, "--csv", str(kept), "--quiet")
+
+        def copied_by(node: str) -> set[str]:
+            of_node = [row for row in rows(kept) if row["node"] == node and row["event"] == "object"]
+            return {row["object"] for row in of_node}
+
+        until(lambda: len(copied_by("node-3")) >= 3, 30)
+        own.kill_worker("node-3")
+        gone = {"silent", "node_lost"}
+        took = until(
+            lambda: any(row["event"] in gone and "node-3" in str(row) for row in rows(kept)), 3 * SHOWN
+        )
+        assert took < SHOWN
+        before = copied_by("node-3")
+        said, _ = job.communicate(timeout=90)
+        watching.communicate(timeout=90)
+    assert job.returncode == 0
+    summary = json.loads(said.splitlines()[-1])
+    # What the killed node had copied and not told is found at the destination.
+    assert summary["objects_done"] + summary["objects_skipped"] == summary["objects_total"]
+    objects = [row for row in rows(kept) if row["event"] == "object"]
+    assert before <= copied_by("node-3")
+    assert {row["node"] for row in objects} >= {f"node-{number}" for number in range(8)}
+    wanted = {str(path) for path in tree.rglob("*") if path.is_file()}
+    assert {row["object"] for row in objects} == wanted
+    # Who comes later sees the same.
+    haul("watch", log, "--csv", again, "--quiet", "--once", "--all")
+    keys = [{(row["stream"], row["seq"]) for row in rows(path) if row["seq"]} for path in (kept, again)]
+    assert keys[0] == keys[1]
