@@ -150,7 +150,7 @@ def _files(
     for name in sorted({*recorded, *listed, *there.hashes} - {chain.SUMS} | set(there.odd)):
         fault = there.odd.get(name) or _fault(name, recorded, derived, there.hashes.get(name), listed)
         if not fault:
-            place, slash, _ = name.rpartition("/")
+            place, slash, _ = name.partition("/")
             good[place + slash or name] = good.get(place + slash or name, 0) + 1
         elif name not in there.odd and (name in vouched or fault in (NOT_LISTED, NO_PART)):
             yield Check(chain.SUMS, False, f"{name}: {WHOLE if name in vouched else fault}")
