@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import platform
 import random
 import re
+import shutil
 import signal
 import socket
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,7 +30,7 @@ from conftest import StartEmulator
 from endpoints import Container, Endpoint
 from haulage import _engine
 
-OUTBOX = ".local/state/haulage/log"
+OUTBOX = f".local/state/haulage/log/{platform.node()}"
 Line = dict[str, Any]
 
 
@@ -196,7 +200,9 @@ def test_no_room_for_what_waits_is_said_at_once(haul: Haul, tree: Path) -> None:
 
 @pytest.fixture
 def said(tmp_path: Path) -> Iterator[_engine.EventLog]:
-    log = _engine.EventLog(tmp_path / "log", job="ab", node="here / there", spool=tmp_path / "spool")
+    log = _engine.EventLog(
+        tmp_path / "log", job="00000000000000ab", node="here / there", spool=tmp_path / "spool"
+    )
     yield log
     log.close(5)
 
@@ -207,24 +213,93 @@ def test_programs_say_what_they_like(said: _engine.EventLog, tmp_path: Path) -> 
     assert said.flush(10)
     files = list((tmp_path / "log").glob("*/*/*"))
     assert [file.relative_to(tmp_path / "log").as_posix() for file in files] == [
-        f"ab/here---there.{said.stream}/000000.jsonl"
+        f"00000000000000ab/here---there.{said.stream}/000000.jsonl"
     ]
     lines = [json.loads(line) for line in files[0].read_text().splitlines()]
     assert [line["message"] for line in lines] == [f"line {number}" for number in range(1000)]
-    assert (said.job, said.node, said.dropped) == ("ab", "here / there", 0)
+    assert (said.job, said.node, said.dropped) == ("00000000000000ab", "here / there", 0)
     assert said.close(5)
     assert list((tmp_path / "spool").iterdir()) == []
     with pytest.raises(haulage.UsageError):
         said.say("log", "no json")
+    said.say("log", "{}")
+    assert said.dropped == 1, "it came too late"
+    with pytest.raises(haulage.UsageError) as caught:
+        _engine.EventLog(tmp_path / "log", job="nightly")
+    assert caught.value.hint == "leave it out, or give 16 hexadecimal digits"
+
+
+def test_forked_children_have_streams_of_their_own(said: _engine.EventLog, tmp_path: Path) -> None:
+    def child() -> None:
+        with pytest.raises(haulage.UsageError) as caught:
+            said.say("log", "{}")
+        assert caught.value.hint == "open it in each process"
+        own = _engine.EventLog(tmp_path / "log", job=said.job, node="child", spool=tmp_path / "spool")
+        own.say("log", "{}")
+        assert own.close(20)
+
+    processes = [multiprocessing.get_context("fork").Process(target=child) for _ in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for process in processes:
+            process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert len(list((tmp_path / "log").glob("*/child.*/000000.jsonl"))) == 4
+
+
+def test_a_log_that_is_forgotten_is_sent_by_the_next(tmp_path: Path) -> None:
+    for _ in range(2):
+        log = _engine.EventLog(tmp_path / "log", spool=tmp_path / "spool")
+        log.say("log", "{}")
+        del log
+    before = time.process_time()
+    time.sleep(1)
+    assert time.process_time() - before < 0.5, "its task goes round and round"
+    last = _engine.EventLog(tmp_path / "log", spool=tmp_path / "spool")
+    last.say("log", "{}")
+    assert last.close(20)
+    assert len(list((tmp_path / "log").glob("*/*/000000.jsonl"))) == 3
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_one_log_has_one_name(haul: Haul) -> None:
+    """What is left of a log goes to that one, however and from wherever it is named."""
+    for number in range(3):
+        (haul.folder / f"{number}").mkdir()
+    (haul.folder / "file").write_bytes(b"file")
+    (haul.folder / "0/logs").write_bytes(b"in the way")
+    left = haul("cp", "file", "copy", "--log", "0/logs")
+    assert "sends the rest" in left.stderr
+    haul("cp", "file", "copy", "--log", "1/logs")
+    assert outbox(haul), "another log has taken it"
+    (haul.folder / "0/logs").unlink()
+    haul.folder.joinpath("0/logs").mkdir()
+    haul("cp", "file", "copy", "--log", f"{haul.folder}/0/logs/")
+    assert len(read(haul, "0/logs")) == 2
+    assert len(read(haul, "1/logs")) == 1
+    assert outbox(haul) == []
+
+
+def test_a_log_that_is_removed_begins_anew(said: _engine.EventLog, tmp_path: Path) -> None:
+    said.say("log", "{}")
+    assert said.flush(5)
+    shutil.rmtree(tmp_path / "log")
+    said.say("log", "{}")
+    assert said.flush(10)
+    files = list((tmp_path / "log").glob("*/*/*"))
+    assert [file.name for file in files] == ["000001.jsonl"]
+    assert json.loads(files[0].read_text())["seq"] == 1
 
 
 def test_two_writers_leave_each_other_alone(said: _engine.EventLog, tmp_path: Path) -> None:
     said.say("log", "{}")
-    other = _engine.EventLog(tmp_path / "log", job="ab", node="there", spool=tmp_path / "spool")
+    other = _engine.EventLog(tmp_path / "log", job="00000000000000ab", node="there", spool=tmp_path / "spool")
     other.say("log", "{}")
     assert other.close(5)
     assert said.flush(5)
-    assert len(list((tmp_path / "log").glob("ab/*/*"))) == 2
+    assert len(list((tmp_path / "log").glob("00000000000000ab/*/*"))) == 2
 
 
 def test_many_nodes_write_one_log(haul: Haul, emulator: Endpoint) -> None:

@@ -209,7 +209,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub log: Option<String>,
     /// Serve how it goes at http://ADDR/metrics for Prometheus, while it runs
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = value::metrics)]
     pub metrics: Option<SocketAddr>,
 }
 

@@ -191,7 +191,14 @@ struct Sink {
 
 impl Sink {
     fn new(data: Data) -> Self {
-        Self { data, live: false, lines: Lines::stdout(), pending: false, failed: false, told: HashSet::new() }
+        Self {
+            data,
+            live: false,
+            lines: Lines::stdout(),
+            pending: false,
+            failed: false,
+            told: HashSet::new(),
+        }
     }
 
     /// Whether single events matter, or only how it ends.

@@ -47,11 +47,18 @@ pub fn duration(text: &str) -> Result<Duration, Error> {
 
 /// An address to listen on.
 pub fn listen(text: &str) -> Result<SocketAddr, Error> {
+    address(text, "write 127.0.0.1:10000, or port 0 for any free one")
+}
+
+/// Where metrics are served.
+pub fn metrics(text: &str) -> Result<SocketAddr, Error> {
+    address(text, "write one such as 127.0.0.1:9400")
+}
+
+fn address(text: &str, hint: &str) -> Result<SocketAddr, Error> {
     let numbers = text.replacen("localhost:", "127.0.0.1:", 1);
-    numbers.parse().map_err(|_| {
-        Error::new(ErrorKind::Usage, "parse", text, "not an address and a port")
-            .hint("write 127.0.0.1:10000, or port 0 for any free one")
-    })
+    let cause = "not an address and a port";
+    numbers.parse().map_err(|_| Error::new(ErrorKind::Usage, "parse", text, cause).hint(hint))
 }
 
 /// How large objects travel.

@@ -153,6 +153,14 @@ fn emulate_beyond_this_machine() {
 }
 
 #[test]
+fn metrics_are_served_at_an_address() {
+    assert_eq!(
+        mistake(&["cp", "a", "b", "--metrics", "9400"]),
+        "haul: parse --metrics 9400: not an address and a port (hint: write one such as 127.0.0.1:9400)"
+    );
+}
+
+#[test]
 fn nodes_need_the_python_package() {
     assert_eq!(
         mistake(&["cp", "Cargo.toml", "build/nowhere", "--nodes", "2"]),
@@ -169,4 +177,14 @@ fn lab_needs_the_python_package() {
          (hint: install the package with its extra: pip install 'haulage[lab]')"
     );
     assert!(text(&haul(&["--help"]).stdout).contains("\n  lab "));
+}
+
+#[test]
+fn watch_needs_the_python_package() {
+    assert_eq!(
+        mistake(&["watch", "az://logs/jobs"]),
+        "haul: start watch az://logs/jobs: it needs Python \
+         (hint: install the package with its extra: pip install 'haulage[watch]')"
+    );
+    assert!(text(&haul(&["--help"]).stdout).contains("\n  watch "));
 }

@@ -125,7 +125,8 @@ impl FromStr for FaultSpec {
                 }
                 "rate" => {
                     let rate = value.parse().ok().filter(|rate| *rate > 0);
-                    spec.rate = rate.ok_or_else(|| bad(format!("'{value}' is no number of requests a second")))?;
+                    spec.rate =
+                        rate.ok_or_else(|| bad(format!("'{value}' is no number of requests a second")))?;
                     continue;
                 }
                 _ => return Err(bad(format!("no fault is called '{key}'"))),

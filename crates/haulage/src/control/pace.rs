@@ -62,6 +62,8 @@ pub struct RequestPace {
     window: Window,
     /// The answers of the last moment.
     moment: Window,
+    /// Requests a second that were taken in the last window.
+    taken: f64,
     /// When answers were last taken in.
     observed: f64,
     on_trial: Option<Trial>,
@@ -81,6 +83,8 @@ struct Trial {
     /// Times that it may still be judged, and whether that is done after a moment.
     left: u32,
     quick: bool,
+    /// Requests a second that were taken before.
+    calm: f64,
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +122,7 @@ impl RequestPace {
             // One job has ended and another begins: the time between says nothing of what the service takes.
             self.window.close(now);
             self.moment.close(now);
+            self.taken = 0.0;
         }
         self.observed = now;
         self.window.add(accepted, refused);
@@ -131,8 +136,10 @@ impl RequestPace {
             let moment = self.moment.close(now);
             let storms = moment.refused >= ANSWERS_MIN && moment.share() >= 0.5;
             if quick && moment.answers() > 0 || storms && now >= self.let_be_until {
-                self.window.close(now);
-                return self.judge(&moment, now, true);
+                let calm = self.window.close(now);
+                let seconds = (moment.began - calm.began).max(WINDOW);
+                let calm = f64::from(calm.accepted.saturating_sub(moment.accepted)) / seconds;
+                return self.judge(&moment, now, Some(calm.max(self.taken)));
             }
         }
         // A limit of a few a second must be judged too, only later.
@@ -141,23 +148,40 @@ impl RequestPace {
             return;
         }
         let window = self.window.close(now);
+        self.taken = f64::from(window.accepted) / seconds;
         if window.answers() > 0 {
-            self.judge(&window, now, false);
+            self.judge(&window, now, None);
         }
     }
 
-    fn judge(&mut self, seen: &Window, now: f64, quick: bool) {
+    /// `calm`: it was a storm, or a moment after one; so many a second were taken before.
+    fn judge(&mut self, seen: &Window, now: f64, calm: Option<f64>) {
         let (share, seconds) = (seen.share(), now - seen.began);
         let taken = (f64::from(seen.accepted) / seconds).max(LEAST);
         let Some(limit) = self.limit else {
             if share >= REFUSED && now >= self.let_be_until {
-                let left = if quick { TRIALS } else { 1 };
-                (self.limit, self.on_trial) = (Some(taken), Some(Trial { before: share, left, quick }));
+                let (quick, left) = (calm.is_some(), if calm.is_some() { TRIALS } else { 1 });
+                let trial = Trial { before: share, left, quick, calm: calm.unwrap_or_default() };
+                (self.limit, self.on_trial) = (Some(taken), Some(trial));
                 (self.credit, self.counted) = (0.0, now);
             }
             return;
         };
-        if let Some(trial) = self.on_trial.take()
+        let trial = self.on_trial.take();
+        // It may have been over in a moment: then the way back is quick too, as far as what was taken before.
+        if let Some(trial) = trial.filter(|trial| share <= ACCEPTED && RAISE * limit < trial.calm) {
+            let limit = (2.0 * limit).min(trial.calm);
+            (self.limit, self.on_trial) = (Some(limit), Some(Trial { left: TRIALS, ..trial }));
+            return;
+        }
+        // Of few answers a share says nothing.
+        if let Some(trial) = trial.filter(|trial| trial.quick && trial.left > 1 && share > ACCEPTED)
+            && seen.answers() < ANSWERS_MIN
+        {
+            self.on_trial = Some(Trial { left: trial.left - 1, ..trial });
+            return;
+        }
+        if let Some(trial) = trial
             && share > HELPED * trial.before
         {
             // What the service had saved up for a moment is gone after some of them.
@@ -347,6 +371,24 @@ mod tests {
     fn a_service_without_refusals_knows_no_limit() {
         let (refused, taken, learnt) = play(1e9, 0.0, 1000.0, 10);
         assert!(refused.abs() < 1e-9 && taken > 990.0 && learnt.is_none());
+    }
+
+    #[test]
+    fn a_moment_of_refusals_costs_little_more_than_a_moment() {
+        let mut pace = RequestPace::default();
+        let (mut taken, mut credit) = (0, 0.0_f64);
+        for at in 0..5_000_u64 {
+            let now = Duration::from_millis(at);
+            let refuses = (2_000..2_050).contains(&at);
+            credit = (credit + 2.0).min(4.0);
+            while credit >= 1.0 && pace.wait(now).is_none() {
+                credit -= 1.0;
+                pace.sent();
+                pace.observe(u32::from(!refuses), u32::from(refuses), now);
+                taken += u32::from(!refuses);
+            }
+        }
+        assert!(taken > 8_000, "{taken} of 9,900 were taken");
     }
 
     #[test]

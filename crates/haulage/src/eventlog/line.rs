@@ -1,6 +1,6 @@
 //! How a line of the log looks.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -16,7 +16,13 @@ const LINE_MAX: usize = 60 << 10;
 const TEXT_KEPT: usize = 8 << 10;
 
 /// A sample of how far a job has come is kept once in this time.
-const SAMPLE_NS: u64 = 1_000_000_000;
+const SAMPLE: Duration = Duration::from_secs(1);
+
+/// Names are no longer than this, in characters.
+const NAME_MAX: usize = 200;
+
+/// Of a text no more than this is looked through for secrets, in bytes: its end.
+const TEXT_MAX: usize = 60 << 10;
 
 /// Fields that every line has by itself.
 const OWN: [&str; 7] = ["job", "node", "stream", "seq", "time_unix_ns", "coordinator", "event"];
@@ -32,7 +38,7 @@ pub(super) struct Lines {
     /// Lines that are not kept yet, and how many they are.
     made: Vec<u8>,
     count: u64,
-    sampled_ns: u64,
+    sampled: Option<Instant>,
 }
 
 /// What every line begins with.
@@ -70,13 +76,13 @@ impl Lines {
     pub(super) fn new(job: &str, node: &str, stream: &str, coordinator: bool) -> Self {
         Self {
             job: job.to_owned(),
-            node: node.to_owned(),
+            node: node.chars().take(NAME_MAX).collect(),
             stream: stream.to_owned(),
             coordinator,
             next: 0,
             made: Vec::new(),
             count: 0,
-            sampled_ns: 0,
+            sampled: None,
         }
     }
 
@@ -84,8 +90,8 @@ impl Lines {
     pub(super) fn event(&mut self, event: &Event) {
         let now = now_ns();
         match event {
-            Event::Progress(_) if now.saturating_sub(self.sampled_ns) < SAMPLE_NS => return,
-            Event::Progress(_) => self.sampled_ns = now,
+            Event::Progress(_) if self.sampled.is_some_and(|then| then.elapsed() < SAMPLE) => return,
+            Event::Progress(_) => self.sampled = Some(Instant::now()),
             // The nodes that have moved them say so.
             Event::Object(object) if self.coordinator => {
                 if matches!(object.outcome, Outcome::Copied | Outcome::Staged) {
@@ -126,7 +132,8 @@ impl Lines {
         })?;
         let fields = fields.into_iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
         let clean = fields.map(|(name, value)| (redacted(name), hidden(value))).collect();
-        self.push(event, &shortened(clean), now_ns());
+        let event: String = redacted(event.chars().take(NAME_MAX).collect());
+        self.push(&event, &shortened(clean), now_ns());
         Ok(())
     }
 
@@ -171,7 +178,7 @@ fn now_ns() -> u64 {
 /// Without secrets that we know.
 fn hidden(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(redacted(text)),
+        Value::String(text) => Value::String(redacted(the_end(&text, TEXT_MAX).to_owned())),
         Value::Array(values) => values.into_iter().map(hidden).collect(),
         Value::Object(fields) => {
             fields.into_iter().map(|(name, value)| (redacted(name), hidden(value))).collect()
@@ -180,14 +187,18 @@ fn hidden(value: Value) -> Value {
     }
 }
 
+/// The last bytes of a text, about so many.
+fn the_end(text: &str, bytes: usize) -> &str {
+    let from = text.len().saturating_sub(bytes);
+    &text[(from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())..]
+}
+
 /// The same with the ends of texts that are too long, and without what is too long all the same.
 fn shortened(fields: Map<String, Value>) -> Map<String, Value> {
     let mut left = LINE_MAX / 2;
     let short = fields.into_iter().map(|(name, value)| match value {
         Value::String(text) if text.len() > TEXT_KEPT => {
-            let from = text.len() - TEXT_KEPT;
-            let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-            (name, Value::String(format!("[...] {}", &text[from..])))
+            (name, Value::String(format!("[...] {}", the_end(&text, TEXT_KEPT))))
         }
         other => (name, other),
     });

@@ -19,11 +19,11 @@ use tokio::time::timeout;
 
 use self::line::Lines;
 use self::outbox::{Head, Outbox};
-use self::send::Sender;
+use self::send::{Ended, Sender};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Told};
 use crate::gate::Gate;
-use crate::options::{random_name, without_query};
+use crate::options::{host_name, random_name};
 use crate::store::{Address, StoreOpener, StoreOptions};
 
 /// Events that may wait to be written to the outbox.
@@ -54,9 +54,19 @@ pub struct EventLog {
     job: Arc<str>,
     node: Arc<str>,
     stream: String,
+    /// The process that may write: a forked child needs one of its own.
+    process: u32,
     /// Set where nothing more is said.
     closing: watch::Sender<bool>,
-    sending: Mutex<Option<JoinHandle<Option<Error>>>>,
+    sending: tokio::sync::Mutex<Sending>,
+}
+
+/// What sends it, or what came of that.
+#[derive(Debug)]
+enum Sending {
+    On(JoinHandle<Ended>),
+    Whole,
+    Left,
 }
 
 /// What whoever says something and whoever sends it share.
@@ -80,22 +90,33 @@ impl EventLog {
         match Address::parse(&options.url, &store)? {
             Address::Azure(_) | Address::S3(_) | Address::Local(_) => {}
             Address::Memory { .. } | Address::Stdio => {
-                return Err(Error::new(ErrorKind::Usage, "open log", &options.url, "nobody could read it there")
-                    .hint("name a folder, az://container/prefix or s3://bucket/prefix"));
+                return Err(Error::new(
+                    ErrorKind::Usage,
+                    "open log",
+                    &options.url,
+                    "nobody could read it there",
+                )
+                .hint("name a folder, az://container/prefix or s3://bucket/prefix"));
             }
         }
         let opener = StoreOpener::through(store, Gate::default())?;
         let location = opener.open(&options.url)?;
         let node = match options.node.as_str() {
-            "" => crate::options::host_name(),
+            "" => host_name(),
             given => given.to_owned(),
         };
         let job = if options.job.is_empty() { random_name(16) } else { options.job.clone() };
+        if !outbox::is_name(&job, 16) {
+            return Err(Error::new(ErrorKind::Usage, "open log", job, "not the name of a run")
+                .hint("leave it out, or give 16 hexadecimal digits"));
+        }
         let stream = random_name(8);
-        let head = Head::new(without_query(&options.url), job.clone(), node.clone(), stream.clone());
+        let url = location.store.identity(location.key.trim_end_matches('/'));
+        let url = url.trim_end_matches('/').to_owned();
+        let head = Head::new(url.clone(), job.clone(), node.clone(), stream.clone());
         let folder = options.outbox.clone().unwrap_or_else(outbox_folder);
-        let left = outbox::left_over(&folder, &head.url);
         let outbox = Outbox::create(&folder, head)?;
+        let left = outbox::left_over(&folder, &url);
         let lines = Lines::new(&job, &node, &stream, options.coordinator);
         let (written, told) = watch::channel(0);
         let (closing, closed) = watch::channel(false);
@@ -112,8 +133,9 @@ impl EventLog {
             job: job.into(),
             node: node.into(),
             stream,
+            process: std::process::id(),
             closing,
-            sending: Mutex::new(Some(sending)),
+            sending: tokio::sync::Mutex::new(Sending::On(sending)),
         })
     }
 
@@ -135,8 +157,14 @@ impl EventLog {
     /// Says something that is no event of the engine. `fields` is an object of JSON; secrets in it are hidden. Waits for no network.
     ///
     /// # Errors
-    /// `Usage` where the fields are no object of JSON.
+    /// `Usage` where the fields are no object of JSON, and in a forked child.
     pub fn say(&self, event: &str, fields: &str) -> Result<()> {
+        if std::process::id() != self.process {
+            let cause = "it belongs to the process that has opened it";
+            return Err(
+                Error::new(ErrorKind::Usage, "write log", event, cause).hint("open it in each process")
+            );
+        }
         let mut lines = self.shared.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.foreign(event, fields)?;
         self.shared.keep(&mut lines);
@@ -161,27 +189,44 @@ impl EventLog {
     /// What keeps it from being sent within this time; then it stays here, and the next one that writes to the same log sends it.
     pub async fn close(&self, patience: Duration) -> Result<()> {
         self.closing.send_replace(true);
-        let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut sending) = sending else { return Ok(()) };
-        let trouble = match timeout(patience, &mut sending).await {
-            Ok(ended) => ended.ok().flatten(),
-            Err(_) => {
-                sending.abort();
-                let cause = format!("it did not take all lines within {} s", patience.as_secs());
-                let url = self.shared.outbox.lock().unwrap_or_else(PoisonError::into_inner).url().to_owned();
-                Some(Error::new(ErrorKind::Stalled, "write log", url, cause))
-            }
+        let mut sending = self.sending.lock().await;
+        let failed = |kind, cause: String| {
+            let url = self.shared.outbox.lock().unwrap_or_else(PoisonError::into_inner).url().to_owned();
+            Err(Error::new(kind, "write log", url, cause))
         };
-        trouble.map_or(Ok(()), Err)
+        let left = || failed(ErrorKind::Cancelled, "it was closed before all of it was there".to_owned());
+        let ended = match &mut *sending {
+            Sending::Whole => return Ok(()),
+            Sending::Left => return left(),
+            Sending::On(task) => timeout(patience, task).await,
+        };
+        match ended {
+            Ok(Ok(Ended::Whole)) => {
+                *sending = Sending::Whole;
+                Ok(())
+            }
+            Ok(ended) => {
+                *sending = Sending::Left;
+                match ended {
+                    Ok(Ended::Left(Some(error))) => Err(error),
+                    _ => left(),
+                }
+            }
+            Err(_) => failed(
+                ErrorKind::Stalled,
+                format!("it did not take all lines within {} s", patience.as_secs()),
+            ),
+        }
     }
 
     /// Where a job tells what happens. The task ends when the last sender is gone.
     pub(crate) fn listen(self: &Arc<Self>) -> (mpsc::Sender<Told>, JoinHandle<()>) {
         let (sender, mut told) = mpsc::channel::<Told>(EVENTS);
         let log = Arc::clone(self);
-        let task = tokio::spawn(async move {
+        // A disk that stands still holds up this thread, and the job only when very much waits: outcomes are never dropped.
+        let task = tokio::task::spawn_blocking(move || {
             let mut events = Vec::with_capacity(TOGETHER);
-            while told.recv_many(&mut events, TOGETHER).await > 0 {
+            while told.blocking_recv_many(&mut events, TOGETHER) > 0 {
                 let mut lines = log.shared.lines.lock().unwrap_or_else(PoisonError::into_inner);
                 for told in events.drain(..) {
                     lines.event(&told.event);
@@ -200,6 +245,11 @@ impl Shared {
         let written = outbox.add(lines.made());
         self.written.send_replace(written);
     }
+
+    /// Keeps no more lines, if all of them are sent; whether they are.
+    fn finish(&self, sent: u64) -> bool {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner).finish(sent)
+    }
 }
 
 /// Whether an event is one of those that a log is told; others are for records.
@@ -210,9 +260,10 @@ pub(crate) fn is_wanted(event: &Event) -> bool {
     }
 }
 
-/// `$XDG_STATE_HOME/haulage/log`, or below `~/.local/state`, or in the folder for temporary files.
+/// `$XDG_STATE_HOME/haulage/log/HOST`, or below `~/.local/state`, or in the folder for temporary files. Machines may share a home.
 pub fn outbox_folder() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
-    base.unwrap_or_else(std::env::temp_dir).join("haulage/log")
+    let ours = || std::env::temp_dir().join(format!("haulage-{}", rustix::process::geteuid().as_raw()));
+    base.map_or_else(ours, |base| base.join("haulage")).join("log").join(send::safe(&host_name()))
 }

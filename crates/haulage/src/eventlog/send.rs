@@ -1,12 +1,13 @@
 //! Carries lines from the outbox to the log.
 
 use std::os::unix::fs::FileExt as _;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Shared;
 use super::outbox::Waiting;
@@ -28,6 +29,9 @@ const PIECES_MAX: u32 = 40_000;
 /// How long to wait after a failure, at first and at most.
 const AGAIN_FIRST: Duration = Duration::from_secs(1);
 const AGAIN_MAX: Duration = Duration::from_secs(30);
+
+/// How long the end of a log may wait for what others have left.
+const FOR_OTHERS: Duration = Duration::from_secs(2);
 
 /// Sends one outbox.
 pub(super) struct Sender {
@@ -99,6 +103,7 @@ impl Sender {
             // Some servers know objects of one kind only.
             Err(error) if at == 0 && self.waiting.head.number == 0 && cannot(&error) => {
                 self.waiting.head.grows = false;
+                self.waiting.keep();
                 self.put(batch).await?;
                 self.waiting.head.number += 1;
             }
@@ -112,7 +117,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Looks how much of the file that is written is there: an answer may have been lost, or who sent it.
+    /// Looks how much of the file that is written is there: an answer may have been lost, or who sent it, or the file.
     async fn align(&mut self) {
         if !self.appends() {
             return;
@@ -124,8 +129,15 @@ impl Sender {
         });
         let written = self.waiting.file.metadata().map_or(0, |meta| meta.len());
         let head = &mut self.waiting.head;
-        if let Ok(there) = there {
-            head.sent = head.sent.max(head.begins.saturating_add(there.size)).min(written);
+        let at = head.sent - head.begins;
+        match there {
+            Ok(there) if there.size >= at => {
+                head.sent = (head.begins.saturating_add(there.size)).min(written)
+            }
+            // Somebody has removed or shortened it, or hides it: what comes goes into another one.
+            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission) => {}
+            _ if at == 0 => {}
+            _ => (head.number, head.begins, head.pieces) = (head.number + 1, head.sent, 0),
         }
     }
 
@@ -149,86 +161,124 @@ impl Sender {
     /// The file of the log that is written.
     fn key(&self) -> String {
         let head = &self.waiting.head;
-        let below = format!("{}/{}.{}/{:06}.jsonl", safe(&head.job), safe(&head.node), head.stream, head.number);
+        let below =
+            format!("{}/{}.{}/{:06}.jsonl", safe(&head.job), safe(&head.node), head.stream, head.number);
         if self.prefix.is_empty() { below } else { format!("{}/{below}", self.prefix) }
     }
 }
 
 /// Whether a server does not know objects that grow.
 fn cannot(error: &Error) -> bool {
-    error.kind() == ErrorKind::Unsupported || matches!(error.status(), Some(400 | 404 | 405 | 409 | 501))
+    error.kind() == ErrorKind::Unsupported || matches!(error.status(), Some(400 | 405 | 409 | 501))
 }
 
 /// A name as a part of the name of a file.
-fn safe(name: &str) -> String {
+pub(super) fn safe(name: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let name: String = name.chars().map(|letter| if plain(letter) { letter } else { '-' }).take(80).collect();
     name.trim_start_matches('.').to_owned()
 }
 
-/// Sends what others have left, and then what is said until it is closed. Returns what kept it from sending the rest.
+/// How a log ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// All of it is there.
+    Whole,
+    /// What is left is for the next one that writes to it: why, where it was closed.
+    Left(Option<Error>),
+}
+
+/// Sends what is said until it is closed, and what others have left beside it.
 pub(super) async fn all(
     mut sender: Sender,
     left: Vec<Waiting>,
     shared: Arc<Shared>,
-    mut written: watch::Receiver<u64>,
-    mut closed: watch::Receiver<bool>,
-) -> Option<Error> {
-    let left = left.into_iter().map(|waiting| sender.of(waiting)).collect::<Vec<_>>();
-    let others = async {
-        for mut other in left {
-            let Ok(written) = other.waiting.file.metadata().map(|meta| meta.len()) else { continue };
-            other.align().await;
-            while let Ok(true) = other.step(written).await {}
-            if other.waiting.head.sent >= written {
-                other.waiting.remove();
-            }
-        }
-    };
-    let own = async {
-        let mut again = AGAIN_FIRST;
-        let mut last = Instant::now() - GATHER;
+    written: watch::Receiver<u64>,
+    closed: watch::Receiver<bool>,
+) -> Ended {
+    let mut others = pin!(send_others(left.into_iter().map(|waiting| sender.of(waiting)).collect()));
+    let mut others_left = true;
+    let ended = {
+        let mut own = pin!(send_own(&mut sender, &shared, written, closed));
         loop {
-            let closing = *closed.borrow();
-            let said = *written.borrow_and_update();
-            match sender.step(said).await {
-                Ok(true) => {
-                    again = AGAIN_FIRST;
-                    shared.sent.send_replace(sender.waiting.head.sent);
-                    // A part of what was said may be left: it is sent at once.
-                    if sender.waiting.head.sent < said {
-                        continue;
-                    }
-                }
-                Ok(false) if closing => return None,
-                Ok(false) => {}
-                Err(error) if closing => return Some(error),
-                Err(_) => {
-                    pause(again, &mut closed).await;
-                    again = (again * 2).min(AGAIN_MAX);
-                    continue;
-                }
-            }
-            if !closing {
-                tokio::select! {
-                    changed = written.changed() => if changed.is_err() { return None },
-                    _ = closed.changed() => {}
-                }
-                // The first lines go at once, the next ones wait for more.
-                pause_until(last + GATHER, &mut closed).await;
-                last = Instant::now();
+            tokio::select! {
+                ended = &mut own => break ended,
+                () = &mut others, if others_left => others_left = false,
             }
         }
     };
-    let (trouble, ()) = tokio::join!(own, others);
-    if trouble.is_none() {
+    if matches!(ended, Ended::Whole) {
         sender.waiting.remove();
+        if others_left {
+            // Nobody waits long for what is not theirs.
+            let _ = timeout(FOR_OTHERS, others).await;
+        }
     }
-    trouble
+    ended
 }
 
-async fn pause(wait: Duration, closed: &mut watch::Receiver<bool>) {
-    pause_until(Instant::now() + wait, closed).await;
+async fn send_others(left: Vec<Sender>) {
+    for mut other in left {
+        let Ok(written) = other.waiting.file.metadata().map(|meta| meta.len()) else { continue };
+        other.align().await;
+        loop {
+            let before = other.waiting.head.sent;
+            match other.step(written).await {
+                Ok(true) => {}
+                // Half a line that was written when its process was killed is no line.
+                Ok(false) => break other.waiting.remove(),
+                Err(_) if other.waiting.head.sent > before => {}
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+async fn send_own(
+    sender: &mut Sender,
+    shared: &Shared,
+    mut written: watch::Receiver<u64>,
+    mut closed: watch::Receiver<bool>,
+) -> Ended {
+    let mut again = AGAIN_FIRST;
+    let mut last = Instant::now() - GATHER;
+    loop {
+        // Whoever writes is gone without a word.
+        if closed.has_changed().is_err() {
+            return Ended::Left(None);
+        }
+        let closing = *closed.borrow();
+        let said = *written.borrow_and_update();
+        let before = sender.waiting.head.sent;
+        let stepped = sender.step(said).await;
+        let sent = sender.waiting.head.sent;
+        shared.sent.send_replace(sent);
+        match stepped {
+            // It may have been sent all the same.
+            Err(_) if sent > before => continue,
+            Err(error) if closing => return Ended::Left(Some(error)),
+            Err(_) => {
+                pause_until(Instant::now() + again, &mut closed).await;
+                again = (again * 2).min(AGAIN_MAX);
+                continue;
+            }
+            Ok(true) if sent < said => continue,
+            Ok(_) => again = AGAIN_FIRST,
+        }
+        if closing {
+            match shared.finish(sent) {
+                true => return Ended::Whole,
+                false => continue,
+            }
+        }
+        tokio::select! {
+            _ = written.changed() => {}
+            _ = closed.changed() => {}
+        }
+        // The first lines go at once, the next ones wait for more.
+        pause_until(last + GATHER, &mut closed).await;
+        last = Instant::now();
+    }
 }
 
 /// Waits, but not for longer than the log is open.

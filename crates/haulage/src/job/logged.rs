@@ -5,20 +5,24 @@ use std::time::Duration;
 
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::event::Summary;
 use crate::eventlog::{EventLog, LogOptions};
 use crate::options::{CopyOptions, random_name};
 use crate::stage::record::{Attempts, Sink};
 
-/// How long the end of a job may wait for its log.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the end of a job may wait for its log, ...
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// ... and where somebody waits for the end: the job was stopped, or is one of several.
+const SOON: Duration = Duration::from_secs(2);
 
 /// The log of a job.
 pub(super) struct Logged {
     log: Arc<EventLog>,
     /// Ends when all is written that the job has told.
     told: JoinHandle<()>,
+    patience: Duration,
 }
 
 impl Logged {
@@ -28,6 +32,7 @@ impl Logged {
     /// As for [`EventLog::open`].
     pub(super) fn open(options: &mut CopyOptions, coordinator: bool) -> Result<Option<(Sink, Self)>> {
         let Some(url) = options.log.clone() else { return Ok(None) };
+        let patience = if options.job.is_empty() { PATIENCE } else { SOON };
         if options.job.is_empty() {
             options.job = random_name(16);
         }
@@ -35,7 +40,7 @@ impl Logged {
         let whose = LogOptions { url, job, node, coordinator, outbox: None };
         let log = Arc::new(EventLog::open(&whose, &options.store)?);
         let (to, told) = log.listen();
-        Ok(Some((Sink { to, attempts: Attempts::Failed }, Self { log, told })))
+        Ok(Some((Sink { to, attempts: Attempts::Failed }, Self { log, told, patience })))
     }
 
     /// The log, for what is no event of the engine.
@@ -54,11 +59,15 @@ impl Logged {
         }
         // All is told by now, and the task only writes to this machine.
         let _ = self.told.await;
-        let closed = self.log.close(PATIENCE).await;
+        let stopped =
+            matches!(&ended, Ok(Ok(summary)) if summary.exit_code == ErrorKind::Cancelled.exit_code());
+        let closed = self.log.close(if stopped { SOON } else { self.patience }).await;
         let mut ended = ended.unwrap_or_else(resume)?;
         let dropped = self.log.dropped();
         if dropped > 0 {
-            ended.warnings.push(format!("log: {dropped} lines were lost, because this machine's disk is full"));
+            ended
+                .warnings
+                .push(format!("log: {dropped} lines were lost, because this machine's disk is full"));
         }
         if let Err(error) = closed {
             ended.warnings.push(format!(

@@ -161,7 +161,10 @@ mod tests {
         metrics.show(Look { requests: 7, ..Look::default() });
         let answer = ask(free, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-        assert!(answer.contains("haulage_requests_total{job=\"j\",node=\"n\",direction=\"up\"} 7\n"), "{answer}");
+        assert!(
+            answer.contains("haulage_requests_total{job=\"j\",node=\"n\",direction=\"up\"} 7\n"),
+            "{answer}"
+        );
         assert!(ask(free, "GET / HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 404"));
         assert!(ask(free, "POST /metrics HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 405"));
         drop(metrics);

@@ -8,7 +8,8 @@ use super::{Labels, Look};
 pub(super) fn written(labels: &Labels, look: &Look) -> String {
     let mut text = Text { labels: common(labels), out: String::with_capacity(4096) };
     let progress = &look.progress;
-    let copied = progress.objects_done - (progress.objects_skipped + progress.objects_failed).min(progress.objects_done);
+    let copied = progress.objects_done
+        - (progress.objects_skipped + progress.objects_failed).min(progress.objects_done);
     text.family("haulage_bytes_total", "counter", "Payload that arrived, in bytes.");
     text.value("haulage_bytes_total", &[], progress.bytes_done);
     text.family("haulage_wire_bytes_total", "counter", "Bytes on the wire, both directions.");
@@ -83,7 +84,8 @@ mod tests {
     #[test]
     fn each_value_has_the_labels_and_none_is_an_objects_name() {
         let labels = Labels { job: "ab".into(), node: "a\"b\\c\n".into(), direction: "down" };
-        let progress = Progress { objects_done: 5, objects_failed: 1, objects_skipped: 1, ..Progress::default() };
+        let progress =
+            Progress { objects_done: 5, objects_failed: 1, objects_skipped: 1, ..Progress::default() };
         let look = Look { progress, errors: vec![(ErrorKind::Busy, 3)], ..Look::default() };
         let text = written(&labels, &look);
         let common = r#"job="ab",node="a\"b\\c\n",direction="down""#;

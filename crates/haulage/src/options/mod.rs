@@ -4,9 +4,11 @@ mod links;
 mod profile;
 mod shard;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use links::LinkFile;
 pub use links::links_folder;
@@ -315,15 +317,16 @@ impl Work {
             Self::Verify { source, .. } => Some(source),
             Self::Fed(feed) => return feed.like.direction(options),
         };
-        let remote = |name: &str| {
-            matches!(Address::parse(name, options), Ok(Address::Azure(_) | Address::S3(_)))
-        };
+        let remote =
+            |name: &str| matches!(Address::parse(name, options), Ok(Address::Azure(_) | Address::S3(_)));
         match (source.is_some_and(|source| remote(source)), self.is_upload(options)) {
             (true, true) => "across",
             (false, true) => "up",
             (true, false) => "down",
             // What a comparison reads comes from the other side.
-            (false, false) if matches!(self, Self::Verify { destination, .. } if remote(destination)) => "down",
+            (false, false) if matches!(self, Self::Verify { destination, .. } if remote(destination)) => {
+                "down"
+            }
             (false, false) => "local",
         }
     }
@@ -355,9 +358,12 @@ impl Work {
     }
 }
 
-/// A random name of so many hexadecimal digits, up to 16.
+/// A random name of so many hexadecimal digits, up to 16. Processes that were forked from one draw other names.
 pub(crate) fn random_name(digits: usize) -> String {
-    format!("{:016x}", fastrand::u64(..))[16 - digits.min(16)..].to_owned()
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    (fastrand::u64(..), std::process::id(), now).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())[16 - digits.min(16)..].to_owned()
 }
 
 /// What this machine is called.

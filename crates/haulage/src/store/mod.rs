@@ -110,6 +110,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// The object's name for people and records: never with a secret in it.
     fn name(&self, key: &str) -> String;
 
+    /// The same from wherever it is reached, so that two names of one object are told to be one.
+    fn identity(&self, key: &str) -> String {
+        self.name(key)
+    }
+
     /// What the service calls a request, for records.
     fn api(&self, request: Request) -> &'static str {
         match request {

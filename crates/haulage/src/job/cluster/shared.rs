@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use super::deal::Deal;
 use super::wire::NodeEnd;
-use crate::eventlog::EventLog;
 use crate::event::{Failure, ObjectRecord, Progress};
+use crate::eventlog::EventLog;
 use crate::http::Cap;
 use crate::options::CopyOptions;
 

@@ -137,7 +137,15 @@ impl Recorder {
     ) -> Result<Self> {
         let rows = record.map(|path| RowWriter::create(path, Arc::clone(&sinks.node))).transpose()?;
         let summary = Summary { operation, ..Summary::default() };
-        Ok(Self { clock, sinks, rows, receipt: None, summary, found: Failures::default(), errors: Vec::new() })
+        Ok(Self {
+            clock,
+            sinks,
+            rows,
+            receipt: None,
+            summary,
+            found: Failures::default(),
+            errors: Vec::new(),
+        })
     }
 
     /// Says that the job begins, and what it is about.
@@ -218,20 +226,23 @@ impl Recorder {
     /// Keeps an attempt. It is made where it is kept: rows of half a kilobyte are not to be moved around.
     pub(crate) async fn attempt(&mut self, make: impl FnOnce() -> AttemptRecord) {
         // To look for secrets takes longer than all else here, and is of use only where somebody sees it.
-        let hidden = || {
-            let mut record = make();
+        let hidden = |mut record: AttemptRecord| {
             hide(&mut record.object);
             record.request_id = record.request_id.map(redacted_id);
             record
         };
         if !self.sinks.want_attempt(true) {
             if let Some(rows) = &mut self.rows {
-                rows.push(hidden());
+                rows.push(hidden(make()));
                 rows.hand_over().await;
             }
             return;
         }
-        let record = hidden();
+        let record = make();
+        if self.rows.is_none() && !self.sinks.want_attempt(record.failed()) {
+            return;
+        }
+        let record = hidden(record);
         if let Some(rows) = &mut self.rows {
             rows.push(record.clone());
             rows.hand_over().await;

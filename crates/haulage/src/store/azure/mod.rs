@@ -217,6 +217,10 @@ impl Store for AzureStore {
         self.display(key)
     }
 
+    fn identity(&self, key: &str) -> String {
+        self.service.url(&self.address.container, key)
+    }
+
     fn api(&self, request: Request) -> &'static str {
         match request {
             Request::Look => "GetBlobProperties",

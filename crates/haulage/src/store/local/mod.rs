@@ -205,6 +205,11 @@ impl Store for LocalStore {
         self.tree.root().join(key).display().to_string()
     }
 
+    fn identity(&self, key: &str) -> String {
+        let path = self.tree.root().join(key);
+        std::path::absolute(&path).unwrap_or(path).display().to_string()
+    }
+
     fn list(&self, request: ListRequest) -> Box<dyn Lister> {
         Box::new(Walker::new(self.tree.clone(), request))
     }
@@ -292,7 +297,15 @@ impl Store for LocalStore {
 
     async fn append(&self, key: &str, at: u64, bytes: Bytes, trace: &Trace) -> Result<()> {
         let (store, key) = (self.clone(), key.to_owned());
-        blocking(move || write::append(&store.destination(&key)?, at, &bytes)).await?;
+        let appended = blocking(move || {
+            let appended = write::append(&store.destination(&key)?, at, &bytes);
+            if matches!(&appended, Err(error) if error.kind() == ErrorKind::NotFound) {
+                // The folder that was open has been removed: the next try makes it anew.
+                store.tree.forget();
+            }
+            appended
+        });
+        appended.await?;
         trace.mark(Phase::Committed);
         Ok(())
     }

@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rustix::fs::OFlags;
 
-use super::{blocking, file};
 use super::partial::PartialFile;
 use super::pen::Pen;
 use super::tree::Place;
+use super::{blocking, file};
 use crate::checksum::Crc64;
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{
@@ -30,8 +30,13 @@ pub(super) fn append(place: &Place, at: u64, bytes: &Bytes) -> Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let written = place.folder.open(&place.name, flags).map_err(std::io::Error::from).and_then(|file| {
         // Another kind of thing would take the bytes and keep none.
-        if !file.metadata()?.is_file() {
+        let there = file.metadata()?;
+        if !there.is_file() {
             return Err(std::io::ErrorKind::AlreadyExists.into());
+        }
+        // Somebody has shortened it, or put another one in its place.
+        if there.len() < at {
+            return Err(std::io::ErrorKind::NotFound.into());
         }
         file.write_all_at(bytes, at)
     });

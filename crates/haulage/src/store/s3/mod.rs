@@ -241,6 +241,10 @@ impl Store for S3Store {
         self.display(key)
     }
 
+    fn identity(&self, key: &str) -> String {
+        format!("{} {}", self.service.endpoint(), self.display(key))
+    }
+
     fn api(&self, request: Request) -> &'static str {
         match request {
             Request::Look => "HeadObject",
