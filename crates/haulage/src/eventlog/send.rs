@@ -132,7 +132,7 @@ impl Sender {
         let at = head.sent - head.begins;
         match there {
             Ok(there) if there.size >= at => {
-                head.sent = (head.begins.saturating_add(there.size)).min(written)
+                head.sent = head.begins.saturating_add(there.size).min(written);
             }
             // Somebody has removed or shortened it, or hides it: what comes goes into another one.
             Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission) => {}
