@@ -10,6 +10,7 @@ __all__ = [
     "AzureCredential",
     "Coordinator",
     "Emulator",
+    "EventLog",
     "Job",
     "Listing",
     "Node",
@@ -160,6 +161,7 @@ class Session:
     @property
     def closed(self) -> bool: ...
 
+
 @final
 class EventLog:
     def __new__(
@@ -184,6 +186,7 @@ class EventLog:
     def flush(self, seconds: float, /) -> bool: ...
     def close(self, seconds: float, /) -> bool: ...
 
+@final
 class Emulator:
     def __new__(
         cls, *, store: str | None = None, link: str | None = None, faults: str | None = None

@@ -113,7 +113,7 @@ class Options(StoreOptions, total=False):
     exclude: Copy no names that match one of these globs; default none.
     record: Write a row for every attempt into this Parquet file; default none.
     log: Write what happens to this log too, for ``haul watch``: a folder, ``az://container/prefix`` or
-        ``s3://bucket/prefix``; default none. What cannot be sent now is sent by the next job that writes to it.
+        ``s3://bucket/prefix``; default none. What cannot be sent is sent by the next job that writes to it.
     metrics: Serve how it goes for Prometheus at this address, such as ``"127.0.0.1:9400"``, while it runs;
         default none.
     flush: Wait until files that were written are on the disk before saying that they are done. Default
