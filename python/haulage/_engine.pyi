@@ -161,7 +161,6 @@ class Session:
     @property
     def closed(self) -> bool: ...
 
-
 @final
 class EventLog:
     def __new__(
