@@ -31,7 +31,7 @@ COPY_AGAIN = "copy it again, then verify again"
 LOCAL = [
     (2, "--json", COMMANDS),
     (2, "no-such-command", COMMANDS),
-    (2, "observe", "haul --help lists what is there"),
+    (2, "sync", "haul --help lists what is there"),
     (2, "verfy a b", "did you mean verify?"),
     (2, "cp a b --blok-size 8MiB", "did you mean --block-size?"),
     (2, "cp a b --checksum crc46", "did you mean crc64?"),

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from haulage import lab
-from haulage.errors import UsageError
+from haulage.errors import ServiceError, UsageError
 from haulage.lab import planfile
 from haulage.lab.analysis.scaling import ALL_ACTIVE
 from haulage.lab.plan import Plan
@@ -26,11 +26,13 @@ from haulage.lab.report import verify, write
 from haulage.lab.report.charts.base import dressed
 from haulage.lab.report.sections_of_nodes import OF_MANY_NODES
 from haulage.lab.runner import RunProgress
+from haulage.lab.scale import fleet
 from haulage.lab.scale.fleet import Fleet
 from haulage.lab.scale.wire import Line
+from haulage.lab.simulation.predict import MOST
 from haulage.lab.target import haul as haul_command
 from lab.browsers import Opened
-from lab.tiny_plan import run_only
+from lab.tiny_plan import run_only, tiny
 
 CAP = 80e6
 
@@ -174,8 +176,22 @@ def test_more_nodes_are_predicted_by_one_call(run: lab.runs.Run) -> None:
     for row in rows:
         assert row["role"] in ("calibrates", "predicted")
         assert row["simulated_bits_per_second"] < 1.1 * CAP
-    with pytest.raises(UsageError, match="not simulated"):
+    with pytest.raises(UsageError, match="not simulated") as caught:
         lab.predict(run.folder, [0])
+    assert caught.value.hint == f"ask for 1 to {MOST}"
+    absent = subprocess.run(
+        [*haul_command(), "lab", "predict", str(run.folder), "--nodes", "many"],
+        capture_output=True,
+        text=True,
+    )
+    assert (absent.returncode, "hint: write --nodes 20,100" in absent.stderr) == (2, True), absent.stderr
+
+
+def test_a_run_without_nodes_predicts_nothing(tmp_path: Path) -> None:
+    done = run_only(tiny(), directory=tmp_path / "run")
+    with pytest.raises(UsageError) as caught:
+        lab.predict(done.folder, [20])
+    assert caught.value.hint == "make one: haul lab run scale-out --nodes 1,2,3,4"
 
 
 def killing(number: int) -> Any:
@@ -231,28 +247,47 @@ def test_a_node_that_is_slowed_is_named_with_its_cost(tmp_path: Path) -> None:
 
 
 def test_a_stranger_is_not_let_in() -> None:
-    with Fleet() as fleet:
-        host, port = fleet._listener.getsockname()
+    with Fleet() as own:
+        host, port = own._listener.getsockname()
         stranger = Line(socket.create_connection((host, port)))
         stranger.say(word="guess", node=1, pid=1, host="elsewhere")
-        there = fleet.ready(1)
+        there = own.ready(1)
         assert [member.pid for member in there] != [1]
         with pytest.raises((EOFError, OSError)):
             stranger.hear()
         stranger.close()
         words = psutil.Process(there[0].pid).cmdline()
-        assert fleet._word not in " ".join(words)
+        assert own._word not in " ".join(words)
         pid = there[0].pid
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
+def test_nodes_that_do_not_come_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "_START_S", 0.2)
+    ended: list[int] = []
+    empty = Fleet(lambda _host, _port, number, _word: fleet.Handle(lambda: ended.append(number)))
+    with empty, pytest.raises(ServiceError, match="none of them connected") as caught:
+        empty.ready(2)
+    assert caught.value.hint == "see what they say"
+    assert ended == [1, 2]
+
+
 def test_a_link_that_a_node_cannot_have_is_refused() -> None:
-    with pytest.raises(UsageError, match="more than total= and conn="):
+    with pytest.raises(UsageError, match="more than total= and conn=") as caught:
         small(nodes=[{"name": "far", "link": "rtt=5ms,total=1mbit"}])
-    with pytest.raises(UsageError, match="no number of nodes"):
+    assert caught.value.hint == "write the round trip in the target, which all nodes have before them"
+    with pytest.raises(UsageError, match="no number of nodes") as caught:
         small(**{"scale.nodes": [0, 1]})
-    with pytest.raises(UsageError, match="there is no node"):
+    assert caught.value.hint == "write whole numbers from 1 to 256, such as [1, 2, 4]"
+    with pytest.raises(UsageError, match="there is no node") as caught:
         small(**{"scale.links": {"9": "total=1mbit"}})
+    assert caught.value.hint == 'write links = { 2 = "total=5mbit" }'
+    with pytest.raises(UsageError) as caught:
+        small(fresh_link=True)
+    assert caught.value.hint == "write fresh_link = false"
+    with pytest.raises(UsageError) as caught:
+        small(arms=[{"method": "baseline", "client": "plain", "directions": ["up"]}])
+    assert caught.value.hint in ("leave the other arms out", 'write source = "disk"')
     # One alone is always among them.
     assert small(**{"scale.nodes": [4, 2]}).counts == (1, 2, 4)
     assert planfile.parse(_values(small())) == small()

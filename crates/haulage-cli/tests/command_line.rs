@@ -78,8 +78,8 @@ fn cp_unknown_choice_option_and_command() {
         "haul: parse verfy: no such command (hint: did you mean verify?)"
     );
     assert_eq!(
-        mistake(&["watch", "run"]),
-        "haul: run watch: this command is planned, and not there yet (hint: haul --help lists what is there)"
+        mistake(&["sync", "a", "b"]),
+        "haul: run sync: this command is planned, and not there yet (hint: haul --help lists what is there)"
     );
 }
 
