@@ -47,10 +47,15 @@ class Scheduler:
         self._answer: Answer[Any] | None = None
         self._asked = float("-inf")
         self._unanswered: float | None = None
+        self._looked = float("inf")
 
     def look(self, now: float) -> bool:
         """Ask, where it is time to, and return whether there is an answer that is new."""
         news = False
+        held, self._looked = now - self._looked, now
+        if held > LOOK_SECONDS and self._unanswered is not None:
+            # Who asks was held up, and with it whoever takes in the answer.
+            self._unanswered += held
         if self._answer is not None and self._answer.done():
             # What went wrong shows by itself: it is asked again, and goes on being silent.
             if not self._answer.cancelled() and self._answer.exception() is None:

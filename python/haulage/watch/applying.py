@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from haulage.watch import state as states
-from haulage.watch.line import Line
+from haulage.watch.line import Line, as_text
 from haulage.watch.state import Job, Kind, Message, State, Stream, message_of
 
 #: Levels of Python's logging that are problems.
@@ -35,6 +35,9 @@ def _hear(stream: Stream, time_unix_ns: int, now: int, live: bool) -> None:
     heard_ns = min(now, time_unix_ns)
     if live:
         # Its clock may be wrong by any amount: what counts is how much later than others of it a line comes.
+        if time_unix_ns < stream.last_unix_ns - states.LATE_NS:
+            # It was set back meanwhile.
+            stream.lag_ns, stream.last_unix_ns = None, time_unix_ns
         lag_ns = now - time_unix_ns
         stream.lag_ns = min(lag_ns, lag_ns if stream.lag_ns is None else stream.lag_ns)
         late_ns = lag_ns - stream.lag_ns
@@ -107,6 +110,7 @@ def _make_room(state: State, kept: Job) -> None:
     if not job.streams and job is not kept:
         del state.jobs[oldest.job]
     state.streams_left_out += 1
+    state.failed_before = state.failed_before or oldest.end in ("failed", "lost", "panicked")
     state.lost_lines_before += oldest.lost_lines
 
 
@@ -116,8 +120,7 @@ def _int(values: dict[str, Any], name: str) -> int:
 
 
 def _text(values: dict[str, Any], name: str) -> str:
-    value = values.get(name)
-    return value if type(value) is str else "" if value is None else str(value)
+    return as_text(values.get(name))
 
 
 def _error(state: State, line: Line, kind: str, where: str, named: str, cause: str) -> None:
@@ -140,7 +143,9 @@ def _job_started(_: State, stream: Stream, line: Line) -> None:
     stream.engine, stream.what = True, _text(values, "operation") or "job"
     stream.started_unix_ns = _int(values, "started_unix_ns") or line.time_unix_ns
     sources = values.get("sources")
-    stream.sources = tuple(map(str, sources[:20])) if isinstance(sources, list) else ()
+    stream.sources = (
+        tuple(as_text(one)[: states.TEXT] for one in sources[:20]) if isinstance(sources, list) else ()
+    )
     stream.destination = _text(values, "destination")[: states.TEXT]
     stream.end = ""
 
@@ -283,7 +288,7 @@ def _panic(state: State, stream: Stream, line: Line) -> Message:
 
 def _log(state: State, stream: Stream, line: Line) -> Message:
     values = line.values
-    level = _text(values, "level").upper() or "INFO"
+    level = _text(values, "level").upper()[: states.TEXT] or "INFO"
     logger, words = _text(values, "logger"), _text(values, "message")
     if level in _BAD:
         stream.errors += 1

@@ -101,7 +101,9 @@ def watch(
     options: StoreOptions = {"endpoint": endpoint, "region": region, "proxy": proxy, "ca": ca}
     if insecure_http:
         options["insecure_http"] = True
-    now: Callable[[], int] = time.time_ns
+    # A clock that is set meanwhile would make all of them silent.
+    began = time.time_ns() - time.monotonic_ns()
+    now: Callable[[], int] = lambda: began + time.monotonic_ns()  # noqa: E731
     try:
         with ExitStack() as stack:
             found: Source

@@ -13,6 +13,8 @@ JOB = re.compile(r"[0-9a-f]{16}")
 LONGEST_BYTES = 16 << 20
 #: Numbers beyond it are none of ours.
 _MOST = 1 << 62
+#: Names of nodes and streams are no longer.
+_NAME = 255
 
 
 class Line(NamedTuple):
@@ -66,6 +68,14 @@ def objects(text: str) -> Iterator[dict[str, Any] | None]:
             yield found if isinstance(found, dict) and isinstance(found.get("event"), str) else None
 
 
+def as_text(value: object) -> str:
+    """Return any value of JSON as text; it may be nested as deeply as its sender liked."""
+    try:
+        return value if type(value) is str else "" if value is None else str(value)
+    except RecursionError:
+        return "(nested too deeply)"
+
+
 def of_log(found: dict[str, Any]) -> Line | None:
     """Return the line of an event log; ``None`` where it does not say whose it is."""
     get = found.get
@@ -79,6 +89,9 @@ def of_log(found: dict[str, Any]) -> Line | None:
         and type(stream) is str
         and type(time) is int
         and 0 <= time < _MOST
+        and JOB.fullmatch(job)
+        and len(node) <= _NAME
+        and len(stream) <= _NAME
     ):
         return Line(job, node, stream, seq, time, found["event"], found)
     return None

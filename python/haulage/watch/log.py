@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from haulage.errors import HaulageError
 from haulage.watch.line import LONGEST_BYTES, Batch, Line, Seen, noticed, objects, of_log, whole_lines
 from haulage.watch.places import File, Place
 
@@ -83,6 +84,9 @@ class Log:
         self._ignored: dict[str, tuple[int, int]] = {}
         self._decided = everything or job is not None
         self._caught_up = False
+        #: Of the last look: what could not be read, and how many reads could.
+        self._failed: list[HaulageError] = []
+        self._came = 0
         self._readers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="haul-watch")
 
     @property
@@ -100,6 +104,7 @@ class Log:
         Raises:
             HaulageError: The store is away, or there is no log. Calling it again goes on where it stood.
         """
+        self._failed, self._came = [], 0
         self._list()
         tails = list(self._tails.values())
         while True:
@@ -109,14 +114,23 @@ class Log:
             for start in range(0, len(reads), AT_ONCE):
                 yield from self._slabs(reads[start : start + AT_ONCE])
             tails = [tail for tail, _ in reads]
+        if self._failed and not self._came:
+            raise self._failed[0]
         self._caught_up = True
 
     def _slabs(self, reads: list[tuple[Tail, _Read]]) -> Iterator[Batch]:
-        bodies = self._readers.map(
-            lambda read: self._place.read(read.name, read.start, read.length), [read for _, read in reads]
-        )
-        for tail, _ in reads:
-            data = next(bodies)
+        bodies = [
+            self._readers.submit(self._place.read, read.name, read.start, read.length) for _, read in reads
+        ]
+        for (tail, _), body in zip(reads, bodies, strict=True):
+            try:
+                data = body.result()
+            except HaulageError as error:
+                # One that is not to be read hides no other.
+                self._failed.append(error)
+                tail.waiting.clear()
+                continue
+            self._came += 1
             if not data:
                 # Shorter than it was listed: whatever it is, it is not read again before it is listed anew.
                 tail.waiting.clear()
@@ -171,14 +185,16 @@ class Log:
         """Read what came late to the file before, so that nothing is wrongly said to be missing."""
         assert tail.before is not None
         name, offset, rest = tail.before
-        text, _ = whole_lines(rest, self._place.read(name, offset, SLAB_BYTES))
         unread = 0
-        for found in objects(text):
-            line = of_log(found) if found else None
-            if line is None:
-                unread += 1
-            else:
-                self._take(tail, line, lines)
+        while data := self._place.read(name, offset, SLAB_BYTES):
+            offset += len(data)
+            text, rest = whole_lines(rest, data)
+            for found in objects(text):
+                line = of_log(found) if found else None
+                if line is None:
+                    unread += 1
+                else:
+                    self._take(tail, line, lines)
         return unread
 
     def _take(self, tail: Tail, line: Line, lines: list[Line]) -> None:

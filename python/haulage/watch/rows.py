@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from haulage.errors import HaulageError, LocalIOError
 from haulage.watch import words
-from haulage.watch.line import Line
+from haulage.watch.line import Line, as_text
 
 #: The columns, with their types in Parquet. ``docs/guides/watch.md`` says what they hold.
 COLUMNS = {
@@ -95,7 +95,9 @@ class CsvRows:
             self._text.seek(0)
             self._text.truncate()
             try:
-                self._file.write(data)
+                left = memoryview(data)
+                while left:
+                    left = left[self._file.write(left) :]
             except OSError as error:
                 raise _cannot_write(self._path, error) from None
 
@@ -165,8 +167,8 @@ def row_of(line: Line) -> list[Any] | None:
         words.stamp(line.time_unix_ns),
         line.time_unix_ns,
         line.job,
-        line.node,
-        line.stream,
+        _plain(line.node),
+        _plain(line.stream),
         line.seq,
         line.event,
         level,
@@ -181,8 +183,8 @@ _NUMBERS = frozenset(name for name, kind in COLUMNS.items() if kind == "BIGINT")
 def _plain(value: object) -> str | int | None:
     if value is None or type(value) is int:
         return value
-    # No NUL in a CSV file; and half a pair is no text.
-    return str(value).replace("\0", "")
+    # No NUL in a CSV file, and half a pair is no text; a return alone is not quoted, and would part the row.
+    return as_text(value).replace("\0", "").replace("\r", "\n")
 
 
 def _number(value: object) -> int | None:
@@ -226,7 +228,7 @@ def _attempt(values: _Values) -> tuple[str, _Values] | None:
 
 def _started(values: _Values) -> tuple[str, _Values]:
     sources = values.get("sources")
-    first = ", ".join(map(str, sources)) if type(sources) is list else None
+    first = ", ".join(map(as_text, sources)) if type(sources) is list else None
     return "INFO", {
         "kind": values.get("operation"),
         "object": first,
@@ -237,7 +239,9 @@ def _started(values: _Values) -> tuple[str, _Values]:
 
 def _summary(values: _Values) -> tuple[str, _Values]:
     kept = {
-        name: value for name, value in values.items() if name.startswith(("objects_", "bytes_", "exit_code"))
+        name: value
+        for name, value in values.items()
+        if name.startswith(("objects_", "bytes_", "exit_code")) and type(value) is int
     }
     return "ERROR" if values.get("exit_code") else "INFO", {
         "kind": values.get("operation"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from haulage.watch.history import History
-from haulage.watch.line import Line
+from haulage.watch.line import Line, as_text
 
 #: A stream of which nothing came for so long, and that has not ended, is silent; after the second time it
 #: is gone.
@@ -131,6 +131,7 @@ class State:
     lines: int = 0
     unread: int = 0
     kinds_left_out: int = 0  #: errors of kinds beyond those that are kept
+    failed_before: bool = False  #: one of them had failed
     streams_left_out: int = 0  #: streams that have ended and are not shown any more
     lost_lines_before: int = 0  #: of these
     read_ns: int = 0  #: when the log was last read to its end
@@ -190,6 +191,8 @@ def job_finished(state: State, job: Job) -> bool:
 
 def exit_code(state: State) -> int:
     """Return 1 where a job or worker failed, or is gone; 0 otherwise."""
+    if state.failed_before:
+        return 1
     for job in state.jobs.values():
         leads = job.leads()
         others = [one for one in job.streams.values() if not one.engine]
@@ -215,6 +218,6 @@ def away(state: State, cause: str, now: int) -> None:
 def message_of(line: Line, level: str, text: str, **more: Any) -> Message:
     """Return a message of bounded length."""
     traceback = more.get("traceback")
-    kept = str(traceback)[-TRACEBACK:] if traceback else None
-    named = str(more.get("object") or "")[:TEXT]
+    kept = as_text(traceback)[-TRACEBACK:] if traceback else None
+    named = as_text(more.get("object"))[:TEXT]
     return Message(line.time_unix_ns, line.job, line.node, line.event, level, named, text[:TEXT], kept)

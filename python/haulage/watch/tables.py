@@ -102,7 +102,7 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
         style, word = HEALTH[job["health"]]
         what = words.printable(" ".join(filter(None, [job["what"], ", ".join(job["sources"])])))
         goal = f" to {words.printable(job['destination'])}" if job["destination"] else ""
-        lines.append(_line((word, style), f"  job {job['job']}  {what}{goal}"))
+        lines.append(_line((word, style), f"  job {words.printable(job['job'])}  {what}{goal}"))
     else:
         lines.append(_line(f"{totals['jobs']} jobs, {totals['jobs_running']} running"))
     healths = [(f"{number} {HEALTH[name][1]}", HEALTH[name][0]) for name, number in shown["health"].items()]

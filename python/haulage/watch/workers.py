@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
@@ -39,8 +39,9 @@ _TRACEBACK = 64_000
 #: Signatures and keys in URLs and connection strings, tokens, and passwords in front of a host.
 _SECRET = re.compile(
     r"((?:(?:\b|%26|%3f)(?:sig|x-amz-signature|x-amz-security-token)(?:=|%3d)"
-    r"|\b(?:accountkey|sharedaccesskey|sharedaccesssignature)\s*=\s*"
-    r"|\bbearer\s+(?=\S{16})"
+    r"|\b(?:accountkey|sharedaccesskey|sharedaccesssignature|password|passwd|client_secret"
+    r"|(?:aws_)?secret_access_key|access_token)[\"']?\s*[=:]\s*[\"']?"
+    r"|\b(?:bearer|basic|sharedkey)\s+(?=\S{16})"
     r"|://[^\s/:@]*:(?=[^\s/@]+@)))[^\s&;\"'<>@]+",
     re.IGNORECASE,
 )
@@ -131,6 +132,8 @@ class Handler(logging.Handler):
         self._names = {"job": job, "node": node, "spool": spool}
         self._pid = os.getpid()
         self._sink = _opened(url, self._names, options)
+        #: That of the process this one was forked from: to let go of it would wake threads that are not here.
+        self._parents: _Sink | None = None
         self._saying = threading.local()
 
     @property
@@ -161,7 +164,7 @@ class Handler(logging.Handler):
         """Send an event of another kind; what is in it has to be known to JSON."""
         if os.getpid() != self._pid:
             # The engine's threads are not in a forked child, and its stream is the parent's.
-            self._pid = os.getpid()
+            self._pid, self._parents = os.getpid(), self._sink
             self._sink = _opened(self._url, {**self._names, "job": self._sink.job or None}, self._options)
         self._sink.say(event, json.dumps(fields))
 
@@ -187,8 +190,8 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     elif record.stack_info:
         trace = _text(record.stack_info)[-_TRACEBACK:]
     return {
-        "level": record.levelname,
-        "logger": record.name,
+        "level": _text(record.levelname),
+        "logger": _text(record.name),
         "message": _text(record.getMessage())[:_MESSAGE],
         "file": _text(record.pathname),
         "line": record.lineno,
@@ -243,11 +246,13 @@ def worker(
             _uncaught(handler, args.exc_value or args.exc_type())
         before(args)
 
-    _say(handler, "worker_started", {"program": program or _program(), "pid": os.getpid()})
+    _say(handler, "worker_started", {"program": _text(program or _program()), "pid": os.getpid()})
     listened.addHandler(handler)
     threading.excepthook = in_thread
-    alive.start()
     try:
+        # Where no thread can be started, it has no signs of life.
+        with suppress(RuntimeError):
+            alive.start()
         yield handler
         ok = True
     except SystemExit as exit_:
@@ -262,7 +267,9 @@ def worker(
             threading.excepthook = before
         listened.removeHandler(handler)
         _say(handler, "worker_ended", {"ok": ok})
-        handler.close()
+        # Also where the interpreter is on its way out.
+        with suppress(Exception):
+            handler.close()
 
 
 def _beat(handler: Handler, stop: threading.Event) -> None:
@@ -288,7 +295,7 @@ def _uncaught(handler: Handler, error: BaseException) -> None:
     except Exception:
         message = "(the exception cannot be printed)"
     fields = {
-        "kind": name,
+        "kind": _text(name),
         "message": _text(message)[:_MESSAGE],
         "traceback": _trace(error, error.__traceback__),
     }

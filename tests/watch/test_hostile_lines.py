@@ -1,0 +1,129 @@
+"""Whoever can write to a log can write anything: it stops no reader and moves no cursor."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from haulage.errors import HaulageError
+from haulage.watch import state as states
+from haulage.watch.applying import apply, tick
+from haulage.watch.line import Line, objects, of_log
+from haulage.watch.log import Log
+from haulage.watch.places import Folder
+from haulage.watch.rows import COLUMNS, CsvRows
+from haulage.watch.snapshot import snapshot
+from haulage.watch.state import State
+from haulage.watch.views import Summary
+from haulage.watch.workers import _text
+from watch.writing import JOB, SECOND, T0, InFolder, Writer
+
+
+def line_of(**fields: Any) -> Line | None:
+    own = {"job": JOB, "node": "n", "stream": "00000001", "seq": 0, "time_unix_ns": T0, "event": "log"}
+    return of_log({**own, **fields})
+
+
+@pytest.mark.parametrize("depth", [900, 960, 975, 985, 2000])
+@pytest.mark.parametrize("event", ["log", "warning", "summary", "job_started", "object", "uncaught"])
+def test_a_value_that_is_nested_deeply_stops_nobody(depth: int, event: str, tmp_path: Path) -> None:
+    nested = "[" * depth + "]" * depth
+    fields = ("message", "sources", "exit_code", "objects_done", "failure", "source", "traceback", "level")
+    text = f'{{"event": "{event}", ' + ", ".join(f'"{name}": {nested}' for name in fields) + "}\n"
+    rows, state = CsvRows(tmp_path / "rows.csv"), State()
+    for found in objects(text):
+        line = line_of(**found) if found else None
+        if line is not None:
+            apply(state, line, T0)
+            rows.add([line])
+    rows.close()
+    snapshot(state, T0, source="log")
+
+
+def test_no_name_moves_the_cursor() -> None:
+    assert line_of(job="\x1b[2J\x1b[2J\x1b[2J") is None
+    assert line_of(node="n" * 300) is None
+    assert line_of(stream="s" * 300) is None
+    state = State()
+    # As the lines of haul cp --json come, which are not looked at so closely.
+    apply(state, Line("\x1b[2J", "n", "s", None, T0, "log", {"event": "log", "message": "x"}), T0)
+    shown = io.StringIO()
+    view = Summary(Console(file=shown, highlight=False, markup=False, width=100))
+    view.draw(snapshot(state, T0, source="log"), last=True)
+    view.close()
+    assert "\x1b" not in shown.getvalue()
+
+
+def test_a_return_alone_parts_no_row(tmp_path: Path) -> None:
+    line = line_of(message="10 %\r20 %\r\n30 %", node="a\rb")
+    assert line is not None
+    rows = CsvRows(tmp_path / "rows.csv")
+    rows.add([line])
+    rows.close()
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        header, row = csv.reader(file)
+    assert header == list(COLUMNS)
+    assert dict(zip(header, row, strict=True))["message"] == "10 %\n20 %\n\n30 %"
+
+
+def test_one_file_that_cannot_be_read_hides_no_other(
+    folder: InFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = Writer(folder, "node-1"), Writer(folder, "node-2")
+    one.start()
+    other.start()
+    place = Folder(folder.root)
+    reads = place.read
+
+    def refuses(name: str, start: int, length: int) -> bytes:
+        if "node-1" in name:
+            raise HaulageError("read", name, "permission denied", None)
+        return reads(name, start, length)
+
+    monkeypatch.setattr(place, "read", refuses)
+    log = Log(place, one._now)
+    assert [line.node for batch in log.read() for line in batch.lines] == ["node-2"]
+    monkeypatch.setattr(place, "read", reads)
+    assert [line.node for batch in log.read() for line in batch.lines] == ["node-1"]
+    log.close()
+
+
+def test_a_clock_that_is_set_back_makes_nobody_silent() -> None:
+    state, now = State(), T0
+    job = Writer(
+        lambda _, data: [apply(state, of_log(json.loads(text)), now) for text in data.splitlines()],  # type: ignore[arg-type]
+        now=lambda: now - wrong,
+    )
+    wrong = 0
+    job.start()
+    for done in range(20):
+        now += SECOND
+        wrong = 600 * SECOND if done > 5 else 0
+        job.progress(done, 20)
+    states.read(state, now)
+    assert tick(state, now) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AWS_SECRET_ACCESS_KEY=hidden0123456789",
+        "client_secret: hidden0123456789",
+        "'AccountKey': 'hidden0123456789'",
+        "Authorization: Basic hidden0123456789",
+        "SharedKey hidden0123456789",
+        "password=hidden0123456789",
+        "https://a.example/c?sv=1&sig=hidden0123456789",
+    ],
+)
+def test_what_looks_like_a_secret_is_taken_out(text: str) -> None:
+    assert "0123456789" not in _text(text)
+    assert _text("the password is asked for, a basic rule of SharedKey") == (
+        "the password is asked for, a basic rule of SharedKey"
+    )
