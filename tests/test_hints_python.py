@@ -70,9 +70,12 @@ def test_a_collection_that_is_too_large(service: Service, tmp_path: Path) -> Non
     (tmp_path / "a").write_bytes(b"a")
     names = [f"{service.url}/hang/data/{number}?sig=AAAA" for number in range(TOO_MANY)]
     pairs = [(tmp_path / "a", name) for name in names]
-    with pytest.raises(haulage.UnsupportedError) as caught:
-        haulage.copy(pairs, atomic=True, overwrite="always", concurrency=1, stall_timeout="1s")
-    assert caught.value.hint == "copy it in parts, or without --atomic"
+    summary = haulage.copy(
+        pairs, check=False, atomic=True, overwrite="always", concurrency=1, stall_timeout="1s"
+    )
+    # On a slow machine the first request has failed by itself before all names are known.
+    first = next(failure for failure in summary.failures if failure.kind == "unsupported")
+    assert first.hint == "copy it in parts, or without --atomic"
 
 
 def test_a_name_that_no_address_can_hold(
