@@ -265,11 +265,41 @@ def test_a_stranger_is_not_let_in() -> None:
 def test_nodes_that_do_not_come_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "_START_S", 0.2)
     ended: list[int] = []
-    empty = Fleet(lambda _host, _port, number, _word: fleet.Handle(lambda: ended.append(number)))
+    empty = Fleet(lambda _host, _port, number, _word: fleet.Handle(lambda _grace_s: ended.append(number)))
     with empty, pytest.raises(ServiceError, match="none of them connected") as caught:
         empty.ready(2)
     assert caught.value.hint == "see what they say"
     assert ended == [1, 2]
+
+
+def test_nodes_leave_no_folder_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with Fleet() as own:
+        own.ready(2)
+        own._ask_clock(own._members[1])
+        assert len(list(tmp_path.glob("haulage-node-*"))) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nodes_that_are_not_let_in_yet_are_ended_by_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+
+    def start(host: str, port: int, number: int, _word: str) -> fleet.Handle:
+        connection = socket.create_connection((host, port))
+
+        def end(_grace_s: float) -> None:
+            connection.close()
+            ended.append(number)
+
+        return fleet.Handle(end)
+
+    def interrupted(_line: Line) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Line, "hear", interrupted)
+    with Fleet(start) as own, pytest.raises(KeyboardInterrupt):
+        own.ready(3)
+    assert ended == [1, 2, 3]
 
 
 def test_a_link_that_a_node_cannot_have_is_refused() -> None:
@@ -288,6 +318,10 @@ def test_a_link_that_a_node_cannot_have_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         small(arms=[{"method": "baseline", "client": "plain", "directions": ["up"]}])
     assert caught.value.hint in ("leave the other arms out", 'write source = "disk"')
+    for key, value in (("via", "proxy"), ("cpus", 1)):
+        with pytest.raises(UsageError, match=f"{key} is not for many nodes") as caught:
+            small(nodes=[{"name": "worker", key: value}])
+        assert caught.value.hint == "leave it out"
     # One alone is always among them.
     assert small(**{"scale.nodes": [4, 2]}).counts == (1, 2, 4)
     assert planfile.parse(_values(small())) == small()

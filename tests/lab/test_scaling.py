@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from haulage.lab.analysis import scaling, stragglers
+from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.statistics import scaling as law
 
 COUNTS = [1, 2, 3, 4, 6, 8]
@@ -138,6 +139,32 @@ def test_a_cell_with_a_missing_node_is_in_no_rate_and_is_named() -> None:
     assert set(rows[rows["node_count"] == 6]["n"]) == {6}
 
 
+def cards_of(fits: pd.DataFrame) -> tuple[str, str]:
+    result = Result("scaling_fits", "", "", "", "", fits, [*fits.columns], len(fits), {})
+    results = {"scaling_fits": result}
+    return next(scaling.cap(results)).sentence, next(scaling.linear_until(results)).sentence
+
+
+def test_a_cap_is_stated_only_where_it_is_settled() -> None:
+    fits = scaling.fits(cells_of(capped))
+    cap, until = cards_of(fits)
+    assert cap.startswith("All nodes together are held at 79.6 Mbit/s")
+    assert "(interval of chance alone; the rate is counted to a percent or two)" in cap
+    assert "2 bring all that they can, 3 less" in until
+    fits["is_clear"] = False
+    # Another model with an end is as good: there is a cap all the same.
+    assert cards_of(fits)[0].startswith("All nodes together are held at")
+    fits.loc[fits["model"] == law.LINEAR, "behind_best"] = law.CLEAR / 2
+    cap, until = cards_of(fits)
+    assert cap.startswith("No cap is settled with 8 nodes up; if there is one, it is near 79.6 Mbit/s")
+    assert until.startswith(
+        "No end of linear growth is settled with 8 nodes up; if there is one, it is near 2.6"
+    )
+    assert "far beyond" not in cap
+    fits["cap_bits_per_second"] = 2.5 * fits["most_bits_per_second"]
+    assert "far beyond what was measured" in cards_of(fits)[0]
+
+
 def nodes_of(
     *,
     seed: int,
@@ -153,8 +180,19 @@ def nodes_of(
     for cell in range(cells):
         for node in range(1, count + 1):
             took = 5e9 * math.exp(chance.normal(0, noise))
-            parts = {"local_ns": 0.02 * took, "network_ns": 7 * took, "wait_ns": 0.5 * took, "idle_ns": 0.0}
-            if node == slow:
+            parts = {
+                "local_ns": 0.02 * took,
+                "network_ns": 7 * took,
+                "wait_ns": 0.5 * took,
+                "idle_ns": 0.0,
+                "backoff_ns": 0.0,
+            }
+            if node == slow and part == "refused":
+                # Refused in all its lanes: it waits, and then nothing is in flight.
+                parts |= {"backoff_ns": 0.9 * 8 * took, "idle_ns": 0.8 * took}
+                parts["wait_ns"] += 0.1 * 8 * took
+                took *= 2
+            elif node == slow:
                 parts[part] += took if part == "idle_ns" else 8 * took
                 took *= 2
             rows.append(
@@ -176,7 +214,7 @@ def nodes_of(
                     "ended_ns": took,
                     "duration_ns": took - 1e5,
                     "rate_bits_per_second": 8e9 * 1e6 / took,
-                    "refused": 0,
+                    "refused": 40 if node == slow and part == "refused" else 0,
                     "longest_idle_ns": parts["idle_ns"],
                     **parts,
                 }
@@ -186,7 +224,13 @@ def nodes_of(
 
 @pytest.mark.parametrize(
     ("part", "whose"),
-    [("local_ns", "node"), ("idle_ns", "node"), ("network_ns", "path"), ("wait_ns", "service")],
+    [
+        ("local_ns", "node"),
+        ("idle_ns", "node"),
+        ("network_ns", "path"),
+        ("wait_ns", "service"),
+        ("refused", "service"),
+    ],
 )
 def test_a_straggler_is_found_with_its_cost_and_whose_it_is(part: str, whose: str) -> None:
     nodes = nodes_of(seed=1, cells=6, slow=5, part=part)

@@ -94,6 +94,10 @@ def test_a_system_that_is_known_is_found_from_four_nodes(bound: float) -> None:
     error = mean_error(rows)
     assert error is not None
     assert error < 0.03
+    # That more bring no more than four would do as well here, for the bound was met by then.
+    flat = mean_error(rows, flat=True)
+    assert flat is not None
+    assert flat < 0.05
     assert set(rows[rows["node_count"] == 20]["role"]) == {"predicted"}
 
 
@@ -107,6 +111,31 @@ def test_a_bound_that_four_nodes_do_not_reach_is_not_made_up() -> None:
     assert limited.rates(100)[0] == pytest.approx(300e6, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    "short",
+    [{4: 0.025}, {2: 0.025}, {2: 0.03, 3: 0.05, 4: 0.08}],
+    ids=["four", "two", "all"],
+)
+def test_nodes_that_fall_a_little_short_show_no_bound(short: dict[int, float]) -> None:
+    rows = rows_of(NODE, Service(), (1, 2, 3, 4))
+    for count, share in short.items():
+        rows.loc[rows["node_count"] == count, ["value", "other"]] *= 1 - share
+    made = calibrate(rows)
+    assert made is not None
+    assert not made.bound_seen
+    assert made.rates(20)[0] == pytest.approx(20 * made.rates(1)[0], rel=0.02)
+
+
+def test_a_bound_that_fits_no_better_than_none_is_not_taken() -> None:
+    rows = rows_of(NODE, Service(), (1, 2, 3, 4))
+    # Three are as slow as two, and four as they should be: nothing that all share does that.
+    for count, of_linear in ((3, 0.6), (4, 0.55)):
+        rows.loc[rows["node_count"] == count, "value"] *= of_linear
+    made = calibrate(rows)
+    assert made is not None
+    assert not made.bound_seen
+
+
 def test_without_one_alone_there_is_no_simulation() -> None:
     assert calibrate(rows_of(NODE, Service(), (2, 4))) is None
 
@@ -118,7 +147,9 @@ def test_what_was_lost_in_2010_comes_about_again(direction: str) -> None:
     like = [row for row in rows if row["is_as_then"]]
     assert like, "no demand explains what was lost"
     for row in like:
-        assert row["lost_paced_share"] < row["lost_refused_share"]
+        # Over ten minutes clients that back off keep the service as busy as those that are paced.
+        assert abs(row["kept_by_pacing_share"]) < 0.03
+        assert row["refused_share_of_requests"] > 0.1
     least, most = founding.LOST[direction]
     refused = [row["lost_refused_share"] for row in rows]
     assert min(refused) < least < most < max(refused)
@@ -126,8 +157,18 @@ def test_what_was_lost_in_2010_comes_about_again(direction: str) -> None:
 
 def test_what_lies_beside_the_simulation_of_2010_is_what_it_gives() -> None:
     kept = {(row["direction"], row["demand_over_bound"]): row for row in founding.rows()}
-    again = founding.lost("down", 1.2)
+    again = founding.lost("down", 1.2, seeds=founding.SEEDS[:1])
     assert again.keys() == kept["down", 1.2].keys()
     for name, value in kept["down", 1.2].items():
-        # Sums of floating-point numbers may end otherwise on another machine.
-        assert again[name] == (pytest.approx(value, abs=2e-4) if isinstance(value, float) else value), name
+        # The mean of all runs of chance takes longer, and lies as near to one of them.
+        assert again[name] == (pytest.approx(value, abs=0.01) if isinstance(value, float) else value), name
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_what_was_lost_in_2010_is_no_matter_of_how_long_it_took(direction: str) -> None:
+    longer = founding.lost(direction, 1.3, files=2 * founding._FILES, seeds=founding.SEEDS[:1])
+    kept = next(
+        row for row in founding.rows() if (row["direction"], row["demand_over_bound"]) == (direction, 1.3)
+    )
+    assert longer["lost_refused_share"] == pytest.approx(kept["lost_refused_share"], abs=0.02)
+    assert longer["lost_paced_share"] == pytest.approx(kept["lost_paced_share"], abs=0.02)

@@ -193,8 +193,10 @@ def _check_links(plan: Plan) -> None:
                 f"'{link}' has more than total= and conn=",
                 "write the round trip in the target, which all nodes have before them",
             )
-    if any(node.via for node in plan.nodes):
-        raise UsageError("read plan", f"{plan.name}: nodes", "via is not for many nodes", "leave it out")
+    for key in ("via", "cpus"):
+        if any(getattr(node, key) is not None for node in plan.nodes):
+            cause = f"{key} is not for many nodes"
+            raise UsageError("read plan", f"{plan.name}: nodes", cause, "leave it out")
 
 
 def _arms(table: Table) -> list[Arm]:

@@ -271,7 +271,8 @@ class _Runner:
             "began_unix_ns": began,
             "ended_unix_ns": ended,
             "idle_before_ns": idle_ns,
-            "cpu_ns": cpu,
+            # Of many nodes this process only waits for them.
+            "cpu_ns": cpu + sum(node["cpu_ns"] or 0 for node in moved.nodes or ()),
             "factors": json.dumps(
                 cell.factors
                 | {"cpus_used": cpus, "checksum": cell.arm.checksum or "crc64", "cap_bits_per_second": None}

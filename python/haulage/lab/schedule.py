@@ -57,7 +57,7 @@ class Cell:
             "again": self.again,
             "node": None if self.node is None else self.node.name,
             "node_cpus": None if self.node is None else self.node.cpus,
-            "node_link": self.node_link or self.link,
+            "node_link": self.link if self.count is None else self.node_link or self.link,
             "via": None if self.node is None else self.node.via,
             "client_side": None if self.node is None else self.node.client or self.node.name,
             "path": None if self.node is None else self.node.path or self.node.name,

@@ -21,6 +21,8 @@ CURVE = ["direction", "size_bytes", "node_size", "arm"]
 #: The rates that are shown, and the column of each.
 UNTIL_LAST, ALL_ACTIVE = "until the last had ended", "while all were active"
 RATES = {ALL_ACTIVE: "all_active_bits_per_second", UNTIL_LAST: "rate_bits_per_second"}
+#: A cap above so many times the highest rate seen is a long way from what was measured.
+FAR = 2.0
 #: Starts that lie apart by a larger share of the run are no common start.
 SPREAD = 0.01
 
@@ -93,6 +95,7 @@ def fits(cells: pd.DataFrame) -> pd.DataFrame:
                         "linear_until_low": bounds.linear_until.low,
                         "linear_until_high": bounds.linear_until.high,
                         "most_nodes": int(max(nodes)),
+                        "most_bits_per_second": max(rates),
                         "level": bounds.cap.level,
                         "note": bounds.cap.note,
                     }
@@ -175,18 +178,24 @@ def cap(results: Results) -> Iterator[Finding]:
         low, high = row["cap_low_bits_per_second"], row["cap_high_bits_per_second"]
         others = f"Of four models {row['model']} is the best by AICc (weight {row['weight']:.2f}"
         others += ")." if row["is_clear"] else ", which does not settle it)."
-        if row["model"] == law.CAPPED and value is not None:
+        most = int(row["most_nodes"])
+        if value is not None:
+            shown = f"{_mbit(value)}{bounded(low, high, _mbit)}"
+            if value > FAR * float(row["most_bits_per_second"]):
+                shown += ", far beyond what was measured"
+        if value is not None and not _settled(results, row):
             sentence = (
-                f"All nodes together are held at {_mbit(value)}{bounded(low, high, _mbit)} {way}. {others}"
+                f"No cap is settled with {most} nodes {way}; if there is one, it is near {shown}. {others}"
+            )
+        elif row["model"] == law.CAPPED and value is not None:
+            sentence = (
+                f"All nodes together are held at {shown} {way}"
+                f" (interval of chance alone; the rate is counted to a percent or two). {others}"
             )
         elif value is not None:
-            sentence = (
-                f"No plain cap {way}: the sum grows ever more slowly, towards"
-                f" {_mbit(value)}{bounded(low, high, _mbit)}."
-                f" {others}"
-            )
+            sentence = f"No plain cap {way}: the sum grows ever more slowly, towards {shown}. {others}"
         else:
-            sentence = f"No cap was reached with {int(row['most_nodes'])} nodes {way}. {others}"
+            sentence = f"No cap was reached with {most} nodes {way}. {others}"
         columns = ("cap_bits_per_second", "cap_low_bits_per_second", "cap_high_bits_per_second")
         yield card_of(row, "Cap", sentence, "bits_per_second", "scaling_fits", columns)
 
@@ -199,6 +208,12 @@ def linear_until(results: Results) -> Iterator[Finding]:
         if value is None:
             most = int(row["most_nodes"])
             sentence = f"The rate grows with the number of nodes up to {most}, the most there were ({way})."
+        elif not _settled(results, row):
+            most = int(row["most_nodes"])
+            sentence = (
+                f"No end of linear growth is settled with {most} nodes {way}; if there is one, it is near"
+                f" {value:.2f}{bounded(low, high, lambda v: f'{v:.2f}')}."
+            )
         else:
             sentence = (
                 "The rate grows with the number of nodes up to"
@@ -276,6 +291,18 @@ def _best(results: Results) -> Iterator[pd.Series]:
         return
     for _, row in rows[rows["is_best"] & (rows["rate"] == ALL_ACTIVE)].iterrows():
         yield row
+
+
+def _settled(results: Results, row: pd.Series) -> bool:
+    """Whether rates that grow for ever explain clearly less than the best model."""
+    if row["is_clear"]:
+        return True
+    rows = table(results, "scaling_fits")
+    same = (rows["rate"] == row["rate"]) & (rows["model"] == law.LINEAR)
+    for name in CURVE:
+        same &= rows[name].isna() if pd.isna(row[name]) else rows[name] == row[name]
+    linear = rows[same]
+    return linear.empty or float(linear["behind_best"].iloc[0]) >= law.CLEAR
 
 
 def _percent(value: float) -> str:

@@ -95,12 +95,13 @@ def _extra(row: pd.Series, others: pd.DataFrame) -> dict[str, int]:
     busy = sum(float(row[name] or 0) for name in ("local_ns", "network_ns", "wait_ns"))
     # A node that stands idle does so in all its lanes.
     lanes = busy / max(1.0, float(row["duration_ns"]) - float(row["idle_ns"] or 0))
-    refused = float(row["refused"] or 0) > 2 * float(others["refused"].fillna(0).median()) + 2
-    waited = beyond("wait_ns")
+    # A lane that was refused waits before it tries again, and a node whose lanes all do so stands idle.
+    backed_off = beyond("backoff_ns")
+    idle = lanes * (beyond("idle_ns") + beyond("began_ns"))
     return {
-        NODE: int(beyond("local_ns") + lanes * (beyond("idle_ns") + beyond("began_ns"))),
+        NODE: int(beyond("local_ns") + max(0.0, idle - backed_off)),
         PATH: int(beyond("network_ns")),
-        SERVICE: int(waited * (2 if refused else 1)),
+        SERVICE: int(beyond("wait_ns") + backed_off),
     }
 
 
@@ -229,7 +230,8 @@ TABLES = [
         " median of the"
         " others, in three parts: node (late start, idle, own work), path (connect, send, receive), service"
         " (wait for"
-        " the answer); the part that holds more than half of the excess is named.",
+        " the answer, and before trying again after a refusal); the part that holds more than half of the"
+        " excess is named.",
         times,
     ),
     Table(

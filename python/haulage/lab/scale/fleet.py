@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,8 @@ from haulage.lab.target import Endpoint
 _START_S = 60.0
 #: A node that says nothing for so long, not even how far it is, is lost.
 _SILENT_S = 120.0
+#: A node ends by itself, and clears up, when its line is closed; one that has not by then is ended.
+_END_S = 2.0
 #: To a clock that is asked so often at least one answer comes without delay.
 PINGS = 16
 #: Between the word and the moment: for the word to reach everybody, a little more for each.
@@ -37,9 +39,9 @@ Start = Callable[[str, int, int, str], "Handle"]
 
 @dataclass(frozen=True)
 class Handle:
-    """How to end a node from outside."""
+    """How to end a node from outside, which has so many seconds to end by itself."""
 
-    end: Callable[[], object]
+    end: Callable[[float], object]
 
 
 @dataclass
@@ -62,7 +64,7 @@ class Member:
     def close(self) -> None:
         """End it."""
         self.line.close()
-        self.handle.end()
+        self.handle.end(_END_S)
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,10 @@ def on_this_machine(host: str, port: int, number: int, word: str) -> Handle:
         process.stdin.write(word.encode() + b"\n")
         process.stdin.close()
 
-    def end() -> None:
+    def end(grace_s: float) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(grace_s)
+            return
         process.terminate()
         try:
             process.wait(5)
@@ -106,6 +111,13 @@ def on_this_machine(host: str, port: int, number: int, word: str) -> Handle:
             process.wait()
 
     return Handle(end)
+
+
+def _end_all(handles: Iterable[Handle]) -> None:
+    """End nodes whose lines are closed; all have the same time to end by themselves."""
+    until = time.monotonic() + _END_S
+    for handle in handles:
+        handle.end(max(0.0, until - time.monotonic()))
 
 
 class Fleet:
@@ -130,16 +142,20 @@ class Fleet:
         """
         host, port = self._listener.getsockname()[:2]
         missing = [number for number in range(1, count + 1) if number not in self._members]
-        handles = {number: self._start(host, port, number, self._word) for number in missing}
-        until = time.monotonic() + _START_S
-        while handles.keys() - self._members.keys() and (left := until - time.monotonic()) > 0:
-            self._listener.settimeout(left)
-            try:
-                self._admit(self._listener.accept()[0], handles)
-            except TimeoutError:
-                break
-        for number in handles.keys() - self._members.keys():
-            handles[number].end()
+        handles: dict[int, Handle] = {}
+        try:
+            for number in missing:
+                handles[number] = self._start(host, port, number, self._word)
+            until = time.monotonic() + _START_S
+            while handles.keys() - self._members.keys() and (left := until - time.monotonic()) > 0:
+                self._listener.settimeout(left)
+                try:
+                    self._admit(self._listener.accept()[0], handles)
+                except TimeoutError:
+                    break
+        finally:
+            # Also when it is interrupted: nobody else knows of these.
+            _end_all(handles[number] for number in sorted(handles.keys() - self._members.keys()))
         for member in list(self._members.values()):
             if member.number <= count:
                 self._ask_clock(member)
@@ -162,6 +178,9 @@ class Fleet:
         except (EOFError, OSError, ValueError):
             line.close()
             return
+        except BaseException:
+            line.close()
+            raise
         self._members[number] = Member(number, line, hello["pid"], hello["host"], handles[number])
 
     def _ask_clock(self, member: Member) -> None:
@@ -257,8 +276,11 @@ class Fleet:
 
     def close(self) -> None:
         """End all nodes."""
-        while self._members:
-            self._members.popitem()[1].close()
+        members = list(self._members.values())
+        self._members.clear()
+        for member in members:
+            member.line.close()
+        _end_all(member.handle for member in members)
         self._listener.close()
 
     def __enter__(self) -> Self:

@@ -65,5 +65,6 @@ def _on_one_clock(column: str, lanes: int, connections: int, objects: int) -> st
         return f"(object_id + (place - 1) * {objects})::ubigint as object_id"
     if column.endswith("_ns") and column not in _DURATIONS and not column.startswith("tcp_"):
         # A clock that is known to a tenth of a millisecond may put a request before the moment.
-        return f"greatest(0, {column}::bigint + shift)::ubigint as {column}"
+        # What did not happen has no time: greatest() alone would make that 0.
+        return f"if({column} is null, null, greatest(0, {column}::bigint + shift))::ubigint as {column}"
     return column

@@ -21,6 +21,13 @@ PREDICTED = (20, 100)
 _SEEDS = 5
 #: A service that would carry so many times what was seen shows nothing of its bound.
 _UNSEEN = 1.02
+#: Where the last nodes still bring more than so much of what they would alone, no bound holds them.
+_STILL_GROWS = 0.5
+#: A bound is looked for between so many times the highest rate seen; one this near to an edge was not found.
+_LEAST, _MOST, _EDGE = 0.9, 1.3, 0.01
+#: A bound has to take away this much of what is off without one.
+_BETTER = 0.5
+_NO_BOUND = 1e15
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,10 @@ def _bound(made: Calibrated) -> Service:
     unbounded = {count: made.rates(count)[0] for count in counts}
     if all(made.measured[count][0] * _UNSEEN > unbounded[count] for count in counts):
         return Service()
+    *_, before, last = sorted({1, *counts})
+    growth = made.measured[last][0] / made.measured[before][0]
+    if growth >= 1 + _STILL_GROWS * (last / before - 1):
+        return Service()
     most = max(max(made.measured[count]) for count in counts)
 
     def off(log_bound: float) -> float:
@@ -137,22 +148,27 @@ def _bound(made: Calibrated) -> Service:
             for which in (0, 1)
         )
 
-    bounds = (math.log(most * 0.9), math.log(most * 1.3))
-    found = optimize.minimize_scalar(off, bounds=bounds, method="bounded", options={"xatol": 1e-3})
-    return Service(math.exp(float(found.x)))
+    low, high = math.log(most * _LEAST), math.log(most * _MOST)
+    found = optimize.minimize_scalar(off, bounds=(low, high), method="bounded", options={"xatol": 1e-3})
+    at = float(found.x)
+    if not low + _EDGE < at < high - _EDGE or off(at) >= _BETTER * off(math.log(_NO_BOUND)):
+        # Something else made them slower, and a bound would hold all predictions down.
+        return Service()
+    return Service(math.exp(at))
 
 
 def compared(made: Calibrated, predicted: Sequence[int] = PREDICTED) -> list[dict[str, Any]]:
-    """Return the two rates of every number of nodes, simulated beside measured."""
+    """Return the two rates of every number of nodes, simulated beside measured.
+
+    Beside the errors of the simulation stand those of the simplest rule: that more nodes than calibrate bring
+    no more than the most that do.
+    """
     rows: list[dict[str, Any]] = []
+    flat = made.measured[max(count for count in made.measured if count <= CALIBRATES)]
     for count in sorted({*made.measured, *predicted}):
         simulated, measured = made.rates(count), made.measured.get(count)
         role = "predicted" if measured is None else "calibrates" if count <= CALIBRATES else "judges"
-        errors = (
-            [None, None]
-            if measured is None
-            else [s / m - 1 for s, m in zip(simulated, measured, strict=True)]
-        )
+        errors, of_flat = _errors(simulated, measured), _errors(flat, measured)
         alone = made.measured[1][0]
         rows.append(
             {
@@ -164,6 +180,8 @@ def compared(made: Calibrated, predicted: Sequence[int] = PREDICTED) -> list[dic
                 "simulated_all_active_bits_per_second": simulated[1],
                 "measured_all_active_bits_per_second": None if measured is None else measured[1],
                 "error_all_active": errors[1],
+                "flat_error": of_flat[0] if role == "judges" else None,
+                "flat_error_all_active": of_flat[1] if role == "judges" else None,
                 "simulated_share_of_linear": simulated[0] / (count * alone),
                 "link_bits_per_second": made.nodes.link_bits_per_second,
                 "bound_bits_per_second": made.service.bits_per_second if made.bound_seen else None,
@@ -174,8 +192,22 @@ def compared(made: Calibrated, predicted: Sequence[int] = PREDICTED) -> list[dic
     return rows
 
 
-def mean_error(rows: pd.DataFrame) -> float | None:
-    """Return the mean of the errors, without their signs, over the numbers of nodes that only judge."""
+def _errors(
+    expected: tuple[float, float], measured: tuple[float, float] | None
+) -> tuple[float | None, float | None]:
+    return (
+        (None, None) if measured is None else (expected[0] / measured[0] - 1, expected[1] / measured[1] - 1)
+    )
+
+
+def mean_error(rows: pd.DataFrame, *, flat: bool = False) -> float | None:
+    """Return the mean of the errors, without their signs, over the numbers of nodes that only judge.
+
+    Args:
+        rows: Of ``compared``.
+        flat: Those of the rule that more nodes bring no more than the most that calibrate.
+    """
     judged = rows[rows["role"] == "judges"]
-    errors = np.abs(judged[["error", "error_all_active"]].to_numpy(dtype=float))
+    first = "flat_error" if flat else "error"
+    errors = np.abs(judged[[first, f"{first}_all_active"]].to_numpy(dtype=float))
     return float(errors.mean()) if errors.size else None

@@ -10,8 +10,9 @@ many as (
 ),
 seen as (
     select cell, count(*) as declared,
-           count(*) filter (outcome = 'node_lost') as missing,
-           string_agg(name, ', ' order by node) filter (outcome = 'node_lost') as missing_names,
+           count(*) filter (outcome = 'node_lost' or (outcome = 'ok' and not recorded)) as missing,
+           string_agg(name, ', ' order by node)
+               filter (outcome = 'node_lost' or (outcome = 'ok' and not recorded)) as missing_names,
            max(began_ns) filter (outcome <> 'node_lost') as from_ns,
            min(ended_ns) filter (outcome <> 'node_lost') as until_ns,
            (max(began_ns) - min(began_ns))::bigint as start_spread_ns,

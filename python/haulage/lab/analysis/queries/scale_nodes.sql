@@ -1,11 +1,11 @@
 -- title: Each node of each cell
 -- question: Which node took how long, and what did its requests do in that time?
--- method: Times from the agreed moment, on one clock, in nanoseconds. The requests of a node are parted at the engine's stamps: local is from the slot to ready bytes and from the last byte to the end; network is connecting, sending and receiving; wait is from sent to the first byte of the answer. What an upload waits beyond the quickest upload of its cell counts as network, for the kernel takes a body at once and sends it later. Idle is the time between its first request and its end in which no request was in flight.
+-- method: Times from the agreed moment, on one clock, in nanoseconds. The requests of a node are parted at the engine's stamps: local is from the slot to ready bytes and from the last byte to the end; network is connecting, sending and receiving; wait is from sent to the first byte of the answer. What an upload waits beyond the quickest upload of its cell counts as network, for the kernel takes a body at once and sends it later. Idle is the time between its first request and its end in which no request was in flight; backoff is what it waited after refusals, in all its lanes, and may be part of idle.
 -- tables: cells, attempts, nodes
 with
 stamped as (
     select a.cell, a.node as name, a.fate, a.api in ('PutBlob', 'PutBlock', 'PutObject', 'UploadPart') as upload,
-           a.size_bytes,
+           a.size_bytes, coalesce(a.backoff_ns, 0)::bigint as backoff,
            a.slot_ns::bigint as slot, a.ended_ns::bigint as ended,
            greatest(slot, coalesce(a.ready_ns::bigint, 0)) as ready,
            greatest(ready, coalesce(a.sent_ns::bigint, 0)) as sent,
@@ -21,6 +21,7 @@ quickest as (
 spent as (
     select s.cell, s.name, count(*) as requests,
            count(*) filter (fate = 'busy') as refused,
+           coalesce(sum(backoff) filter (fate = 'busy'), 0)::bigint as backoff_ns,
            sum(ready - slot + greatest(0, ended - last_byte))::bigint as local_ns,
            sum(sent - ready + greatest(0, last_byte - first_byte)
                + case when upload then greatest(0, first_byte - sent - q.answer_ns) else 0 end)::bigint as network_ns,
@@ -47,7 +48,7 @@ select
     n.offset_ns, n.offset_bound_ns, n.began_ns, n.ended_ns, c.wall_ns,
     (n.ended_ns - n.began_ns)::bigint as duration_ns,
     8e9 * n.bytes / nullif(n.ended_ns - n.began_ns, 0) as rate_bits_per_second,
-    s.requests, s.refused, s.local_ns, s.network_ns, s.wait_ns, g.idle_ns, g.longest_idle_ns, n.cpu_ns
+    s.requests, s.refused, s.backoff_ns, s.local_ns, s.network_ns, s.wait_ns, g.idle_ns, g.longest_idle_ns, n.cpu_ns
 from 'nodes.parquet' n
 join 'cells.parquet' c using (cell)
 left join spent s using (cell, name)
