@@ -173,8 +173,9 @@ def test_a_scheduler_that_is_lost_ends_the_copy_clearly_and_a_second_run_goes_on
     tree = trees.make(haul.folder / "tree", files=3000, size=20_000)
     with workers.cluster(tmp_path / "dask", 2, environment) as own:
         words = ["cp", "tree", f"{container}/t/", "--progress", "none"]
-        process = haul.start(*words, "--scheduler", own.address, "--cap", "100mbit")
-        time.sleep(2)
+        process = haul.start(*words, "--scheduler", own.address, "--cap", "100mbit", "--json")
+        assert process.stdout is not None
+        next(line for line in process.stdout if json.loads(line)["event"] == "object")
         own.kill_scheduler()
         began = time.monotonic()
         _, err = process.communicate(timeout=60)

@@ -113,7 +113,9 @@ def test_what_a_killed_job_left_is_sent_by_the_next_one(logged: tuple[Haul, str]
         if sum(b'"copied"' in line for line in seen) == 20:
             process.kill()
             break
-    seen += process.communicate()[0].splitlines()
+    # What is read by lines is to be read so to its end.
+    seen += process.stdout.readlines()
+    process.communicate()
     told = [json.loads(line) for line in seen if line.strip().endswith(b"}")]
     assert process.returncode == -9
     (haul.folder / "other").write_bytes(b"other")
