@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use haulage::job::{Coordinator, Work};
-use haulage::{CopyOptions, Error, ErrorKind, JobHandle};
+use haulage::{CopyOptions, Error, JobHandle};
+
+use crate::python::needed;
 
 /// Where the nodes of a job are.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -46,10 +48,7 @@ impl Nodes {
 
     /// Starts a job that nodes are to do. What it gives besides ends when they are gone.
     pub fn start(self, work: Work, options: CopyOptions, listen: bool) -> Result<(JobHandle, Gone), Error> {
-        let host = HOST.get().ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported, "run", "nodes", "it needs Python")
-                .hint("install the package with its extra: pip install 'haulage[cluster]'")
-        })?;
+        let host = HOST.get().ok_or_else(|| needed("run", "nodes".to_owned(), "cluster"))?;
         let (handle, coordinator) = Coordinator::start(work, options, listen)?;
         let (ended, gone) = channel();
         let started = std::thread::Builder::new().name("haul-nodes".into()).spawn(move || {

@@ -12,6 +12,7 @@ pub mod command;
 pub mod job;
 pub mod output;
 pub mod progress;
+pub mod python;
 pub mod render;
 pub mod runtime;
 pub mod signal;

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use haulage::{Error, ErrorKind};
 
+use crate::python;
 use crate::stop::Ending;
 
 /// Measure a link and a way of moving, and explain why it was not faster: haul lab --help
@@ -17,16 +17,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Only where this command was started without Python around it: the entry point of the package takes `lab` itself.
     pub(super) fn run(self) -> Ending {
-        let words: Vec<_> = self.args.iter().map(|word| word.to_string_lossy()).collect();
-        Err(Error::new(
-            ErrorKind::Unsupported,
-            "start",
-            format!("lab {}", words.join(" ")),
-            "it needs Python",
-        )
-        .hint("install the package with its extra: pip install 'haulage[lab]'")
-        .into())
+        python::command("lab", &self.args, "lab")
     }
 }

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use haulage::{Error, ErrorKind};
 
+use crate::python;
 use crate::stop::Ending;
 
 /// Show jobs on this machine and on others while they run, or replay them: haul watch --help
@@ -17,16 +17,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Only where this command was started without Python around it: the entry point of the package takes `watch` itself.
     pub(super) fn run(self) -> Ending {
-        let words: Vec<_> = self.args.iter().map(|word| word.to_string_lossy()).collect();
-        Err(Error::new(
-            ErrorKind::Unsupported,
-            "start",
-            format!("watch {}", words.join(" ")),
-            "it needs Python",
-        )
-        .hint("install the package with its extra: pip install 'haulage[watch]'")
-        .into())
+        python::command("watch", &self.args, "watch")
     }
 }

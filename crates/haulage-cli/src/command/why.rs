@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use haulage::{Error, ErrorKind};
 
+use crate::python;
 use crate::stop::Ending;
 
 /// Where the time of a recorded job went, what limited it, and what would settle it: haul why --help
@@ -17,16 +17,7 @@ pub struct Why {
 }
 
 impl Why {
-    /// Only where this command was started without Python around it: the entry point of the package takes `why` itself.
     pub(super) fn run(self) -> Ending {
-        let words: Vec<_> = self.args.iter().map(|word| word.to_string_lossy()).collect();
-        Err(Error::new(
-            ErrorKind::Unsupported,
-            "start",
-            format!("why {}", words.join(" ")),
-            "it needs Python",
-        )
-        .hint("install the package with its extra: pip install 'haulage[lab]'")
-        .into())
+        python::command("why", &self.args, "lab")
     }
 }
