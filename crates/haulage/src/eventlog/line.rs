@@ -53,23 +53,21 @@ struct Begin<'a> {
     coordinator: bool,
 }
 
-/// Such a line of an event of the engine.
+/// The whole of it.
 #[derive(Serialize)]
-struct OfEngine<'a> {
+struct Line<'a, R> {
     #[serde(flatten)]
     begin: Begin<'a>,
     #[serde(flatten)]
-    event: &'a Event,
+    rest: &'a R,
 }
 
-/// Such a line of somebody else.
+/// An event by its name and fields.
 #[derive(Serialize)]
-struct Foreign<'a> {
-    #[serde(flatten)]
-    begin: Begin<'a>,
+struct Named<'a> {
     event: &'a str,
     #[serde(flatten)]
-    fields: &'a Map<String, Value>,
+    fields: Map<String, Value>,
 }
 
 impl Lines {
@@ -98,27 +96,14 @@ impl Lines {
                     return;
                 }
             }
-            event if !super::is_wanted(event) => return,
             _ => {}
         }
-        let mut line = std::mem::take(&mut self.made);
-        let before = line.len();
-        let whole = OfEngine { begin: self.begin(now), event };
-        let written = serde_json::to_writer(&mut line, &whole);
-        // The first event says whose it is by itself.
-        if written.is_err() || line.len() - before > LINE_MAX || matches!(event, Event::JobStarted(_)) {
-            line.truncate(before);
-            self.made = line;
-            let fields = match serde_json::to_value(event) {
-                Ok(Value::Object(fields)) => fields,
-                _ => Map::new(),
-            };
-            let fields = fields.into_iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
-            return self.push(&word(event), &shortened(fields.collect()), now);
+        // The first event says whose it is by itself, and would say so twice.
+        let fits = !matches!(event, Event::JobStarted(_)) && self.push(LINE_MAX, now, event);
+        if !fits && let Ok(Value::Object(fields)) = serde_json::to_value(event) {
+            let named = fields.get("event").and_then(Value::as_str).unwrap_or_default().to_owned();
+            self.fields(&named, fields, now);
         }
-        line.push(b'\n');
-        self.made = line;
-        self.counted();
     }
 
     /// Makes a line of what is no event of the engine.
@@ -130,10 +115,8 @@ impl Lines {
         let fields = parsed.map_err(|error| {
             Error::new(ErrorKind::Usage, "write log", event, format!("no object of JSON: {error}"))
         })?;
-        let fields = fields.into_iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
-        let clean = fields.map(|(name, value)| (redacted(name), hidden(value))).collect();
-        let event: String = redacted(event.chars().take(NAME_MAX).collect());
-        self.push(&event, &shortened(clean), now_ns());
+        let clean = fields.into_iter().map(|(name, value)| (redacted(name), hidden(value))).collect();
+        self.fields(&redacted(event.chars().take(NAME_MAX).collect()), clean, now_ns());
         Ok(())
     }
 
@@ -142,33 +125,29 @@ impl Lines {
         (std::mem::take(&mut self.made), std::mem::take(&mut self.count))
     }
 
-    fn push(&mut self, event: &str, fields: &Map<String, Value>, now: u64) {
-        let mut line = std::mem::take(&mut self.made);
-        let before = line.len();
-        match serde_json::to_writer(&mut line, &Foreign { begin: self.begin(now), event, fields }) {
-            Ok(()) => line.push(b'\n'),
-            Err(_) => line.truncate(before),
+    /// Makes a line of fields, of which the long ones are cut.
+    fn fields(&mut self, event: &str, fields: Map<String, Value>, now: u64) {
+        let fields = fields.into_iter().filter(|(name, _)| !OWN.contains(&name.as_str())).collect();
+        let fields = shortened(fields);
+        self.push(usize::MAX, now, &Named { event, fields });
+    }
+
+    /// Adds a line, unless it is longer than this; whether it did.
+    fn push(&mut self, most: usize, time_unix_ns: u64, rest: &impl Serialize) -> bool {
+        let Self { job, node, stream, coordinator, next, made, count, .. } = self;
+        let begin = Begin { job, node, stream, seq: *next, time_unix_ns, coordinator: *coordinator };
+        let before = made.len();
+        let written = serde_json::to_writer(&mut *made, &Line { begin, rest });
+        let fits = written.is_ok() && made.len() - before <= most;
+        if fits {
+            made.push(b'\n');
+            *next += 1;
+            *count += 1;
+        } else {
+            made.truncate(before);
         }
-        self.made = line;
-        self.counted();
+        fits
     }
-
-    fn begin(&self, time_unix_ns: u64) -> Begin<'_> {
-        let Self { job, node, stream, next, coordinator, .. } = self;
-        Begin { job, node, stream, seq: *next, time_unix_ns, coordinator: *coordinator }
-    }
-
-    fn counted(&mut self) {
-        self.next += 1;
-        self.count += 1;
-    }
-}
-
-/// What an event of the engine is called.
-fn word(event: &Event) -> String {
-    let named = serde_json::to_value(event).ok();
-    let named = named.as_ref().and_then(|value| value["event"].as_str());
-    named.unwrap_or("unknown").to_owned()
 }
 
 fn now_ns() -> u64 {

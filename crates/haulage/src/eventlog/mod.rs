@@ -21,9 +21,9 @@ use self::line::Lines;
 use self::outbox::{Head, Outbox};
 use self::send::{Ended, Sender};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, Told};
+use crate::event::Told;
 use crate::gate::Gate;
-use crate::options::{host_name, random_name};
+use crate::options::{base_folder, host_name, random_name};
 use crate::store::{Address, StoreOpener, StoreOptions};
 
 /// Events that may wait to be written to the outbox.
@@ -51,9 +51,11 @@ pub struct LogOptions {
 #[derive(Debug)]
 pub struct EventLog {
     shared: Arc<Shared>,
-    job: Arc<str>,
-    node: Arc<str>,
+    job: String,
+    node: String,
     stream: String,
+    /// Where it goes, as it is called from everywhere.
+    url: String,
     /// The process that may write: a forked child needs one of its own.
     process: u32,
     /// Set where nothing more is said.
@@ -115,12 +117,12 @@ impl EventLog {
         let url = url.trim_end_matches('/').to_owned();
         let head = Head::new(url.clone(), job.clone(), node.clone(), stream.clone());
         let folder = options.outbox.clone().unwrap_or_else(outbox_folder);
-        let outbox = Outbox::create(&folder, head)?;
+        let (outbox, waiting) = Outbox::create(&folder, head)?;
         let left = outbox::left_over(&folder, &url);
         let lines = Lines::new(&job, &node, &stream, options.coordinator);
         let (written, told) = watch::channel(0);
         let (closing, closed) = watch::channel(false);
-        let sender = Sender::new(location, outbox.reader()?);
+        let sender = Sender::new(location, waiting);
         let shared = Arc::new(Shared {
             lines: Mutex::new(lines),
             outbox: Mutex::new(outbox),
@@ -130,9 +132,10 @@ impl EventLog {
         let sending = tokio::spawn(send::all(sender, left, Arc::clone(&shared), told, closed));
         Ok(Self {
             shared,
-            job: job.into(),
-            node: node.into(),
+            job,
+            node,
             stream,
+            url,
             process: std::process::id(),
             closing,
             sending: tokio::sync::Mutex::new(Sending::On(sending)),
@@ -140,12 +143,12 @@ impl EventLog {
     }
 
     /// The name of the run.
-    pub fn job(&self) -> &Arc<str> {
+    pub fn job(&self) -> &str {
         &self.job
     }
 
     /// The name of this machine.
-    pub fn node(&self) -> &Arc<str> {
+    pub fn node(&self) -> &str {
         &self.node
     }
 
@@ -190,10 +193,7 @@ impl EventLog {
     pub async fn close(&self, patience: Duration) -> Result<()> {
         self.closing.send_replace(true);
         let mut sending = self.sending.lock().await;
-        let failed = |kind, cause: String| {
-            let url = self.shared.outbox.lock().unwrap_or_else(PoisonError::into_inner).url().to_owned();
-            Err(Error::new(kind, "write log", url, cause))
-        };
+        let failed = |kind, cause: String| Err(Error::new(kind, "write log", &*self.url, cause));
         let left = || failed(ErrorKind::Cancelled, "it was closed before all of it was there".to_owned());
         let ended = match &mut *sending {
             Sending::Whole => return Ok(()),
@@ -219,7 +219,7 @@ impl EventLog {
         }
     }
 
-    /// Where a job tells what happens. The task ends when the last sender is gone.
+    /// Where a job tells what happens; of attempts only those that failed. The task ends when the last sender is gone.
     pub(crate) fn listen(self: &Arc<Self>) -> (mpsc::Sender<Told>, JoinHandle<()>) {
         let (sender, mut told) = mpsc::channel::<Told>(EVENTS);
         let log = Arc::clone(self);
@@ -252,18 +252,9 @@ impl Shared {
     }
 }
 
-/// Whether an event is one of those that a log is told; others are for records.
-pub(crate) fn is_wanted(event: &Event) -> bool {
-    match event {
-        Event::Attempt(attempt) => attempt.failed(),
-        _ => true,
-    }
-}
-
 /// `$XDG_STATE_HOME/haulage/log/HOST`, or below `~/.local/state`, or in the folder for temporary files. Machines may share a home.
 pub fn outbox_folder() -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
+    let base = base_folder("XDG_STATE_HOME", ".local/state");
     let ours = || std::env::temp_dir().join(format!("haulage-{}", rustix::process::geteuid().as_raw()));
     base.map_or_else(ours, |base| base.join("haulage")).join("log").join(send::safe(&host_name()))
 }

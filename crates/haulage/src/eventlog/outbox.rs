@@ -48,8 +48,6 @@ impl Head {
 /// The end of an outbox that is written to.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    path: PathBuf,
-    url: String,
     file: File,
     written: u64,
     dropped: u64,
@@ -58,17 +56,18 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// A new one. It is held as long as this lives, so that nobody takes it for one that is left over.
+    /// A new one, and what sends it. It is held as long as one of them lives, so that nobody takes it for one that is left over.
     ///
     /// # Errors
     /// `Io` or `NoSpace` where the folder takes no file, `Permission` where it is somebody else's.
-    pub(super) fn create(folder: &Path, head: Head) -> Result<Self> {
+    pub(super) fn create(folder: &Path, head: Head) -> Result<(Self, Waiting)> {
         let path = folder.join(format!("{}.jsonl", head.stream));
-        let file = create(folder, &path, &head).map_err(|error| {
+        let opened = create(folder, &path, &head).and_then(|file| Ok((file.try_clone()?, file)));
+        let (sent, file) = opened.map_err(|error| {
             Error::from_io("keep lines in", path.display().to_string(), error)
                 .hint("make room there, or name another folder in XDG_STATE_HOME")
         })?;
-        Ok(Self { path, url: head.url, file, written: 0, dropped: 0, closed: false })
+        Ok((Self { file, written: 0, dropped: 0, closed: false }, Waiting { path, file: sent, head }))
     }
 
     /// Keeps no more lines, if all of them are sent; whether they are.
@@ -96,22 +95,6 @@ impl Outbox {
 
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
-    }
-
-    pub(super) fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// What sends it.
-    ///
-    /// # Errors
-    /// `Io` where the process may open no more files.
-    pub(super) fn reader(&self) -> Result<Waiting> {
-        let open = || Ok((self.file.try_clone()?, read_head(&self.path)?));
-        let opened: io::Result<_> = open();
-        let (file, head) =
-            opened.map_err(|error| Error::from_io("open", self.path.display().to_string(), error))?;
-        Ok(Waiting { path: self.path.clone(), file, head })
     }
 }
 
@@ -233,9 +216,9 @@ mod tests {
     #[test]
     fn only_what_nobody_holds_is_left_over() {
         let folder = tempfile::tempdir().unwrap();
-        let mut held = Outbox::create(folder.path(), head("00000001")).unwrap();
+        let (mut held, _) = Outbox::create(folder.path(), head("00000001")).unwrap();
         assert_eq!(held.add((b"one\n".to_vec(), 1)), 4);
-        let mut gone = Outbox::create(folder.path(), head("00000002")).unwrap();
+        let (mut gone, _) = Outbox::create(folder.path(), head("00000002")).unwrap();
         gone.add((b"two\n".to_vec(), 1));
         drop(gone);
         assert!(left_over(folder.path(), "az://logs/other").is_empty());
@@ -270,7 +253,7 @@ mod tests {
     #[test]
     fn lines_that_come_too_late_are_counted() {
         let folder = tempfile::tempdir().unwrap();
-        let mut outbox = Outbox::create(folder.path(), head("00000005")).unwrap();
+        let (mut outbox, _) = Outbox::create(folder.path(), head("00000005")).unwrap();
         outbox.add((b"one\n".to_vec(), 1));
         assert!(!outbox.finish(0));
         outbox.add((b"two\n".to_vec(), 1));

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
-use super::Work;
+use super::{Work, base_folder};
 use crate::control::KnownLink;
 
 /// Links change: what is older says nothing.
@@ -30,9 +30,7 @@ pub(crate) struct LinkFile(PathBuf);
 
 /// `$XDG_CACHE_HOME/haulage/links`, or below `~/.cache`; `None` where there is no home.
 pub fn links_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("haulage/links"))
+    Some(base_folder("XDG_CACHE_HOME", ".cache")?.join("haulage/links"))
 }
 
 impl LinkFile {

@@ -366,6 +366,12 @@ pub(crate) fn random_name(digits: usize) -> String {
     format!("{:016x}", hasher.finish())[16 - digits.min(16)..].to_owned()
 }
 
+/// The folder for files of one kind that the variable names, or the one below the home of the user.
+pub(crate) fn base_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    set(variable).or_else(|| set("HOME").map(|home| home.join(below_home)))
+}
+
 /// What this machine is called.
 pub(crate) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
