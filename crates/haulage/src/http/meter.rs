@@ -55,6 +55,11 @@ impl WireMeter {
         self.received.load(Ordering::Relaxed)
     }
 
+    /// The same of both directions.
+    pub fn total(&self) -> u64 {
+        self.sent() + self.received()
+    }
+
     /// The quickest answer so far: from the last byte of a request to the first of its response. About a round
     /// trip and what the service needs to think; `None` before the first.
     pub fn quickest_answer(&self) -> Option<Duration> {
@@ -105,7 +110,7 @@ impl WireMeter {
 
     /// Bytes moved, both directions, and the number of open connections, idle ones included.
     pub(super) fn moved(&self) -> (u64, usize) {
-        (self.sent() + self.received(), self.connections.load(Ordering::Relaxed))
+        (self.total(), self.connections.load(Ordering::Relaxed))
     }
 
     /// Counts a connection, of which so many bytes were acknowledged for others.

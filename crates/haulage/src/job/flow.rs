@@ -34,7 +34,6 @@ use crate::error::{Error, Result};
 use crate::event::{AttemptRecord, Clock, Failure, Progress, Summary};
 use crate::gate::Gate;
 use crate::http::Cap;
-use crate::metrics::Metrics;
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::record::{Recorder, Sinks};
 use crate::stage::schedule::{Schedule, Unit};
@@ -76,7 +75,6 @@ pub(super) struct Flow {
     /// Duplicates that wait for the original to be gone before they are written.
     held: Vec<(Unit, Held)>,
     meter: ProgressMeter,
-    metrics: Option<Metrics>,
     seen: Observation,
     /// How long bytes queue on their way.
     queueing: Duration,
@@ -136,16 +134,16 @@ impl Flow {
         if let Some(path) = &options.receipt {
             recorder.keep_receipt(path, work.names())?;
         }
+        if let Some(address) = options.metrics {
+            recorder.serve_metrics(address, work.direction(&options.store))?;
+        }
         let controller = controller(&options.wishes_for(&work)?, options.max_memory);
-        let labels = recorder.labels(work.direction(&options.store));
-        let metrics = options.metrics.map(|address| Metrics::serve(address, labels)).transpose()?;
         gate.guide(controller.limits().concurrency);
         Ok(Self {
             controller,
             beside: recorder.wants_attempt(true).then(|| gate.keep_rows()),
             gate,
             politeness: options.polite.then(|| (Politeness::default(), options.store.cap)),
-            metrics,
             meter: ProgressMeter::new(clock, Arc::clone(opener.meter()), progress),
             schedule: Schedule::default(),
             objects: Objects::new(options.atomic),
@@ -260,7 +258,7 @@ impl Flow {
         }
         self.meter.arrived_since_last();
         let sample = self.meter.sample(&self.objects, self.recorder.summary(), self.knows_all(), 0);
-        self.recorder.sample(&sample);
+        self.recorder.sample(&sample, self.meter.wire());
         let total = self.objects.total();
         let mut chosen = self.controller.explain();
         if let Some(limit) = self.gate.learnt() {

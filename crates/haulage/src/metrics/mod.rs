@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use self::text::written;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Progress, Summary};
+use crate::event::Progress;
 
 /// Who asks says so within this time, and in so many bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,18 +34,6 @@ pub(crate) struct Look {
     pub(crate) bytes_wire: u64,
     /// Attempts that failed, by kind.
     pub(crate) errors: Vec<(ErrorKind, u64)>,
-}
-
-impl Look {
-    /// A job that has come so far.
-    pub(crate) fn of(progress: &Progress, counts: &Summary, wire: u64, errors: &[(ErrorKind, u64)]) -> Self {
-        Self {
-            progress: progress.clone(),
-            requests: counts.requests,
-            bytes_wire: wire,
-            errors: errors.to_vec(),
-        }
-    }
 }
 
 /// Whose look it is.

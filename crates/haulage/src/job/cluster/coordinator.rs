@@ -20,7 +20,6 @@ use crate::gate::{Allowance, Gate};
 use crate::job::flow::check::check;
 use crate::job::handle::{EVENTS, JobHandle};
 use crate::job::logged::{Logged, with_log};
-use crate::metrics::Metrics;
 use crate::options::{CopyOptions, Work};
 use crate::stage::record::{Attempts, Recorder, Sink, Sinks};
 use crate::store::StoreOpener;
@@ -75,6 +74,9 @@ impl Coordinator {
         if let Some(path) = &options.receipt {
             recorder.keep_receipt(path, work.names())?;
         }
+        if let Some(address) = options.metrics {
+            recorder.serve_metrics(address, work.direction(&options.store))?;
+        }
         let progress = Arc::new(Mutex::new(Progress::default()));
         let (messages, told) = mpsc::unbounded_channel();
         let (phase, _) = watch::channel(Phase::Deal);
@@ -90,11 +92,8 @@ impl Coordinator {
             options,
         });
         let beside = recorder.wants_attempt(true).then(|| gate.keep_rows());
-        let labels = recorder.labels(work.direction(&shared.options.store));
-        let metrics = shared.options.metrics.map(|address| Metrics::serve(address, labels)).transpose()?;
         let run = Run {
             scratch,
-            metrics,
             gate: gate.clone(),
             beside,
             work,

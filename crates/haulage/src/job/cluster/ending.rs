@@ -50,8 +50,7 @@ impl Run {
             let words = "what they sent and their rows of the record are not counted".to_owned();
             self.recorder.warn(names.join(", ").into(), words).await;
         }
-        let wire =
-            self.count_nodes(&nodes).await + self.opener.meter().sent() + self.opener.meter().received();
+        let wire = self.count_nodes(&nodes).await + self.opener.meter().total();
         let total = locked(&self.shared.deal).objects();
         let words = if nodes.len() == 1 { "1 node".to_owned() } else { format!("{} nodes", nodes.len()) };
         self.recorder.rest_beside(self.beside.take()).await;

@@ -15,7 +15,6 @@ use crate::gate::Gate;
 use crate::job::flow::atomic::too_large;
 use crate::job::flow::next_row;
 use crate::job::plan::look;
-use crate::metrics::{Look, Metrics};
 use crate::options::Work;
 use crate::stage::list::{Filter, Listed, Listing};
 use crate::stage::plan::{Decision, Pair, decide};
@@ -61,7 +60,6 @@ pub(super) struct Run {
     pub(super) beside: Option<mpsc::Receiver<AttemptRecord>>,
     /// Where its own record is.
     pub(super) scratch: Option<TempDir>,
-    pub(super) metrics: Option<Metrics>,
 }
 
 impl Run {
@@ -218,12 +216,7 @@ impl Run {
         let left = (sample.bytes_total - sample.bytes_done) as f64 * 8.0;
         let rate = sample.rate_bits_per_second as f64;
         sample.eta_ns = (listed && (rate > 0.0 || left == 0.0)).then(|| (left / rate.max(1.0) * 1e9) as u64);
-        self.recorder.sample(&sample);
-        if let Some(metrics) = &self.metrics {
-            let (counts, errors) = (self.recorder.summary(), self.recorder.errors());
-            let meter = self.opener.meter();
-            metrics.show(Look::of(&sample, counts, meter.sent() + meter.received(), errors));
-        }
+        self.recorder.sample(&sample, self.opener.meter().total());
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = sample;
     }
 }

@@ -74,7 +74,7 @@ impl ProgressMeter {
 
     /// Bytes on the wire, both directions.
     pub(super) fn wire(&self) -> u64 {
-        self.wire.sent() + self.wire.received()
+        self.wire.total()
     }
 
     /// Bytes that arrived, here or on the other side, since this was last asked, and how long bytes queue. Asks the kernel about

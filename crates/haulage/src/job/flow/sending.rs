@@ -94,7 +94,7 @@ impl Flow {
         if unit.step.is_ranged() {
             self.schedule.note_block(true);
         }
-        let trace = Trace::new(self.clock).asking_kernel(self.recorder.wants_attempts());
+        let trace = Trace::new(self.clock).asking_kernel(self.recorder.wants_attempt(false));
         trace.mark_at(Phase::Queued, unit.queued_ns);
         trace.mark(Phase::Slot);
         self.flights.start(unit, task, len, share, trace);

@@ -3,7 +3,6 @@
 use super::{BEGINNING, FIRST_TICK, Flow, TICK};
 use crate::control::Observation;
 use crate::http::WireLook;
-use crate::metrics::Look;
 use crate::stage::list::Listed;
 use crate::units::ByteRate;
 
@@ -12,11 +11,7 @@ impl Flow {
     pub(super) fn look(&mut self) {
         let in_flight = self.observe((0, 0));
         let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.knows_all(), in_flight);
-        self.recorder.sample(&progress);
-        if let Some(metrics) = &self.metrics {
-            let (counts, errors) = (self.recorder.summary(), self.recorder.errors());
-            metrics.show(Look::of(&progress, counts, self.meter.wire(), errors));
-        }
+        self.recorder.sample(&progress, self.meter.wire());
         self.duplicate_laggards();
         let now = self.clock.elapsed();
         let period = if now > BEGINNING { TICK } else { FIRST_TICK };

@@ -3,6 +3,7 @@
 mod rows;
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::event::{
     AttemptRecord, Clock, Event, Failure, JobStarted, ObjectRecord, Outcome, Progress, Proof, Summary, Told,
 };
 use crate::gate::Counted;
-use crate::metrics::Labels;
+use crate::metrics::{Labels, Look, Metrics};
 use crate::options::{host_name, random_name};
 use crate::receipt::{ReceiptHead, ReceiptObject, ReceiptWriter};
 use crate::secret::{redact_name, redacted, redacted_id};
@@ -33,6 +34,7 @@ pub(crate) struct Recorder {
     found: Failures,
     /// Attempts that failed, by kind.
     errors: Vec<(ErrorKind, u64)>,
+    metrics: Option<Metrics>,
 }
 
 /// Who is told of all that happens, and whose job it is.
@@ -145,6 +147,7 @@ impl Recorder {
             summary,
             found: Failures::default(),
             errors: Vec::new(),
+            metrics: None,
         })
     }
 
@@ -170,12 +173,15 @@ impl Recorder {
         Ok(())
     }
 
-    /// Whether anybody wants to know of every attempt.
-    pub(crate) fn wants_attempts(&self) -> bool {
-        self.rows.is_some() || self.sinks.want_attempt(false)
+    /// From now on serves at this address how the job goes, and which way its bytes go.
+    pub(crate) fn serve_metrics(&mut self, address: SocketAddr, direction: &'static str) -> Result<()> {
+        let Sinks { job, node, .. } = &self.sinks;
+        let labels = Labels { job: Arc::clone(job), node: Arc::clone(node), direction };
+        self.metrics = Some(Metrics::serve(address, labels)?);
+        Ok(())
     }
 
-    /// Whether anybody wants to know of an attempt that ended well or badly.
+    /// Whether anybody wants to know of an attempt that failed, or of one that did not: of every one.
     pub(crate) fn wants_attempt(&self, failed: bool) -> bool {
         self.rows.is_some() || self.sinks.want_attempt(failed)
     }
@@ -185,8 +191,12 @@ impl Recorder {
         self.sinks.tell(event).await;
     }
 
-    /// Gives a sample to those who are not behind.
-    pub(crate) fn sample(&mut self, progress: &Progress) {
+    /// Gives a sample to those who are not behind; so many bytes have been on the wire.
+    pub(crate) fn sample(&mut self, progress: &Progress, bytes_wire: u64) {
+        if let Some(metrics) = &self.metrics {
+            let (requests, errors) = (self.summary.requests, self.errors.clone());
+            metrics.show(Look { progress: progress.clone(), requests, bytes_wire, errors });
+        }
         if !self.sinks.is_empty() {
             self.summary.events_dropped += self.sinks.sample(Event::Progress(progress.clone()));
         }
@@ -359,17 +369,6 @@ impl Recorder {
             self.summary.warnings.push(format!("{object}: {message}"));
         }
         self.say(Event::Warning { object: object.to_string(), message }).await;
-    }
-
-    /// Attempts that failed so far, by kind.
-    pub(crate) fn errors(&self) -> &[(ErrorKind, u64)] {
-        &self.errors
-    }
-
-    /// Whose job it is, and which way its bytes go.
-    pub(crate) fn labels(&self, direction: &'static str) -> Labels {
-        let Sinks { job, node, .. } = &self.sinks;
-        Labels { job: Arc::clone(job), node: Arc::clone(node), direction }
     }
 
     /// Counts so far.
