@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
@@ -15,6 +16,9 @@ import haulage
 import trees
 from command import Haul
 from endpoints import Container, Endpoint, S3Endpoint
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -67,6 +71,21 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     """The emulator with its blobs in memory, over a link as good as the machine's."""
     with endpoints.emulator(tmp_path_factory.mktemp("emulator")) as endpoint:
         yield endpoint
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser for pages."""
+    # Few tests need it, and it takes a while to import.
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("needs Debian's chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()
 
 
 @pytest.fixture

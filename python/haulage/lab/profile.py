@@ -16,7 +16,8 @@ from haulage.errors import NotFoundError, UsageError
 from haulage.lab.chain import SUMS, seal
 from haulage.lab.store import RunStore, write_whole
 from haulage.lab.tables import to_toml
-from haulage.lab.units import format_duration, format_rate, format_size
+from haulage.lab.units import format_duration, format_size
+from haulage.units import format_rate
 
 #: A level counts as good as the best if its rate is within this share of it.
 FLAT_SHARE = 0.05

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from haulage.lab.runner import RunProgress
-from haulage.lab.units import format_bytes, format_duration, format_rate
+from haulage.lab.units import format_bytes, format_duration
+from haulage.units import format_rate
 
 _STAGES = {
     "prepare": "making files",

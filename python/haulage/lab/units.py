@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from haulage.errors import UsageError
+from haulage.units import BYTES, in_units
 
 _SIZES = {
     "B": 1,
@@ -130,18 +131,7 @@ def format_size(size_bytes: float) -> str:
 
 def format_bytes(size_bytes: float) -> str:
     """Return a size for people: three digits, binary units."""
-    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size_bytes >= scale:
-            return f"{size_bytes / scale:.1f} {unit}"
-    return f"{size_bytes:.0f} B"
-
-
-def format_rate(bits_per_second: float) -> str:
-    """Return a rate for people, with a decimal unit."""
-    for unit, scale in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
-        if bits_per_second >= scale:
-            return f"{bits_per_second / scale:.3g} {unit}"
-    return f"{bits_per_second:.0f} bit/s"
+    return in_units(size_bytes, BYTES[1:], "B", ".1f")
 
 
 def format_duration(duration_ns: float) -> str:

@@ -97,6 +97,12 @@ def of_log(found: dict[str, Any]) -> Line | None:
     return None
 
 
+def lines_of_log(text: str) -> Iterator[Line | None]:
+    """Yield each line of an event log; ``None`` for one that is something else."""
+    for found in objects(text):
+        yield of_log(found) if found else None
+
+
 class Seen:
     """Which numbers of a stream have come: each is let through once, and what is missing is counted.
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from haulage.errors import HaulageError
-from haulage.watch.line import LONGEST_BYTES, Batch, Line, Seen, noticed, objects, of_log, whole_lines
+from haulage.watch.line import LONGEST_BYTES, Batch, Line, Seen, lines_of_log, noticed, whole_lines
 from haulage.watch.places import File, Place
 
 #: What is read by one request, and how many are under way at once: 8 MiB in memory.
@@ -166,8 +166,7 @@ class Log:
         text, rest = whole_lines(tail.rest, data)
         lines: list[Line] = []
         unread = 0
-        for found in objects(text):
-            line = of_log(found) if found else None
+        for line in lines_of_log(text):
             if line is None:
                 unread += 1
                 continue
@@ -189,8 +188,7 @@ class Log:
         while data := self._place.read(name, offset, SLAB_BYTES):
             offset += len(data)
             text, rest = whole_lines(rest, data)
-            for found in objects(text):
-                line = of_log(found) if found else None
+            for line in lines_of_log(text):
                 if line is None:
                     unread += 1
                 else:

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from haulage.units import format_rate
 from haulage.watch import words
 
 #: The style of each state, and the word for it. Never the colour alone.
@@ -134,7 +135,7 @@ def _progress(totals: dict[str, Any]) -> list[tuple[str, str]]:
     moved = words.size(totals["bytes_done"])
     parts.append((f"{moved} of {words.size(totals['bytes_total'])}" if totals["bytes_total"] else moved, ""))
     if totals["jobs_running"]:
-        parts.append((words.rate(totals["rate_bits_per_second"]), "green"))
+        parts.append((format_rate(totals["rate_bits_per_second"]), "green"))
         parts.append((f"{totals['in_flight']} in flight", ""))
         if totals["eta_ns"] is not None:
             parts.append((f"{words.duration(totals['eta_ns'])} left", "bold"))
@@ -169,7 +170,7 @@ def _nodes(rows: list[dict[str, Any]]) -> Table:
             Text(words.printable(row["node"])),
             Text(word, style=style),
             Text(words.printable(row["what"])),
-            words.rate(row["rate_bits_per_second"]) if engine else "",
+            format_rate(row["rate_bits_per_second"]) if engine else "",
             str(row["in_flight"]) if engine else "",
             words.count(row["objects_done"]) if engine else "",
             Text(

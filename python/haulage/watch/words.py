@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from datetime import UTC, datetime
 
+from haulage.units import BYTES, in_units
+
 #: What stands for a character that would move the cursor or change the direction of the text.
 _HIDDEN = "\N{REPLACEMENT CHARACTER}"
 
@@ -15,22 +17,7 @@ def size(size_bytes: float) -> str:
     >>> size(3 * 2**30), size(1536), size(12)
     ('3.0 GiB', '1.5 KiB', '12 B')
     """
-    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size_bytes >= scale:
-            return f"{size_bytes / scale:.1f} {unit}"
-    return f"{size_bytes:.0f} B"
-
-
-def rate(bits_per_second: float) -> str:
-    """Return a rate, in decimal units.
-
-    >>> rate(2.5e9), rate(940e6), rate(0)
-    ('2.5 Gbit/s', '940 Mbit/s', '0 bit/s')
-    """
-    for unit, scale in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
-        if bits_per_second >= scale:
-            return f"{bits_per_second / scale:.3g} {unit}"
-    return f"{bits_per_second:.0f} bit/s"
+    return in_units(size_bytes, BYTES, "B", ".1f")
 
 
 def duration(duration_ns: float) -> str:

@@ -10,7 +10,8 @@ import click
 
 from haulage.errors import UsageError
 from haulage.lab.cli.output import examples, output_options
-from haulage.lab.units import format_rate, parse_rate
+from haulage.lab.units import parse_rate
+from haulage.units import format_rate
 
 
 @click.command(

@@ -20,7 +20,7 @@ from haulage.lab.analysis.statistics import Floats
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import TIMES
 from haulage.lab.report.numbers import digits
-from haulage.lab.units import format_rate
+from haulage.units import format_rate
 
 Says: TypeAlias = Literal["faster", "slower", "equal", "undetermined"]
 

@@ -35,7 +35,8 @@ from haulage.lab.report.section import Drawn, Missing, draw
 from haulage.lab.report.sections import SECTIONS
 from haulage.lab.report.why import CONFIRMATIONS, phases_of, shares_of, trials_of
 from haulage.lab.store import RunStore
-from haulage.lab.units import format_bytes, format_duration, format_rate
+from haulage.lab.units import format_bytes, format_duration
+from haulage.units import format_rate
 
 LANES = "lanes_of_run"
 #: What the analysis says where a sample cannot bound a number; the card then says it large.

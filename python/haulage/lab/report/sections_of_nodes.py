@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from haulage.lab.report import charts
 from haulage.lab.report.section import Section
 
+#: One that a run without numbers of nodes has not, and does not speak of.
+_section = partial(Section, applies="the plan has no numbers of nodes", silent=True)
+
 OF_MANY_NODES = [
-    Section(
+    _section(
         "scale-totals",
         "All nodes together",
         "A mark is a cell: circles count what was moved while all nodes were active, triangles all bytes "
@@ -17,10 +22,8 @@ OF_MANY_NODES = [
         lambda results: charts.totals(results["scale_cells"], results.get("scaling_fits")),
         ("scale_cells",),
         ("scaling_fits",),
-        applies="the plan has no numbers of nodes",
-        silent=True,
     ),
-    Section(
+    _section(
         "scale-share",
         "Share of linear",
         "What so many nodes moved, over so many times what one alone moved in the same replicate. A bar "
@@ -28,10 +31,8 @@ OF_MANY_NODES = [
         "each replicate: a poor reference would make everything else look good, above 100 % too.",
         lambda results: charts.shares(results["scaling_shares"]),
         ("scaling_shares",),
-        applies="the plan has no numbers of nodes",
-        silent=True,
     ),
-    Section(
+    _section(
         "node-lanes",
         "Transfers by node",
         "Each bar is a file, in the row of its node; time runs from the agreed moment, on one clock, and "
@@ -41,10 +42,8 @@ OF_MANY_NODES = [
         "with the node's row left empty.",
         lambda results: charts.node_lanes(results["scale_transfers"], results["scale_nodes"]),
         ("scale_transfers", "scale_nodes"),
-        applies="the plan has no numbers of nodes",
-        silent=True,
     ),
-    Section(
+    _section(
         "node-heat",
         "Rate by node over time",
         "A row is a node, each patch the mean over the replicates with the most nodes. A dark row is a slow "
@@ -52,10 +51,8 @@ OF_MANY_NODES = [
         "node's. Dark from somewhere on to the right means that this node had ended and the others had not.",
         lambda results: charts.node_heat(results["scale_over_time"]),
         ("scale_over_time",),
-        applies="the plan has no numbers of nodes",
-        silent=True,
     ),
-    Section(
+    _section(
         "transfer-times",
         "How long files took",
         "A histogram for each number of nodes, as shares of its files. One hump that moves to the right is a "
@@ -63,10 +60,8 @@ OF_MANY_NODES = [
         "thin tail are stragglers.",
         lambda results: charts.transfer_times(results["scale_transfers"]),
         ("scale_transfers",),
-        applies="the plan has no numbers of nodes",
-        silent=True,
     ),
-    Section(
+    _section(
         "stragglers-of-nodes",
         "Stragglers and idle gaps",
         "A point is a node in a cell: above, its time over the median of the others; below, where it was a "
@@ -76,10 +71,8 @@ OF_MANY_NODES = [
         lambda results: charts.node_stragglers(results["node_times"]),
         ("node_times",),
         ("stragglers_by_node", "node_halves"),
-        applies="the plan has no numbers of nodes",
-        silent=True,
     ),
-    Section(
+    _section(
         "simulation",
         "Simulation",
         "Rings are measured medians, the line is the simulation: full where it was calibrated, broken "
@@ -87,10 +80,8 @@ OF_MANY_NODES = [
         "good as its bound: a service whose limit these nodes did not reach would stop real ones earlier.",
         lambda results: charts.simulated(results["simulated_nodes"]),
         ("simulated_nodes",),
-        applies="the plan has no numbers of nodes",
-        silent=True,
     ),
-    Section(
+    _section(
         "simulation-2010",
         "Twenty nodes of 2010",
         "The share lost of twenty times one node, by how much more all nodes ask for than the service "
@@ -100,7 +91,5 @@ OF_MANY_NODES = [
         "rates are not published.",
         lambda results: charts.of_2010(results["simulated_2010"]),
         ("simulated_2010",),
-        applies="the plan has no numbers of nodes",
-        silent=True,
     ),
 ]

@@ -22,6 +22,7 @@ from haulage.lab.report.charts.base import (
     scale_of,
     step_colours,
 )
+from haulage.lab.report.charts.heat import along_the_cell
 from haulage.lab.report.palette import LIGHT
 
 #: A row of a node is so high; its transfers in flight share it.
@@ -179,20 +180,8 @@ def node_heat(rows: Result | pd.DataFrame) -> Chart:
         chart = data(part[["name", "part", "until", "rate", "cells"]]).mark_rect()
         pictures.append(
             chart.encode(
-                x=alt.X(
-                    "part:Q",
-                    title="share of the cell's time (%)",
-                    scale=alt.Scale(domain=[0, 100], nice=False),
-                    axis=alt.Axis(tickCount=5),
-                ),
-                x2="until:Q",
+                **along_the_cell(unit, legend=110),
                 y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False)),
-                color=alt.Color(
-                    "rate:Q",
-                    title=unit,
-                    scale=alt.Scale(scheme="viridis", domainMin=0),
-                    legend=alt.Legend(orient="right", gradientLength=110),
-                ),
                 tooltip=[
                     alt.Tooltip("name:N", title="node"),
                     alt.Tooltip("part:Q", title="from (%)"),

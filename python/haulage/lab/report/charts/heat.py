@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 import pandas as pd
 
@@ -16,6 +18,30 @@ from haulage.lab.report.charts.base import (
     scale_of,
     treatments,
 )
+
+
+def along_the_cell(unit: str, *, legend: int) -> dict[str, Any]:
+    """Return the encodings of patches along the time of a cell, coloured by their rate.
+
+    Args:
+        unit: Of the rates.
+        legend: Its length in pixels.
+    """
+    return {
+        "x": alt.X(
+            "part:Q",
+            title="share of the cell's time (%)",
+            scale=alt.Scale(domain=[0, 100], nice=False),
+            axis=alt.Axis(tickCount=5),
+        ),
+        "x2": "until:Q",
+        "color": alt.Color(
+            "rate:Q",
+            title=unit,
+            scale=alt.Scale(scheme="viridis", domainMin=0),
+            legend=alt.Legend(orient="right", gradientLength=legend),
+        ),
+    }
 
 
 def heat_map(rows: Result | pd.DataFrame) -> Chart:
@@ -51,21 +77,9 @@ def heat_map(rows: Result | pd.DataFrame) -> Chart:
         data(shown)
         .mark_rect()
         .encode(
-            x=alt.X(
-                "part:Q",
-                title="share of the cell's time (%)",
-                scale=alt.Scale(domain=[0, 100], nice=False),
-                axis=alt.Axis(tickCount=5),
-            ),
-            x2="until:Q",
+            **along_the_cell(unit, legend=140),
             y=alt.Y(
                 "row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=NO_LIMIT)
-            ),
-            color=alt.Color(
-                "rate:Q",
-                title=unit,
-                scale=alt.Scale(scheme="viridis", domainMin=0),
-                legend=alt.Legend(orient="right", gradientLength=140),
             ),
             tooltip=[
                 alt.Tooltip("row:N", title="row"),
