@@ -28,6 +28,7 @@ from haulage.lab.report.sections_of_nodes import OF_MANY_NODES
 from haulage.lab.runner import RunProgress
 from haulage.lab.scale import fleet
 from haulage.lab.scale.fleet import Fleet
+from haulage.lab.scale.merge import merge
 from haulage.lab.scale.wire import Line
 from haulage.lab.simulation.predict import MOST
 from haulage.lab.target import haul as haul_command
@@ -329,6 +330,29 @@ def test_a_link_that_a_node_cannot_have_is_refused() -> None:
 
 def _values(plan: Plan) -> dict[str, Any]:
     return tomllib.loads(plan.to_toml())
+
+
+def test_what_did_not_happen_has_no_time_on_the_common_clock(tmp_path: Path) -> None:
+    own = "object_id ubigint, node varchar, lane uinteger, connection ubigint"
+    times = "queued_ns ubigint, committed_ns ubigint, backoff_ns ubigint"
+    with duckdb.connect() as database:
+        for place in (1, 2):
+            database.execute(f"create or replace table rows ({own}, {times})")
+            database.execute(
+                "insert into rows values (0, 'x', 1, 0, 5, null, 7), (1, 'x', 0, 3, 100, 200, null)"
+            )
+            database.execute(f"copy rows to '{tmp_path}/{place:02d}.parquet' (format parquet)")
+        assert merge(tmp_path, tmp_path / "record", {1: 50, 2: -10}) == 4
+        columns = "node, queued_ns, committed_ns, backoff_ns"
+        found = database.execute(
+            f"select {columns} from read_parquet('{tmp_path}/record') order by all"
+        ).fetchall()
+    assert found == [
+        ("node-01", 55, None, 7),
+        ("node-01", 150, 250, None),
+        ("node-02", 0, None, 7),
+        ("node-02", 90, 190, None),
+    ]
 
 
 def test_a_narrow_link_has_one_rate_for_all_and_one_for_each() -> None:
