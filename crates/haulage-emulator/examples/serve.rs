@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let emulator = start(config).await?;
     let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
     println!("{}", emulator.connection_string());
-    println!("{}", emulator.sas("rwdlact", tomorrow));
+    println!("{}", emulator.sas("rwdlacut", tomorrow));
     tokio::signal::ctrl_c().await?;
     println!("{:?}", emulator.stats());
     emulator.shutdown().await;

@@ -6,6 +6,7 @@ use http::{Method, Response};
 
 use crate::s3;
 use crate::service::Service;
+use crate::table;
 use crate::wire::body::ResponseBody;
 use crate::wire::error::ServiceError;
 use crate::wire::reply::set;
@@ -17,6 +18,7 @@ const DEFAULT_VERSION: &str = "2025-11-05";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Azure,
+    Table,
     S3,
 }
 
@@ -28,7 +30,9 @@ impl Dialect {
         let below_account = first == Some(service.config.account.as_str());
         let bucket = s3::bucket_of_host(parts, &service.s3);
         let elsewhere = bucket.is_some_and(|bucket| bucket != service.config.account);
-        if below_account && !elsewhere || parts.headers.contains_key("x-ms-version") {
+        if below_account && !elsewhere && table::is_table(parts, service) {
+            Self::Table
+        } else if below_account && !elsewhere || parts.headers.contains_key("x-ms-version") {
             Self::Azure
         } else {
             Self::S3
@@ -39,7 +43,7 @@ impl Dialect {
     pub(crate) fn request_id(self, serial: u64) -> String {
         let process = std::process::id();
         match self {
-            Self::Azure => format!("{process:08x}-001e-0000-0000-{serial:012x}"),
+            Self::Azure | Self::Table => format!("{process:08x}-001e-0000-0000-{serial:012x}"),
             Self::S3 => format!("{process:08X}{serial:08X}"),
         }
     }
@@ -54,6 +58,7 @@ impl Dialect {
         let head = parts.method == Method::HEAD;
         match self {
             Self::Azure => error.into_response(request_id, head),
+            Self::Table => table::refuse(error, request_id, parts),
             Self::S3 => s3::refuse(error, request_id, parts),
         }
     }
@@ -61,7 +66,7 @@ impl Dialect {
     /// The headers of every answer.
     pub(crate) fn add_common_headers(self, headers: &mut HeaderMap, parts: &Parts, request_id: &str) {
         match self {
-            Self::Azure => {
+            Self::Azure | Self::Table => {
                 set(headers, "x-ms-request-id", request_id);
                 let version = parts.headers.get("x-ms-version").cloned();
                 headers.insert("x-ms-version", version.unwrap_or(HeaderValue::from_static(DEFAULT_VERSION)));

@@ -1,7 +1,8 @@
 //! Faults by share of requests, the same ones for the same seed.
 //!
 //! Only requests that move data are touched: Put Blob, Put Block, Put Block List, Get Blob and
-//! List, and PutObject, UploadPart, CompleteMultipartUpload, GetObject and ListObjects. A flip touches only the bytes of blobs, never XML, because no checksum of the service
+//! List, PutObject, UploadPart, CompleteMultipartUpload, GetObject and ListObjects, and all that reads or writes
+//! entities of tables. A flip touches only the bytes of blobs, never XML, because no checksum of the service
 //! guards a list. The nth such request meets the same fault on every run; under concurrency it
 //! is the order of arrival that decides which request is the nth.
 
@@ -54,6 +55,15 @@ pub struct FaultSpec {
     pub serial: Duration,
     /// Requests a second that are taken, together; what is above it is answered like `busy`, without a `Retry-After`. 0 is no bound.
     pub rate: u32,
+    /// Share of the pages of entities that are empty and yet go on, in percent; below 100.
+    pub empty: f64,
+    /// Share of the pages of entities that end with the partition they began with, in percent. Every second one does
+    /// not say the RowKey with which the next begins.
+    pub boundary: f64,
+    /// Each page of entities ends after this long. 0 is the service's five seconds.
+    pub page: Duration,
+    /// Each page of entities ends after so many were looked at. 0 is no bound.
+    pub scan: u32,
     /// Seeds which requests are hit, and where.
     pub seed: u64,
 }
@@ -61,7 +71,11 @@ pub struct FaultSpec {
 impl FaultSpec {
     /// Whether nothing ever goes wrong and nothing is slow.
     pub fn is_none(&self) -> bool {
-        !self.strikes() && self.rate == 0 && self.durations().iter().all(|(_, duration)| duration.is_zero())
+        let pages = self.page_shares().iter().any(|(_, share)| *share > 0.0) || self.scan > 0;
+        !self.strikes()
+            && !pages
+            && self.rate == 0
+            && self.durations().iter().all(|(_, duration)| duration.is_zero())
     }
 
     /// Whether any request meets a fault.
@@ -82,8 +96,16 @@ impl FaultSpec {
         ]
     }
 
-    fn durations(&self) -> [(&'static str, Duration); 2] {
-        [("commit", self.commit), ("serial", self.serial)]
+    fn page_shares(&self) -> [(&'static str, f64); 2] {
+        [("empty", self.empty), ("boundary", self.boundary)]
+    }
+
+    fn durations(&self) -> [(&'static str, Duration); 3] {
+        [("commit", self.commit), ("serial", self.serial), ("page", self.page)]
+    }
+
+    fn numbers(&self) -> [(&'static str, u32); 2] {
+        [("rate", self.rate), ("scan", self.scan)]
     }
 }
 
@@ -114,19 +136,26 @@ impl FromStr for FaultSpec {
                 "truncate" => &mut spec.truncate,
                 "short" => &mut spec.short,
                 "checksum" => &mut spec.checksum,
-                "commit" | "serial" => {
+                "empty" => &mut spec.empty,
+                "boundary" => &mut spec.boundary,
+                "commit" | "serial" | "page" => {
                     let duration = parse_duration(value)?;
-                    *(if key == "commit" { &mut spec.commit } else { &mut spec.serial }) = duration;
+                    *(match key {
+                        "commit" => &mut spec.commit,
+                        "serial" => &mut spec.serial,
+                        _ => &mut spec.page,
+                    }) = duration;
                     continue;
                 }
                 "seed" => {
                     spec.seed = value.parse().map_err(|_| bad(format!("'{value}' is no whole number")))?;
                     continue;
                 }
-                "rate" => {
-                    let rate = value.parse().ok().filter(|rate| *rate > 0);
-                    spec.rate =
-                        rate.ok_or_else(|| bad(format!("'{value}' is no number of requests a second")))?;
+                "rate" | "scan" => {
+                    let what = if key == "rate" { "requests a second" } else { "entities a page" };
+                    let number = value.parse().ok().filter(|number| *number > 0);
+                    let number = number.ok_or_else(|| bad(format!("'{value}' is no number of {what}")))?;
+                    *(if key == "rate" { &mut spec.rate } else { &mut spec.scan }) = number;
                     continue;
                 }
                 _ => return Err(bad(format!("no fault is called '{key}'"))),
@@ -140,6 +169,9 @@ impl FromStr for FaultSpec {
         if spec.shares().iter().map(|(_, share)| share).sum::<f64>() > 100.0 + 1e-9 {
             return Err(bad("the shares exceed 100 % together".to_owned()));
         }
+        if spec.empty >= 100.0 {
+            return Err(bad("if every page were empty, no list would end".to_owned()));
+        }
         Ok(spec)
     }
 }
@@ -150,7 +182,9 @@ impl fmt::Display for FaultSpec {
             return f.write_str("none");
         }
         let mut comma = "";
-        for (name, share) in self.shares().into_iter().filter(|(_, share)| *share > 0.0) {
+        for (name, share) in
+            self.shares().into_iter().chain(self.page_shares()).filter(|(_, share)| *share > 0.0)
+        {
             write!(f, "{comma}{name}={share}%")?;
             comma = ",";
         }
@@ -158,8 +192,9 @@ impl fmt::Display for FaultSpec {
             write!(f, "{comma}{name}={}", print_duration(duration))?;
             comma = ",";
         }
-        if self.rate > 0 {
-            write!(f, "{comma}rate={}", self.rate)?;
+        for (name, number) in self.numbers().into_iter().filter(|(_, number)| *number > 0) {
+            write!(f, "{comma}{name}={number}")?;
+            comma = ",";
         }
         if self.seed != 0 { write!(f, ",seed={}", self.seed) } else { Ok(()) }
     }
@@ -198,18 +233,34 @@ pub(crate) enum Fault {
     Checksum,
 }
 
+/// How a page of entities ends early.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PageFault {
+    /// It holds nothing.
+    pub(crate) empty: bool,
+    /// It ends with the partition that it began with.
+    pub(crate) boundary: bool,
+    /// Where the next page begins with a partition, only that is said.
+    pub(crate) bare: bool,
+    /// It looks at so many entities at most.
+    pub(crate) scan: Option<u32>,
+    /// It takes so long at most.
+    pub(crate) time: Option<Duration>,
+}
+
 /// Deals the faults out.
 #[derive(Debug)]
 pub(crate) struct FaultPlan {
     spec: FaultSpec,
     dealt: AtomicU64,
+    pages: AtomicU64,
     allowance: Mutex<Allowance>,
 }
 
 impl FaultPlan {
     pub(crate) fn new(spec: FaultSpec) -> Self {
         let allowance = Mutex::new(Allowance::new(spec.rate, Instant::now()));
-        Self { spec, dealt: AtomicU64::new(0), allowance }
+        Self { spec, dealt: AtomicU64::new(0), pages: AtomicU64::new(0), allowance }
     }
 
     /// The fate of the next request.
@@ -224,6 +275,23 @@ impl FaultPlan {
             return None;
         }
         decide(&self.spec, self.dealt.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// How the next page of entities ends.
+    pub(crate) fn deal_page(&self) -> PageFault {
+        end_of_page(&self.spec, self.pages.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// How the `nth` page of entities ends: a pure function, as well.
+fn end_of_page(spec: &FaultSpec, nth: u64) -> PageFault {
+    let mut random = fastrand::Rng::with_seed(!spec.seed ^ nth.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    PageFault {
+        empty: random.f64() * 100.0 < spec.empty,
+        boundary: random.f64() * 100.0 < spec.boundary,
+        bare: random.bool(),
+        scan: (spec.scan > 0).then_some(spec.scan),
+        time: (!spec.page.is_zero()).then_some(spec.page),
     }
 }
 
@@ -296,6 +364,7 @@ mod tests {
             "busy=1%,commit=2s,seed=3",
             "rate=500",
             "cut=1%,commit=2s,rate=20,seed=3",
+            "empty=20%,boundary=50%,page=5ms,scan=500",
         ] {
             assert_eq!(text.parse::<FaultSpec>().unwrap().to_string(), text);
         }
@@ -309,6 +378,8 @@ mod tests {
             "seed=x",
             "rate=0",
             "rate=5%",
+            "scan=0",
+            "empty=100%",
             "busy=NaN%",
             "cut=1%,cut=2%",
         ] {

@@ -17,6 +17,7 @@ use crate::s3;
 use crate::server::{Connection, serve};
 use crate::service::Service;
 use crate::store;
+use crate::table;
 use crate::wire::{time, xml};
 
 /// A request taken apart: container and blob, and whether it may pass with the key; `None` where it is none.
@@ -49,6 +50,37 @@ pub fn s3_content(wire: &[u8], frame: usize) -> Option<Vec<u8>> {
 /// Whether a body is a document of S3's with this root.
 pub fn s3_document(wire: &[u8], root: &str) -> bool {
     s3::fuzz::is_document(wire, root)
+}
+
+/// Whether an entity with these keys and this body meets a filter of tables, and whether the filter reads it; `None`
+/// where the text is none.
+pub fn table_filter(text: &str, partition: &str, row: &str, body: &[u8]) -> Option<(bool, bool)> {
+    table::fuzz::filter(text, partition, row, body)
+}
+
+/// An entity of a JSON body, and as it is read again from an answer; `None` where it is none.
+pub fn table_entity(body: &[u8]) -> Option<(String, String)> {
+    table::fuzz::entity(body)
+}
+
+/// Whether a body is an Atom entry.
+pub fn table_entry(body: &[u8]) -> bool {
+    table::fuzz::entry(body)
+}
+
+/// How many requests a batch of tables holds; `None` where it is none.
+pub fn table_batch(body: &[u8], content_type: &str) -> Option<usize> {
+    table::fuzz::batch(body, content_type)
+}
+
+/// What a path below the account names to the table service.
+pub fn table_resource(path: &str) -> Option<String> {
+    table::fuzz::resource(path)
+}
+
+/// A time of an entity, as it is written again.
+pub fn table_time(text: &str) -> Option<String> {
+    table::fuzz::time(text)
 }
 
 /// The tags of a body, and as an answer has them.
@@ -113,7 +145,7 @@ impl Server {
     /// A signature that lets everything in.
     pub fn sas(&self) -> String {
         let end = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
-        account_sas(&self.0.config.account, &self.0.key, "rwdlact", end)
+        account_sas(&self.0.config.account, &self.0.key, "rwdlacut", end)
     }
 
     /// Serves one connection to its end.

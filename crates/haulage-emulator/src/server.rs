@@ -70,12 +70,12 @@ impl Emulator {
     /// A connection string as every Azure client reads it.
     pub fn connection_string(&self) -> String {
         let config = &self.service.config;
+        let endpoint = self.service.endpoint();
         format!(
-            "DefaultEndpointsProtocol={};AccountName={};AccountKey={};BlobEndpoint={};",
+            "DefaultEndpointsProtocol={};AccountName={};AccountKey={};BlobEndpoint={endpoint};TableEndpoint={endpoint};",
             config.scheme(),
             config.account,
             config.key,
-            self.endpoint()
         )
     }
 
@@ -85,7 +85,7 @@ impl Emulator {
     }
 
     /// An account signature as a query string without its `?`. `permissions` are the service's
-    /// letters, such as `rwdlact`.
+    /// letters, such as `rwdlacut`.
     pub fn sas(&self, permissions: &str, expiry: SystemTime) -> String {
         account_sas(&self.service.config.account, &self.service.key, permissions, expiry)
     }

@@ -18,12 +18,13 @@ use crate::api;
 use crate::auth::{Key, authorize};
 use crate::config::EmulatorConfig;
 use crate::dialect::Dialect;
-use crate::fault::{Fault, FaultPlan, Nature};
+use crate::fault::{Fault, FaultPlan, Nature, PageFault};
 use crate::request::Call;
 use crate::s3::{self, S3Access};
 use crate::server::Connection;
 use crate::stats::Counters;
 use crate::store::{self, Catalogue, Store};
+use crate::table::{self, Tables};
 use crate::wire::answer;
 use crate::wire::body::ResponseBody;
 use crate::wire::error::{Answer, SERVER_BUSY, ServiceError};
@@ -44,6 +45,7 @@ pub(crate) struct Service {
     pub(crate) store: Box<dyn Store>,
     endpoint: String,
     pub(crate) s3: S3Access,
+    pub(crate) tables: Tables,
     catalogue: RwLock<Catalogue>,
     faults: FaultPlan,
     /// One change of a blob at a time; its name chooses the lock.
@@ -72,6 +74,7 @@ impl Service {
             store,
             endpoint: format!("{}://{address}/{}", config.scheme(), config.account),
             s3: S3Access::new(&config, address),
+            tables: Tables::default(),
             catalogue: RwLock::new(catalogue),
             faults: FaultPlan::new(config.faults),
             locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
@@ -127,6 +130,7 @@ impl Service {
         let request_id = dialect.request_id(self.serial.fetch_add(1, Relaxed));
         let answered = match dialect {
             Dialect::Azure => self.handle(&parts, &mut body, connection).await,
+            Dialect::Table => table::handle(self, &parts, &mut body, connection).await,
             Dialect::S3 => s3::handle(self, &parts, &mut body, connection).await,
         };
         let mut response = match answered {
@@ -146,10 +150,23 @@ impl Service {
         response.body_mut().count_in(&self.counters);
         response.headers_mut().insert(SERVER, HeaderValue::from_static(SERVER_NAME));
         dialect.add_common_headers(response.headers_mut(), &parts, &request_id);
+        if dialect == Dialect::Table {
+            table::open_to_pages(self, &parts, response.headers_mut());
+        }
         response
     }
 
-    /// Answers a request to Azure's interface.
+    /// A name for a request, or for the parts of an answer, that no other has.
+    pub(crate) fn request_id(&self) -> String {
+        Dialect::Table.request_id(self.serial.fetch_add(1, Relaxed))
+    }
+
+    /// How the next page of entities ends.
+    pub(crate) fn page_fault(&self) -> PageFault {
+        self.faults.deal_page()
+    }
+
+    /// Answers a request to Azure's interface for blobs.
     async fn handle(
         &self,
         parts: &Parts,

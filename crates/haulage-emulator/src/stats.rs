@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::request::Operation;
 use crate::s3;
+use crate::table;
 
 /// Counts since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -20,6 +21,12 @@ pub struct EmulatorStats {
     pub faults: FaultCounts,
     /// Connections accepted.
     pub connections: u64,
+    /// Entities of tables that queries looked at, whether they met the filter or not.
+    pub rows_read: u64,
+    /// Entities of tables that answers held.
+    pub rows_returned: u64,
+    /// Entities of tables that were inserted, changed or deleted.
+    pub rows_written: u64,
 }
 
 impl EmulatorStats {
@@ -81,9 +88,13 @@ faults! {
 pub(crate) struct Counters {
     requests: [AtomicU64; Operation::COUNT],
     s3_requests: [AtomicU64; s3::Operation::COUNT],
+    table_requests: [AtomicU64; table::Operation::COUNT],
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
     pub(crate) connections: AtomicU64,
+    rows_read: AtomicU64,
+    rows_returned: AtomicU64,
+    rows_written: AtomicU64,
     pub(crate) faults: FaultCounters,
 }
 
@@ -96,16 +107,36 @@ impl Counters {
         self.s3_requests[operation as usize].fetch_add(1, Relaxed);
     }
 
+    pub(crate) fn table_request(&self, operation: table::Operation) {
+        self.table_requests[operation as usize].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn rows_read(&self, rows: usize) {
+        self.rows_read.fetch_add(rows as u64, Relaxed);
+    }
+
+    pub(crate) fn rows_returned(&self, rows: usize) {
+        self.rows_returned.fetch_add(rows as u64, Relaxed);
+    }
+
+    pub(crate) fn rows_written(&self, rows: usize) {
+        self.rows_written.fetch_add(rows as u64, Relaxed);
+    }
+
     pub(crate) fn read(&self) -> EmulatorStats {
         let azure = Operation::ALL.map(Operation::name).into_iter().zip(&self.requests);
         let s3 = s3::Operation::ALL.map(s3::Operation::name).into_iter().zip(&self.s3_requests);
-        let counts = azure.chain(s3).map(|(name, count)| (name, count.load(Relaxed)));
+        let tables = table::Operation::ALL.map(table::Operation::name).into_iter().zip(&self.table_requests);
+        let counts = azure.chain(s3).chain(tables).map(|(name, count)| (name, count.load(Relaxed)));
         EmulatorStats {
             requests: counts.filter(|(_, count)| *count > 0).collect(),
             bytes_in: self.bytes_in.load(Relaxed),
             bytes_out: self.bytes_out.load(Relaxed),
             faults: self.faults.read(),
             connections: self.connections.load(Relaxed),
+            rows_read: self.rows_read.load(Relaxed),
+            rows_returned: self.rows_returned.load(Relaxed),
+            rows_written: self.rows_written.load(Relaxed),
         }
     }
 }

@@ -10,12 +10,13 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use haulage::{Error, ErrorKind};
+use http::request::Parts;
 
 use crate::request::Call;
 use crate::wire::error::{AUTHENTICATION_FAILED, AUTHORIZATION_FAILURE, Answer};
 use crate::wire::time::Stamp;
 
-pub(crate) use sas::account_sas;
+pub(crate) use sas::{account_sas, account_string, check_time, push_fields};
 
 /// The account's key, ready to sign.
 pub(crate) struct Key(Hmac<Sha256>);
@@ -37,7 +38,7 @@ impl Key {
     }
 
     /// Whether `signature` is that of `text`, in a time that does not tell where they differ.
-    fn verifies(&self, text: &str, signature: &str) -> bool {
+    pub(crate) fn verifies(&self, text: &str, signature: &str) -> bool {
         let mut mac = self.0.clone();
         mac.update(text.as_bytes());
         BASE64_STANDARD.decode(signature).is_ok_and(|bytes| mac.verify_slice(&bytes).is_ok())
@@ -55,7 +56,7 @@ pub(crate) fn authorize(
     match (call.header("authorization"), call.query.get("sig")) {
         (Some(header), _) => {
             shared_key::check(call, account, key, header)?;
-            check_date(call)
+            check_date(call.parts)
         }
         (None, Some(signature)) => sas::check(call, account, key, signature, overwrites),
         (None, None) => Err((&AUTHORIZATION_FAILURE).into()),
@@ -63,15 +64,16 @@ pub(crate) fn authorize(
 }
 
 /// A signed request is good for a quarter of an hour, lest it be sent again by another.
-fn check_date(call: &Call<'_>) -> Answer<()> {
+pub(crate) fn check_date(parts: &Parts) -> Answer<()> {
     const GOOD_FOR_SECONDS: u64 = 15 * 60;
-    let text = call.header("x-ms-date").or_else(|| call.header("date")).unwrap_or_default();
+    let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let text = header("x-ms-date").or_else(|| header("date")).unwrap_or_default();
     match Stamp::parse_http(text) {
         Some(date) if date.seconds_from(Stamp::now()) <= GOOD_FOR_SECONDS => Ok(()),
         _ => Err(failed(&format!("Request date header not specified, or too old: '{text}'"))),
     }
 }
 
-fn failed(detail: &str) -> crate::wire::error::ServiceError {
+pub(crate) fn failed(detail: &str) -> crate::wire::error::ServiceError {
     AUTHENTICATION_FAILED.detail("AuthenticationErrorDetail", detail)
 }

@@ -18,14 +18,14 @@ const WITH_ENCRYPTION_SCOPE: &str = "2020-12-06";
 /// Versions before this sign a blob's signature without resource and snapshot.
 const WITH_RESOURCE: &str = "2018-11-09";
 
-/// An account signature for all levels of the blob service, as a query string.
+/// An account signature for all levels of blobs and tables, as a query string.
 pub(crate) fn account_sas(account: &str, key: &Key, permissions: &str, expiry: SystemTime) -> String {
     let expiry = iso8601(expiry);
-    let query = format!("sv={VERSION}&ss=b&srt=sco&sp={permissions}&se={expiry}&spr=https,http");
+    let query = format!("sv={VERSION}&ss=bt&srt=sco&sp={permissions}&se={expiry}&spr=https,http");
     let signature = key.sign(&account_string(&Query::parse(&query), account));
     let escaped = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     format!(
-        "sv={VERSION}&ss=b&srt=sco&sp={permissions}&se={}&spr=https,http&sig={}",
+        "sv={VERSION}&ss=bt&srt=sco&sp={permissions}&se={}&spr=https,http&sig={}",
         escaped(&expiry),
         escaped(&signature)
     )
@@ -48,7 +48,7 @@ pub(super) fn check(
     if !key.verifies(&text, signature) {
         return Err(failed(&format!("Signature did not match. String to sign used was {text}")));
     }
-    check_time(query, SystemTime::now())?;
+    check_time(query.get("st"), query.get("se"), SystemTime::now())?;
     if query.get("spr") == Some("https") {
         return Err((&PROTOCOL_MISMATCH).into());
     }
@@ -79,10 +79,10 @@ fn check_account_reach(query: &Query<'_>, level: Level, operation: Operation) ->
 }
 
 /// Not before the start, not after the expiry.
-fn check_time(query: &Query<'_>, now: SystemTime) -> Answer<()> {
-    let expiry = query.get("se").and_then(parse_iso8601);
+pub(crate) fn check_time(start: Option<&str>, expiry: Option<&str>, now: SystemTime) -> Answer<()> {
+    let expiry = expiry.and_then(parse_iso8601);
     let expiry = expiry.ok_or_else(|| failed("Signature fields not well formed."))?;
-    let start = match query.get("st") {
+    let start = match start {
         Some(text) => parse_iso8601(text).ok_or_else(|| failed("Signature fields not well formed."))?,
         None => SystemTime::UNIX_EPOCH,
     };
@@ -98,7 +98,7 @@ fn check_time(query: &Query<'_>, now: SystemTime) -> Answer<()> {
 }
 
 /// What an account signature signs. It ends in a line feed.
-fn account_string(query: &Query<'_>, account: &str) -> String {
+pub(crate) fn account_string(query: &Query<'_>, account: &str) -> String {
     let mut text = account.to_owned();
     push_fields(&mut text, query, &["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"]);
     if version(query) >= WITH_ENCRYPTION_SCOPE {
@@ -131,7 +131,7 @@ fn service_string(call: &Call<'_>, account: &str) -> Option<String> {
     Some(text)
 }
 
-fn push_fields(text: &mut String, query: &Query<'_>, names: &[&str]) {
+pub(crate) fn push_fields(text: &mut String, query: &Query<'_>, names: &[&str]) {
     for name in names {
         text.push('\n');
         text.push_str(query.get(name).unwrap_or_default());

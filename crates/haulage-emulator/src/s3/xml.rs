@@ -2,19 +2,14 @@
 
 use std::fmt::{Display, Write as _};
 
-use bytes::Bytes;
 use http::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use quick_xml::Reader;
-use quick_xml::escape::resolve_predefined_entity;
-use quick_xml::events::Event;
 
 use crate::wire::body::ResponseBody;
 use crate::wire::reply;
 use crate::wire::xml::Escaped;
 
-/// The deepest that an element may lie in a document that comes in.
-const DEEPEST: usize = 16;
+pub(super) use crate::wire::node::Node;
 
 /// What `encoding-type=url` leaves as it is.
 const URL: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*').remove(b'/');
@@ -87,68 +82,10 @@ impl Names {
     }
 }
 
-/// An element of a document that came in.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) name: String,
-    text: String,
-    pub(super) children: Vec<Node>,
-}
-
-impl Node {
-    /// Reads a document with this root; `None` where it is not one.
-    pub(super) fn parse(body: &Bytes, root: &str) -> Option<Self> {
-        let mut reader = Reader::from_str(std::str::from_utf8(body).ok()?.trim_start_matches('\u{FEFF}'));
-        reader.config_mut().expand_empty_elements = true;
-        // The document itself is the lowest, so that its root is a child like others.
-        let mut open = vec![Self::default()];
-        loop {
-            match reader.read_event().ok()? {
-                Event::Start(tag) if open.len() <= DEEPEST => {
-                    open.push(Self { name: tag.local_name().as_ref().to_owned(), ..Self::default() });
-                }
-                Event::Text(text) => open.last_mut()?.text.push_str(&text),
-                Event::CData(text) => open.last_mut()?.text.push_str(&text),
-                Event::GeneralRef(reference) => {
-                    let text = &mut open.last_mut()?.text;
-                    match reference.resolve_char_ref().ok()? {
-                        Some(c) => text.push(c),
-                        None => text.push_str(resolve_predefined_entity(&reference)?),
-                    }
-                }
-                Event::End(_) => {
-                    let closed = open.pop()?;
-                    open.last_mut()?.children.push(closed);
-                }
-                Event::Decl(_) | Event::Comment(_) | Event::PI(_) => {}
-                Event::Eof => break,
-                _ => return None,
-            }
-        }
-        let [document] = &mut open[..] else { return None };
-        let alone = document.children.len() == 1 && document.text.trim().is_empty();
-        document.children.pop().filter(|node| alone && node.name == root)
-    }
-
-    /// All elements of this name.
-    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
-        self.children.iter().filter(move |child| child.name == name)
-    }
-
-    /// The first element of this name.
-    pub(super) fn first(&self, name: &str) -> Option<&Self> {
-        self.children.iter().find(|child| child.name == name)
-    }
-
-    /// The text of the first element of this name, as it is.
-    pub(super) fn text_of(&self, name: &str) -> Option<&str> {
-        self.first(name).map(|child| &*child.text)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
     use proptest::prelude::*;
 
     fn parse(text: &str, root: &str) -> Option<Node> {

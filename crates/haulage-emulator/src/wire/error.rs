@@ -130,6 +130,11 @@ impl ServiceError {
         self.message.as_deref().unwrap_or(self.kind.message)
     }
 
+    /// The texts of its extra elements.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.details.iter().map(|(_, text)| &**text)
+    }
+
     /// The answer in Azure's form. A HEAD gets the code in its header alone, as HTTP has no body there.
     pub(crate) fn into_response(self, request_id: &str, head: bool) -> Response<ResponseBody> {
         let code = HeaderValue::from_static(self.kind.code);

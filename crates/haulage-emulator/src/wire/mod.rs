@@ -4,6 +4,7 @@ pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod error;
 pub(crate) mod incoming;
+pub(crate) mod node;
 pub(crate) mod reply;
 pub(crate) mod tamper;
 pub(crate) mod time;

@@ -58,7 +58,7 @@ pub async fn memory() -> (Emulator, Client) {
 
 impl Client {
     pub async fn connect(emulator: &Emulator) -> Self {
-        let sas = emulator.sas("rwdlact", SystemTime::now() + Duration::from_secs(600));
+        let sas = emulator.sas("rwdlacut", SystemTime::now() + Duration::from_secs(600));
         Self::connect_with(emulator.address(), sas).await
     }
 
