@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::error::{Raise, exception};
 use crate::event::to_python;
 
-/// An endpoint of Azure Blob and S3 on a free port of this machine; lives until closed or dropped.
+/// An endpoint of Azure Blob, Azure Tables and S3 on a free port of this machine; lives until closed or dropped.
 #[pyclass(frozen, module = "haulage._engine")]
 pub(crate) struct Emulator(Mutex<Option<EmulatorThread>>);
 
@@ -63,7 +63,7 @@ impl Emulator {
         self.with(py, |thread| thread.sas(permissions, expires).to_string())
     }
 
-    /// What it has seen: requests by operation, bytes, faults, connections.
+    /// What it has seen: requests by operation, bytes, faults, connections, rows of tables.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.with(py, EmulatorThread::stats)?)
     }

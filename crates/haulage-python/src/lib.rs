@@ -19,6 +19,7 @@ mod job;
 mod log;
 mod options;
 mod session;
+mod table;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
@@ -52,6 +53,9 @@ mod _engine {
     use super::log::EventLog;
     #[pymodule_export]
     use super::session::{AzureCredential, S3Credential, Session};
+
+    #[pymodule_export]
+    use super::table::{Table, TableExport, TableImport, table_compare, table_page_arrow};
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

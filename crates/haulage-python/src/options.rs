@@ -36,7 +36,7 @@ impl<'py> FromPyObject<'_, 'py> for Name {
             path.into_os_string().into_string().map_err(|name| not_text(py, &name.to_string_lossy()))?;
         // pathlib folds `az://data` to `az:/data`, which would then name a local folder `az:`.
         match text.split_once(":/") {
-            Some((scheme @ ("az" | "s3" | "http" | "https" | "mem"), _)) => Err(usage(
+            Some((scheme @ ("az" | "az-table" | "s3" | "http" | "https" | "mem"), _)) => Err(usage(
                 py,
                 &text,
                 "a Path cannot hold a URL, it folds the //",

@@ -6,7 +6,7 @@
 //! [`job`] runs that flow; [`store`] is the seam to whatever holds objects, and a [`Session`] what jobs and single questions
 //! share of it; [`control`] decides
 //! how much to do at once; [`budget`] sees that no more is in flight, at the one gate that every request
-//! passes; [`event`] is all the engine says.
+//! passes; [`event`] is all the engine says. [`table`] is beside the flow: rows are no objects.
 //!
 //! The engine knows no Python, no command line and no terminal. It never prints and never exits.
 
@@ -33,6 +33,7 @@ mod secret;
 mod spool;
 pub mod stage;
 pub mod store;
+pub mod table;
 mod task;
 pub mod trace;
 pub mod units;

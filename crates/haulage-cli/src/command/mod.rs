@@ -13,6 +13,7 @@ mod plan;
 mod rb;
 mod rm;
 mod stat;
+mod table;
 mod verify;
 mod watch;
 mod why;
@@ -58,6 +59,7 @@ pub enum Command {
     Lab(lab::Lab),
     Why(why::Why),
     Watch(watch::Watch),
+    Table(table::Table),
     Completion(completion::Completion),
 }
 
@@ -79,6 +81,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Lab(command) => command.run(),
         Command::Why(command) => command.run(),
         Command::Watch(command) => command.run(),
+        Command::Table(command) => command.run(),
         Command::Completion(command) => command.run(),
     }
 }

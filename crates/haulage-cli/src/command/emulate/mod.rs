@@ -28,7 +28,7 @@ use crate::stop::{Ending, Stop};
 use crate::value;
 
 const SAS_VALID: Duration = Duration::from_secs(24 * 60 * 60);
-const SAS_PERMISSIONS: &str = "racwdlt";
+const SAS_PERMISSIONS: &str = "racwdltu";
 
 /// What stands before a link of real packets.
 const PACKETS: &str = "packets:";

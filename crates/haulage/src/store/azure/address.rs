@@ -117,11 +117,18 @@ pub(super) fn is_account(name: &str) -> bool {
     name.bytes().all(plain) && !matches!(name, "." | "..")
 }
 
+/// Whether the host is of the same cloud's tables: they lie beside its blobs.
+fn is_twin(host: &str, blobs: &str) -> bool {
+    let cloud = blobs.strip_prefix(".blob");
+    cloud.and_then(|cloud| host.strip_suffix(cloud)).is_some_and(|rest| rest.ends_with(".table"))
+}
+
 fn account_of_host(origin: &Origin) -> Option<&str> {
     let host = origin.host();
     let label = host.split('.').next()?;
     // A private link puts one more label after the account: `account.privatelink.blob...`, `account.z1.blob...`.
-    (label.len() < host.len() && BLOB_SUFFIXES.iter().any(|suffix| host.ends_with(suffix))).then_some(label)
+    let is_ours = |suffix: &&str| host.ends_with(*suffix) || is_twin(host, suffix);
+    (label.len() < host.len() && BLOB_SUFFIXES.iter().any(is_ours)).then_some(label)
 }
 
 /// Where a blob, prefix or container is.
@@ -183,41 +190,12 @@ impl AzureAddress {
     }
 
     fn url(text: &str) -> Result<Self> {
-        let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
-        // A fragment never reaches a server; a name with `#` in it is written `%23`.
-        let url = url.split('#').next().unwrap_or_default();
-        let wrong = |why: &str| {
-            Error::new(ErrorKind::Usage, "open", url, why)
-                .hint("write https://ACCOUNT.blob.core.windows.net/container/path")
-        };
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("not a URL"))?;
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let origin = Origin::parse(&scheme.to_ascii_lowercase(), authority)?;
-        let path = percent_decode_str(path).decode_utf8().map_err(|_| wrong("the path is not UTF-8"))?;
-        let host_account = account_of_host(&origin).map(str::to_owned);
-        let path_style = host_account.is_none();
-        let (account, path) = match host_account {
-            Some(account) => (account, &*path),
-            None => {
-                let (account, path) = path.split_once('/').unwrap_or((&path, ""));
-                if account.is_empty() {
-                    return Err(wrong("the URL names no account").hint(
-                        "hosts other than ACCOUNT.blob.core.windows.net take the account first: https://host/account/container",
-                    ));
-                }
-                if !is_account(account) {
-                    return Err(wrong("not an account's name"));
-                }
-                (account.to_owned(), path)
-            }
-        };
-        let (container, key) = path.split_once('/').unwrap_or((path, ""));
+        let Parts { url, endpoint, path, sas } = parts(text, "container")?;
+        let (container, key) = path.split_once('/').unwrap_or((&path, ""));
         check_container(container, url)?;
         check_key(container, key, url)?;
         let (container, key) = (container.to_owned(), key.to_owned());
-        let query = query.map(|query| query.split('#').next().unwrap_or_default());
-        let sas = query.filter(|query| !query.is_empty()).map(str::to_owned);
-        Ok(Self { endpoint: Endpoint { origin, account, path_style }, container, key, short: false, sas })
+        Ok(Self { endpoint, container, key, short: false, sas })
     }
 
     /// A name in this container as its user would write it, without the SAS.
@@ -228,6 +206,53 @@ impl AzureAddress {
         }
         format!("{}/{}{slash}{}", self.endpoint, self.container, utf8_percent_encode(key, READABLE))
     }
+}
+
+/// A URL of the service, taken apart.
+pub(super) struct Parts<'a> {
+    /// Without its query: fit to be shown.
+    pub(super) url: &'a str,
+    pub(super) endpoint: Endpoint,
+    /// What follows the account, decoded.
+    pub(super) path: String,
+    /// The query: a secret.
+    pub(super) sas: Option<String>,
+}
+
+/// Takes apart `http(s)://host[:port]/[account/]path[?SAS]`; `place` is what comes first in the path.
+pub(super) fn parts<'a>(text: &'a str, place: &str) -> Result<Parts<'a>> {
+    let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
+    // A fragment never reaches a server; a name with `#` in it is written `%23`.
+    let url = url.split('#').next().unwrap_or_default();
+    let (service, below) = if place == "table" { ("table", "TABLE") } else { ("blob", "container/path") };
+    let wrong = |why: &str| {
+        Error::new(ErrorKind::Usage, "open", url, why)
+            .hint(format!("write https://ACCOUNT.{service}.core.windows.net/{below}"))
+    };
+    let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("not a URL"))?;
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let origin = Origin::parse(&scheme.to_ascii_lowercase(), authority)?;
+    let path = percent_decode_str(path).decode_utf8().map_err(|_| wrong("the path is not UTF-8"))?;
+    let host_account = account_of_host(&origin).map(str::to_owned);
+    let path_style = host_account.is_none();
+    let (account, path) = match host_account {
+        Some(account) => (account, &*path),
+        None => {
+            let (account, path) = path.split_once('/').unwrap_or((&path, ""));
+            if account.is_empty() {
+                return Err(wrong("the URL names no account").hint(format!(
+                    "hosts other than ACCOUNT.{service}.core.windows.net take the account first: https://host/account/{place}",
+                )));
+            }
+            if !is_account(account) {
+                return Err(wrong("not an account's name"));
+            }
+            (account.to_owned(), path)
+        }
+    };
+    let query = query.map(|query| query.split('#').next().unwrap_or_default());
+    let sas = query.filter(|query| !query.is_empty()).map(str::to_owned);
+    Ok(Parts { url, endpoint: Endpoint { origin, account, path_style }, path: path.to_owned(), sas })
 }
 
 /// Shows the address without its SAS.

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::address::{AzureAddress, Endpoint, is_account};
 use super::auth::{Credential, Entra, Sas, SharedKey, TokenSource};
-use super::settings::ConnectionString;
+use super::settings::{ConnectionString, tables_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::secret;
 
@@ -67,6 +67,21 @@ impl AzureCredentials {
                 .hint("give account, or endpoint, with it"));
         }
         Ok(Self { account, endpoint, secret, connection })
+    }
+
+    /// The same, for the account's tables.
+    pub(super) fn for_tables(self) -> Result<Self> {
+        let connection = self.connection.map(ConnectionString::for_tables).transpose()?;
+        let beside = |endpoint: &Endpoint| tables_of(&endpoint.to_string());
+        let endpoint = match (&connection, &self.endpoint) {
+            (Some(connection), _) => Some(connection.endpoint()?),
+            (None, Some(endpoint)) => Some(Endpoint::parse(&beside(endpoint), Some(&endpoint.account))?),
+            (None, None) => match &self.account {
+                Some(account) => Some(Endpoint::public(account, "table.core.windows.net")?),
+                None => None,
+            },
+        };
+        Ok(Self { connection, endpoint, ..self })
     }
 
     /// The account's name, where it is for one.

@@ -23,6 +23,7 @@ mod meta;
 mod rules;
 mod service;
 mod settings;
+pub(crate) mod table;
 mod times;
 mod xml;
 

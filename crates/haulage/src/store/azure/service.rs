@@ -24,15 +24,16 @@ use crate::store::{Phase, Trace};
 /// The version of the service's interface that we speak: the oldest that has all we use (CRC64 since
 /// 2019-02-02, blobs of 5,000 MiB in one put since 2019-12-12, names that XML cannot hold since 2021-02-12), because
 /// emulators and private clouds lag behind.
-const VERSION: HeaderValue = HeaderValue::from_static("2021-12-02");
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("haulage/", env!("CARGO_PKG_VERSION")));
+pub(super) const VERSION: HeaderValue = HeaderValue::from_static("2021-12-02");
+pub(super) const AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("haulage/", env!("CARGO_PKG_VERSION")));
 
 /// Everything but what a URL never escapes; `/` stays, as it parts folders in names.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
-const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+pub(super) const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// An error's text is short; more of an answer is not read.
-const ERROR_MAX: usize = 64 << 10;
+pub(super) const ERROR_MAX: usize = 64 << 10;
 
 /// Lists of many blocks that are read at once: one may have 24 MiB.
 const BLOCK_LISTS_MAX: usize = 2;
@@ -189,7 +190,7 @@ impl Service {
         if method == Method::PUT {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
-        let unsigned = Unsigned { method: method.as_str(), path: &path, query };
+        let unsigned = Unsigned { method: method.as_str(), path: &path, query, tables: false };
         shared.credential.authorize(unsigned, &mut headers, asked.operation, asked.object).await?;
 
         let mut target = path;
@@ -234,7 +235,7 @@ impl Service {
 }
 
 /// The failure that a proxy has answered in the service's place. All that the service says has an id.
-fn by_proxy(asked: Asked<'_>, head: &Parts) -> Option<Error> {
+pub(super) fn by_proxy(asked: Asked<'_>, head: &Parts) -> Option<Error> {
     let relayed = head.extensions.get::<Relayed>().filter(|_| request_id(&head.headers).is_none())?;
     let refusal = relayed.refusal(asked.operation, asked.object, head.status, &head.headers)?;
     let again = refusal.retry_advice() == Retry::Backoff;
@@ -242,7 +243,7 @@ fn by_proxy(asked: Asked<'_>, head: &Parts) -> Option<Error> {
 }
 
 /// The service's id for a request. It is kept for every attempt, so one that is longer than any id is none.
-fn request_id(headers: &HeaderMap) -> Option<String> {
+pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     const ID_MAX: usize = 128;
     let id = headers.get("x-ms-request-id")?.to_str().ok()?;
     (id.len() <= ID_MAX && id.bytes().all(|byte| byte.is_ascii_graphic())).then(|| id.to_owned())
@@ -264,7 +265,7 @@ pub(super) fn set(
 
 /// The date of the requests, written once a second.
 #[derive(Debug)]
-struct DateHeader(Mutex<(u64, HeaderValue)>);
+pub(super) struct DateHeader(Mutex<(u64, HeaderValue)>);
 
 impl Default for DateHeader {
     fn default() -> Self {
@@ -273,7 +274,7 @@ impl Default for DateHeader {
 }
 
 impl DateHeader {
-    fn now(&self) -> HeaderValue {
+    pub(super) fn now(&self) -> HeaderValue {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if held.0 != now {

@@ -25,6 +25,8 @@ pub(super) struct Settings {
     pub(super) sas: Option<String>,
     pub(super) endpoint: Option<String>,
     pub(super) connection: Option<ConnectionString>,
+    /// Whether they are for tables instead of blobs.
+    pub(super) tables: bool,
 }
 
 impl Settings {
@@ -51,6 +53,7 @@ impl Settings {
         let connection = get(CONNECTION);
         Ok(Self {
             given: Vec::new(),
+            tables: false,
             account: get("AZURE_STORAGE_ACCOUNT").or_else(|| get("AZURE_STORAGE_ACCOUNT_NAME")),
             key: get("AZURE_STORAGE_KEY").or_else(|| get("AZURE_STORAGE_ACCOUNT_KEY")),
             sas: get("AZURE_STORAGE_SAS_TOKEN"),
@@ -59,6 +62,16 @@ impl Settings {
                 .map(|text| ConnectionString::parse_named(&text, CONNECTION))
                 .transpose()?,
         })
+    }
+
+    /// The same, for the account's tables: they have hosts of their own where the service has, and the same host elsewhere.
+    pub(super) fn for_tables(mut self) -> Result<Self> {
+        let given = std::mem::take(&mut self.given);
+        self.given = given.into_iter().map(AzureCredentials::for_tables).collect::<Result<_>>()?;
+        self.connection = self.connection.map(ConnectionString::for_tables).transpose()?;
+        self.endpoint = self.endpoint.map(|url| tables_of(&url));
+        self.tables = true;
+        Ok(self)
     }
 
     /// Where `az://` leads when no `--endpoint` says otherwise; `None` where nothing says.
@@ -77,7 +90,9 @@ impl Settings {
         if let Some(url) = &self.endpoint {
             return Endpoint::parse(url, self.account.as_deref()).map(Some);
         }
-        self.account.as_deref().map(|account| Endpoint::public(account, "blob.core.windows.net")).transpose()
+        let service = if self.tables { "table" } else { "blob" };
+        let public = |account: &str| Endpoint::public(account, &format!("{service}.core.windows.net"));
+        self.account.as_deref().map(public).transpose()
     }
 
     /// The account that is meant where an endpoint names none.
@@ -108,6 +123,7 @@ pub(super) struct ConnectionString {
     pub(super) key: Option<String>,
     pub(super) sas: Option<String>,
     blob_endpoint: Option<String>,
+    table_endpoint: Option<String>,
     protocol: Option<String>,
     suffix: Option<String>,
 }
@@ -128,32 +144,53 @@ impl ConnectionString {
                 "accountkey" => parsed.key = Some(value),
                 "sharedaccesssignature" => parsed.sas = Some(value),
                 "blobendpoint" => parsed.blob_endpoint = Some(value),
+                "tableendpoint" => parsed.table_endpoint = Some(value),
                 "defaultendpointsprotocol" => parsed.protocol = Some(value),
                 "endpointsuffix" => parsed.suffix = Some(value),
                 "usedevelopmentstorage" if value.eq_ignore_ascii_case("true") => {
                     parsed.account = Some(DEVELOPMENT_ACCOUNT.to_owned());
                     parsed.key = Some(DEVELOPMENT_KEY.to_owned());
                     parsed.blob_endpoint = Some(format!("http://127.0.0.1:10000/{DEVELOPMENT_ACCOUNT}"));
+                    parsed.table_endpoint = Some(format!("http://127.0.0.1:10002/{DEVELOPMENT_ACCOUNT}"));
                 }
                 // Endpoints of the other services, and names yet to come.
                 _ => {}
             }
         }
-        if parsed.account.is_none() && parsed.blob_endpoint.is_none() {
+        let endpoints = [&parsed.blob_endpoint, &parsed.table_endpoint];
+        if parsed.account.is_none() && endpoints.into_iter().all(Option::is_none) {
             return Err(wrong("it names neither AccountName nor BlobEndpoint"));
         }
         Ok(parsed)
     }
 
     pub(super) fn endpoint(&self) -> Result<Endpoint> {
-        if let Some(url) = &self.blob_endpoint {
+        self.endpoint_of("blob", self.blob_endpoint.as_deref())
+    }
+
+    fn endpoint_of(&self, service: &str, named: Option<&str>) -> Result<Endpoint> {
+        if let Some(url) = named {
             return Endpoint::parse(url, self.account.as_deref());
         }
         let account = self.account.as_deref().unwrap_or_default();
         let protocol = self.protocol.as_deref().unwrap_or("https");
         let suffix = self.suffix.as_deref().unwrap_or("core.windows.net");
-        Endpoint::parse(&format!("{protocol}://{account}.blob.{suffix}"), Some(account))
+        Endpoint::parse(&format!("{protocol}://{account}.{service}.{suffix}"), Some(account))
     }
+
+    /// The same, for the account's tables.
+    pub(super) fn for_tables(mut self) -> Result<Self> {
+        // Who names blobs alone has the tables beside them.
+        let beside = || self.blob_endpoint.as_deref().map(tables_of);
+        let named = self.table_endpoint.clone().or_else(beside);
+        self.blob_endpoint = Some(self.endpoint_of("table", named.as_deref())?.to_string());
+        Ok(self)
+    }
+}
+
+/// Where the tables beside these blobs are.
+pub(super) fn tables_of(url: &str) -> String {
+    url.replacen(".blob.", ".table.", 1)
 }
 
 fn wrong(name: &'static str, why: &str) -> Error {

@@ -136,7 +136,11 @@ impl Credential {
         let value = match self {
             Self::Sas(_) => return Ok(()),
             Self::SharedKey(key) => {
-                let text = key.authorize(request.method, request.path, request.query, headers);
+                let Unsigned { method, path, query, tables } = request;
+                let text = match tables {
+                    true => key.authorize_table(method, path, query, headers),
+                    false => key.authorize(method, path, query, headers),
+                };
                 HeaderValue::try_from(text).map(|mut value| {
                     value.set_sensitive(true);
                     value
@@ -157,6 +161,8 @@ pub(super) struct Unsigned<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
     pub(super) query: &'a [(&'a str, &'a str)],
+    /// Tables are asked, which sign in a way of their own.
+    pub(super) tables: bool,
 }
 
 #[cfg(test)]
