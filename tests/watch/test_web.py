@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page as BrowserPage
+from playwright.sync_api import Browser
 
+from browsing import Opened
 from haulage.watch.state import State
 from haulage.watch.web import READERS, Page
 from watch.test_state import Told
 
-PACKAGE = Path(__file__).resolve().parents[2] / "python/haulage/watch/page"
+PACKAGE = Path(__file__).resolve().parents[2] / "python/haulage"
+PAGE, SHARED = PACKAGE / "watch/page", PACKAGE / "web/static"
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 
@@ -86,23 +88,8 @@ def busy() -> Told:
     return told
 
 
-class Opened:
-    """A page in a browser that remembers what it complained of and what it asked for."""
-
-    def __init__(self, browser: Browser, url: str, **settings: Any) -> None:
-        self.context = browser.new_context(**{"viewport": {"width": 1200, "height": 1000}, **settings})
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page: BrowserPage = self.context.new_page()
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(url)
-
-    def wait_for(self, shown: dict[str, Any]) -> None:
-        self.page.wait_for_function(
-            "at => document.body.dataset.drawn === at", arg=str(shown["time_unix_ns"])
-        )
+def wait_for(opened: Opened, shown: dict[str, Any]) -> None:
+    opened.page.wait_for_function("at => document.body.dataset.drawn === at", arg=str(shown["time_unix_ns"]))
 
 
 @pytest.fixture
@@ -131,7 +118,7 @@ def test_the_page_shows_nodes_errors_slow_objects_and_messages(
     shown = shown_of(told, 0)
     page.draw(shown, last=False)
     one = opened()
-    one.wait_for(shown)
+    wait_for(one, shown)
     nodes = text_of(one, "#nodes")
     assert "node-3\tSILENT" in nodes
     assert "regrid (4242)" in nodes
@@ -149,7 +136,7 @@ def test_the_page_shows_nodes_errors_slow_objects_and_messages(
     told.writer("late").object("a.nc", failure="busy")
     later = shown_of(told)
     page.draw(later, last=False)
-    one.wait_for(later)
+    wait_for(one, later)
     assert one.page.locator("#problems pre").is_visible()
     assert "no poles" in text_of(one, "#problems pre")
 
@@ -159,7 +146,7 @@ def test_all_who_look_see_the_same(page: Page, opened: Callable[..., Opened]) ->
     page.draw(shown, last=False)
     first, second = opened(), opened()
     for one in (first, second):
-        one.wait_for(shown)
+        wait_for(one, shown)
     assert text_of(first, "body") == text_of(second, "body")
 
 
@@ -168,7 +155,7 @@ def test_the_last_of_it_stays_on_the_page(page: Page, opened: Callable[..., Open
     shown = shown_of(busy(), 0)
     page.draw(shown, last=True)
     page.close()
-    one.wait_for(shown)
+    wait_for(one, shown)
     assert "haul watch has ended" in text_of(one, "#notice")
 
 
@@ -177,7 +164,7 @@ def test_a_log_that_is_away_is_said(page: Page, opened: Callable[..., Opened]) -
     shown = {**shown_of(told, 0), "away": {"cause": "the link is down", "for_ns": 12 * 10**9}}
     page.draw(shown, last=False)
     one = opened()
-    one.wait_for(shown)
+    wait_for(one, shown)
     assert text_of(one, "#notice") == "The log cannot be read for 12 s: the link is down"
 
 
@@ -186,7 +173,7 @@ def test_a_phone_does_not_scroll_sideways(page: Page, opened: Callable[..., Open
     shown = shown_of(busy(), 0)
     page.draw(shown, last=False)
     one = opened(viewport={"width": 360, "height": 740}, color_scheme=scheme)
-    one.wait_for(shown)
+    wait_for(one, shown)
     assert one.page.evaluate("document.documentElement.scrollWidth") <= 360
     paper = one.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == ("rgb(254, 254, 254)" if scheme == "light" else "rgb(23, 29, 36)")
@@ -196,7 +183,7 @@ def test_the_keyboard_reaches_what_scrolls(page: Page, opened: Callable[..., Ope
     shown = shown_of(busy(), 0)
     page.draw(shown, last=False)
     one = opened()
-    one.wait_for(shown)
+    wait_for(one, shown)
     one.page.keyboard.press("Tab")
     assert one.page.evaluate("document.activeElement.className") == "skip"
     one.page.keyboard.press("Enter")
@@ -235,13 +222,13 @@ def test_nothing_is_told_without_the_secret_or_under_another_name(page: Page) ->
 
 
 def test_the_policy_allows_nothing_from_elsewhere(page: Page) -> None:
-    for name in ("", "page.js", "page.css", "uplot.min.js", "uplot.min.css"):
+    for name in ("", "page.js", "page.css", "base.css", "drawing.js", "uplot.min.js", "uplot.min.css"):
         status, headers, _ = ask(page, f"/{page.token}/{name}")
         assert status == 200
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert "unsafe" not in headers["Content-Security-Policy"]
         assert headers["Referrer-Policy"] == "no-referrer"
-    for file in PACKAGE.glob("page.*"):
+    for file in [*PAGE.glob("page.*"), SHARED / "base.css", SHARED / "drawing.js"]:
         text = file.read_text()
         for wrong in (
             "innerHTML",
@@ -256,11 +243,9 @@ def test_the_policy_allows_nothing_from_elsewhere(page: Page) -> None:
 
 
 def test_the_license_lies_beside_what_is_not_ours() -> None:
-    assert "MIT License" in (PACKAGE / "uplot.LICENSE").read_text()
+    assert "MIT License" in (SHARED / "uplot.LICENSE").read_text()
     assert (
-        (PACKAGE / "uplot.min.js")
-        .read_text()
-        .startswith("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
+        (SHARED / "uplot.min.js").read_text().startswith("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
     )
 
 
@@ -285,5 +270,5 @@ def test_an_empty_log_is_a_page_too(page: Page, opened: Callable[..., Opened]) -
     shown = json.loads(json.dumps(snapshot(State(), 5, source="log")))
     page.draw(shown, last=False)
     one = opened()
-    one.wait_for(shown)
+    wait_for(one, shown)
     assert text_of(one, "#about") == "nothing there yet; waiting"

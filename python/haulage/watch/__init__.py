@@ -12,7 +12,8 @@ For workers of your own, which needs no extra:
 
 from __future__ import annotations
 
+from haulage.watch.queues.sending import Sent, send
 from haulage.watch.reading import lines
 from haulage.watch.workers import Handler, worker
 
-__all__ = ["Handler", "lines", "worker"]
+__all__ = ["Handler", "Sent", "lines", "send", "worker"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from haulage.watch import state as states
+from haulage.watch import applying_tasks, state as states
 from haulage.watch.line import Line, as_text
 from haulage.watch.state import Job, Kind, Message, State, Stream, message_of
 
@@ -18,6 +18,11 @@ def apply(state: State, line: Line, now: int, *, live: bool = True) -> Message |
 
     ``live`` says that it was written since the watching began. Else its own time says when it was heard.
     """
+    if line.event == "queue":
+        applying_tasks.queue(state, line, now)
+        return None
+    if line.event in ("away", "back"):
+        return _kept(state, applying_tasks.beside(line))
     state.lines += 1
     state.changed_ns = now
     stream = _stream(state, line)
@@ -309,7 +314,8 @@ def _gap(_: State, stream: Stream, line: Line) -> Message | None:
     before, stream.lost_lines = stream.lost_lines, _int(line.values, "lost")
     if stream.lost_lines <= before:
         return None
-    words = f"lines are missing in the log: {stream.lost_lines - before} more, {stream.lost_lines} in all"
+    where = "queue, where the log has them" if line.values.get("where") == "queue" else "log"
+    words = f"lines are missing in the {where}: {stream.lost_lines - before} more, {stream.lost_lines} in all"
     return message_of(line, "ERROR", words)
 
 
@@ -328,4 +334,8 @@ _HOW: dict[str, Callable[[State, Stream, Line], Message | None]] = {
     "log": _log,
     "uncaught": _uncaught,
     "gap": _gap,
+    "task": lambda state, stream, line: applying_tasks.task(state, stream, line, _error),
+    "tasks": applying_tasks.sample,
+    "worker_joined": applying_tasks.joined,
+    "worker_left": applying_tasks.left,
 }

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from haulage.errors import HaulageError, UsageError
 from haulage.transfer import StoreOptions
+from haulage.watch.beside import Beside, Nothing, Wanted
 from haulage.watch.following import Follower, Source
 from haulage.watch.reading import opened
 from haulage.watch.rows import CsvRows, ParquetRows, Rows
@@ -31,6 +32,10 @@ Examples:
   haul watch az://logs/jobs --csv rows.csv   keep every outcome, error and log line
   haul cp data/ az://c/ --json | haul watch -
   haul watch --record run.parquet --speed 60 a finished job again, a minute in a second
+  haul watch --scheduler tcp://head:8786     workers and tasks of a Dask scheduler
+  haul watch az://logs/jobs --queue work     the jobs, and how much is left in a queue
+  haul watch az://logs/jobs --send bell -q   have a queue ring, with the lines in its messages
+  haul watch queue://bell                    the same jobs from its messages
 
 \b
 Exit codes:
@@ -44,7 +49,7 @@ Exit codes:
 @click.command(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG
 )
-@click.argument("source", metavar="[LOG|FILE]", required=False)
+@click.argument("source", metavar="[LOG|FILE|QUEUE]", required=False)
 @click.option("--job", metavar="JOB", help="Watch this job only.")
 @click.option("--all", "everything", is_flag=True, help="Watch all jobs of the log, however old they are.")
 @click.option("--once", is_flag=True, help="Print what is known now, and end.")
@@ -60,6 +65,22 @@ Exit codes:
     "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Of the page; default: a free one."
 )
 @click.option("--json", "as_json", is_flag=True, help="Write a line of JSON each second, or one with --once.")
+@click.option(
+    "--queue",
+    "queues",
+    metavar="QUEUE",
+    multiple=True,
+    help="Show how many messages it holds; may be given again.",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Show workers and tasks of the Dask scheduler at this address."
+)
+@click.option(
+    "--scheduler-file", metavar="FILE", help="The same, of the scheduler that has written this file."
+)
+@click.option("--doorbell", metavar="QUEUE", help="Look at LOG when a message comes, and less often besides.")
+@click.option("--send", metavar="QUEUE", help="Send what is new in LOG to this queue as well.")
+@click.option("--consume", is_flag=True, help="Take messages and delete them, instead of looking at them.")
 @click.option("--record", metavar="FILE", help="Replay a finished job from the record of haul cp --record.")
 @click.option(
     "--speed", metavar="N", type=click.FloatRange(0, 1e6), default=1.0, help="Of the replay; 0: at once."
@@ -81,6 +102,12 @@ def watch(
     web: bool,
     port: int,
     as_json: bool,
+    queues: tuple[str, ...],
+    scheduler: str | None,
+    scheduler_file: str | None,
+    doorbell: str | None,
+    send: str | None,
+    consume: bool,
     record: str | None,
     speed: float,
     quiet: bool,
@@ -93,9 +120,12 @@ def watch(
     """Show jobs and workers while they run: nodes, rates, errors by kind, slow objects, time left, log lines.
 
     LOG is what they write to: a folder, az://container/prefix or s3://bucket/prefix. FILE holds the lines of
-    haul cp --json; - is standard input. Ends by itself when all have ended.
+    haul cp --json; - is standard input. QUEUE is queue://NAME or the URL of a queue that a log is sent to.
+    Ends by itself when all have ended.
     """
-    if (source is None) == (record is None):
+    wanted = Wanted(scheduler, scheduler_file, queues, doorbell, send, consume)
+    wanted.check(source)
+    if (source is not None) + (record is not None) != 1 and (record or source or not wanted.alone):
         hint = "name a log, a file of haul cp --json, or a record with --record"
         raise UsageError("parse", "arguments", "there must be one thing to watch", hint)
     options: StoreOptions = {"endpoint": endpoint, "region": region, "proxy": proxy, "ca": ca}
@@ -111,9 +141,10 @@ def watch(
                 from haulage.watch.record import replay
 
                 found, now = replay(record, 0.0 if once else speed)
+            elif source is None:
+                found = Nothing(str(wanted.alone))
             else:
-                assert source is not None
-                found = opened(source, now, job=job, everything=everything, options=options)
+                found = opened(source, now, job=job, everything=everything, consume=consume, options=options)
             stack.callback(found.close)
             rows: list[Rows] = []
             for kind, file in ((CsvRows, csv_file), (ParquetRows, parquet)):
@@ -137,10 +168,24 @@ def watch(
                 stack.callback(view.close)
             follower = Follower(found, now, patient=not once)
             stack.callback(follower.stop)
+            beside = Beside(wanted, now, options)
+            names = beside.start(follower, stack, source, job)
             watching = Watching(
-                follower, found.name, now, time.monotonic, rows, views, once=once, follow=follow
+                follower,
+                found.name,
+                now,
+                time.monotonic,
+                rows,
+                views,
+                once=once,
+                follow=follow,
+                awaited=names,
             )
-            return watching.run()
+            code = watching.run()
+            unsent = beside.finish()
+            if unsent is not None:
+                STDERR.print(f"haul: {unsent}")
+            return code or int(unsent is not None)
     except KeyboardInterrupt:
         # Here, so that the screen is left by now, and before click says something of it.
         STDERR.print("haul: interrupted")

@@ -8,7 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
-from haulage.errors import CredentialError, HaulageError, NotFoundError, TransientError, UsageError
+from haulage.errors import (
+    CredentialError,
+    HaulageError,
+    NotFoundError,
+    ProtocolError,
+    TransientError,
+    UsageError,
+)
 from haulage.watch.line import Batch
 
 #: Between two looks; after one that took longer, as long as that, up to the second time.
@@ -45,12 +52,14 @@ class Looked(NamedTuple):
 
     at_ns: int
     ended: bool  #: nothing more will come of it
+    beside: str = ""  #: its name, where it is not the log but stands beside it
 
 
 class Away(NamedTuple):
     """The source could not be read; it is tried again."""
 
     error: HaulageError
+    beside: str = ""
 
 
 class Failed(NamedTuple):
@@ -69,12 +78,19 @@ class Follower:
         source: What is read.
         now: Returns nanoseconds since 1970.
         patient: Whether to wait for what is not there yet; else that is an error.
+        beside: The follower of the log, where this source stands beside it: what comes of both is handed over
+            by that one, and this one never ends the watching.
     """
 
-    def __init__(self, source: Source, now: Callable[[], int], *, patient: bool) -> None:
+    def __init__(
+        self, source: Source, now: Callable[[], int], *, patient: bool, beside: Follower | None = None
+    ) -> None:
         self._source, self._now, self._patient = source, now, patient
-        self._heard: queue.Queue[Heard] = queue.Queue(_WAITING)
+        self._name = source.name if beside else ""
+        self._heard: queue.Queue[Heard] = beside._heard if beside else queue.Queue(_WAITING)
         self._stopped = threading.Event()
+        self._rung = threading.Event()
+        self._idle_s = LOOK_S
         self._read_once = False
         # A call into a store that is away may take long to come back; nobody waits for it at the end.
         self._thread = threading.Thread(target=self._run, name="haul-watch-reader", daemon=True)
@@ -90,6 +106,15 @@ class Follower:
     def stop(self) -> None:
         """Stop looking; does not wait."""
         self._stopped.set()
+        self._rung.set()
+
+    def wait_for_bell(self, idle_s: float) -> None:
+        """Look by itself only so often: :meth:`ring` says when there is something new."""
+        self._idle_s = idle_s
+
+    def ring(self) -> None:
+        """Have it look now."""
+        self._rung.set()
 
     def _put(self, heard: Heard) -> None:
         while not self._stopped.is_set():
@@ -108,21 +133,26 @@ class Follower:
                     if self._stopped.is_set():
                         return
                 self._read_once = True
-                self._put(Looked(at_ns, self._source.ended))
+                self._put(Looked(at_ns, self._source.ended, self._name))
             except HaulageError as error:
                 if self._is_final(error):
                     self._put(Failed(error))
                     return
-                self._put(Away(error))
+                self._put(Away(error, self._name))
             except Exception as error:
-                self._put(Failed(error))
-                return
+                if not self._name:
+                    self._put(Failed(error))
+                    return
+                # What stands beside the log ends nothing, whatever answers there.
+                cause = f"no sensible answer ({type(error).__name__})"
+                self._put(Away(ProtocolError("watch", self._name, cause), self._name))
             took = time.monotonic() - began
-            self._stopped.wait(max(LOOK_S, min(_LONGEST_S, took)))
+            self._rung.wait(max(self._idle_s, min(_LONGEST_S, took)))
+            self._rung.clear()
 
     def _is_final(self, error: HaulageError) -> bool:
         """Whether to try again is of no use: a wrong name or key shows at once, an outage passes."""
-        if self._read_once:
+        if self._read_once or self._name:
             return False
         if isinstance(error, NotFoundError | TransientError):
             return not self._patient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 #: The name of a job.
@@ -36,12 +36,13 @@ class Batch(NamedTuple):
     """Lines that were read together.
 
     ``live`` says that they were written since the reading began, so that who wrote them is there now;
-    ``unread`` counts lines that are no events.
+    ``unread`` counts lines that are no events; ``taken`` is told once all of it is in the rows.
     """
 
     lines: list[Line]
     live: bool
     unread: int = 0
+    taken: Callable[[], object] | None = None
 
 
 def whole_lines(rest: bytes, data: bytes) -> tuple[str, bytes]:
@@ -129,6 +130,10 @@ class Seen:
                 self._missing[place : place + 1] = [part for part in left if part[0] < part[1]]
                 return True
         return False
+
+    def until(self) -> int:
+        """Return the first number that has not come."""
+        return self._missing[0][0] if self._missing else self.next
 
     def missing(self) -> int:
         """Return how many numbers below the next one have not come."""

@@ -10,10 +10,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from haulage.errors import HaulageError
+from haulage.transfer import StoreOptions
 from haulage.watch.line import LONGEST_BYTES, Batch, Line, Seen, lines_of_log, noticed, whole_lines
-from haulage.watch.places import File, Place
+from haulage.watch.places import File, Folder, Place, Prefix
 
 #: What is read by one request, and how many are under way at once: 8 MiB in memory.
 SLAB_BYTES = 1 << 20
@@ -205,3 +207,16 @@ class Log:
                 tail.missing = missing
                 lines.append(noticed(line, "gap", {"lost": missing}))
         lines.append(line)
+
+
+def log_at(
+    source: str,
+    now: Callable[[], int],
+    *,
+    job: str | None = None,
+    everything: bool = False,
+    options: StoreOptions | None = None,
+) -> Log:
+    """Return the log in a store or a folder."""
+    place = Prefix(source, options or {}) if "://" in source else Folder(Path(source))
+    return Log(place, now, job=job, everything=everything)

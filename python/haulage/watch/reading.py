@@ -12,8 +12,11 @@ from haulage.transfer import StoreOptions
 from haulage.watch.following import LOOK_S
 from haulage.watch.line import JOB, Batch
 from haulage.watch.lines import INPUT, Lines
-from haulage.watch.log import Log
-from haulage.watch.places import Folder, Prefix
+from haulage.watch.log import Log, log_at
+from haulage.watch.places import Folder
+from haulage.watch.queues import account as queues
+from haulage.watch.queues.account import is_queue
+from haulage.watch.queues.reading import Messages
 
 
 class Anything:
@@ -58,20 +61,28 @@ def opened(
     *,
     job: str | None = None,
     everything: bool = False,
+    consume: bool = False,
     options: StoreOptions | None = None,
-) -> Log | Lines | Anything:
-    """Return what reads ``source``: a log in a store or a folder, a file of lines, or ``-``."""
+) -> Log | Lines | Anything | Messages:
+    """Return what reads ``source``: a log in a store or a folder, a queue, a file of lines, or ``-``."""
     if job is not None and not JOB.fullmatch(job):
         raise UsageError("watch", job, "not the name of a job", "it has 16 hexadecimal digits")
     if source == INPUT:
         return Lines(source, now)
+    if is_queue(source):
+        return Messages(queues.opened(source, options), now, job=job, consume=consume)
     if "://" in source:
-        return Log(Prefix(source, options or {}), now, job=job, everything=everything)
+        return log_at(source, now, job=job, everything=everything, options=options)
     return Anything(source, now, job, everything)
 
 
 def lines(
-    source: str, *, job: str | None = None, follow: bool = False, **options: Unpack[StoreOptions]
+    source: str,
+    *,
+    job: str | None = None,
+    follow: bool = False,
+    consume: bool = False,
+    **options: Unpack[StoreOptions],
 ) -> Iterator[dict[str, Any]]:
     """Yield the lines of a log, each once, as the objects that they are.
 
@@ -80,20 +91,26 @@ def lines(
     haulage.errors.NotFoundError: watch /nowhere: no such folder (hint: check the path of the log)
 
     Args:
-        source: The log, a folder or the URL of a prefix; or a file of ``haul cp --json``.
+        source: The log, a folder or the URL of a prefix; a queue that it is sent to, ``queue://NAME`` or its
+            URL; or a file of ``haul cp --json``.
         job: Only the lines of this job. Default: those of all.
         follow: Wait for what comes later, without end. Default ``False``: what is there.
+        consume: Of a queue, take the messages and delete them once their lines were taken from here. Default
+            ``False``: look at the oldest 32.
         options: How to reach the store, see :class:`~haulage.transfer.StoreOptions`.
 
     Raises:
         HaulageError: There is no log, or it cannot be read now.
     """
-    log = opened(source, time.time_ns, job=job, everything=True, options=options)
+    log = opened(source, time.time_ns, job=job, everything=True, consume=consume, options=options)
     try:
         while True:
             for batch in log.read():
                 for line in batch.lines:
-                    yield line.values
+                    if line.event != "queue":
+                        yield line.values
+                if batch.taken is not None:
+                    batch.taken()
             if not follow:
                 return
             time.sleep(LOOK_S)

@@ -39,6 +39,9 @@ COLUMNS = {
     "duration_ns": "BIGINT",
     "message": "VARCHAR",
     "traceback": "VARCHAR",
+    "messages": "BIGINT",
+    "messages_per_second": "DOUBLE",
+    "eta_ns": "BIGINT",
 }
 #: Added to the name of a Parquet file that is not whole yet.
 ROWS = ".rows.csv"
@@ -180,8 +183,8 @@ _REST = tuple(COLUMNS)[8:]
 _NUMBERS = frozenset(name for name, kind in COLUMNS.items() if kind == "BIGINT")
 
 
-def _plain(value: object) -> str | int | None:
-    if value is None or type(value) is int:
+def _plain(value: object) -> Any:
+    if value is None or type(value) in (int, float):
         return value
     # No NUL in a CSV file, and half a pair is no text; a return alone is not quoted, and would part the row.
     return as_text(value).replace("\0", "").replace("\r", "\n")
@@ -279,6 +282,24 @@ def _lost(values: _Values) -> tuple[str, _Values]:
     return "ERROR", {"kind": "node_lost", "object": values.get("lost"), "message": values.get("cause")}
 
 
+def _task(values: _Values) -> tuple[str, _Values]:
+    kept = ("kind", "object", "outcome", "duration_ns", "message", "traceback")
+    return "ERROR" if values["outcome"] == "failed" else "INFO", {name: values.get(name) for name in kept}
+
+
+def _queue(values: _Values) -> tuple[str, _Values] | None:
+    kept = ("object", "message", "messages", "messages_per_second", "eta_ns")
+    return ("INFO", {name: values.get(name) for name in kept}) if values["keep"] else None
+
+
+def _beside(level: str) -> Callable[[_Values], tuple[str, _Values]]:
+    return lambda values: (level, {name: values.get(name) for name in ("object", "message")})
+
+
+def _left(values: _Values) -> tuple[str, _Values]:
+    return "INFO" if values["expected"] else "ERROR", {"message": values["message"]}
+
+
 def _worker_started(values: _Values) -> tuple[str, _Values]:
     return "INFO", {"kind": values.get("program"), "message": values.get("pid")}
 
@@ -306,5 +327,11 @@ _HOW: dict[str, Callable[[_Values], tuple[str, _Values] | None]] = {
     "worker_started": _worker_started,
     "worker_ended": _worker_ended,
     "gap": _gap,
+    "task": _task,
+    "queue": _queue,
+    "away": _beside("ERROR"),
+    "back": _beside("INFO"),
+    "worker_joined": _beside("INFO"),
+    "worker_left": _left,
     "silent": lambda values: ("ERROR", {"kind": "silent", "message": values.get("message")}),
 }

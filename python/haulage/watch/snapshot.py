@@ -30,6 +30,9 @@ _COUNTS = (
 )
 
 
+_TASKS = ("running", "waiting", "done", "failed")
+
+
 def snapshot(state: State, now: int, *, source: str) -> dict[str, Any]:
     """Return all that is shown of ``state``, as values of JSON.
 
@@ -61,6 +64,12 @@ def snapshot(state: State, now: int, *, source: str) -> dict[str, Any]:
         "nodes": nodes[:NODES],
         "nodes_left_out": left_out,
         "health": healths,
+        "queues": _queues(state, now),
+        "beside_away": [
+            {"name": name, "cause": cause, "for_ns": max(0, now - since)}
+            for name, (cause, since) in sorted(state.beside_away.items())
+        ],
+        "tasks": _tasks(streams),
         "errors": _errors(state),
         "errors_left_out": state.kinds_left_out + max(0, len(state.kinds) - KINDS),
         "slow": _slow(state, now),
@@ -99,10 +108,11 @@ def _job(state: State, job: Job, now: int) -> dict[str, Any]:
     ]
     first = leads[0] if leads else None
     others = list(job.streams.values())
+    speak = [one for one in others if one.coordinates] or others
     return {
         "job": job.name,
         "health": states.job_health(state, job),
-        "what": first.what if first else ", ".join(sorted({one.what for one in others if one.what})[:3]),
+        "what": first.what if first else ", ".join(sorted({one.what for one in speak if one.what})[:3]),
         "sources": list(first.sources) if first else [],
         "destination": first.destination if first else "",
         "started_unix_ns": min((one.started_unix_ns or one.last_unix_ns for one in others), default=0),
@@ -126,26 +136,51 @@ def _totals(jobs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _node(state: State, stream: Stream, now: int) -> dict[str, Any]:
     fresh = _is_fresh(state, stream)
+    tasks = stream.tasks
     return {
         "job": stream.job,
         "node": stream.node,
         "stream": stream.stream,
         "what": stream.what or "log",
         "engine": stream.engine,
+        "tasks": None if tasks is None else {name: getattr(tasks, name) for name in _TASKS},
         "health": states.health(state, stream),
         "cause": stream.cause,
         "heard_ago_ns": max(0, now - stream.heard_ns),
         "started_unix_ns": stream.started_unix_ns,
         "last_unix_ns": stream.last_unix_ns,
         "rate_bits_per_second": stream.rate_bits_per_second if fresh else 0,
-        "in_flight": stream.in_flight if fresh else 0,
-        "objects_done": stream.objects_done,
-        "objects_failed": stream.objects_failed,
+        # Of a worker of a scheduler these are tasks.
+        "in_flight": (tasks.running if tasks else stream.in_flight) if fresh else 0,
+        "objects_done": tasks.done if tasks else stream.objects_done,
+        "objects_failed": tasks.failed if tasks else stream.objects_failed,
         "bytes_done": stream.bytes_done,
         "retries": stream.retries,
         "errors": stream.errors,
         "lines_lost": stream.lost_lines,
     }
+
+
+def _tasks(streams: list[Stream]) -> dict[str, int] | None:
+    """Return what the schedulers have to do; ``None`` where none is watched."""
+    found = [one.tasks for one in streams if one.tasks is not None and one.coordinates]
+    if not found:
+        return None
+    return {name: sum(getattr(one, name) for one in found) for name in _TASKS}
+
+
+def _queues(state: State, now: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "messages": one.messages,
+            "messages_per_second": one.messages_per_second,
+            "eta_ns": one.eta_ns,
+            "counted_ago_ns": max(0, now - one.counted_ns),
+            "said": one.said,
+        }
+        for one in sorted(state.queues.values(), key=lambda one: one.name)
+    ]
 
 
 def _errors(state: State) -> list[dict[str, Any]]:

@@ -60,8 +60,31 @@ class Kind:
 
 
 @dataclass(slots=True)
+class Queue:
+    """A queue whose messages are work that remains."""
+
+    name: str
+    messages: int = 0
+    messages_per_second: float | None = None
+    eta_ns: int | None = None
+    counted_ns: int = 0  #: when, by the watcher's clock
+    said: str = ""  #: what else there is to say of it
+
+
+@dataclass(slots=True)
+class Tasks:
+    """What a worker of a scheduler, or the scheduler itself, has of tasks."""
+
+    health: str = "alive"  #: as the scheduler knows it; nothing else says whether it is there
+    running: int = 0
+    waiting: int = 0
+    done: int = 0
+    failed: int = 0
+
+
+@dataclass(slots=True)
 class Stream:
-    """One process that writes: an engine, or a worker of the user's own."""
+    """One process that writes: an engine, a worker of the user's own, or one of a scheduler."""
 
     job: str
     node: str
@@ -96,6 +119,7 @@ class Stream:
     told_silent: bool = False
     counted_done: int = 0  #: lines of objects, which are never dropped
     counted_failed: int = 0
+    tasks: Tasks | None = None
     history: History = field(default_factory=History)
 
 
@@ -138,6 +162,9 @@ class State:
     away: str = ""  #: why it cannot be read
     away_ns: int = 0  #: since when
     changed_ns: int = 0  #: when a line came last
+    queues: dict[str, Queue] = field(default_factory=dict)
+    #: Of what stands beside the log: why it cannot be read, and since when.
+    beside_away: dict[str, tuple[str, int]] = field(default_factory=dict)
     #: Objects that were counted as failed: the coordinator tells of them as well.
     failed: dict[int, None] = field(default_factory=dict)
 
@@ -156,6 +183,8 @@ def health(state: State, stream: Stream) -> str:
     """
     if stream.end:
         return stream.end
+    if stream.tasks is not None:
+        return stream.tasks.health
     # What is replayed has no sign of life between two requests.
     if state.read_ns - stream.heard_ns < SILENT_NS or stream.what == REPLAY:
         return "alive"
@@ -164,7 +193,8 @@ def health(state: State, stream: Stream) -> str:
 
 def job_health(state: State, job: Job) -> str:
     """Return the same for a job: that of its coordinator, or of its worst stream where there is none."""
-    leads = job.leads() or list(job.streams.values())
+    streams = list(job.streams.values())
+    leads = job.leads() or [one for one in streams if one.coordinates] or streams
     found = {health(state, stream) for stream in leads}
     for one in ("panicked", "silent", "failed", "lost", "alive", "done"):
         if one in found:
@@ -182,6 +212,9 @@ def job_finished(state: State, job: Job) -> bool:
     leads = job.leads()
     over = bool(leads) and all(one.end for one in leads)
     for stream in job.streams.values():
+        if stream.tasks is not None:
+            # A scheduler goes on without work, and comes back after it was gone.
+            return False
         if not stream.end:
             quiet_ns = state.read_ns - stream.heard_ns
             if quiet_ns < SILENT_NS or (stream.what and not over and quiet_ns < GONE_NS):
@@ -191,7 +224,7 @@ def job_finished(state: State, job: Job) -> bool:
 
 def exit_code(state: State) -> int:
     """Return 1 where a job or worker failed, or is gone; 0 otherwise."""
-    if state.failed_before:
+    if state.failed_before or (state.beside_away and not state.jobs):
         return 1
     for job in state.jobs.values():
         leads = job.leads()
@@ -213,6 +246,23 @@ def away(state: State, cause: str, now: int) -> None:
     if not state.away:
         state.away_ns = state.read_ns or now
     state.away = cause
+
+
+def beside_away(state: State, name: str, cause: str, now: int) -> bool:
+    """Take in that what stands beside the log cannot be read; return whether that is new."""
+    known = state.beside_away.get(name)
+    state.beside_away[name] = cause, known[1] if known else now
+    for stream in state.jobs[name].streams.values() if name in state.jobs else ():
+        if stream.tasks is not None and not stream.end:
+            # Its workers may be well: nobody knows.
+            stream.tasks.health = "silent" if stream.coordinates else "quiet"
+            stream.told_silent = True
+    return known is None
+
+
+def beside_read(state: State, name: str) -> bool:
+    """Take in that it was read; return whether it could not be before."""
+    return state.beside_away.pop(name, None) is not None
 
 
 def message_of(line: Line, level: str, text: str, **more: Any) -> Message:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from haulage.units import format_rate
-from haulage.watch import words
+from haulage.watch import tables_beside, words
 
 #: The style of each state, and the word for it. Never the colour alone.
 HEALTH = {
@@ -33,6 +33,7 @@ def screen(shown: dict[str, Any], height: int, *, hint: str = "") -> RenderableT
     parts: list[RenderableType] = [*_top(shown, hint)]
     left = height - len(parts) - 1
     tables = [
+        (_queues, shown["queues"], 0),
         (_nodes, shown["nodes"], shown["nodes_left_out"]),
         (_errors, shown["errors"], shown["errors_left_out"]),
         (_slow, shown["slow"], 0),
@@ -59,9 +60,14 @@ def whole(shown: dict[str, Any]) -> RenderableType:
 def totals(shown: dict[str, Any]) -> str:
     """Return the totals in one line."""
     if not shown["jobs"]:
-        return "nothing there yet; waiting"
+        return ", ".join(_of_queues(shown)) or "nothing there yet; waiting"
     healths = ", ".join(f"{number} {HEALTH[name][1]}" for name, number in shown["health"].items())
-    return ", ".join([*(text for text, _ in _progress(shown["totals"])), f"nodes: {healths}"])
+    progress = [text for text, _ in _progress(shown)]
+    return ", ".join([*progress, f"nodes: {healths}", *_of_queues(shown)])
+
+
+def _of_queues(shown: dict[str, Any]) -> list[str]:
+    return [f"queue {one['name']}: {words.count(one['messages'])} messages" for one in shown["queues"]]
 
 
 def _shares(wanted: list[int], lines: int) -> list[int]:
@@ -69,8 +75,8 @@ def _shares(wanted: list[int], lines: int) -> list[int]:
     shares = [0] * len(wanted)
     while lines > 0 and shares != wanted:
         for place, count in enumerate(wanted):
-            # The first two get twice as many: nodes and errors are what one looks for.
-            for _ in range(2 if place < 2 else 1):
+            # Nodes and errors get twice as many: they are what one looks for.
+            for _ in range(2 if place in (1, 2) else 1):
                 if shares[place] < count and lines > 0:
                     shares[place] += 1
                     lines -= 1
@@ -96,8 +102,10 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
         lines.append(
             _line((f"cannot be read for {ago}: ", "bold yellow"), words.printable(shown["away"]["cause"]))
         )
+    lines += [_line((name, "bold yellow"), cause) for name, cause in tables_beside.away(shown)]
     if not shown["jobs"]:
-        return [*lines, _line(("nothing there yet; waiting", "dim")), Text()]
+        waiting = [] if shown["queues"] else [_line(("nothing there yet; waiting", "dim"))]
+        return [*lines, *waiting, Text()]
     job = shown["jobs"][0]
     if totals["jobs"] == 1:
         style, word = HEALTH[job["health"]]
@@ -108,7 +116,7 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
         lines.append(_line(f"{totals['jobs']} jobs, {totals['jobs_running']} running"))
     healths = [(f"{number} {HEALTH[name][1]}", HEALTH[name][0]) for name, number in shown["health"].items()]
     lines.append(_line(*_between(healths, "  ")))
-    lines.append(_line(*_between(_progress(totals), "  ")))
+    lines.append(_line(*_between(_progress(shown), "  ")))
     if shown["lines_lost"] or shown["lines_unread"]:
         lost, unread = shown["lines_lost"], shown["lines_unread"]
         lines.append(
@@ -124,7 +132,11 @@ def _between(parts: list[tuple[str, str]], between: str) -> list[tuple[str, str]
     return found
 
 
-def _progress(totals: dict[str, Any]) -> list[tuple[str, str]]:
+def _progress(shown: dict[str, Any]) -> list[tuple[str, str]]:
+    totals = shown["totals"]
+    tasks = [(tables_beside.of_tasks(shown["tasks"]), "bold")] if shown["tasks"] else []
+    if tasks and not totals["objects_total"] and not totals["bytes_total"]:
+        return tasks
     done, total = totals["objects_done"], totals["objects_total"]
     of = f"{words.count(done)}/{words.count(total)}" if total >= done and total else words.count(done)
     parts = [(f"{of}{'' if totals['listed'] or not total else '+'} objects", "bold")]
@@ -141,7 +153,7 @@ def _progress(totals: dict[str, Any]) -> list[tuple[str, str]]:
             parts.append((f"{words.duration(totals['eta_ns'])} left", "bold"))
     if totals["retries"]:
         parts.append((f"{words.count(totals['retries'])} retries", "yellow"))
-    return parts
+    return [*parts, *tasks]
 
 
 def _table(*columns: str) -> Table:
@@ -165,22 +177,30 @@ def _nodes(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         style, word = HEALTH[row["health"]]
         ago = f"{words.duration(row['heard_ago_ns'])} ago" if row["heard_ago_ns"] >= 2 * 10**9 else "now"
-        engine = row["engine"]
+        engine, tasks = row["engine"], row["tasks"]
+        counts = engine or tasks
         table.add_row(
             Text(words.printable(row["node"])),
             Text(word, style=style),
             Text(words.printable(row["what"])),
             format_rate(row["rate_bits_per_second"]) if engine else "",
-            str(row["in_flight"]) if engine else "",
-            words.count(row["objects_done"]) if engine else "",
+            str(row["in_flight"]) if counts else "",
+            words.count(row["objects_done"]) if counts else "",
             Text(
-                words.count(row["objects_failed"]) if engine else "",
+                words.count(row["objects_failed"]) if counts else "",
                 style="red" if row["objects_failed"] else "dim",
             ),
             words.size(row["bytes_done"]) if engine else "",
             Text(words.count(row["errors"]), style="yellow" if row["errors"] else "dim"),
             Text(f"{ago}  {words.printable(row['cause'])}" if row["cause"] else ago),
         )
+    return table
+
+
+def _queues(rows: list[dict[str, Any]]) -> Table:
+    table = _table("QUEUE", ">MESSAGES", ">TREND", ">LEFT", "*COUNTED")
+    for row in rows:
+        table.add_row(*tables_beside.queue_cells(row))
     return table
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from haulage.watch import state as states
 from haulage.watch.applying import apply, tick
 from haulage.watch.following import Away, Failed, Follower, Looked
-from haulage.watch.line import Batch
+from haulage.watch.line import Batch, Line
 from haulage.watch.rows import Rows
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import Message, State
@@ -17,9 +17,11 @@ from haulage.watch.state import Message, State
 #: How often it is drawn, and how soon where somebody is in trouble.
 DRAW_S = 1.0
 URGENT_S = 0.3
-URGENT = frozenset({"silent", "panic", "node_lost", "uncaught"})
+URGENT = frozenset({"silent", "panic", "node_lost", "uncaught", "away"})
 #: When all have ended, another may begin so shortly afterwards: the next of a row of workers.
 LINGER_NS = 2 * 10**9
+#: How long what stands beside the log is waited for, where it is looked at once.
+ONCE_NS = 10 * 10**9
 
 
 class View(Protocol):
@@ -51,6 +53,7 @@ class Watching:
         views: Show it.
         once: End when all that is there has been read.
         follow: Go on when all have ended.
+        awaited: The names of what stands beside the log, and has not been looked at yet.
     """
 
     follower: Follower
@@ -61,6 +64,8 @@ class Watching:
     views: Sequence[View] = ()
     once: bool = False
     follow: bool = False
+    awaited: set[str] = field(default_factory=set)
+    _first_ns: int = 0
     state: State = field(default_factory=State)
     draw_s: float = DRAW_S  #: from one drawing to the next
 
@@ -72,6 +77,8 @@ class Watching:
             heard = self.follower.get(drawn + self.draw_s - self.monotonic())
             if isinstance(heard, Batch):
                 self._take(heard)
+            elif isinstance(heard, Looked | Away) and heard.beside:
+                self._beside(heard)
             elif isinstance(heard, Looked):
                 over = self._looked(heard)
             elif isinstance(heard, Away):
@@ -93,6 +100,26 @@ class Watching:
                 self._say(message)
         for rows in self.rows:
             rows.add(batch.lines)
+        if batch.taken is not None:
+            batch.taken()
+
+    def _beside(self, heard: Looked | Away) -> None:
+        """Take in how it is with what stands beside the log; say where that changes."""
+        state, name, now = self.state, heard.beside, self.now()
+        self.awaited.discard(name)
+        if isinstance(heard, Away):
+            news, event = states.beside_away(state, name, heard.error.cause, now), "away"
+        else:
+            news, event = states.beside_read(state, name), "back"
+        if news:
+            words = f"cannot be read: {heard.error}" if isinstance(heard, Away) else "can be read again"
+            values = {"event": event, "object": name, "message": words}
+            line = Line("", "", "", None, now, event, values)
+            message = apply(state, line, now)
+            assert message is not None
+            for rows in self.rows:
+                rows.add([line])
+            self._say(message)
 
     def _looked(self, looked: Looked) -> bool:
         """Take in that all was read; return whether this is the end."""
@@ -104,7 +131,9 @@ class Watching:
         for _, message in fallen:
             self._say(message)
         if self.once:
-            return True
+            # What stands beside it may take longer to answer, or never do.
+            self._first_ns = self._first_ns or now
+            return not self.awaited or now - self._first_ns > ONCE_NS
         if self.follow:
             return False
         return looked.ended or (states.finished(self.state) and now - self.state.changed_ns >= LINGER_NS)

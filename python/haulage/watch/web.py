@@ -12,40 +12,18 @@ import secrets
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
 from typing import Any
 
 from haulage.errors import LocalIOError
 from haulage.watch.state import Message
+from haulage.web import HEADERS, page_files
 
 #: Whoever opens more pages than this is told to close some.
 READERS = 32
 #: How long the end waits for the pages to get the last of it.
 LAST_S = 2.0
 
-_HTML, _CSS, _JS = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript; charset=utf-8"
-_FILES = {
-    "": ("page.html", _HTML),
-    "page.css": ("page.css", _CSS),
-    "page.js": ("page.js", _JS),
-    "drawing.js": ("drawing.js", _JS),
-    "uplot.min.js": ("uplot.min.js", _JS),
-    "uplot.min.css": ("uplot.min.css", _CSS),
-}
 _EVENTS = "events"
-#: Nothing from elsewhere, nothing within the page's text, and no page around it.
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 
 
 class Page:
@@ -96,8 +74,7 @@ class _Server(ThreadingHTTPServer):
         self.token = token
         port = int(self.server_address[1])
         self.hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
-        page = files("haulage.watch") / "page"
-        self.bodies = {name: ((page / file).read_bytes(), kind) for name, (file, kind) in _FILES.items()}
+        self.bodies = page_files("haulage.watch")
         self.changed = threading.Condition()
         self.number = 0
         self.shown = b"{}"
@@ -184,7 +161,7 @@ class _Answer(BaseHTTPRequestHandler):
 
     def _begin(self, status: HTTPStatus, kind: str, more: dict[str, str]) -> None:
         self.send_response(status)
-        for name, value in {"Content-Type": kind, **_HEADERS, **more}.items():
+        for name, value in {"Content-Type": kind, **HEADERS, **more}.items():
             self.send_header(name, value)
         self.end_headers()
 

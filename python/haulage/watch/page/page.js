@@ -2,19 +2,28 @@
 // traceback stay.
 'use strict';
 
-const by = (id) => document.getElementById(id);
+const WORDS = { alive: 'running', done: 'done', quiet: 'quiet', failed: 'failed', silent: 'SILENT', lost: 'LOST', panicked: 'PANIC' };
 const NODES = [
   ['Node', '', (row) => row.node],
   ['State', '', (row) => [WORDS[row.health], row.health]],
   ['What', '', (row) => row.what],
   ['Rate', 'number', (row) => (row.engine ? rate(row.rate_bits_per_second) : '')],
-  ['In flight', 'number', (row) => (row.engine ? String(row.in_flight) : '')],
-  ['Done', 'number', (row) => (row.engine ? count(row.objects_done) : '')],
-  ['Failed', 'number', (row) => (row.engine ? [count(row.objects_failed), row.objects_failed ? 'bad' : 'zero'] : '')],
+  ['In flight', 'number', (row) => (row.engine || row.tasks ? String(row.in_flight) : '')],
+  ['Done', 'number', (row) => (row.engine || row.tasks ? count(row.objects_done) : '')],
+  ['Failed', 'number', (row) => (row.engine || row.tasks ? [count(row.objects_failed), row.objects_failed ? 'bad' : 'zero'] : '')],
   ['Moved', 'number', (row) => (row.engine ? size(row.bytes_done) : '')],
   ['Errors', 'number', (row) => [count(row.errors), row.errors ? 'warn' : 'zero']],
   ['Heard', 'number', (row) => (row.heard_ago_ns < 2e9 ? 'now' : `${duration(row.heard_ago_ns)} ago`)],
   ['Cause', 'wide', (row) => row.cause],
+];
+const trend = (perSecond) => (perSecond === null ? '' : Math.abs(perSecond) < 0.05 ? 'steady' : `${perSecond > 0 ? '+' : ''}${perSecond.toFixed(1)}/s`);
+const QUEUES = [
+  ['Queue', '', (row) => row.name],
+  ['Messages', 'number', (row) => count(row.messages)],
+  ['Trend', 'number', (row) => trend(row.messages_per_second)],
+  ['Left', 'number', (row) => (row.eta_ns === null ? '' : row.eta_ns ? duration(row.eta_ns) : 'empty')],
+  ['Counted', 'number', (row) => (row.counted_ago_ns < 5e9 ? 'now' : `${duration(row.counted_ago_ns)} ago`)],
+  ['', 'wide', (row) => row.said],
 ];
 const JOBS = [
   ['Job', '', (row) => row.job],
@@ -41,6 +50,13 @@ const SLOW = [
   ['Node', '', (row) => row.node],
   ['Object', 'wide', (row) => row.object],
 ];
+
+// How many there are besides those that are shown.
+const beyond = (section, left) => {
+  const said = section.querySelector('.beyond');
+  said.hidden = !left;
+  said.textContent = left ? `and ${count(left)} more; haul watch --csv FILE keeps all` : '';
+};
 
 const before = new Map();
 const changed = (name, value) => {
@@ -86,19 +102,24 @@ const messages = (name, found, left) => {
   beyond(section, left);
 };
 
+// Whether there are jobs that move bytes, or nothing else is watched.
+const moving = (shown) => shown.totals.objects_total || shown.totals.bytes_total || !(shown.tasks || shown.queues.length);
 const facts = (shown) => {
-  const totals = shown.totals, list = [];
+  const totals = shown.totals, list = [], tasks = shown.tasks;
+  if (tasks) list.push(['Tasks', `${count(tasks.running)} running, ${count(tasks.waiting)} waiting, ${count(tasks.done)} done`]);
+  if (tasks?.failed) list.push(['Tasks failed', count(tasks.failed), 'bad']);
   const of = totals.objects_total >= totals.objects_done && totals.objects_total ? ` / ${count(totals.objects_total)}${totals.listed ? '' : '+'}` : '';
-  list.push(['Objects', count(totals.objects_done) + of]);
+  const moves = moving(shown);
+  if (moves) list.push(['Objects', count(totals.objects_done) + of]);
   if (totals.objects_failed) list.push(['Failed', count(totals.objects_failed), 'bad']);
   if (totals.objects_skipped) list.push(['Skipped', count(totals.objects_skipped)]);
-  list.push(['Moved', totals.bytes_total ? `${size(totals.bytes_done)} of ${size(totals.bytes_total)}` : size(totals.bytes_done)]);
-  if (totals.jobs_running) {
+  if (moves) list.push(['Moved', totals.bytes_total ? `${size(totals.bytes_done)} of ${size(totals.bytes_total)}` : size(totals.bytes_done)]);
+  if (moves && totals.jobs_running) {
     list.push(['Rate', rate(totals.rate_bits_per_second)], ['In flight', count(totals.in_flight)]);
     if (totals.eta_ns !== null) list.push(['Time left', duration(totals.eta_ns)]);
   }
   if (totals.retries) list.push(['Retries', count(totals.retries)]);
-  list.push(['Nodes', Object.entries(shown.health).map(([name, number]) => `${number} ${WORDS[name]}`).join(', ') || '0',
+  if (totals.jobs || !shown.queues.length) list.push(['Nodes', Object.entries(shown.health).map(([name, number]) => `${number} ${WORDS[name]}`).join(', ') || '0',
     ['lost', 'silent', 'panicked', 'failed'].some((name) => shown.health[name]) ? 'bad' : '']);
   if (shown.lines_lost) list.push(['Lines missing', count(shown.lines_lost), 'bad']);
   if (!changed('facts', list)) return;
@@ -110,9 +131,8 @@ const facts = (shown) => {
 };
 
 let chart = null;
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const chartOf = (width) => {
-  const axis = { stroke: () => colour('--muted'), grid: { stroke: () => colour('--grid'), width: 1 }, ticks: { show: false } };
+  const axis = plotAxis();
   return new uPlot({
     width,
     height: 170,
@@ -142,18 +162,27 @@ const notice = (text) => {
   if (by('notice').textContent !== text) by('notice').textContent = text;
 };
 
+const title = (shown) => {
+  const queue = shown.queues[0];
+  if (!shown.totals.jobs_running) return queue ? `${count(queue.messages)} messages` : 'ended';
+  return shown.tasks ? `${count(shown.tasks.running)} tasks` : rate(shown.totals.rate_bits_per_second);
+};
 const draw = (shown) => {
   if (!shown.totals) return;
   by('source').textContent = shown.source;
   const first = shown.jobs[0];
   by('about').textContent = shown.totals.jobs === 1
     ? `job ${first.job}: ${[first.what, first.sources.join(', '), first.destination && `to ${first.destination}`].filter(Boolean).join(' ')}`
-    : shown.totals.jobs ? `${shown.totals.jobs} jobs, ${shown.totals.jobs_running} running` : 'nothing there yet; waiting';
-  document.title = `${shown.totals.jobs_running ? rate(shown.totals.rate_bits_per_second) : 'ended'} - haul watch`;
+    : shown.totals.jobs ? `${shown.totals.jobs} jobs, ${shown.totals.jobs_running} running` : shown.queues.length ? '' : 'nothing there yet; waiting';
+  document.title = `${title(shown)} - haul watch`;
   if (shown.away) notice(`The log cannot be read for ${duration(shown.away.for_ns)}: ${shown.away.cause}`);
+  else if (shown.beside_away.length) notice(shown.beside_away.map((one) => `${one.name} cannot be read for ${duration(one.for_ns)}: ${one.cause}`).join('; '));
   else notice(shown.last ? `haul watch has ended at ${clock(shown.time_unix_ns)}; this is what it saw last.` : '');
   facts(shown);
-  rates(shown.rates);
+  by('rate').parentElement.hidden = !moving(shown);
+  if (moving(shown)) rates(shown.rates);
+  by('queues').hidden = !shown.queues.length;
+  rows('queues', QUEUES, shown.queues);
   rows('nodes', NODES, shown.nodes, shown.nodes_left_out);
   by('jobs').hidden = shown.totals.jobs < 2;
   rows('jobs', JOBS, shown.jobs, shown.jobs_left_out);

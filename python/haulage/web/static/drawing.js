@@ -19,7 +19,9 @@ const duration = (ns) => {
   if (seconds >= 10) return `${seconds.toFixed(0)} s`;
   return seconds >= 1 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds * 1e3)} ms`;
 };
-const WORDS = { alive: 'running', done: 'done', quiet: 'quiet', failed: 'failed', silent: 'SILENT', lost: 'LOST', panicked: 'PANIC' };
+const by = (id) => document.getElementById(id);
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const plotAxis = () => ({ stroke: () => colour('--muted'), grid: { stroke: () => colour('--grid'), width: 1 }, ticks: { show: false } });
 
 const element = (tag, text, kind) => {
   const made = document.createElement(tag);
@@ -42,11 +44,4 @@ const table = (into, columns, rows) => {
     }
   }
   into.replaceChildren(head, body);
-};
-
-// How many there are besides those that are shown.
-const beyond = (section, left) => {
-  const said = section.querySelector('.beyond');
-  said.hidden = !left;
-  said.textContent = left ? `and ${count(left)} more; haul watch --csv FILE keeps all` : '';
 };

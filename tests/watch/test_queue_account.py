@@ -1,0 +1,224 @@
+"""Which queue a name means, what is shown to it, and what is said where that is wrong."""
+
+from __future__ import annotations
+
+import builtins
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from azure.storage.queue import AccountSasPermissions, ResourceTypes, generate_account_sas
+
+from command import Haul
+from endpoints import ACCOUNT, KEY, free_port
+from haulage.errors import HaulageError
+from haulage.watch.queues.account import is_queue, opened
+from watch.queueing import Queues
+
+ENV = "AZURE_STORAGE_"
+
+
+def count(name: str, environment: Mapping[str, str]) -> int:
+    queue = opened(name, {}, environment)
+    try:
+        return queue.messages()
+    finally:
+        queue.close()
+
+
+def refused(name: str, environment: Mapping[str, str] = MappingProxyType({})) -> HaulageError:
+    with pytest.raises(HaulageError) as raised:
+        count(name, environment)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({"ACCOUNT": "a", "KEY": KEY}, "https://a.queue.core.windows.net/jobs"),
+        ({"ACCOUNT": "a", "KEY": KEY, "ENDPOINT": "https://a.blob.x.cn"}, "https://a.queue.x.cn/jobs"),
+        ({"CONNECTION_STRING": f"AccountName=a;AccountKey={KEY}"}, "https://a.queue.core.windows.net/jobs"),
+        (
+            {"CONNECTION_STRING": f"AccountName=a;AccountKey={KEY};EndpointSuffix=x.cn", "ACCOUNT": "b"},
+            "https://a.queue.x.cn/jobs",
+        ),
+        (
+            {"CONNECTION_STRING": f"AccountName=a;AccountKey={KEY};QueueEndpoint=https://q.org/a/"},
+            "https://q.org/a/jobs",
+        ),
+        ({"CONNECTION_STRING": "UseDevelopmentStorage=true"}, f"http://127.0.0.1:10001/{ACCOUNT}/jobs"),
+    ],
+)
+def test_a_name_is_of_the_account_of_the_environment(environment: dict[str, str], url: str) -> None:
+    given = {f"{ENV}{name}": value for name, value in environment.items()}
+    for name in ("jobs", "queue://jobs"):
+        queue = opened(name, {}, given)
+        assert queue.client.url == url
+        assert queue.name == "queue://jobs"
+        queue.close()
+
+
+def test_a_signature_goes_to_its_own_account_alone() -> None:
+    given = {f"{ENV}ACCOUNT": "a", f"{ENV}SAS_TOKEN": "?sv=1&sig=s"}
+    queue = opened("https://a.queue.core.windows.net/jobs", {}, given)
+    assert queue.client.url.endswith("/jobs?sv=1&sig=s")
+    for other in (
+        "https://b.queue.core.windows.net/jobs",
+        "https://evil.org/a/jobs",
+        "https://a.evil.org/jobs",
+    ):
+        assert refused(other, given).code == "permission"
+
+
+def test_what_names_a_queue() -> None:
+    assert not any(map(is_queue, ["az://log", "log", "-", "https://a.blob.core.windows.net/queue", "queue"]))
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "environment", "hint"),
+    [
+        ("usage", "No_Queue", {}, "queue names have 3 to 63 lower-case letters, digits and hyphens"),
+        (
+            "usage",
+            "https://a.queue.core.windows.net/No",
+            {},
+            "queue names have 3 to 63 lower-case letters, digits and hyphens",
+        ),
+        ("usage", "http://host/a/jobs?sig=s", {}, "write https://, or allow it with --insecure-http"),
+        (
+            "permission",
+            "https://a.queue.core.windows.net/jobs",
+            {},
+            "set AZURE_STORAGE_KEY or AZURE_STORAGE_CONNECTION_STRING, or name the queue by a URL with a SAS",
+        ),
+        (
+            "usage",
+            "jobs",
+            {"CONNECTION_STRING": f"AccountName=a;AccountKey={KEY};BlobEndpoint=http://127.0.0.1:9/a"},
+            "add QueueEndpoint=URL to the connection string, or name the queue by its URL",
+        ),
+        (
+            "usage",
+            "jobs",
+            {},
+            "set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, or name the queue by its URL",
+        ),
+    ],
+)
+def test_what_is_wrong_has_a_hint(code: str, name: str, environment: dict[str, str], hint: str) -> None:
+    error = refused(name, {f"{ENV}{one}": value for one, value in environment.items()})
+    assert (error.code, error.hint) == (code, hint)
+    assert "sig=" not in str(error)
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def none(name: str, *args: Any) -> Any:
+        if name.startswith("azure.storage.queue"):
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+        return real(name, *args)
+
+    monkeypatch.setattr(builtins, "__import__", none)
+    assert refused("jobs", {f"{ENV}ACCOUNT": "a", f"{ENV}KEY": KEY}).hint == "pip install 'haulage[queue]'"
+
+
+def test_the_face_of_workers_imports_none_of_it() -> None:
+    heavy = ("azure", "click", "distributed", "rich")
+    code = f"import sys, haulage.watch; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_a_queue_that_is_not_there_and_a_service_that_is_away(queues: Queues) -> None:
+    error = refused("none", queues.env)
+    assert (error.code, error.hint) == (
+        "not_found",
+        "make the queue first: az storage queue create --name NAME",
+    )
+    away = f"AccountName=a;AccountKey={KEY};QueueEndpoint=http://127.0.0.1:{free_port()}/a"
+    error = refused("jobs", {f"{ENV}CONNECTION_STRING": away})
+    assert (error.code, error.hint) == ("connection", "is the service up?")
+
+
+def test_a_signature_opens_a_queue_and_an_old_one_does_not(queues: Queues) -> None:
+    name = queues.queue().queue_name
+    for lasts, code in ((1, ""), (-1, "permission")):
+        now = datetime.now(UTC)
+        sas = generate_account_sas(
+            ACCOUNT,
+            KEY,
+            ResourceTypes(service=True, container=True, object=True),
+            AccountSasPermissions(read=True, process=True),
+            expiry=now + timedelta(hours=lasts),
+            start=now - timedelta(days=1),
+        )
+        url = f"{queues.url}/{name}?{sas}"
+        if not code:
+            assert count(url, {}) == 0
+            continue
+        error = refused(url)
+        assert (error.code, error.hint) == (code, "check the key, or what the SAS allows and until when")
+        assert "sig=" not in str(error)
+
+
+@pytest.fixture
+def answering() -> Iterator[Any]:
+    """A service that answers every request with one status."""
+
+    class Answer(BaseHTTPRequestHandler):
+        status = 503
+
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(self.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.answer()
+
+        def do_POST(self) -> None:
+            self.answer()
+
+        def do_HEAD(self) -> None:
+            self.answer()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(503, "busy"), (429, "busy"), (500, "service"), (413, "service")]
+)
+def test_a_service_that_is_full(answering: Any, status: int, code: str) -> None:
+    answering.RequestHandlerClass.status = status
+    url = f"http://127.0.0.1:{answering.server_port}/a/jobs?sig=s"
+    error = refused(url)
+    assert (error.code, error.hint) == (code, "it is tried again")
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("--scheduler tcp://h:1 --scheduler-file f", "leave out --scheduler or --scheduler-file"),
+        ("--queue a --doorbell b", "haul watch LOG --doorbell QUEUE, or haul watch LOG --send QUEUE"),
+        ("queue://a --send b", "haul watch LOG --doorbell QUEUE, or haul watch LOG --send QUEUE"),
+        ("log --consume", "haul watch QUEUE --consume, or haul watch LOG --doorbell QUEUE --consume"),
+        ("--scheduler head:8786 --once", "write tcp://HOST:PORT or tls://HOST:PORT"),
+    ],
+)
+def test_options_that_do_not_go_together(tmp_path: Path, line: str, hint: str) -> None:
+    assert Haul(tmp_path)("watch", *line.split(), code=2).hints == {hint}

@@ -1,0 +1,227 @@
+"""Workers and tasks of a real Dask scheduler, which is killed, frozen and started again."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client, Event
+
+import haulage
+import workers
+from command import Haul
+from endpoints import free_port
+from haulage.errors import HaulageError
+from haulage.watch.scheduler import Scheduler
+from watch.test_queues import end, rows_of, started
+from watch.writing import InFolder, Writer
+from workers import Cluster
+
+#: How soon it must be shown that something is gone, in seconds.
+SHOWN = 5.0
+#: What a task says to whoever looks.
+SAY = """
+from distributed import get_worker, print
+print("half of it is done")
+get_worker().log_event("haulage", {"level": "WARNING", "message": "a pole is missing"})
+"""
+
+pytestmark = pytest.mark.filterwarnings(
+    # What Dask leaves for the collector when its own loop is closed.
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+    "ignore::ResourceWarning",
+    "ignore::DeprecationWarning",
+)
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three workers that nobody kills."""
+    with workers.cluster(tmp_path_factory.mktemp("standing") / "dask", 3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Cluster]:
+    with workers.cluster(tmp_path / "dask", 3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def haul(tmp_path: Path) -> Haul:
+    return Haul(tmp_path)
+
+
+def shown_by(watching: subprocess.Popen[bytes], holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """Return what is shown when it first holds."""
+    assert watching.stdout is not None
+    for line in watching.stdout:
+        shown: dict[str, Any] = json.loads(line)
+        if holds(shown):
+            return shown
+    raise AssertionError("it has ended")
+
+
+def states(shown: dict[str, Any]) -> dict[str, str]:
+    """How each node is; one that came back under its name is shown before what it was."""
+    return {node["node"]: node["health"] for node in reversed(shown["nodes"])}
+
+
+ALIVE = dict.fromkeys(["scheduler", "node-0", "node-1", "node-2"], "alive")
+
+
+def test_workers_and_tasks_are_shown_and_kept(standing: Cluster, haul: Haul, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    with ExitStack() as stack:
+        words = ["watch", "--scheduler", standing.address, "--json", "--csv", "rows.csv"]
+        watching = started(stack, haul, *words)
+        shown = shown_by(watching, lambda shown: len(shown["nodes"]) == 4)
+        assert states(shown) == ALIVE
+        client = stack.enter_context(Client(standing.address, set_as_default=False))
+        go = Event("go", client=client)
+        futures = [
+            *client.map(math.sqrt, range(4), pure=False),
+            client.submit(operator.truediv, 1, 0, pure=False),
+            client.submit(exec, SAY, pure=False),
+            *client.map(operator.methodcaller("wait", 100), [go] * 6, pure=False),
+        ]
+        # All threads of the three wait.
+        shown = shown_by(watching, lambda shown: shown["tasks"]["running"] == 6)
+        assert sum(node["in_flight"] for node in shown["nodes"] if node["node"] != "scheduler") == 6
+        go.set()
+        shown = shown_by(watching, lambda shown: shown["tasks"]["done"] == 11)
+        assert shown["tasks"]["failed"] == 1
+        assert sum(node["objects_done"] for node in shown["nodes"] if node["node"] != "scheduler") == 11
+        assert [error["kind"] for error in shown["errors"]] == ["ZeroDivisionError"]
+        assert {"half of it is done", "a pole is missing"} <= {message["text"] for message in shown["logs"]}
+        assert futures
+        end(watching)
+    tasks = rows_of(rows, "task")
+    assert len(tasks) == 12
+    (failed,) = [row for row in tasks if row["outcome"] == "failed"]
+    assert failed["node"] in ALIVE
+    assert failed["object"].startswith("truediv-")
+    assert failed["kind"] == "ZeroDivisionError"
+    assert failed["message"] == "ZeroDivisionError('division by zero')"
+    waited = [row for row in tasks if row["object"].partition("-")[0] not in ("sqrt", "truediv", "exec")]
+    assert len(waited) == 6
+    assert all(0 < int(row["duration_ns"]) < 100e9 for row in waited)
+    assert [row["level"] for row in rows_of(rows, "log") if row["message"] == "a pole is missing"] == [
+        "WARNING"
+    ]
+
+
+def test_workers_come_and_go(own: Cluster, haul: Haul, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    with ExitStack() as stack:
+        words = ["watch", "--scheduler-file", str(own.file), "--json", "--csv", "rows.csv"]
+        watching = started(stack, haul, *words)
+        shown_by(watching, lambda shown: states(shown) == ALIVE)
+        own.kill_worker("node-1")
+        killed = time.monotonic()
+        shown = shown_by(watching, lambda shown: states(shown)["node-1"] == "lost")
+        assert time.monotonic() - killed < SHOWN
+        assert "the worker is lost" in shown["nodes"][0]["cause"]
+        # One that stands still is silent; its scheduler would take five minutes to notice.
+        own.workers["node-2"].send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        shown_by(watching, lambda shown: states(shown)["node-2"] == "silent")
+        assert time.monotonic() - stopped < 2 * SHOWN
+        own.workers["node-2"].send_signal(signal.SIGCONT)
+        shown_by(watching, lambda shown: states(shown)["node-2"] == "alive")
+        own.start_worker("node-3")
+        shown_by(watching, lambda shown: states(shown).get("node-3") == "alive")
+        with Client(own.address, set_as_default=False) as client:
+            client.retire_workers(names=["node-0"])
+        shown_by(watching, lambda shown: states(shown)["node-0"] == "done")
+        end(watching)
+    assert [row["node"] for row in rows_of(rows, "worker_left")] == ["node-1", "node-0"]
+    assert {row["node"] for row in rows_of(rows, "worker_joined")} == {
+        f"node-{number}" for number in range(4)
+    }
+
+
+@pytest.mark.parametrize("how", ["killed", "frozen"])
+def test_a_scheduler_that_is_gone_is_said_and_comes_back(
+    own: Cluster, haul: Haul, tmp_path: Path, how: str
+) -> None:
+    rows = tmp_path / "rows.csv"
+    with ExitStack() as stack:
+        words = ["watch", "--scheduler-file", str(own.file), "--json", "--csv", "rows.csv"]
+        watching = started(stack, haul, *words)
+        shown_by(watching, lambda shown: states(shown) == ALIVE)
+        own.scheduler.send_signal(signal.SIGSTOP if how == "frozen" else signal.SIGKILL)
+        gone = time.monotonic()
+        shown = shown_by(watching, lambda shown: shown["beside_away"])
+        assert time.monotonic() - gone < SHOWN
+        # The workers may be well: nobody knows.
+        assert states(shown) == {**dict.fromkeys(ALIVE, "quiet"), "scheduler": "silent"}
+        assert shown["exit_code"] == 1
+        if how == "frozen":
+            own.scheduler.send_signal(signal.SIGCONT)
+        else:
+            own.kill_scheduler()
+            for worker in own.workers.values():
+                worker.kill()
+                worker.wait()
+            own.scheduler = own.start_scheduler()
+            own.start_worker("node-0")
+        shown = shown_by(watching, lambda shown: states(shown).get("node-0") == "alive")
+        assert not shown["beside_away"]
+        end(watching)
+    said = [row["event"] for row in rows_of(rows, "away", "back")]
+    assert (said[0], said[-1]) == ("away", "back")
+
+
+def test_a_log_and_a_scheduler_are_shown_together(standing: Cluster, haul: Haul, folder: InFolder) -> None:
+    job = Writer(folder)
+    job.start()
+    job.object("a.nc")
+    job.progress(1, 1)
+    job.end(done=1)
+    said = haul("watch", folder.root, "--scheduler", standing.address, "--once").text
+    assert "1/1 objects" in said
+    assert "tasks: 0 running, 0 waiting, 0 done" in said
+    assert "dask worker" in said
+    # Away, it stops nobody, and is said.
+    none = f"tcp://127.0.0.1:{free_port()}"
+    said = haul("watch", folder.root, "--scheduler", none, "--once").text
+    assert "1/1 objects" in said
+    assert f"{none} cannot be read for" in said
+
+
+def test_a_server_that_is_no_scheduler_ends_nothing(
+    haul: Haul, folder: InFolder, counting: haulage.Emulator
+) -> None:
+    """What a web server answers is the length of an array of exbibytes to Dask."""
+    Writer(folder).start()
+    address = f"tcp://{counting.endpoint.split('/')[2]}"
+    said = haul("watch", folder.root, "--scheduler", address, "--once").text
+    assert f"{address} cannot be read for" in said
+    assert "no sensible answer" in said
+    assert "running  job 0123456789abcdef" in said
+
+
+def test_what_is_no_scheduler(tmp_path: Path) -> None:
+    def refused(**where: str) -> HaulageError:
+        source = Scheduler(now=time.time_ns, **where)
+        with pytest.raises(HaulageError) as raised:
+            [*source.read()]
+        return raised.value
+
+    away = refused(address="tcp://127.0.0.1:9")
+    assert (away.code, away.hint) == ("connection", "is the scheduler running? dask scheduler starts one")
+    none = refused(file=str(tmp_path / "none.json"))
+    assert none.hint == f"start one with: dask scheduler --scheduler-file {tmp_path / 'none.json'}"
+    (tmp_path / "other.json").write_text("[]")
+    other = refused(file=str(tmp_path / "other.json"))
+    assert other.hint == "name what dask scheduler --scheduler-file has written"
