@@ -45,6 +45,8 @@ def run(
     report: bool = True,
     profile_name: str | None = None,
     places: str | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
     on_progress: Callable[[RunProgress], object] | None = None,
     on_note: Callable[[str], object] | None = None,
 ) -> Run:
@@ -62,6 +64,9 @@ def run(
         profile_name: Keep what a sweep found under this name, for ``haul cp --profile NAME``; default
             ``profile.toml`` in the run's folder.
         places: From where, such as ``"here,far=rtt=80ms,total=20mbit"``; default from here alone.
+        scheduler: The Dask scheduler, ``tcp://host:port``, whose workers are the nodes of a plan with many;
+            default processes of this machine.
+        scheduler_file: The file that ``dask scheduler --scheduler-file`` has written, in place of that.
         on_progress: Called several times a second, in this thread.
         on_note: Called with what the command says besides, such as why nothing was confirmed.
 
@@ -74,6 +79,7 @@ def run(
     from haulage.lab.finish import finish
     from haulage.lab.places import seen_from
     from haulage.lab.plan import Plan as Read
+    from haulage.lab.scale.workers import Where
     from haulage.lab.target import parse_target
 
     if isinstance(plan, Read):
@@ -85,7 +91,14 @@ def run(
     if places is not None:
         wanted = seen_from(wanted, places, where)
     folder = runner.folder_of(directory) if directory is not None else runner.new_folder(wanted)
-    done = runner.run(wanted, where, folder, on_progress=on_progress, left_out=left_out)
+    done = runner.run(
+        wanted,
+        where,
+        folder,
+        on_progress=on_progress,
+        left_out=left_out,
+        where=Where(scheduler, scheduler_file),
+    )
     say = on_note or (lambda _: None)
     return finish(
         done,
@@ -108,7 +121,7 @@ def resume(
     on_progress: Callable[[RunProgress], object] | None = None,
     on_note: Callable[[str], object] | None = None,
 ) -> Run:
-    """Go on with a stopped run, then confirm and report as :func:`run` does.
+    """Go on with a stopped run, then confirm and report as :func:`run` does. Its nodes are where they were.
 
     Args:
         directory: Of the run.
@@ -165,7 +178,8 @@ def rerun(
     where = parse_target(text, faults=before.manifest["faults"] or "none")
     folder = runner.folder_of(new) if new is not None else runner.beside(before.folder)
     plan, left_out = runner.available(before.plan)
-    return runner.run(plan, where, folder, on_progress=on_progress, left_out=left_out)
+    nodes = runner.nodes_of(before.folder)
+    return runner.run(plan, where, folder, on_progress=on_progress, left_out=left_out, where=nodes)
 
 
 def load(directory: str | Path) -> Run:

@@ -28,6 +28,7 @@ from haulage.lab.planfile import parse
 from haulage.lab.rows import row_of
 from haulage.lab.runs import Run
 from haulage.lab.scale.crew import Crew
+from haulage.lab.scale.workers import HERE, Where
 from haulage.lab.schedule import Cell, same_as, schedule
 from haulage.lab.stop import narrow_enough
 from haulage.lab.store import RunStore
@@ -63,6 +64,7 @@ def run(
     continue_: bool = False,
     command: Sequence[str] = (),
     left_out: Mapping[str, str] | None = None,
+    where: Where = HERE,
 ) -> Run:
     """Run a plan and write its directory.
 
@@ -77,6 +79,7 @@ def run(
         continue_: Go on with a stopped run.
         command: What to write down as the command; default the arguments of this process.
         left_out: Arms that are not run and why, from :func:`available`; default none.
+        where: The cluster whose workers are the nodes of a plan with many; default processes of this machine.
 
     Raises:
         ExistsError: There is something in the directory already.
@@ -84,6 +87,7 @@ def run(
         KeyboardInterrupt: Ctrl-C, after everything is written.
         HaulageError: What makes an arm impossible, such as a tool that is not there.
     """
+    where.check(plan, target)
     for arm in plan.arms:
         method_of(arm)  # Says now what no cell could do later.
     if continue_:
@@ -97,7 +101,9 @@ def run(
             plan.to_toml(),
             new_manifest(plan, target, command, {**(left_out or {}), **same_as(plan)}),
         )
-    runner = _Runner(plan, target, store, on_progress or (lambda _: None))
+    if where:
+        store.update({"scheduler": where.address, "scheduler_file": where.file})
+    runner = _Runner(plan, target, store, on_progress or (lambda _: None), where)
     because: str | None = "interrupted"
     state = "stopped"
     try:
@@ -135,17 +141,37 @@ def available(plan: Plan) -> tuple[Plan, dict[str, str]]:
     return replace(plan, arms=arms, again="" if plan.again in left_out else plan.again), left_out
 
 
-def resume(directory: Path, *, target: Target | None = None, on_progress: OnProgress | None = None) -> Run:
+def resume(
+    directory: Path,
+    *,
+    target: Target | None = None,
+    on_progress: OnProgress | None = None,
+    where: Where = HERE,
+) -> Run:
     """Go on with a stopped run, from its directory alone.
 
     Args:
         directory: Of the stopped run.
         target: Where to, if it needs a secret that the manifest does not hold; default as before.
         on_progress: As for :func:`run`.
+        where: As for :func:`run`; default as before.
     """
     store = RunStore.open(directory)
     plan = parse(tomllib.loads(store.plan_text))
-    return run(plan, target or target_of(directory), directory, on_progress=on_progress, continue_=True)
+    return run(
+        plan,
+        target or target_of(directory),
+        directory,
+        on_progress=on_progress,
+        continue_=True,
+        where=where or nodes_of(directory),
+    )
+
+
+def nodes_of(directory: Path) -> Where:
+    """Return where the nodes of a run were."""
+    manifest = RunStore.open(directory).manifest
+    return Where(manifest.get("scheduler"), manifest.get("scheduler_file"))
 
 
 def target_of(directory: Path) -> Target:
@@ -155,8 +181,11 @@ def target_of(directory: Path) -> Target:
 
 
 class _Runner:
-    def __init__(self, plan: Plan, target: Target, store: RunStore, on_progress: OnProgress) -> None:
+    def __init__(
+        self, plan: Plan, target: Target, store: RunStore, on_progress: OnProgress, where: Where
+    ) -> None:
         self._plan = plan
+        self._where = where
         self._target = target
         self._store = store
         self._tell = on_progress
@@ -177,7 +206,7 @@ class _Runner:
             tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch,
             Endpoints(self._target, prefix) as endpoints,
             host.HostSampler() as sampler,
-            Crew(self._plan, self._store, endpoints) as self._crew,
+            Crew(self._plan, self._store, endpoints, self._where) as self._crew,
         ):
             self._report("prepare")
             data = Data(self._plan, Path(scratch), self._store.manifest["run"])

@@ -42,6 +42,7 @@ to_option = click.option(
         "haul lab run concurrency --to 'https://A.blob.core.windows.net/c?SAS' --profile-name home",
         "haul lab run failing-link --from here,elsewhere   whose fault is it?",
         "haul lab run scale-out --nodes 1,2,3,4,6,8     many processes from one moment on",
+        "haul lab run scale-out --scheduler tcp://head:8786     the same on the workers of a Dask cluster",
         "haul lab run --continue runs/mine              go on with a stopped run",
     ),
 )
@@ -65,6 +66,10 @@ to_option = click.option(
     "--nodes",
     metavar="N,N,...",
     help="So many processes at once, one number after another; one alone is always among them.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Have the nodes on the workers of this Dask scheduler.")
+@click.option(
+    "--scheduler-file", metavar="FILE", help="The same, of the scheduler that has written this file."
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Replace a key of the plan.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Say what it takes, run nothing.")
@@ -90,6 +95,8 @@ def run(
     confirm: bool,
     report: bool,
     profile_name: str | None,
+    scheduler: str | None,
+    scheduler_file: str | None,
     progress: str,
     quiet: bool,
     as_json: bool,
@@ -100,10 +107,11 @@ def run(
     from haulage.lab.estimate import estimate
     from haulage.lab.finish import finish
     from haulage.lab.places import seen_from
+    from haulage.lab.scale.workers import Where
     from haulage.lab.schedule import schedule
     from haulage.lab.target import parse_target
 
-    say = Talk(quiet)
+    say, nodes_at = Talk(quiet), Where(scheduler, scheduler_file)
     with interrupted_by_term():
         if continue_ is not None:
             if plan is not None:
@@ -111,7 +119,7 @@ def run(
             where = parse_target(target) if target else runner.target_of(Path(continue_))
             own_network(where)
             with progress_of(progress, quiet) as show:
-                done = runner.resume(Path(continue_), target=where, on_progress=show)
+                done = runner.resume(Path(continue_), target=where, on_progress=show, where=nodes_at)
         else:
             if plan is None:
                 raise UsageError("run", "PLAN", "no plan", f"one of {', '.join(planfile.names())}, or a file")
@@ -124,6 +132,7 @@ def run(
                 own_network(where)
             if places is not None:
                 wanted = seen_from(wanted, places, where)
+            nodes_at.check(wanted, where)
             for arm, why in left_out.items():
                 say(f"left out: {arm}: {why}")
             takes = estimate(wanted, where, schedule(wanted), confirm=confirm)
@@ -134,7 +143,7 @@ def run(
             say(f"{wanted.name} on {where.text}: {takes}")
             say(f"into {folder}; Ctrl-C stops, `haul lab run --continue {folder}` goes on")
             with progress_of(progress, quiet) as show:
-                done = runner.run(wanted, where, folder, on_progress=show, left_out=left_out)
+                done = runner.run(wanted, where, folder, on_progress=show, left_out=left_out, where=nodes_at)
         with progress_of(progress, quiet) as show:
             done, kept = finish(
                 done,

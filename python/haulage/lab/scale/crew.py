@@ -12,6 +12,7 @@ from haulage.lab.data import Data
 from haulage.lab.plan import Plan
 from haulage.lab.relay import NARROW
 from haulage.lab.scale.fleet import Fleet, Task
+from haulage.lab.scale.workers import Where, Workers
 from haulage.lab.schedule import Cell
 from haulage.lab.store import RunStore
 from haulage.lab.target import Endpoint, Endpoints
@@ -20,17 +21,23 @@ from haulage.lab.target import Endpoint, Endpoints
 class Crew:
     """The nodes of a run; of a plan without many nodes there are none."""
 
-    def __init__(self, plan: Plan, store: RunStore, endpoints: Endpoints) -> None:
+    def __init__(self, plan: Plan, store: RunStore, endpoints: Endpoints, where: Where) -> None:
         self._own_links: Mapping[int, str] = dict(plan.own_links)
         self._most = max(plan.counts, default=0)
         self._store = store
         self._endpoints = endpoints
+        self._where = where
+        self._workers: Workers | None = None
         self._fleet: Fleet | None = None
 
     def start(self, data: Data) -> None:
         """Start as many nodes as the largest cell has, so that no cell waits for them."""
         if self._most:
-            self._fleet = Fleet()
+            if self._where:
+                self._workers = Workers(self._where, emulated=self._endpoints.emulated)
+                self._fleet = Fleet(self._workers.start, listen=self._workers.listen, here=False)
+            else:
+                self._fleet = Fleet()
             self._fleet.make(data.of_nodes())
             self._fleet.ready(self._most)
 
@@ -70,3 +77,5 @@ class Crew:
     ) -> None:
         if self._fleet is not None:
             self._fleet.close()
+        if self._workers is not None:
+            self._workers.close()

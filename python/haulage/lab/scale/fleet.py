@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import secrets
 import select
 import socket
@@ -33,8 +34,9 @@ PINGS = 16
 #: Between the word and the moment: for the word to reach everybody, a little more for each.
 _NOTICE_NS, _NOTICE_EACH_NS = 30_000_000, 3_000_000
 
-#: Starts a node that connects to this host and port with its number and the word.
-Start = Callable[[str, int, int, str], "Handle"]
+#: Starts a node that connects to this host and port with its number and the word; ``None`` where there is no
+#: place for one.
+Start = Callable[[str, int, int, str], "Handle | None"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Member:
     rate: float = 0.0
     offset_ns: int = 0  #: its clock less ours
     bound_ns: int = 0  #: by how much the offset can be wrong
+    record: Path | None = None  #: where its own record goes
+    pieces: list[bytes] = field(default_factory=list)  #: of its record, where it sends it
 
     def close(self) -> None:
         """End it."""
@@ -121,10 +125,18 @@ def _end_all(handles: Iterable[Handle]) -> None:
 
 
 class Fleet:
-    """Nodes that are kept from cell to cell; one that was lost is started anew before the next."""
+    """Nodes that are kept from cell to cell; one that was lost is started anew before the next.
 
-    def __init__(self, start: Start = on_this_machine, *, listen: str = "127.0.0.1") -> None:
-        self._start = start
+    Args:
+        start: Starts a node: as a process of this machine, or elsewhere.
+        listen: The address at which nodes connect.
+        here: Whether they write to the disk of this machine; else each sends its record over its line.
+    """
+
+    def __init__(
+        self, start: Start = on_this_machine, *, listen: str = "127.0.0.1", here: bool = True
+    ) -> None:
+        self._start, self._here = start, here
         self._word = secrets.token_hex(16)
         self._listener = socket.create_server((listen, 0), backlog=256)
         self._members: dict[int, Member] = {}
@@ -145,7 +157,9 @@ class Fleet:
         handles: dict[int, Handle] = {}
         try:
             for number in missing:
-                handles[number] = self._start(host, port, number, self._word)
+                handle = self._start(host, port, number, self._word)
+                if handle is not None:
+                    handles[number] = handle
             until = time.monotonic() + _START_S
             while handles.keys() - self._members.keys() and (left := until - time.monotonic()) > 0:
                 self._listener.settimeout(left)
@@ -234,6 +248,7 @@ class Fleet:
 
     def _prepare(self, member: Member, arm: Arm, direction: str, task: Task, folder: Path) -> None:
         member.moved, member.lost, member.bytes_done, member.rate = None, None, 0, 0.0
+        member.record, member.pieces = (folder / f"{task.number:02}.parquet").resolve(), []
         try:
             member.line.say(
                 do="cell",
@@ -242,7 +257,7 @@ class Fleet:
                 items=[[item.name, item.local, item.size_bytes, item.original] for item in task.items],
                 base=task.endpoint.base,
                 query=task.endpoint.query,
-                record=str((folder / f"{task.number:02}.parquet").resolve()),
+                record=str(member.record) if self._here else None,
             )
             member.line.hear()
         except (EOFError, OSError):
@@ -266,7 +281,12 @@ class Fleet:
     def _hear(self, member: Member) -> None:
         try:
             for message in member.line.messages():
-                if "moved" in message:
+                if "piece" in message:
+                    member.pieces.append(base64.b64decode(message["piece"]))
+                elif "moved" in message:
+                    if member.pieces and member.record is not None:
+                        member.record.parent.mkdir(parents=True, exist_ok=True)
+                        member.record.write_bytes(b"".join(member.pieces))
                     member.moved = message["moved"] | {"cpu_ns": message["cpu_ns"]}
                     member.bytes_done = message["moved"]["bytes"]
                 else:
