@@ -55,7 +55,7 @@ CORE = {"transfer", "objects", "ranges", "session", "events", "units", "errors",
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
-    "__main__": {"_engine", "lab", "watch"},
+    "__main__": {"_engine", "lab", "tables", "watch"},
     "errors": {"events"},
     "events": set(),
     "units": {"errors"},
@@ -67,8 +67,9 @@ PYTHON_MAY = {
     "emulator": {"_engine", "errors"},
     "lab": CORE | {"__init__", "_engine"},
     "cluster": CORE | {"__init__", "_engine"},
-    "watch": CORE | {"__init__", "_engine"},
-    "tables": {"errors", "units"},
+    "web": set(),
+    "watch": CORE | {"__init__", "_engine", "web"},
+    "tables": CORE | {"__init__", "_engine", "web"},
     "view": {"transfer", "events", "units", "errors", "stores", "__init__"},
     "cli": CORE | {"__init__", "lab", "cluster", "watch", "tables", "view"},
 }

@@ -15,7 +15,7 @@ import endpoints
 import haulage
 import trees
 from command import Haul
-from endpoints import Container, Endpoint, S3Endpoint
+from endpoints import Container, Endpoint, S3Endpoint, TableEndpoint
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -57,6 +57,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     with endpoints.azurite(tmp_path_factory.mktemp("azurite")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def azurite_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TableEndpoint]:
+    with endpoints.azurite_tables(tmp_path_factory.mktemp("azurite-tables")) as endpoint:
         yield endpoint
 
 

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.data import tables
+from azure.data.tables import TableClient, TableServiceClient
 from azure.storage.blob import (
     AccountSasPermissions,
     BlobServiceClient,
@@ -29,6 +32,7 @@ from command import HAUL, clean_environment
 ROOT = Path(__file__).resolve().parent.parent
 NODE_MODULES = ROOT / "build/node/node_modules"
 AZURITE = NODE_MODULES / "azurite/dist/src/blob/main.js"
+AZURITE_TABLES = NODE_MODULES / "azurite/dist/src/table/main.js"
 AZCOPY = NODE_MODULES / "@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64"
 RCLONE = ROOT / "build/bin/rclone"
 VERSITYGW = ROOT / "build/bin/versitygw"
@@ -99,15 +103,61 @@ class Container:
         return {name: self.client.download_blob(name).readall() for name in names}
 
 
+@dataclass(frozen=True)
+class TableEndpoint:
+    """A table service on this machine."""
+
+    name: str
+    url: str  #: http://127.0.0.1:PORT/devstoreaccount1
+
+    @property
+    def service(self) -> TableServiceClient:
+        """Azure's own client, which asks again at once."""
+        return TableServiceClient(
+            self.url,
+            credential=AzureNamedKeyCredential(ACCOUNT, KEY),
+            retry_backoff_factor=0,
+            retry_total=20,
+            retry_read=20,
+            retry_status=20,
+        )
+
+    def table(self) -> TableClient:
+        """Return a new, empty table."""
+        return self.service.create_table(f"Test{next(_numbers)}")
+
+    def sas(self, permissions: str = "rwdlacu") -> str:
+        """Return an account signature made by Azure's own library."""
+        return tables.generate_account_sas(
+            AzureNamedKeyCredential(ACCOUNT, KEY),
+            tables.ResourceTypes(service=True, container=True, object=True),
+            tables.AccountSasPermissions.from_string(permissions),
+            datetime.now(UTC) + timedelta(hours=1),
+        )
+
+
 @contextmanager
 def azurite(folder: Path) -> Iterator[Endpoint]:
     """Run Azurite with its blobs in memory."""
-    port = _free_port()
-    command = ["node", str(AZURITE), "--inMemoryPersistence", "--silent", "--disableTelemetry"]
+    with _azurite(folder, AZURITE, "blob") as url:
+        yield Endpoint("azurite", url, connection_string(url))
+
+
+@contextmanager
+def azurite_tables(folder: Path) -> Iterator[TableEndpoint]:
+    """Run Azurite with its tables in memory."""
+    with _azurite(folder, AZURITE_TABLES, "table") as url:
+        yield TableEndpoint("azurite", url)
+
+
+@contextmanager
+def _azurite(folder: Path, program: Path, service: str) -> Iterator[str]:
+    port = free_port()
+    command = ["node", str(program), "--inMemoryPersistence", "--silent", "--disableTelemetry"]
     # Strict, it refuses CRC64 headers; loose, it takes them. The SDK of the day may speak a newer version
     # of the protocol than this Azurite has heard of.
     command += ["--loose", "--disableTelemetry"]
-    command += ["--skipApiVersionCheck", "--blobHost", "127.0.0.1", "--blobPort", str(port)]
+    command += ["--skipApiVersionCheck", f"--{service}Host", "127.0.0.1", f"--{service}Port", str(port)]
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -116,9 +166,8 @@ def azurite(folder: Path) -> Iterator[Endpoint]:
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
-            _wait_for(port, process)
-            url = f"http://127.0.0.1:{port}/{ACCOUNT}"
-            yield Endpoint("azurite", url, connection_string(url))
+            wait_for(port, process)
+            yield f"http://127.0.0.1:{port}/{ACCOUNT}"
         finally:
             process.kill()
 
@@ -151,7 +200,7 @@ class S3Endpoint:
 @contextmanager
 def versitygw(folder: Path) -> Iterator[S3Endpoint]:
     """Run versitygw with its objects as files below a folder."""
-    port, root = _free_port(), folder / "buckets"
+    port, root = free_port(), folder / "buckets"
     root.mkdir()
     command = [str(VERSITYGW), "--access", S3_KEYS[0], "--secret", S3_KEYS[1], "--quiet", "--keep-alive"]
     command += ["--port", f"127.0.0.1:{port}", "posix", "--disableotmp", str(root)]
@@ -160,7 +209,7 @@ def versitygw(folder: Path) -> Iterator[S3Endpoint]:
             command, cwd=folder, env=clean_environment(folder), stdout=log, stderr=subprocess.STDOUT
         )
         try:
-            _wait_for(port, process)
+            wait_for(port, process)
             yield S3Endpoint("versitygw", f"http://127.0.0.1:{port}")
         finally:
             process.kill()
@@ -249,14 +298,14 @@ def connection_string(url: str, key: str = KEY) -> str:
     return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={key};BlobEndpoint={url};"
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     give_up = time.monotonic() + 30
     while time.monotonic() < give_up:
         assert process.poll() is None, f"the endpoint ended with {process.returncode}"

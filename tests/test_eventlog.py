@@ -359,7 +359,7 @@ def test_metrics_are_what_prometheus_reads(
     endpoint = start_emulator(faults="busy=20%,seed=1")
     haul = haul_at(endpoint)
     trees.make(tmp_path / "tree", files=100, size=10_000)
-    port = endpoints._free_port()
+    port = endpoints.free_port()
     words = ["cp", "tree", f"{endpoint.container().az()}/", "--cap", "4mbit", "--progress", "none"]
     process = haul.start(*words, "--metrics", f"127.0.0.1:{port}")
     values: dict[tuple[str, str], float] = {}

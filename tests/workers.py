@@ -41,9 +41,13 @@ class Cluster:
         self.file.unlink(missing_ok=True)
         words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file)]
         process = self._start(*words, "--no-dashboard")
-        _until(self.file.exists, "the scheduler has no file")
+        _until(self._is_written, "the scheduler has no file")
         _until(lambda: _answers(self.address), "the scheduler does not answer")
         return process
+
+    def _is_written(self) -> bool:
+        # Another process may look at it before it is whole.
+        return self.file.exists() and self.file.read_bytes().rstrip().endswith(b"}")
 
     def start_worker(self, name: str) -> None:
         words = ["worker", "--scheduler-file", str(self.file), "--name", name, "--nthreads", "2"]

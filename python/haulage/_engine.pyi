@@ -17,6 +17,9 @@ __all__ = [
     "Reader",
     "S3Credential",
     "Session",
+    "Table",
+    "TableExport",
+    "TableImport",
     "Writer",
     "coordinate",
     "error_kinds",
@@ -27,6 +30,8 @@ __all__ = [
     "plan",
     "put",
     "stat",
+    "table_compare",
+    "table_page_arrow",
 ]
 
 VERSION: Final[str]
@@ -184,6 +189,70 @@ class EventLog:
     def say(self, event: str, fields: str, /) -> None: ...
     def flush(self, seconds: float, /) -> bool: ...
     def close(self, seconds: float, /) -> bool: ...
+
+@final
+class Table:
+    def __new__(cls, url: str | PathLike[str], /, **options: object) -> Table: ...
+    @property
+    def name(self) -> str: ...
+    def page(
+        self,
+        *,
+        filter: str | None = None,
+        select: Sequence[str] | None = None,
+        top: int | None = None,
+        next: tuple[str, str | None] | None = None,
+        level: str = "minimal",
+    ) -> tuple[bytes, str, tuple[str, str | None] | None]: ...
+    def names(self) -> list[str]: ...
+
+@final
+class TableExport:
+    def __new__(
+        cls,
+        table: str | PathLike[str],
+        path: str | PathLike[str],
+        /,
+        *,
+        format: str | None = None,
+        filter: str | None = None,
+        select: Sequence[str] | None = None,
+        queries: int | None = None,
+        **options: object,
+    ) -> TableExport: ...
+    def run(self, on_progress: Callable[[dict[str, Any]], object] | None = None) -> dict[str, Any]: ...
+    def progress(self) -> dict[str, Any]: ...
+
+@final
+class TableImport:
+    def __new__(
+        cls,
+        source: str | PathLike[str],
+        table: str | PathLike[str],
+        /,
+        *,
+        format: str | None = None,
+        mode: str = "replace",
+        partition_key: str | None = None,
+        row_key: str | None = None,
+        exclude: Sequence[str] | None = None,
+        index: str | None = None,
+        create: bool = False,
+        dead_letters: str | PathLike[str] | None = None,
+        transactions: int | None = None,
+        **options: object,
+    ) -> TableImport: ...
+    def run(self, on_progress: Callable[[dict[str, Any]], object] | None = None) -> dict[str, Any]: ...
+    def progress(self) -> dict[str, Any]: ...
+
+def table_compare(
+    first: str | PathLike[str],
+    second: str | PathLike[str],
+    scratch: str | PathLike[str],
+    /,
+    **options: object,
+) -> dict[str, Any]: ...
+def table_page_arrow(body: bytes, /) -> bytes: ...
 
 @final
 class Emulator:

@@ -1,4 +1,4 @@
-"""A local endpoint of Azure Blob and S3 inside this process, for tests and experiments."""
+"""A local endpoint of Azure Blob, Azure Tables and S3 inside this process, for tests and experiments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from haulage import _engine
 
 
 class Emulator:
-    """An endpoint of Azure Blob and S3 on a free port of this machine, over a link as bad as you ask for.
+    """An endpoint of Azure Blob, Azure Tables and S3 on a free port here, over a link as bad as you ask for.
 
     >>> with Emulator(link="none") as emulator:
     ...     emulator.endpoint.startswith("http://127.0.0.1:")
@@ -58,11 +58,11 @@ class Emulator:
             "region_name": access["region"],
         }
 
-    def sas(self, permissions: str = "rwdlact", expires: datetime | None = None) -> str:
+    def sas(self, permissions: str = "rwdlacut", expires: datetime | None = None) -> str:
         """Return a shared access signature for the account, without ``?``.
 
         Args:
-            permissions: Letters as in Azure: read, write, delete, list, add, create, tags.
+            permissions: Letters as in Azure: read, write, delete, list, add, create, update, tags.
             expires: When it ends, with a time zone; default in an hour, ample for a test.
         """
         return self._engine.sas(permissions, expires or datetime.now(UTC) + timedelta(hours=1))
@@ -71,7 +71,8 @@ class Emulator:
         """Return what it has seen since its start.
 
         ``requests`` by operation, such as ``{"PutBlob": 1, "PutObject": 2}``, those refused included;
-        ``bytes_in`` and ``bytes_out`` of bodies; ``faults`` by kind; ``connections`` accepted.
+        ``bytes_in`` and ``bytes_out`` of bodies; ``faults`` by kind; ``connections`` accepted. Of tables:
+        ``rows_read`` by queries, whether they met the filter or not, ``rows_returned`` and ``rows_written``.
         """
         return self._engine.stats()
 

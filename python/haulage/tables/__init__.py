@@ -1,0 +1,1 @@
+"""Tables of the cloud: keys planned from data, rows moved, rows served."""

@@ -1,0 +1,17 @@
+"""Rows of tables on the move: export, import, copy, backup, and the proof that two hold the same."""
+
+from haulage.tables.moving.operations import (
+    backup as backup,
+    copy_table as copy_table,
+    export_table as export_table,
+    import_table as import_table,
+    verify as verify,
+)
+from haulage.tables.moving.results import (
+    Compared as Compared,
+    Difference as Difference,
+    Exported as Exported,
+    Imported as Imported,
+    Progress as Progress,
+    index_table as index_table,
+)

@@ -1,0 +1,343 @@
+"""The commands ``haul table export``, ``import``, ``copy``, ``backup``, ``restore`` and ``verify``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
+
+from haulage.tables.moving import operations
+from haulage.tables.moving.operations import OnProgress
+from haulage.tables.moving.results import Compared, Exported, Imported, Progress
+from haulage.transfer import StoreOptions
+from haulage.units import BYTES, in_units
+
+STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_EXIT = """\b
+Exit codes:
+  0  all done                    4    not found
+  1  rows were refused           5    what arrived is not what was sent
+  2  wrong usage                 6    the source changed
+  3  credentials or permission   130  interrupted; the same command goes on
+"""
+
+
+def _help(*examples: str) -> str:
+    """Return what stands below the options: examples, then the exit codes."""
+    shown = "".join(f"  haul table {one}\n" for one in examples)
+    return f"\b\nExamples:\n{shown}\n{_EXIT}"
+
+
+def _reach(command: _Command) -> _Command:
+    """Add what says how the service is reached and what is shown."""
+    for option in reversed(
+        (
+            click.option(
+                "--endpoint", metavar="URL", help="Where az-table:// leads: https://host[:port][/account]."
+            ),
+            click.option("--ca", metavar="FILE", help="Authorities (PEM) to trust besides the system's."),
+            click.option("--proxy", metavar="URL", help="http://[USER:PASSWORD@]HOST:PORT, or none."),
+            click.option("--insecure-http", is_flag=True, help="Allow plain http beyond this machine."),
+            click.option("--stall-timeout", metavar="DURATION", help="Without progress; default 30s."),
+            click.option("--cap", metavar="RATE", help="Bound on the rate, such as 100mbit."),
+            click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+            click.option("-q", "--quiet", is_flag=True, help="Show no progress."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def _options(given: dict[str, Any]) -> StoreOptions:
+    names = ("endpoint", "ca", "proxy", "insecure_http", "stall_timeout", "cap")
+    options: StoreOptions = {}
+    for name in names:
+        if given.get(name):
+            options[name] = given[name]  # type: ignore[literal-required]
+    return options
+
+
+@contextmanager
+def _shown(what: str, quiet: bool) -> Iterator[OnProgress | None]:
+    """Show how far it is, on a terminal with a bar that moves and else not at all."""
+    if quiet or not STDERR.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[rows]:>12,} rows  {task.fields[rate]:>9,}/s  {task.fields[size]:>10}"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=STDERR, transient=True) as bar:
+        task = bar.add_task(what, total=None, rows=0, rate=0, size="0 B")
+
+        def show(progress: Progress) -> None:
+            seconds = bar.tasks[0].elapsed or 1.0
+            size = in_units(progress.bytes_wire, BYTES, "B", ".1f")
+            bar.update(task, rows=progress.rows, rate=round(progress.rows / max(seconds, 0.1)), size=size)
+
+        yield show
+
+
+def _line(text: str) -> None:
+    click.echo(text)
+
+
+def _tell_export(done: Exported, as_json: bool) -> None:
+    if as_json:
+        _line(json.dumps(asdict(done)))
+        return
+    rate = round(done.rows / done.seconds) if done.seconds else done.rows
+    target = STDERR.print if done.path == "-" else _line
+    target(
+        f"{done.rows:,} rows of {done.table} to {done.path} in {done.seconds:.1f} s ({rate:,} rows/s, "
+        f"{done.requests:,} requests)"
+    )
+    if done.index:
+        STDERR.print(f"haul: rows were found by the index {done.index}; --no-index reads the table itself")
+    for name, types in done.mixed:
+        columns = " and ".join(f"{name}@{one}" for one in types)
+        STDERR.print(f"haul: the property {name} has several types: it is in the columns {columns}")
+
+
+def _tell_import(done: Imported, as_json: bool) -> int:
+    if as_json:
+        _line(json.dumps(asdict(done)))
+    else:
+        rate = round((done.rows - done.resumed_from) / done.seconds) if done.seconds else done.rows
+        went_on = f", after {done.resumed_from:,} of an earlier run" if done.resumed_from else ""
+        _line(
+            f"{done.written:,} of {done.rows:,} rows of {done.path} to {done.table} in {done.seconds:.1f} s "
+            f"({rate:,} rows/s{went_on})"
+        )
+    if done.refused:
+        STDERR.print(
+            f"haul: {done.refused:,} rows were refused; they and the reasons are in {done.dead_letters}"
+        )
+    return 1 if done.refused else 0
+
+
+def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> int:
+    if as_json:
+        _line(json.dumps({**asdict(found), "same": found.same}))
+        return 0 if found.same else 5
+    if found.same:
+        _line(f"{found.rows:,} rows are the same in both (SHA-256 over all rows {found.hash[:16]}...)")
+        return 0
+    for one in found.differences[:20]:
+        where = "" if one.kind == "changed" else f" {names[1]}"
+        verb = {"missing": "missing from", "extra": "extra in", "changed": "changed"}[one.kind]
+        what = f": {', '.join(one.properties)}" if one.properties else ""
+        _line(f"{verb}{where} PartitionKey={one.partition!r} RowKey={one.row!r}{what}")
+    told = min(20, len(found.differences))
+    all_of_them = found.missing + found.extra + found.changed
+    if all_of_them > told:
+        _line(f"... and {all_of_them - told:,} more; --json tells a thousand of them")
+    STDERR.print(
+        f"haul: {found.equal:,} rows are the same, {found.changed:,} changed, {found.missing:,} missing, "
+        f"{found.extra:,} extra"
+    )
+    return 5
+
+
+@click.command(
+    context_settings=_CONTEXT,
+    epilog=_help(
+        "export az-table://stations stations.parquet",
+        'export az-table://stations - --format csv --filter "elevation gt 300"',
+    ),
+)
+@click.argument("table")
+@click.argument("path", metavar="FILE")
+@click.option(
+    "--format", type=click.Choice(["parquet", "arrow", "csv", "jsonl"]), help="Default: by the file's name."
+)
+@click.option(
+    "--filter", "rows", metavar="FILTER", help='Rows, in the service\'s language: "elevation gt 300".'
+)
+@click.option("--select", metavar="NAMES", help="Properties, with commas between them.")
+@click.option("--queries", metavar="N", type=click.IntRange(1, 256), help="At once; default 16.")
+@click.option("--no-index", is_flag=True, help="Read the table itself, whether an index fits or not.")
+@_reach
+def export(table: str, path: str, **given: Any) -> int:
+    """Write the rows of TABLE to FILE: Parquet, Arrow, CSV or lines of JSON; - for standard output."""
+    with _shown("export", given["quiet"] or path == "-") as progress:
+        done = operations.export_table(
+            table,
+            path,
+            format=given["format"],
+            filter=given["rows"],
+            select=[name.strip() for name in (given["select"] or "").split(",") if name.strip()],
+            queries=given["queries"],
+            use_index=not given["no_index"],
+            on_progress=progress,
+            **_options(given),
+        )
+    _tell_export(done, given["as_json"])
+    return 0
+
+
+@click.command(
+    "import",
+    context_settings=_CONTEXT,
+    epilog=_help(
+        "import stations.parquet az-table://stations --create",
+        "import obs.parquet az-table://obs --partition-key '{station}' --row-key '{time:reversed}'",
+    ),
+)
+@click.argument("path", metavar="FILE")
+@click.argument("table")
+@click.option(
+    "--format", type=click.Choice(["parquet", "arrow", "csv", "jsonl"]), help="Default: by the file's name."
+)
+@click.option("--partition-key", metavar="TEMPLATE", help="Such as '{station}'; default: its column.")
+@click.option("--row-key", metavar="TEMPLATE", help="Such as '{time:reversed}'; default: its column.")
+@click.option(
+    "--mode",
+    type=click.Choice(["replace", "merge", "insert"]),
+    default="replace",
+    show_default=True,
+    help="What becomes of rows whose keys are there already.",
+)
+@click.option(
+    "--exclude", metavar="NAMES", multiple=True, help="Columns that are not stored, with commas between them."
+)
+@click.option(
+    "--index",
+    metavar="COLUMN",
+    multiple=True,
+    help="Keep a table beside it by which rows are found by this column; may be repeated.",
+)
+@click.option("--create", is_flag=True, help="Make the table where none is.")
+@click.option("--dead-letters", metavar="FILE", help="Where refused rows go; default: beside FILE.")
+@click.option("--transactions", metavar="N", type=click.IntRange(1, 256), help="At once; default 16.")
+@_reach
+def import_(path: str, table: str, **given: Any) -> int:
+    """Write the rows of FILE to TABLE. Refused rows go to a file, with the reason.
+
+    Where FILE has no columns PartitionKey and RowKey and no templates are given, keys are chosen from its
+    data as haul table plan does.
+    """
+    partition_key, row_key = given["partition_key"], given["row_key"]
+    if partition_key is None and row_key is None:
+        partition_key, row_key = _chosen(path, given)
+    with _shown("import", given["quiet"]) as progress:
+        done = operations.import_table(
+            path,
+            table,
+            format=given["format"],
+            mode=given["mode"],
+            partition_key=partition_key,
+            row_key=row_key,
+            exclude=[name.strip() for names in given["exclude"] for name in names.split(",") if name.strip()],
+            index=given["index"],
+            create=given["create"],
+            dead_letters=given["dead_letters"],
+            transactions=given["transactions"],
+            on_progress=progress,
+            **_options(given),
+        )
+    return _tell_import(done, given["as_json"])
+
+
+def _chosen(path: str, given: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Choose keys for a file that has none, and say which."""
+    from haulage.tables.plan import choose
+
+    if operations.has_keys(path, given["format"]):
+        return None, None
+    partition_key, row_key, why = choose(path)
+    if not given["quiet"]:
+        keys = f"PartitionKey '{partition_key}', RowKey '{row_key}'"
+        STDERR.print(f"haul: keys were chosen: {keys} ({why}); haul table plan shows others")
+    return partition_key, row_key
+
+
+@click.command(
+    context_settings=_CONTEXT,
+    epilog=_help('copy az-table://stations "https://other.table.core.windows.net/stations?SAS"'),
+)
+@click.argument("source")
+@click.argument("destination")
+@click.option("--no-verify", is_flag=True, help="Do not read both tables again to compare them.")
+@click.option(
+    "--mode",
+    type=click.Choice(["replace", "merge", "insert"]),
+    default="replace",
+    show_default=True,
+    help="What becomes of rows whose keys are there already.",
+)
+@_reach
+def copy(source: str, destination: str, **given: Any) -> int:
+    """Copy the table SOURCE to the table DESTINATION, which is made where none is."""
+    options = _options(given)
+    with _shown("copy", given["quiet"]) as progress:
+        exported, imported = operations.copy_table(
+            source, destination, mode=given["mode"], on_progress=progress, **options
+        )
+    code = _tell_import(imported, False) if not given["as_json"] else int(bool(imported.refused))
+    if given["as_json"]:
+        _line(json.dumps({"exported": asdict(exported), "imported": asdict(imported)}))
+    if code or given["no_verify"]:
+        return code
+    found = operations.verify(source, destination, **options)
+    return _tell_comparison(found, (source, destination), given["as_json"])
+
+
+@click.command(context_settings=_CONTEXT, epilog=_help("backup az-table://stations stations.parquet"))
+@click.argument("table")
+@click.argument("path", metavar="FILE.parquet")
+@_reach
+def backup(table: str, path: str, **given: Any) -> int:
+    """Write TABLE to FILE.parquet, and what it holds to FILE.parquet.receipt.json."""
+    with _shown("backup", given["quiet"]) as progress:
+        done, receipt = operations.backup(table, path, on_progress=progress, **_options(given))
+    _tell_export(done, given["as_json"])
+    if not given["as_json"]:
+        _line(f"receipt: {receipt}")
+    return 0
+
+
+@click.command(context_settings=_CONTEXT, epilog=_help("restore stations.parquet az-table://again"))
+@click.argument("path", metavar="FILE.parquet")
+@click.argument("table")
+@click.option("--no-verify", is_flag=True, help="Do not read the table again to compare it.")
+@_reach
+def restore(path: str, table: str, **given: Any) -> int:
+    """Write the backup FILE.parquet to TABLE, which is made where none is, and prove that it is there."""
+    options = _options(given)
+    with _shown("restore", given["quiet"]) as progress:
+        done = operations.import_table(path, table, create=True, on_progress=progress, **options)
+    code = _tell_import(done, given["as_json"])
+    if code or given["no_verify"]:
+        return code
+    return _tell_comparison(operations.verify(path, table, **options), (path, table), given["as_json"])
+
+
+@click.command(
+    context_settings=_CONTEXT,
+    epilog=_help(
+        "verify az-table://stations az-table://again",
+        "verify stations.parquet.receipt.json az-table://stations",
+    ),
+)
+@click.argument("first")
+@click.argument("second")
+@_reach
+def verify(first: str, second: str, **given: Any) -> int:
+    """Compare FIRST and SECOND row by row: tables, files of their rows, or receipts of backups."""
+    found = operations.verify(first, second, **_options(given))
+    code = _tell_comparison(found, (first, second), given["as_json"])
+    sys.stdout.flush()
+    return code

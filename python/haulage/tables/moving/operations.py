@@ -1,0 +1,334 @@
+"""Exports, imports, copies, backups and comparisons of tables, each a call that blocks to its end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, fields
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Unpack
+
+from haulage import _engine
+from haulage.errors import IntegrityError, UsageError
+from haulage.tables.moving import indexed
+from haulage.tables.moving.results import Compared, Difference, Exported, Imported, Progress, index_table
+from haulage.transfer import StoreOptions
+
+#: The forms of a file.
+Format = Literal["parquet", "arrow", "csv", "jsonl"]
+#: What becomes of rows whose keys are there already.
+Mode = Literal["replace", "merge", "insert"]
+
+#: What a receipt is called beside its backup.
+RECEIPT = ".receipt.json"
+_VERSION = 1
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def export_table(
+    table: str,
+    path: str | PathLike[str],
+    *,
+    format: Format | None = None,
+    filter: str | None = None,
+    select: Sequence[str] = (),
+    queries: int | None = None,
+    use_index: bool = True,
+    on_progress: OnProgress | None = None,
+    **options: Unpack[StoreOptions],
+) -> Exported:
+    """Write the rows of a table to a file, in the order of their keys.
+
+    Several queries run at once, each over a stretch of the keys. What has come lies beside the file until all
+    is there, so that the same call goes on where one that was interrupted or killed was. A table is read
+    while others write to it: rows that come or go meanwhile may be in the file or not.
+
+    Args:
+        table: ``az-table://TABLE``, or its URL, with a SAS if there is one.
+        path: The file. It gets its name when it is whole.
+        format: By the file's name where nothing is said.
+        filter: Rows, in the query language of the service, such as ``"elevation gt 300"``.
+        select: Properties besides the keys; all where nothing is said.
+        queries: In flight at once. Default 16.
+        use_index: Find rows by an index table that :func:`import_table` has made, where the filter names its
+            column. Rows that were written without the index are not found so.
+        on_progress: Called several times a second.
+        **options: How the service is reached.
+
+    Raises:
+        NotFoundError: No such table.
+        UsageError: Arguments that make no sense, or a filter that the service does not take.
+    """
+    found = indexed.answer(table, filter, select, options) if filter and use_index else None
+    if found is not None:
+        return indexed.write(found, table, Path(os.fspath(path)), format)
+    export = _engine.TableExport(
+        table,
+        os.fspath(path),
+        format=format,
+        filter=filter,
+        select=list(select) or None,
+        queries=queries,
+        **options,
+    )
+    return Exported(**export.run(_calls(on_progress)))
+
+
+def import_table(
+    source: str | PathLike[str],
+    table: str,
+    *,
+    format: Format | None = None,
+    mode: Mode = "replace",
+    partition_key: str | None = None,
+    row_key: str | None = None,
+    exclude: Sequence[str] = (),
+    index: Sequence[str] = (),
+    create: bool = False,
+    dead_letters: str | PathLike[str] | None = None,
+    transactions: int | None = None,
+    on_progress: OnProgress | None = None,
+    **options: Unpack[StoreOptions],
+) -> Imported:
+    """Write the rows of a file to a table, in transactions of at most 100 rows of one partition.
+
+    Rows that the service refuses, or that get no key, go to a file with the reason; the others are written.
+    What was done is noted beside the source, so that the same call goes on after a kill.
+
+    Args:
+        source: Parquet, an Arrow stream, lines of JSON as an export writes them, or CSV, whose types DuckDB
+            finds out.
+        table: ``az-table://TABLE``, or its URL, with a SAS if there is one.
+        format: By the file's name where nothing is said.
+        mode: What becomes of rows whose keys are there: ``"replace"``, ``"merge"`` (other properties stay) or
+            ``"insert"``, which refuses them. Default replace: what is written twice is there once.
+        partition_key: A template, such as ``"{station}"``; default: the column ``PartitionKey``.
+        row_key: The same for the RowKey.
+        exclude: Columns that are not stored.
+        index: Columns, or templates, by which rows shall be found: each has a table of its own, see
+            :func:`index_table`, which is written before the rows, so that no row is without its entry, also
+            after a kill.
+        create: Make the table where none is.
+        dead_letters: Where refused rows go; default: beside the source.
+        transactions: In flight at once. Default 16.
+        on_progress: Called several times a second.
+        **options: How the service is reached.
+
+    Raises:
+        UsageError: A column that no table can hold, or keys that cannot be made.
+        ExistsError: Rows that an earlier import was refused are still in the file for them.
+    """
+    path = Path(os.fspath(source))
+    if (format or path.suffix.lstrip(".").lower()) == "csv":
+        if dead_letters is None:
+            name = table.partition("?")[0].rstrip("/").rpartition("/")[2]
+            dead_letters = path.with_name(f"{path.name}.{name}.refused.jsonl")
+        path, format = _from_csv(path), "parquet"
+    for column in index:
+        entries = _engine.TableImport(
+            path,
+            index_table(table, column),
+            format=format,
+            index=column if "{" in column else "{" + column + "}",
+            create=True,
+            transactions=transactions,
+            partition_key=partition_key,
+            row_key=row_key,
+            **options,
+        )
+        entries.run(_calls(on_progress))
+    made = _engine.TableImport(
+        path,
+        table,
+        format=format,
+        mode=mode,
+        exclude=list(exclude) or None,
+        create=create,
+        dead_letters=None if dead_letters is None else os.fspath(dead_letters),
+        transactions=transactions,
+        partition_key=partition_key,
+        row_key=row_key,
+        **options,
+    )
+    done = Imported(**made.run(_calls(on_progress)))
+    if path != Path(os.fspath(source)):
+        path.unlink()
+    return done
+
+
+def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared:
+    """Compare two tables, or a table and a file of its rows, row by row.
+
+    Args:
+        first: A table, a file that an export or a backup has written, or the receipt of a backup.
+        second: The same.
+        **options: How the service is reached.
+
+    Raises:
+        IntegrityError: A backup is not what its receipt says.
+    """
+    first, second = _behind_receipt(first), _behind_receipt(second)
+    with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
+        found = _engine.table_compare(first, second, scratch, **options)
+    found["differences"] = [Difference(**one) for one in found["differences"]]
+    return Compared(**found)
+
+
+def copy_table(
+    source: str,
+    destination: str,
+    *,
+    create: bool = True,
+    mode: Mode = "replace",
+    on_progress: OnProgress | None = None,
+    **options: Unpack[StoreOptions],
+) -> tuple[Exported, Imported]:
+    """Copy a table to another one, of the same account or of another.
+
+    The rows lie on this machine in between, in the user's cache, so that a copy that was killed goes on.
+    """
+    scratch = _scratch(source, destination)
+    scratch.mkdir(parents=True, exist_ok=True)
+    between, note = scratch / "rows.arrow", scratch / "exported.json"
+    if not (between.exists() and note.exists()):
+        exported = export_table(source, between, on_progress=on_progress, **options)
+        note.write_text(json.dumps(asdict(exported)), encoding="utf-8")
+    exported = Exported(**json.loads(note.read_text(encoding="utf-8")))
+    imported = import_table(
+        between, destination, mode=mode, create=create, on_progress=on_progress, **options
+    )
+    if not imported.refused:
+        for path in scratch.iterdir():
+            path.unlink()
+        scratch.rmdir()
+    return exported, imported
+
+
+def backup(
+    table: str,
+    path: str | PathLike[str],
+    *,
+    on_progress: OnProgress | None = None,
+    **options: Unpack[StoreOptions],
+) -> tuple[Exported, Path]:
+    """Export a table to Parquet, with a receipt beside it that says what it holds.
+
+    Returns:
+        What was exported, and the receipt.
+    """
+    exported = export_table(table, path, format="parquet", on_progress=on_progress, **options)
+    receipt = Path(os.fspath(path) + RECEIPT)
+    said = {
+        "haulage_table_receipt": _VERSION,
+        "table": exported.table,
+        "file": Path(os.fspath(path)).name,
+        "rows": exported.rows,
+        "columns": exported.columns,
+        "hash": exported.hash,
+        "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    beside = receipt.with_name(receipt.name + ".new")
+    beside.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+    beside.replace(receipt)
+    return exported, receipt
+
+
+def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
+    """Whether a file says the keys of its rows by itself, in the columns ``PartitionKey`` and ``RowKey``.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    found = format or Path(os.fspath(path)).suffix.lstrip(".").lower()
+    if found in ("jsonl", "ndjson", "json"):
+        return _first_line_has_keys(Path(os.fspath(path)))
+    if found not in ("parquet", "pq", "csv"):
+        # A stream of Arrow is what an export has written.
+        return True
+    import duckdb
+
+    reader = "read_csv" if found == "csv" else "read_parquet"
+    try:
+        rows = getattr(duckdb.connect(), reader)(os.fspath(path))
+    except duckdb.Error as error:
+        cause = str(error).splitlines()[0]
+        raise UsageError("open", os.fspath(path), cause, "check the path and the format") from error
+    return {"PartitionKey", "RowKey"} <= set(rows.columns)
+
+
+def _first_line_has_keys(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8") as file:
+            row = json.loads(next((line for line in file if line.strip()), "{}"))
+    except (OSError, ValueError):
+        # Whoever reads the rows says what is wrong with them.
+        return True
+    return not isinstance(row, dict) or not row or {"PartitionKey", "RowKey"} <= row.keys()
+
+
+def _behind_receipt(text: str) -> str:
+    """Return the backup that a receipt is of, if it is what the receipt says; any other name as it is."""
+    if not text.endswith(RECEIPT):
+        return text
+    path = Path(text)
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        file, rows, digest = path.with_name(said["file"]), int(said["rows"]), str(said["hash"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        hint = "name a receipt that haul table backup has written"
+        raise UsageError("read", text, "this is no receipt of a backup", hint) from error
+    with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
+        found = _engine.table_compare(str(file), str(file), scratch)
+    if (found["rows"], found["hash"]) != (rows, digest):
+        cause = f"the backup {file.name} is not what its receipt says: {found['rows']:,} rows of {rows:,}"
+        if found["rows"] == rows:
+            cause = f"the backup {file.name} is not what its receipt says: other values"
+        raise IntegrityError("verify", text, cause, "make a new backup, or fetch this one again")
+    return str(file)
+
+
+def _from_csv(path: Path) -> Path:
+    """Return a Parquet file beside the CSV with the types that DuckDB finds in all of its rows."""
+    import duckdb
+
+    if not path.exists():
+        raise UsageError("open", str(path), "no such file", "check the path")
+    beside = path.with_name(f".{path.name}.haul-typed.parquet")
+    newest = path.stat().st_mtime_ns
+    with suppress(OSError):
+        # The same file again: an import that goes on must find what it had.
+        if beside.stat().st_mtime_ns >= newest:
+            return beside
+    new = beside.with_name(beside.name + ".new")
+    try:
+        rows = duckdb.connect().read_csv(str(path), sample_size=-1)
+        rows.write_parquet(str(new))
+    except duckdb.Error as error:
+        cause = str(error).splitlines()[0]
+        raise UsageError("read", str(path), cause, "check that it is CSV with a line of names") from error
+    new.replace(beside)
+    return beside
+
+
+def _scratch(source: str, destination: str) -> Path:
+    """Return where a copy keeps its rows meanwhile; of URLs no secret is in its name."""
+    named = "\n".join(url.partition("?")[0] for url in (source, destination))
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "haulage" / f"table-copy-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
+
+
+def _calls(on_progress: OnProgress | None) -> Callable[[dict[str, Any]], None] | None:
+    if on_progress is None:
+        return None
+    known = {field.name for field in fields(Progress)}
+    return lambda sample: on_progress(
+        Progress(**{name: value for name, value in sample.items() if name in known})
+    )

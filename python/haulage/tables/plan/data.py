@@ -1,0 +1,255 @@
+"""The rows to plan for, read with SQL in bounded memory: Parquet, CSV, JSON lines, or columns by name."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from zlib import crc32
+
+import duckdb
+
+from haulage.errors import LocalIOError, NotFoundError, UsageError
+from haulage.tables.keys import escape
+from haulage.tables.plan.words import printable
+from haulage.tables.values import text_of
+
+#: A file, a folder of files, several of them, or columns by name.
+Source = str | PathLike[str] | Sequence[str | PathLike[str]] | Mapping[str, Sequence[object]]
+
+#: Names of the view of all rows, the sample of them, and the column with the place of a row among them.
+ROWS, SAMPLE, PLACE = "haul_rows", "haul_sample", "haul_place"
+
+_SIZE = re.compile(r"[1-9]\d*(\.\d+)?[KMGT]iB")
+_READERS = {
+    ".parquet": "read_parquet",
+    ".pq": "read_parquet",
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+    ".json": "read_json",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the source, with its type as DuckDB names it."""
+
+    name: str
+    type: str
+
+    @property
+    def sql(self) -> str:
+        """Its name as SQL has it."""
+        return quoted(self.name)
+
+
+def quoted(name: str) -> str:
+    """Return a name as an identifier of SQL.
+
+    >>> quoted("a b")
+    '"a b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return a string of SQL.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+class Data:
+    """Rows of a source, read with SQL; what does not fit into memory goes to a temporary folder.
+
+    Attributes:
+        rows: How many rows there are, counted.
+        columns: The columns in their order.
+        sampled: How many rows the sample holds; all of them where there are no more than ``sample_rows``.
+    """
+
+    def __init__(
+        self, source: Source, *, sample_rows: int = 100_000, memory: str = "512MiB", seed: int = 0
+    ) -> None:
+        if not _SIZE.fullmatch(memory):
+            hint = "write 512MiB or 2GiB"
+            raise UsageError("plan", f"memory '{memory}'", "no size", hint)
+        self._folder = Path(tempfile.mkdtemp(prefix="haul-plan-"))
+        self._name = _named(source)
+        # On the disk, so that what is copied into it needs no memory.
+        self._connection = duckdb.connect(
+            str(self._folder / "rows.duckdb"),
+            config={
+                "memory_limit": memory,
+                "temp_directory": str(self._folder / "spill"),
+                "preserve_insertion_order": "true",
+                "autoinstall_known_extensions": "false",
+            },
+        )
+        try:
+            self._open(source)
+            self.columns = self._described()
+            self.rows = int(self.one(f"SELECT count(*) FROM {ROWS}"))
+            if not self.rows:
+                raise UsageError("plan", self._name, "there are no rows", "keys are chosen by the data")
+            self.sampled = self._take_sample(sample_rows, seed)
+            self._add_functions()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove all that was kept on the disk."""
+        self._connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the sample holds all rows."""
+        return self.sampled == self.rows
+
+    def all(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of an answer.
+
+        Raises:
+            UsageError: The memory does not suffice.
+            LocalIOError: The disk is full, or the file cannot be read.
+        """
+        try:
+            # All, because an answer that is not read to its end holds the connection.
+            return self._connection.execute(sql, list(parameters)).fetchall()
+        except duckdb.OutOfMemoryException as error:
+            hint = "give it more with --memory, or fewer rows with --sample"
+            raise UsageError("plan", self._name, _first_line(error), hint) from None
+        except duckdb.IOException as error:
+            hint = "check the file, and that the folder for temporary files has room"
+            raise LocalIOError("read", self._name, _first_line(error), hint) from None
+        except (duckdb.ParserException, duckdb.BinderException, duckdb.InternalException):
+            raise  # a fault of ours
+        except duckdb.Error as error:
+            hint = "check that the file is whole, and that values are of their column's type"
+            raise UsageError("read", self._name, _first_line(error), hint) from None
+
+    def first(self, sql: str) -> tuple[Any, ...]:
+        """Return the one row of an answer."""
+        return self.all(sql)[0]
+
+    def one(self, sql: str) -> Any:
+        """Return the one value of an answer."""
+        return self.first(sql)[0]
+
+    def run(self, sql: str) -> None:
+        """Run a statement that answers nothing of interest."""
+        self.all(sql)
+
+    def _open(self, source: Source) -> None:
+        if isinstance(source, Mapping):
+            names = ", ".join(f"unnest(?) AS {quoted(name)}" for name in source)
+            if not source:
+                raise UsageError("plan", "columns", "there are none", "keys are chosen by the data")
+            self.all(
+                f"CREATE TABLE haul_copy AS SELECT {names}", [list(values) for values in source.values()]
+            )
+            self.run(f"CREATE VIEW {ROWS} AS SELECT *, rowid AS {PLACE} FROM haul_copy")
+            return
+        files = _files(source)
+        reader = _reader(files)
+        listed = ", ".join(literal(re.sub(r"[*?\[]", r"[\g<0>]", str(file))) for file in files)
+        if reader == "read_parquet":
+            scan = f"read_parquet([{listed}], union_by_name=true, hive_partitioning=false"
+            there = {row[0] for row in self.all(f"DESCRIBE SELECT * FROM {scan})")}
+            if len(files) == 1 and "file_row_number" not in there:
+                plain = "SELECT * EXCLUDE file_row_number"
+                self.run(
+                    f"CREATE VIEW {ROWS} AS {plain}, file_row_number AS {PLACE} "
+                    f"FROM {scan}, file_row_number=true)"
+                )
+                return
+            scan += ")"
+        elif reader == "read_json":
+            scan = f"read_json([{listed}], union_by_name=true, hive_partitioning=false)"
+        else:
+            scan = f"read_csv([{listed}], union_by_name=true, hive_partitioning=false)"
+        self.run(f"CREATE TABLE haul_copy AS SELECT * FROM {scan}")
+        self.run(f"CREATE VIEW {ROWS} AS SELECT *, rowid AS {PLACE} FROM haul_copy")
+
+    def _described(self) -> tuple[Column, ...]:
+        found = self.all(f"DESCRIBE {ROWS}")
+        return tuple(Column(row[0], row[1]) for row in found if row[0] != PLACE)
+
+    def _take_sample(self, most: int, seed: int) -> int:
+        if self.rows <= most:
+            self.run(f"CREATE VIEW {SAMPLE} AS SELECT * FROM {ROWS}")
+            return self.rows
+        # By a hash of the place, not by chance: the same rows again, whatever the number of threads.
+        share = most / self.rows
+        chosen = f"hash({PLACE} + {seed}) < {int(share * 2**64)}::UBIGINT"
+        self.run(f"CREATE TABLE {SAMPLE} AS SELECT * FROM {ROWS} WHERE {chosen} ORDER BY {PLACE}")
+        return int(self.one(f"SELECT count(*) FROM {SAMPLE}"))
+
+    def _add_functions(self) -> None:
+        """Add what SQL lacks; the rest of the templates is SQL, because calls cost a microsecond each."""
+        add = self._connection.create_function
+        add("haul_crc32", _crc32, ["VARCHAR"], "UINTEGER")
+        add("haul_escape", escape, ["VARCHAR"], "VARCHAR")
+        add("haul_float", text_of, ["DOUBLE"], "VARCHAR")
+
+
+def _first_line(error: Exception) -> str:
+    return printable(next(iter(str(error).splitlines()), type(error).__name__), 300)
+
+
+def _crc32(text: str) -> int:
+    return crc32(text.encode())
+
+
+def _files(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
+    named = [source] if isinstance(source, (str, PathLike)) else source
+    files: list[Path] = []
+    for path in map(Path, named):
+        if path.is_dir():
+            files += sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file) in _READERS)
+        elif path.exists():
+            files.append(path)
+        else:
+            raise NotFoundError("read", str(path), "no such file", "name a Parquet, CSV or JSON lines file")
+    return files
+
+
+def _reader(files: Sequence[Path]) -> str:
+    readers = {_READERS.get(_suffix(file), "") for file in files}
+    if len(readers) != 1 or "" in readers:
+        names = ", ".join(str(file) for file in files[:3]) or "the folder"
+        hint = "name files of one kind that end in .parquet, .csv, .tsv, .jsonl or .ndjson"
+        raise UsageError("read", names, "it cannot be told what they hold", hint)
+    return readers.pop()
+
+
+def _suffix(file: Path) -> str:
+    return Path(file.name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
+
+
+def _named(source: Source) -> str:
+    if isinstance(source, Mapping):
+        return "columns"
+    if isinstance(source, (str, PathLike)):
+        return str(source)
+    return ", ".join(map(str, source))

@@ -1,0 +1,111 @@
+"""What an entity weighs by the service's formula, and how each type of column is stored in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from haulage.tables.plan import sql
+from haulage.tables.plan.data import Column
+
+#: Bounds of the service: an entity's bytes and properties, bytes of a value, a transaction's rows and bytes.
+ENTITY_BYTES = 2**20
+PROPERTIES = 252
+VALUE_BYTES = 64 * 1024
+TRANSACTION_ROWS = 100
+TRANSACTION_BYTES = 4 * 2**20
+#: Entities a second that the service takes: in one partition, in one account.
+PARTITION_RATE, ACCOUNT_RATE = 2_000, 20_000
+#: Rows in one answer at most.
+PAGE = 1_000
+
+_SMALL = {"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT"}
+_NAME = re.compile(r"[^\W\d]\w*")
+_TAKEN = {"PartitionKey", "RowKey", "Timestamp"}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How the values of a column are stored."""
+
+    column: str
+    type: str
+    edm: str  #: empty where no type holds it
+    note: str = ""  #: what changes with it; empty where nothing does
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the table cannot hold the column, so that an import must exclude it."""
+        return not self.edm or self.note.startswith("the service allows")
+
+
+def stored(column: Column) -> Stored:
+    """Return the type that a column gets in the table.
+
+    >>> stored(Column("size", "UBIGINT")).edm, stored(Column("member", "SMALLINT")).edm
+    ('Edm.Int64', 'Edm.Int32')
+    """
+    edm, note = _stored(column.type)
+    if column.name in _TAKEN:
+        note = "the name belongs to the service: rename the column"
+    elif not _NAME.fullmatch(column.name) or len(column.name) > 255:
+        note = "the service allows no such name: letters, digits and _ only, at most 255; it is left out"
+    return Stored(column.name, column.type, edm, note)
+
+
+def _stored(kind: str) -> tuple[str, str]:
+    if kind in _SMALL:
+        return "Edm.Int32", ""
+    if kind in ("BIGINT", "UINTEGER"):
+        return "Edm.Int64", ""
+    if kind in sql.INTEGERS:
+        return "Edm.Int64", "rows with a value that does not fit into it are refused"
+    if kind in sql.FLOATS:
+        return "Edm.Double", ""
+    if kind == "BOOLEAN":
+        return "Edm.Boolean", ""
+    if kind == "UUID":
+        return "Edm.Binary", "as 16 bytes"
+    if kind == "BLOB":
+        return "Edm.Binary", ""
+    if kind == "DATE":
+        return "Edm.DateTime", "as midnight UTC"
+    if sql.is_time(kind):
+        return "Edm.DateTime", "in units of 100 ns" if kind == "TIMESTAMP_NS" else ""
+    if kind == "VARCHAR" or kind.startswith("ENUM("):
+        return "Edm.String", ""
+    if sql.is_decimal(kind):
+        return "Edm.String", "as decimal digits: Double would round"
+    if kind == "TIME":
+        return "Edm.String", "as text, HH:MM:SS.fffffff"
+    return "", "no table can hold it: it is left out"
+
+
+def value_bytes(column: Column) -> str:
+    """Return the expression of the bytes of a value, as the service counts them."""
+    edm = stored(column).edm
+    fixed = {
+        "Edm.Int32": 4,
+        "Edm.Int64": 8,
+        "Edm.Double": 8,
+        "Edm.Boolean": 1,
+        "Edm.DateTime": 8,
+    }
+    if edm in fixed:
+        return str(fixed[edm])
+    if column.type == "UUID":
+        return "(4 + 16)"
+    if edm == "Edm.Binary":
+        return f"(4 + octet_length({column.sql}))"
+    return f"(4 + 2 * {sql.utf16(column.sql + '::VARCHAR')})"
+
+
+def entity_bytes(columns: Iterable[Column]) -> str:
+    """Return the expression of the bytes of an entity without its keys: what is missing is not stored."""
+    terms = ["4"]
+    for column in columns:
+        if column.name not in _TAKEN and not stored(column).left_out:
+            name = 8 + 2 * (len(column.name.encode("utf-16-le")) // 2)
+            terms.append(f"CASE WHEN {column.sql} IS NULL THEN 0 ELSE {name} + {value_bytes(column)} END")
+    return f"({' + '.join(terms)})::BIGINT"

@@ -1,0 +1,226 @@
+"""A plan for people and for machines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from os import PathLike
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from haulage.tables.plan.access import KINDS
+from haulage.tables.plan.entities import ACCOUNT_RATE, PARTITION_RATE
+from haulage.tables.plan.measuring import Spread
+from haulage.tables.plan.predicting import Cost
+from haulage.tables.plan.proposing import Plan
+from haulage.tables.plan.scoring import Candidate
+from haulage.tables.plan.words import count, percent, printable, seconds, size
+from haulage.tables.values import Moment, iso
+
+#: Bars of the spread in the terminal, and their length at most.
+_BARS, _LENGTH = 8, 40
+
+
+def show(plan: Plan, console: Console, *, table: str, choices: int) -> None:
+    """Print a plan: the keys, what they cost, how rows spread, warnings, and the command that imports."""
+    best = plan.best
+    console.print(f"{count(plan.rows)} rows, {len(plan.columns)} columns: {_source(plan)}")
+    console.print(_measured(plan))
+    if plan.assumed:
+        console.print("no --query was given; assumed what is usual: " + "; ".join(map(str, plan.queries)))
+    console.print()
+    console.print(f"PartitionKey  {best.keys.partition}")
+    console.print(f"RowKey        {best.keys.row}")
+    console.print()
+    console.print(_costs(best.costs))
+    console.print()
+    for line in _facts(best.spread, best):
+        console.print(line)
+    console.print()
+    _bars(best.spread, console)
+    if len(plan.candidates) > 1:
+        console.print(_candidates(plan.candidates[:choices]))
+        console.print()
+    for index in plan.indexes:
+        worth = "worth it" if index.worth else "not worth it"
+        console.print(
+            f"index {index.template} for {index.query}: {count(index.entries)} entries, "
+            f"{size(index.total_bytes)} (with it {index.bytes_ratio:.1f} times the bytes), "
+            f"{index.writes:.1f} writes a row; reads {count(index.rows_read)} rows, not "
+            f"{count(index.rows_read_before)} ({percent(index.saved)} saved), in {count(index.requests)} "
+            f"requests, not {count(index.requests_before)}: {worth}"
+        )
+    if plan.indexes:
+        console.print()
+    for one in plan.types:
+        if one.note:
+            console.print(
+                f"column {printable(one.column)} ({one.type}): {', '.join(filter(None, (one.edm, one.note)))}"
+            )
+    for warning in plan.warnings:
+        console.print(f"warning: {warning}")
+    if plan.warnings or any(one.note for one in plan.types):
+        console.print()
+    console.print(plan.command(table))
+
+
+def _source(plan: Plan) -> str:
+    if isinstance(plan.source, (str, PathLike)):
+        return printable(str(plan.source), 200)
+    return f"{len(plan.source)} columns" if isinstance(plan.source, dict) else f"{len(plan.source)} files"
+
+
+def _measured(plan: Plan) -> str:
+    if plan.sampled == plan.rows:
+        return "all rows were measured: the numbers are counts"
+    whole = sum(one.whole for one in plan.candidates)
+    return (
+        f"{len(plan.candidates)} choices were ranked by {count(plan.sampled)} rows, the first {whole} "
+        "measured on all rows: their numbers are counts, those of the others estimates"
+    )
+
+
+def _costs(costs: tuple[Cost, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="")
+    for name in ("QUERY", "IS A"):
+        table.add_column(name, overflow="fold")
+    for name in ("ROWS READ", "AT MOST", "RETURNED", "REQUESTS"):
+        table.add_column(name, justify="right")
+    for cost in costs:
+        table.add_row(
+            printable(str(cost.query), 100),
+            _kind(cost),
+            count(cost.rows_read),
+            count(cost.rows_read_max),
+            count(cost.rows_returned),
+            count(cost.requests),
+        )
+    return table
+
+
+def _kind(cost: Cost) -> str:
+    if cost.pieces == 1:
+        return KINDS[cost.kind]
+    plural = {"point": "points", "range": "ranges", "partition": "whole partitions"}
+    return f"{cost.pieces} {plural.get(cost.kind, KINDS[cost.kind])}"
+
+
+def _facts(spread: Spread, best: Candidate) -> Iterator[str]:
+    counted = "rows" if best.whole else "sampled rows"
+    yield (
+        f"{count(spread.partitions)} partitions; the largest, '{printable(spread.largest_key)}', has "
+        f"{count(spread.largest_rows)} {counted} ({percent(spread.largest_share)}, "
+        f"{size(spread.largest_bytes)}); "
+        f"the largest 1 % have {percent(spread.top_share)}; Gini {spread.gini:.2f}"
+    )
+    yield (
+        f"writes: {count(spread.rate)} entities/s in any order, {count(spread.newest_rate)} as rows come "
+        f"(the service takes {count(PARTITION_RATE)} a partition, {count(ACCOUNT_RATE)} an account); "
+        f"the import takes at least {seconds(spread.import_seconds)}"
+    )
+    yield (
+        f"{count(spread.transactions)} transactions of {spread.fill:.1f} rows on average (at most 100, 4 MiB)"
+        f"; {size(spread.total_bytes)} in all, "
+        f"{size(spread.total_bytes / max(spread.rows, 1))} a row, "
+        f"the largest {size(spread.entity_bytes)}"
+    )
+
+
+def _bars(spread: Spread, console: Console) -> None:
+    if spread.partitions < 2:
+        return
+    shown = spread.bars[:_BARS]
+    width = max(len(printable(key, 30)) for key, _ in shown)
+    for key, rows in shown:
+        length = max(1, round(_LENGTH * rows / max(spread.largest_rows, 1)))
+        console.print(f"{printable(key, 30):{width}}  {'█' * length} {count(rows)}")
+    rest = spread.partitions - len(shown)
+    if rest:
+        console.print(f"and {count(rest)} more partitions")
+    console.print()
+
+
+def _candidates(candidates: tuple[Candidate, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="")
+    for name in ("PARTITIONKEY", "ROWKEY"):
+        table.add_column(name, overflow="fold")
+    for name in ("COST", "DUPLICATES", "PARTITIONS", "LARGEST", "WRITES/S"):
+        table.add_column(name, justify="right")
+    table.add_column("MEASURED")
+    for one in candidates:
+        spread = one.spread
+        table.add_row(
+            str(one.keys.partition),
+            str(one.keys.row),
+            f"{one.score.total:,.2f}",
+            count(spread.surplus),
+            count(spread.partitions),
+            percent(spread.largest_share),
+            count(min(spread.rate, spread.newest_rate)),
+            "all rows" if one.whole else "sample",
+        )
+    return table
+
+
+def as_json(plan: Plan, *, table: str) -> dict[str, Any]:
+    """Return a plan as values of JSON. Times are text in ISO form, templates are text."""
+    best = plan.best
+    return {
+        "rows": plan.rows,
+        "sampled_rows": plan.sampled,
+        "assumed_queries": plan.assumed,
+        "queries": [str(query) for query in plan.queries],
+        "partition_key": str(best.keys.partition),
+        "row_key": str(best.keys.row),
+        "command": plan.command(table),
+        "warnings": list(plan.warnings),
+        "candidates": [_candidate(one) for one in plan.candidates],
+        "indexes": [{**_plain(index), "saved": index.saved, "worth": index.worth} for index in plan.indexes],
+        "columns": [
+            {
+                "name": profile.name,
+                "type": profile.column.type,
+                "edm": kind.edm,
+                "note": kind.note,
+                "missing": profile.missing,
+                "distinct": profile.distinct,
+                "distinct_counted": profile.counted,
+                "low": _end(profile.low),
+                "high": _end(profile.high),
+                "grows": profile.rising,
+            }
+            for profile, kind in zip(plan.columns, plan.types, strict=True)
+        ],
+    }
+
+
+def _candidate(one: Candidate) -> dict[str, Any]:
+    spread = one.spread
+    return {
+        "partition_key": str(one.keys.partition),
+        "row_key": str(one.keys.row),
+        "whole": one.whole,
+        "unique": spread.unique,
+        "score": one.score.total,
+        "spread": {
+            **_plain(spread),
+            "largest_share": spread.largest_share,
+            "rows_per_transaction": spread.fill,
+            "entities_per_s": spread.rate,
+            "newest_entities_per_s": spread.newest_rate,
+            "import_s": spread.import_seconds,
+        },
+        "queries": [{**_plain(cost), "query": str(cost.query)} for cost in one.costs],
+    }
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return dataclasses.asdict(value)
+
+
+def _end(value: Any) -> Any:
+    if isinstance(value, Moment):
+        return iso(value.ticks)
+    return value if isinstance(value, (int, float, str, bool)) or value is None else str(value)

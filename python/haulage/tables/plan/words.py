@@ -1,0 +1,66 @@
+"""Numbers and keys for people: shares, sizes, text of others made fit for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from haulage.units import BYTES, in_units
+
+
+def count(number: float) -> str:
+    """Return a number with separators.
+
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{number:,.0f}"
+
+
+def size(size_bytes: float) -> str:
+    """Return a size in binary units.
+
+    >>> size(1536)
+    '1.5 KiB'
+    """
+    return in_units(size_bytes, BYTES, "B", ".1f")
+
+
+def percent(share: float) -> str:
+    """Return a share, with more digits where it is small.
+
+    >>> percent(0.9), percent(0.0012), percent(0)
+    ('90 %', '0.12 %', '0 %')
+    """
+    if not share or share >= 0.01:
+        return f"{100 * share:.0f} %"
+    return f"{100 * share:.2g} %"
+
+
+def seconds(value: float) -> str:
+    """Return a duration in seconds.
+
+    >>> seconds(4.21), seconds(450)
+    ('4.2 s', '450 s')
+    """
+    return f"{value:,.0f} s" if value >= 10 else f"{value:.1f} s"
+
+
+def printable(text: str, most: int = 60) -> str:
+    r"""Return text without what a terminal would act on, cut to a length.
+
+    >>> printable("a\x1b[2J\u202eb")
+    'a�[2J�b'
+    """
+    kept = "".join(
+        "\ufffd" if unicodedata.category(letter) in ("Cc", "Cf", "Cs") else letter for letter in text
+    )
+    return kept if len(kept) <= most else kept[: most - 1] + "…"
+
+
+def listed(names: list[str] | tuple[str, ...], most: int = 8) -> str:
+    """Return some of the names, and how many more there are.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

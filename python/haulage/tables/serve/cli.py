@@ -1,0 +1,135 @@
+"""The command ``haul table serve``: parse, open, serve."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import click
+from rich.console import Console
+
+from haulage.tables.serve.answering import Bounds
+from haulage.tables.serve.app import Limits
+from haulage.tables.serve.opening import opened
+from haulage.tables.serve.quantities import Amount, Seconds
+from haulage.tables.serve.serving import Server, address, token_of
+from haulage.transfer import StoreOptions
+
+STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+
+_EPILOG = """\b
+Examples:
+  haul table serve az-table://Stations
+  haul table serve stations.parquet az://climate/grid.parquet
+  haul table serve near=az://climate/a.parquet --listen 127.0.0.1:8080 --token auto
+  haul table serve az-table://Stations --allow-origin https://maps.example.org
+
+\b
+  curl -H 'Accept: text/csv' 'http://127.0.0.1:8484/tables/Stations/rows?$filter=elevation%20gt%20300'
+  curl 'http://127.0.0.1:8484/tables/Stations/all?format=arrow' > stations.arrows
+
+\b
+Exit codes:
+  0  stopped        3  credentials or permission
+  1  address taken  4  not found
+  2  wrong usage
+"""
+
+
+@click.command(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG
+)
+@click.argument("sources", metavar="[NAME=]SOURCE...", nargs=-1, required=True)
+@click.option(
+    "--listen",
+    metavar="ADDR",
+    default="127.0.0.1:8484",
+    show_default=True,
+    help="Address and port; port 0 takes any free one.",
+)
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    envvar="HAULAGE_TABLE_TOKEN",
+    help="What must be shown to read rows; auto makes one up. Default: none on this machine.",
+)
+@click.option(
+    "--allow-origin",
+    "origins",
+    metavar="ORIGIN",
+    multiple=True,
+    help="Let pages from there read answers, such as https://maps.example.org; * for all.",
+)
+@click.option(
+    "--timeout",
+    metavar="DURATION",
+    type=Seconds(),
+    default="30s",
+    show_default=True,
+    help="For the store to send a page, and for a client to take a piece.",
+)
+@click.option("--max-rows", metavar="N", type=click.IntRange(1), help="In one answer; default: no bound.")
+@click.option("--max-bytes", metavar="SIZE", type=Amount(), help="In one answer; default: no bound.")
+@click.option(
+    "--max-streams",
+    metavar="N",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
+    help="Answers with all rows at once.",
+)
+@click.option(
+    "--max-sorted",
+    metavar="N",
+    type=click.IntRange(1),
+    default=1_000_000,
+    show_default=True,
+    help="Rows that are gathered to be sorted.",
+)
+@click.option("--no-compress", is_flag=True, help="Send no gzip, for measurements.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as a line of JSON.")
+@click.option("--endpoint", metavar="URL", help="Where az:// or s3:// lives.")
+@click.option("--region", metavar="NAME", help="Where an S3 bucket is.")
+@click.option("--proxy", metavar="URL", help="A proxy to the store, or none.")
+@click.option("--ca", metavar="FILE", help="A PEM file of authorities to trust besides the system's.")
+@click.option("--insecure-http", is_flag=True, help="Allow plain http to stores beyond this machine.")
+def serve(
+    sources: tuple[str, ...],
+    listen: str,
+    token: str | None,
+    origins: tuple[str, ...],
+    timeout: float,
+    max_rows: int | None,
+    max_bytes: int | None,
+    max_streams: int,
+    max_sorted: int,
+    no_compress: bool,
+    as_json: bool,
+    endpoint: str | None,
+    region: str | None,
+    proxy: str | None,
+    ca: str | None,
+    insecure_http: bool,
+) -> int:
+    """Serve rows of tables and Parquet files over HTTP, to read: to browsers, notebooks, curl.
+
+    SOURCE is az-table://TABLE, the URL of a table, or a Parquet file: a path, az://container/file.parquet or
+    s3://bucket/file.parquet. Ctrl-C stops it.
+    """
+    options: StoreOptions = {"endpoint": endpoint, "region": region, "proxy": proxy, "ca": ca}
+    if insecure_http:
+        options["insecure_http"] = True
+    where = address(listen)
+    shown = token_of(token, where)
+    limits = Limits(timeout, max_streams, max_sorted, Bounds(max_rows, max_bytes), compress=not no_compress)
+    server = Server(opened(sources, options), where, limits, token=shown, origins=origins)
+    if as_json:
+        click.echo(json.dumps({"event": "serving", "url": server.url, "token": shown}))
+    elif shown:
+        # Behind #, so that no server and no log learns it.
+        STDERR.print(f"page: {server.url}#token={shown}")
+    else:
+        STDERR.print(f"page: {server.url}")
+    with suppress(KeyboardInterrupt):
+        server.run()
+    return 0

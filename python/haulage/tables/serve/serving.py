@@ -1,0 +1,124 @@
+"""The proxy on an address, until it is stopped."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import uvicorn
+
+from haulage.errors import LocalIOError, UsageError
+from haulage.tables.serve.app import Limits, Proxy
+from haulage.tables.serve.guarding import Access
+from haulage.tables.source import Source
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+#: How long the end waits for answers that are being sent.
+LAST_S = 2
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    @property
+    def is_here(self) -> bool:
+        """Whether only this machine can ask."""
+        return self.host in _LOOPBACK
+
+
+def address(text: str) -> Address:
+    """Return the address that is written ``HOST:PORT``.
+
+    >>> address("127.0.0.1:0")
+    Address(host='127.0.0.1', port=0)
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        hint = "write HOST:PORT, such as 127.0.0.1:8080; port 0 takes any free one"
+        raise UsageError("listen", text, "this is no address", hint)
+    return Address(host, int(port))
+
+
+def token_of(text: str | None, where: Address) -> str | None:
+    """Return what must be shown; ``auto`` makes one up.
+
+    Raises:
+        UsageError: None is asked for, though others than this machine can ask.
+    """
+    if text is None and not where.is_here:
+        hint = "add --token auto, or --token none if all may read these tables"
+        raise UsageError("listen", where.host, "others than this machine could read the tables", hint)
+    if text == "auto":
+        return secrets.token_urlsafe(16)
+    return None if text in (None, "none", "") else text
+
+
+class Server:
+    """Listens from when it is made; answers while :meth:`run` runs.
+
+    Raises:
+        LocalIOError: The address is taken, or not of this machine.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        where: Address,
+        limits: Limits,
+        *,
+        token: str | None = None,
+        origins: Sequence[str] = (),
+    ) -> None:
+        self._socket = _listening(where)
+        port = int(self._socket.getsockname()[1])
+        shown = f"[{where.host}]" if ":" in where.host else where.host
+        self.url = f"http://{shown}:{port}/"
+        names = ("127.0.0.1", "localhost", "[::1]")
+        hosts = tuple(f"{name}:{port}" for name in names) if where.is_here else None
+        app = Proxy(sources, Access(hosts, token, tuple(origins)), limits).app()
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                timeout_graceful_shutdown=LAST_S,
+                http="h11",
+                ws="none",
+            )
+        )
+
+    def run(self) -> None:
+        """Answer until :meth:`stop`, or until the process is told to end."""
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+    def stop(self) -> None:
+        """Answer no more; may be called by another thread. What is being sent gets :data:`LAST_S` seconds."""
+        self._server.should_exit = True
+
+
+def _listening(where: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
+    made = socket.socket(family)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((where.host, where.port))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        hint = "name another with --listen; port 0 takes any free one"
+        cause = error.strerror or str(error)
+        raise LocalIOError("listen", f"{where.host}:{where.port}", cause, hint) from None
+    return made

@@ -1,0 +1,21 @@
+"""A page of a server in a browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+
+class Opened:
+    """A page in a browser that remembers what it complained of and what it asked for."""
+
+    def __init__(self, browser: Browser, url: str, **settings: Any) -> None:
+        self.context = browser.new_context(**{"viewport": {"width": 1200, "height": 1000}, **settings})
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page: Page = self.context.new_page()
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(url)

@@ -1,0 +1,162 @@
+"""What exports and imports say where they cannot go on, and what to do about it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import haulage
+from command import HAUL, clean_environment
+from endpoints import TableEndpoint
+from haulage import _engine
+from haulage.tables.moving import export_table, import_table, verify
+from haulage.tables.moving.operations import has_keys
+from tables.moving import at, fresh
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[TableEndpoint]:
+    with haulage.Emulator() as emulator:
+        yield TableEndpoint("emulator", emulator.endpoint)
+
+
+def hint_of(call: Callable[[], object]) -> str | None:
+    with pytest.raises(haulage.HaulageError) as raised:
+        call()
+    return raised.value.hint
+
+
+def lines(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_addresses_without_account_or_with_a_sas(tmp_path: Path) -> None:
+    def said(table: str) -> str:
+        command = [str(HAUL), "table", "export", table, "rows.parquet"]
+        done = subprocess.run(
+            command, env=clean_environment(tmp_path), cwd=tmp_path, capture_output=True, text=True, timeout=30
+        )
+        assert done.returncode == 2, done
+        return done.stderr
+
+    nothing = (
+        "set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, give --endpoint, "
+        "or write https://ACCOUNT.table.core.windows.net/TABLE"
+    )
+    assert nothing in said("az-table://rows")
+    command = [str(HAUL), "cp", "az-table://rows", "rows"]
+    done = subprocess.run(
+        command, env=clean_environment(tmp_path), capture_output=True, text=True, timeout=30
+    )
+    assert (done.returncode, "haul table moves rows of tables: haul table --help" in done.stderr) == (2, True)
+    signed = said("az-table://rows?sv=1&sig=c2VjcmV0")
+    assert "write https://ACCOUNT.table.core.windows.net/TABLE?SAS, or set AZURE_STORAGE_SAS_TOKEN" in signed
+    assert "c2VjcmV0" not in signed
+
+
+def test_what_is_not_there(own: TableEndpoint, tmp_path: Path) -> None:
+    path = lines(tmp_path / "rows.jsonl", {"PartitionKey": "p", "RowKey": "r"})
+    there = "check the name; haul table import makes a table where none is, with --create"
+    assert hint_of(lambda: export_table(at(own, "Nowhere"), tmp_path / "a.csv")) == there
+    assert hint_of(lambda: import_table(path, at(own, "Nowhere"))) == there
+    assert hint_of(lambda: import_table(tmp_path / "none.parquet", at(own, fresh()))) == "check the path"
+    assert hint_of(lambda: import_table(tmp_path / "none.csv", at(own, fresh()))) == "check the path"
+
+
+def test_files_that_are_none_of_these(own: TableEndpoint, tmp_path: Path) -> None:
+    table = at(own, fresh())
+    odd = tmp_path / "rows.txt"
+    odd.write_text("a,b\n1,2\n")
+    assert hint_of(lambda: import_table(odd, table)) == "give --format parquet, arrow or jsonl"
+    unread = hint_of(lambda: import_table(odd, table, format="parquet"))
+    assert unread == "say what it is: --format parquet, arrow or jsonl"
+    other: Any = "xlsx"
+    unknown = hint_of(lambda: import_table(odd, table, format=other))
+    assert unknown == "formats are parquet, arrow, csv and jsonl"
+    compared = hint_of(lambda: verify(str(odd), table))
+    assert compared in ("end its name in .parquet, .arrow or .jsonl",)
+    assert hint_of(lambda: has_keys(tmp_path / "none.parquet")) == "check the path and the format"
+    broken = tmp_path / "broken.csv"
+    broken.write_bytes(b'a,b\n"1,2\n\xff\xfe')
+    assert hint_of(lambda: import_table(broken, table)) in (
+        "check that it is CSV with a line of names",
+        "give --partition-key '{COLUMN}'; haul table plan FILE proposes keys",
+    )
+
+
+def test_columns_that_no_table_can_hold(own: TableEndpoint, tmp_path: Path) -> None:
+    table, keys = at(own, fresh()), {"PartitionKey": ["p"], "RowKey": ["r"]}
+    path = tmp_path / "rows.parquet"
+
+    def said(**columns: Any) -> str | None:
+        pq.write_table(pa.table(keys | columns), path)
+        return hint_of(lambda: import_table(path, table, create=True))
+
+    assert said(odd=[[1, 2]]) == "leave it out: --exclude odd"
+    assert said(**{"two words": [1]}) == "rename the column, or leave it out: --exclude 'two words'"
+    pq.write_table(pa.table({"a": ["p"], "Timestamp": ["now"]}), path)
+    stamped = hint_of(lambda: import_table(path, table, partition_key="{a}", row_key="{a}"))
+    assert stamped == "rename the column, or leave it out: --exclude Timestamp"
+    done = import_table(path, table, partition_key="{a}", row_key="{a}", exclude=["Timestamp"], create=True)
+    assert done.written == 1
+
+
+def test_another_process_at_the_same_work(own: TableEndpoint, tmp_path: Path) -> None:
+    path, table = lines(tmp_path / "rows.jsonl", {"PartitionKey": "p", "RowKey": "r"}), fresh()
+    import_table(path, at(own, table), create=True)
+    lock = tmp_path / f"rows.jsonl.{table}.lock"
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert hint_of(lambda: import_table(path, at(own, table))) == "wait for it to end"
+    folder = tmp_path / ".a.csv.haul-export"
+    folder.mkdir()
+    with (folder / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        hint = hint_of(lambda: export_table(at(own, table), tmp_path / "a.csv"))
+        assert hint == "wait for it to end, or write to another file"
+
+
+def test_files_out_of_order_or_without_keys_are_not_compared(own: TableEndpoint, tmp_path: Path) -> None:
+    table = at(own, fresh())
+    rows = [{"PartitionKey": "p", "RowKey": key} for key in "ba"]
+    import_table(lines(tmp_path / "rows.jsonl", *rows), table, create=True)
+    told = "compare what haul table export or backup has written, or import it and compare the table"
+    assert hint_of(lambda: verify(str(tmp_path / "rows.jsonl"), table)) == told
+    without = lines(tmp_path / "other.jsonl", {"x": 1})
+    assert hint_of(lambda: verify(str(without), table)) == told
+
+
+def test_rows_with_more_properties_than_a_file_has_columns(own: TableEndpoint, tmp_path: Path) -> None:
+    table = at(own, fresh())
+    rows = [
+        {"PartitionKey": "p", "RowKey": f"{n:03}"} | {f"x{n}_{at}": 1 for at in range(240)} for n in range(45)
+    ]
+    import_table(lines(tmp_path / "rows.jsonl", *rows), table, create=True)
+    hint = hint_of(lambda: export_table(table, tmp_path / "rows.parquet"))
+    assert hint == "name those that you need: --select A,B"
+    assert export_table(table, tmp_path / "some.parquet", select=["x0_1", "x44_239"]).rows == 45
+
+
+def test_calls_of_the_engine_that_make_no_sense(own: TableEndpoint, tmp_path: Path) -> None:
+    path, table = lines(tmp_path / "rows.jsonl", {"PartitionKey": "p", "RowKey": "r"}), at(own, fresh())
+    made = _engine.TableImport(path, table, create=True)
+    made.run()
+    assert hint_of(made.run) == "make a new one"
+    exported = _engine.TableExport(table, tmp_path / "a.csv")
+    exported.run()
+    assert hint_of(exported.run) == "make a new one"
+    levels = hint_of(lambda: _engine.Table(table).page(level="most"))
+    assert levels == "levels are none, minimal, full and atom"
+    modes = hint_of(lambda: _engine.TableImport(path, table, mode="upsert"))
+    assert modes == "modes are replace, merge and insert"
+    missing = hint_of(lambda: _engine.Table(f"{table}").page(filter="PartitionKey eq"))
+    assert missing == "check the filter"

@@ -1,0 +1,129 @@
+"""Exports and imports that are killed at random moments, and gone on with: each row is there once."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import haulage
+from command import HAUL, clean_environment
+from endpoints import TableEndpoint
+from haulage.tables.moving import import_table, verify
+from tables.moving import at, fresh
+
+ROWS = 60_000
+
+
+@pytest.fixture(scope="module")
+def emulated() -> Iterator[haulage.Emulator]:
+    with haulage.Emulator(link="rtt=10ms,total=200mbit") as emulator:
+        yield emulator
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows of which every thousandth has a key that no table takes."""
+    path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for n in range(ROWS):
+            key = f"{n:06}" if n % 1000 != 500 else f"{n:06}/"
+            row = {"PartitionKey": f"p{n % 37:02}", "RowKey": key, "n": n, "text": f"row {n}" * 5}
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def filled(emulated: haulage.Emulator, source: Path) -> str:
+    table = at(TableEndpoint("emulator", emulated.endpoint), fresh())
+    assert import_table(source, table, create=True).refused == ROWS // 1000
+    return table
+
+
+def killed(arguments: list[str], home: Path, moment: float) -> bool:
+    """Run the command and kill it after a while; whether it was done before."""
+    command = [str(HAUL), "table", *arguments]
+    with subprocess.Popen(
+        command, env=clean_environment(home), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            return process.wait(timeout=moment) in (0, 1)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return False
+
+
+def duration(arguments: list[str], home: Path) -> float:
+    began = time.monotonic()
+    assert killed(arguments, home, 60)
+    return time.monotonic() - began
+
+
+def until_done(arguments: list[str], home: Path, seed: int, whole: float) -> int:
+    """Kill the command at random moments until it is done; how often that was."""
+    rng = random.Random(seed)
+    for kills in range(4):
+        if killed(arguments, home, whole * rng.uniform(0.3, 1.0)):
+            return kills
+    assert killed(arguments, home, 60)
+    return 4
+
+
+def exports(filled: str, tmp_path: Path, seeds: range) -> None:
+    whole = duration(["export", filled, str(tmp_path / "whole.parquet")], tmp_path)
+    kills = 0
+    for seed in seeds:
+        path = tmp_path / f"{seed}.parquet"
+        kills += until_done(["export", filled, str(path)], tmp_path, seed, whole)
+        numbers = pq.read_table(path, columns=["n"]).column("n").to_pylist()
+        assert sorted(numbers) == [n for n in range(ROWS) if n % 1000 != 500], seed
+        assert verify(str(tmp_path / "whole.parquet"), str(path)).same
+        path.unlink()
+        assert not list(tmp_path.glob(".*haul-export*"))
+    assert kills >= len(seeds) // 3
+
+
+def imports(emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path, seeds: range) -> None:
+    whole, kills = 0.0, 0
+    for seed in seeds:
+        table = at(TableEndpoint("emulator", emulated.endpoint), fresh())
+        letters = tmp_path / f"{seed}.jsonl"
+        arguments = ["import", str(source), table, "--create", "--dead-letters", str(letters)]
+        if not whole:
+            whole = duration(arguments, tmp_path)
+        else:
+            kills += until_done(arguments, tmp_path, seed, whole)
+        assert verify(filled, table).same, seed
+        refused = [json.loads(line)["row"] for line in letters.read_text().splitlines()]
+        assert sorted(refused) == list(range(500, ROWS, 1000)), seed
+    assert kills >= len(seeds) // 3
+
+
+def test_an_export_that_is_killed_goes_on(filled: str, tmp_path: Path) -> None:
+    exports(filled, tmp_path, range(2))
+
+
+def test_an_import_that_is_killed_goes_on(
+    emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path
+) -> None:
+    imports(emulated, filled, source, tmp_path, range(3))
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+def test_fifty_exports_that_are_killed(filled: str, tmp_path: Path) -> None:
+    exports(filled, tmp_path, range(100, 150))
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+def test_twenty_imports_that_are_killed(
+    emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path
+) -> None:
+    imports(emulated, filled, source, tmp_path, range(200, 220))
