@@ -484,9 +484,11 @@ mod tests {
 
     #[test]
     fn doubles_are_read_as_javascript_writes_them() {
-        for (digits, value) in
-            [("10000000000000000000", 1e19), ("100000000000000000000", 1e20), ("-10000000000000000000", -1e19)]
-        {
+        for (digits, value) in [
+            ("10000000000000000000", 1e19),
+            ("100000000000000000000", 1e20),
+            ("-10000000000000000000", -1e19),
+        ] {
             let page = page(&format!(r#"{{"PartitionKey":"p","RowKey":"r","a":{digits}}}"#)).unwrap();
             let column = page.batch.column_by_name("a@Edm.Double").unwrap();
             assert_eq!(column.as_primitive::<Float64Type>().value(0), value);
