@@ -101,7 +101,9 @@ def faults(path: str, source: str, wrong: dict[str, re.Pattern[str]]) -> Iterato
 def files() -> list[str]:
     """Return what is under version control and holds words for users."""
     places = ["*.md", "docs", "examples", "benchmarks/*.md", "crates", "python"]
-    found = subprocess.run(["git", "ls-files", "-z", *places], cwd=ROOT, check=True, capture_output=True, text=True)
+    found = subprocess.run(
+        ["git", "ls-files", "-z", *places], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     listed = found.stdout.split("\0")
     names = {name for name in listed if name and not re.search(r"^crates/[^/]+/(?!src/)", name)}
     kinds = {".md", ".rs", ".py", ".pyi", ".html", ".js", ".toml", ".j2"}

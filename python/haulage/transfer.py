@@ -38,7 +38,7 @@ class StoreOptions(TypedDict, total=False):
         only; default: the session's, or what the environment, the profile, the container or the machine
         holds.
     unsigned: Ask S3 without a signature, for what is open to all; default no.
-    requester_pays: Pay for what is read from S3 buckets whose owners do not; default no.
+    requester_pays: Agree to pay for reads from requester-pays S3 buckets; default no.
     insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
     proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
         what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
@@ -70,7 +70,7 @@ class StoreOptions(TypedDict, total=False):
 class Options(StoreOptions, total=False):
     """How to copy; besides these all of :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
 
-    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: as many as pay, found while
+    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: found while
         the job runs, because the best number changes with the link.
     block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: two seconds of what a
         connection gives, from 64 KiB to 4 MiB.
@@ -118,7 +118,7 @@ class Options(StoreOptions, total=False):
         default none.
     flush: Wait until files that were written are on the disk before saying that they are done. Default
         ``True``; ``False`` is for scratch, where a power failure may lose them.
-    receipt: Write what lies at the destination at the end, with checksums, into this file of JSON lines, for
+    receipt: Write the destination's objects with their checksums to this file of JSON lines at the end, for
         :func:`haulage.verify` to check later; default none.
     """
 

@@ -161,7 +161,7 @@ fn change_cap(handle: &JobHandle, change: CapChange) -> String {
     cap.set(next);
     match next {
         Some(rate) => format!("cap: {rate}; SIGUSR1 halves it, SIGUSR2 doubles it"),
-        None => "cap: none; SIGUSR1 sets it to half of the rate of now".to_owned(),
+        None => "cap: none; SIGUSR1 sets it to half of the current rate".to_owned(),
     }
 }
 

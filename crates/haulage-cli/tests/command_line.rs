@@ -79,7 +79,7 @@ fn cp_unknown_choice_option_and_command() {
     );
     assert_eq!(
         mistake(&["sync", "a", "b"]),
-        "haul: run sync: this command is planned, and not there yet (hint: haul --help lists what is there)"
+        "haul: run sync: this command is planned, and not there yet (hint: haul --help lists the commands)"
     );
 }
 
@@ -144,7 +144,7 @@ fn emulate_beyond_this_machine() {
     assert_eq!(
         mistake(&["emulate", "--listen", "0.0.0.0:0"]),
         "haul: listen 0.0.0.0:0: other machines could reach it, and its key is public knowledge \
-         (hint: add --allow-remote if that is meant)"
+         (hint: add --allow-remote if you want that)"
     );
     assert_eq!(
         mistake(&["emulate", "--listen", "10000"]),

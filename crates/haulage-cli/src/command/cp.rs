@@ -32,15 +32,15 @@ pub struct Cp {
     /// Local paths, az://container/path, s3://bucket/path, http(s)://host/container/path[?SAS], or - for standard input
     #[arg(value_name = "SRC", required = true, num_args = 1..)]
     sources: Vec<String>,
-    /// Where to; a trailing / means into; - for standard output
+    /// Destination; a trailing / means into; - is standard output
     #[arg(value_name = "DST", required = true)]
     destination: String,
     #[command(flatten)]
     transfer: TransferArgs,
-    /// Commit all objects together at the end: readers see the whole new version, or nothing of it
+    /// Commit all objects together at the end: readers see the whole new version, or none of it
     #[arg(long, help_heading = "Transfer")]
     atomic: bool,
-    /// Do not wait until files are on the disk: for scratch, where a power failure may lose them
+    /// Do not wait for files to reach the disk; a power failure may lose them
     #[arg(long, help_heading = "Transfer")]
     no_flush: bool,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub struct Cp {
     store: StoreArgs,
     #[command(flatten)]
     record: RecordArgs,
-    /// What lies at the destination, with checksums, goes into this file; haul verify checks it later
+    /// Write the destination's objects and checksums to this file, for haul verify
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     receipt: Option<PathBuf>,
 }

@@ -60,7 +60,7 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
                 ErrorKind::Usage,
                 "plan",
                 source,
-                "nobody knows what comes out of a stream",
+                "the contents of a stream are unknown in advance",
             )
             .hint("name a file or a URL"));
         }

@@ -84,7 +84,7 @@ impl Address {
             "s3" => S3Address::parse(&format!("s3://{rest}")).map(Self::S3),
             "az-table" => {
                 Err(Error::new(ErrorKind::Usage, "open", text, "this is a table, whose rows are no objects")
-                    .hint("haul table moves rows of tables: haul table --help"))
+                    .hint("haul table works with tables: haul table --help"))
             }
             _ => Err(Error::new(ErrorKind::Usage, "open", text, format!("unknown scheme {scheme}://")).hint(
                 "write a local path, az://container/path, s3://bucket/key or https://host/container/path",
