@@ -1,7 +1,7 @@
-"""Fail where what users read has a phrase that CONTRIBUTING.md's table of words puts in its "not" column.
+"""Fail if users would read a phrase from the "not" column of the table of words in CONTRIBUTING.md.
 
-Read are the pages, the strings of the Rust sources, the help of the command (comments that clap prints), the docstrings and
-strings of the Python package, and its pages for browsers. Code comments and tests are not.
+It reads the pages, the strings of the Rust sources, the comments that clap prints as help, the docstrings
+and strings of the Python package, and its pages for browsers. It skips other comments and tests.
 """
 
 from __future__ import annotations

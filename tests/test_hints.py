@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
 from azure.storage.blob import BlobBlock, ContentSettings
@@ -61,8 +62,8 @@ LOCAL = [
         "cp a b --profile bad.toml",
         'concurrency = 32, block_size = "1MiB" and single_put_max = "4MiB", each if you like',
     ),
-    (2, "cp a copy --record /dev/full", "name another file for the record"),
-    (2, "cp a copy --receipt b", "name another file for the receipt"),
+    (2, "cp a copy --record /dev/full", "use another file for the record"),
+    (2, "cp a copy --receipt b", "use another file for the receipt"),
     (2, "cp a copy --record ''", SEE_CP),
     (2, "cp a copy --record ..", "write --record FILE"),
     (4, "cp a copy --receipt nowhere/receipt", "check the path"),
@@ -312,6 +313,13 @@ def test_disk(desk: Desk, code: int, mounts: str, hint: str) -> None:
 def test_disk_of_an_output(desk: Desk, output: str, hint: str) -> None:
     full = in_own_mounts("mount -t tmpfs -o size=4k tmpfs full && head -c 4096 /dev/zero > full/file")
     desk.expect(1, f"cp a copied {output} full/output", hint, full)
+
+
+def test_a_port_in_use(desk: Desk, emulator: Endpoint) -> None:
+    address = urlsplit(emulator.url).netloc
+    desk.expect(
+        1, f"emulate --listen {address}", "choose another port with --listen; port 0 takes any free one"
+    )
 
 
 def test_every_hint_is_reached_by_a_test() -> None:

@@ -408,9 +408,7 @@ SIGN_IN = (
     "write them into the proxy's address, USER:PASSWORD@HOST:PORT, with special characters encoded, "
     "such as %40 for @"
 )
-ALLOW = (
-    "ask those who run the proxy to allow it, or go without the proxy: --proxy none, or NO_PROXY=store.test"
-)
+ALLOW = "ask the proxy's operator to allow it, or bypass the proxy: --proxy none, or NO_PROXY=store.test"
 REACH = "check the host name, and whether the proxy can reach it; --proxy none bypasses the proxy"
 NO_PROXY = "check the address of the proxy, and that it is an HTTP proxy that allows CONNECT"
 RUNS = "check the proxy's address and that it is running; --proxy none bypasses it"
@@ -486,7 +484,7 @@ def json_failure(desk: Desk, line: str, code: int) -> dict[str, Any]:
 
 
 WRONG = (
-    "write http://HOST:PORT, or none; user and password stand before the host, USER:PASSWORD@HOST, "
+    "write http://HOST:PORT, or none; user and password go before the host, USER:PASSWORD@HOST, "
     "with % written as %25"
 )
 
