@@ -304,7 +304,7 @@ mod tests {
                 "sign in again, with aws sso login or new keys, and run the same command again",
             ),
             (400, "InvalidToken", "check AWS_SESSION_TOKEN; permanent keys need none"),
-            (403, "RequestTimeTooSkewed", "set the clock"),
+            (403, "RequestTimeTooSkewed", "set this machine's clock"),
             (403, "AccessDenied", "leave out --no-sign-request, and give credentials"),
             (
                 501,
