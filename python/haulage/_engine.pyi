@@ -218,6 +218,7 @@ class TableExport:
         filter: str | None = None,
         select: Sequence[str] | None = None,
         queries: int | None = None,
+        formulas: str | None = None,
         **options: object,
     ) -> TableExport: ...
     def run(self, on_progress: Callable[[dict[str, Any]], object] | None = None) -> dict[str, Any]: ...
