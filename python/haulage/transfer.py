@@ -392,8 +392,8 @@ def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions])
 def read_pairs(path: Name) -> builtins.list[tuple[str, str]]:
     """Read pairs of source and destination from a file, for :func:`copy`.
 
-    It may be CSV (two columns, or a first row that names ``source`` and ``destination`` among others), lines of
-    JSON, Parquet or an Arrow stream, whatever its name; ``"-"`` is standard input.
+    It may be CSV (two columns, or a first row that names ``source`` and ``destination`` among others), lines
+    of JSON, Parquet or an Arrow stream, whatever its name; ``"-"`` is standard input.
 
     >>> import pathlib, tempfile
     >>> pairs = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
@@ -422,7 +422,7 @@ def _sequence(items: Iterable[Any]) -> Sequence[Any]:
 
 
 def _pairs(src: Any) -> Sequence[tuple[Name, Name]]:
-    """Return pairs as the engine takes them: those of a table of Arrow or pandas are in two of its columns."""
+    """Return pairs as the engine takes them; those of a table are in two of its columns."""
     if not hasattr(src, "columns"):
         return _sequence(src)
     columns = (src["source"], src["destination"])

@@ -15,7 +15,8 @@ use serde::Deserialize;
 
 use crate::error::{Error, ErrorKind, Result};
 
-const HINT: &str = "write source,destination in each row; a first row with these names may say which columns they are";
+const HINT: &str =
+    "write source,destination in each row; a first row with these names may say which columns they are";
 
 /// How a Parquet file begins, and how an Arrow stream does.
 const PARQUET: &[u8] = b"PAR1";
@@ -51,7 +52,8 @@ pub fn read_pairs(path: &Path) -> Result<Vec<(String, String)>> {
 
 fn parse(content: Vec<u8>) -> Result<Pairs, String> {
     if content.starts_with(PARQUET) {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(content)).map_err(|e| e.to_string())?;
+        let reader =
+            ParquetRecordBatchReaderBuilder::try_new(Bytes::from(content)).map_err(|e| e.to_string())?;
         return batches(reader.build().map_err(|e| e.to_string())?);
     }
     if content.starts_with(ARROW) {
@@ -123,7 +125,11 @@ fn csv(text: &str) -> Result<Pairs, String> {
     Ok(pairs)
 }
 
-fn pair((at, row): (usize, Vec<String>), (from, to): (usize, usize), width: usize) -> Result<(String, String), String> {
+fn pair(
+    (at, row): (usize, Vec<String>),
+    (from, to): (usize, usize),
+    width: usize,
+) -> Result<(String, String), String> {
     if row.len() != width {
         return Err(format!("line {at} has {} columns, not {width}", row.len()));
     }
@@ -216,12 +222,14 @@ mod tests {
             Arc::new(StringViewArray::from_iter_values(texts)),
         ];
         for kind in kinds {
-            let batch = RecordBatch::try_from_iter([("source", kind.clone()), ("destination", kind)]).unwrap();
+            let batch =
+                RecordBatch::try_from_iter([("source", kind.clone()), ("destination", kind)]).unwrap();
             let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
             writer.write(&batch).unwrap();
             assert_eq!(parse(writer.into_inner().unwrap()).unwrap(), [pair("a", "a"), pair("b", "b")]);
             let mut parquet = Vec::new();
-            let mut writer = parquet::arrow::ArrowWriter::try_new(&mut parquet, batch.schema(), None).unwrap();
+            let mut writer =
+                parquet::arrow::ArrowWriter::try_new(&mut parquet, batch.schema(), None).unwrap();
             writer.write(&batch).unwrap();
             writer.close().unwrap();
             assert_eq!(parse(parquet).unwrap(), [pair("a", "a"), pair("b", "b")]);

@@ -31,7 +31,8 @@ impl Bounds {
     /// # Errors
     /// `Usage` where the least is more than the most.
     pub(crate) fn check(&self) -> Result<()> {
-        let sizes = self.min_size.zip(self.max_size).is_some_and(|(least, most)| least.bytes() > most.bytes());
+        let sizes =
+            self.min_size.zip(self.max_size).is_some_and(|(least, most)| least.bytes() > most.bytes());
         let ages = self.min_age.zip(self.max_age).is_some_and(|(least, most)| least > most);
         let (names, cause) = match (sizes, ages) {
             (true, _) => ("--min-size", "it is more than --max-size, so nothing can match"),

@@ -158,9 +158,18 @@ mod tests {
 
     #[test]
     fn what_begins_like_a_url_is_no_local_file() {
-        for text in
-            ["az:demo/x", "AZ:demo", "s3:x", "abfs:c", "abfs://c@a/x", "wasb://c@a/x", "gs:x", "file:x", "a.b+c-d:x", "x:"]
-        {
+        for text in [
+            "az:demo/x",
+            "AZ:demo",
+            "s3:x",
+            "abfs:c",
+            "abfs://c@a/x",
+            "wasb://c@a/x",
+            "gs:x",
+            "file:x",
+            "a.b+c-d:x",
+            "x:",
+        ] {
             let error = parse(text).unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::Usage | ErrorKind::Unsupported), "{text}: {error}");
         }

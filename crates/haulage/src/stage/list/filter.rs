@@ -115,9 +115,12 @@ mod tests {
         let takes = |bounds: Bounds, meta: &ObjectMeta| {
             Filter::new(&[], &[]).unwrap().within(bounds, now).unwrap().takes(meta)
         };
-        for (modified, source, is_old, is_new) in
-            [(98, None, true, false), (99, None, true, true), (100, Some(2), true, false), (101, None, false, true)]
-        {
+        for (modified, source, is_old, is_new) in [
+            (98, None, true, false),
+            (99, None, true, true),
+            (100, Some(2), true, false),
+            (101, None, false, true),
+        ] {
             let meta = meta(modified, source);
             assert_eq!((takes(old, &meta), takes(new, &meta)), (is_old, is_new), "{modified} {source:?}");
         }

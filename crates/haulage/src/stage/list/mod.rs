@@ -382,14 +382,18 @@ impl Listing {
         match (seen, wanted) {
             (1.., 0) => {
                 let (bounds, hint) = match self.filter.is_bounded() {
-                    true => (", --min-size, --max-size, --min-age and --max-age", "allow more sizes and ages, or other names"),
+                    true => (
+                        ", --min-size, --max-size, --min-age and --max-age",
+                        "allow more sizes and ages, or other names",
+                    ),
                     false => (
                         "",
                         "globs match the name below the source; * passes /, and quotes keep it from the shell",
                     ),
                 };
-                let cause =
-                    format!("none of the {seen} names is wanted: --include and --exclude{bounds} leave nothing");
+                let cause = format!(
+                    "none of the {seen} names is wanted: --include and --exclude{bounds} leave nothing"
+                );
                 error(cause, hint)
             }
             // Where something could not be read, that is what is said.

@@ -26,7 +26,8 @@ const AHEAD: usize = 4096;
 /// So many names may be refused, and no other answer have come, before the key is taken to be the reason: S3 does not say it.
 const REFUSED_MAX: usize = 16;
 
-const HINT: &str = "names in the list are relative to SRC and must match exactly; nothing is listed to find them";
+const HINT: &str =
+    "names in the list are relative to SRC and must match exactly; nothing is listed to find them";
 
 impl Listing {
     /// Takes what the list names below the one source of `work`.
@@ -42,7 +43,8 @@ impl Listing {
         self.prepare(&destination, ahead::TREE);
         let known = !verify && self.overwrite == Overwrite::Always;
         let existing = if known { Existing::Absent } else { Existing::Unknown };
-        let ends = Ends { from: as_prefix(&source.key), to: as_prefix(&destination.key), source, destination };
+        let ends =
+            Ends { from: as_prefix(&source.key), to: as_prefix(&destination.key), source, destination };
         let mut read = Read::begin(names.clone());
         let (mut seen, mut looking) = (HashSet::new(), Lookups::default());
         let (mut answered, mut refused) = (false, 0);
@@ -105,8 +107,13 @@ pub(crate) fn check_names(names: &NameList, work: &Work, options: &StoreOptions)
     for name in sources {
         let address = Address::parse(name, options)?;
         if address.clone().source_stream().is_some() || address.destination_stream().is_some() {
-            return Err(Error::new(ErrorKind::Usage, "read the list", name, "a stream has no names below it")
-                .hint("with --files-from name a folder, a container or a prefix on both sides"));
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "read the list",
+                name,
+                "a stream has no names below it",
+            )
+            .hint("with --files-from name a folder, a container or a prefix on both sides"));
         }
     }
     Ok(())
@@ -230,7 +237,9 @@ fn split(
             name.drain(..if marked { 3 } else { 0 });
         }
         if !zero && name.contains(&0) {
-            return Err(wrong(number, "it holds a zero byte").hint("zero bytes end the names: use --files-from0"));
+            return Err(
+                wrong(number, "it holds a zero byte").hint("zero bytes end the names: use --files-from0")
+            );
         }
         if name.len() as u64 > NAME_MAX {
             let hint = if zero { "for one name a line use --files-from" } else { "write one name a line" };
@@ -277,10 +286,13 @@ mod tests {
 
     #[test]
     fn no_name_leads_out_of_the_source() {
-        for name in ["/etc/passwd", "../a", "a/../../b", "a/..", "./../a", ".//../a", ".", "./", "a/", "a\0"] {
+        for name in ["/etc/passwd", "../a", "a/../../b", "a/..", "./../a", ".//../a", ".", "./", "a/", "a\0"]
+        {
             assert!(below(name).is_err(), "{name:?}");
         }
-        for (name, key) in [("a/b", "a/b"), ("./a", "a"), (".//a", "a"), ("..a/b..", "..a/b.."), ("a/./b", "a/./b")] {
+        for (name, key) in
+            [("a/b", "a/b"), ("./a", "a"), (".//a", "a"), ("..a/b..", "..a/b.."), ("a/./b", "a/./b")]
+        {
             assert_eq!(below(name), Ok(key));
         }
     }

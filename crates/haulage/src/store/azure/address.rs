@@ -220,7 +220,8 @@ impl AzureAddress {
                 .hint("write https://ACCOUNT.blob.core.windows.net/container/path?SAS, or set AZURE_STORAGE_SAS_TOKEN"));
         }
         let origin = blobs_of(Origin::parse("https", host)?)?;
-        let account = account_of_host(&origin).ok_or_else(|| wrong("the host names no storage account"))?.to_owned();
+        let account =
+            account_of_host(&origin).ok_or_else(|| wrong("the host names no storage account"))?.to_owned();
         check_container(container, &shown)?;
         check_key(container, key, &shown)?;
         let endpoint = Endpoint { origin, account, path_style: false };
@@ -431,25 +432,42 @@ mod tests {
     #[test]
     fn a_data_lake_is_reached_by_the_door_of_its_blobs() {
         for (text, endpoint, container, key) in [
-            ("abfss://c@acc.dfs.core.windows.net/a b%20?#.nc", "https://acc.blob.core.windows.net", "c", "a b%20?#.nc"),
+            (
+                "abfss://c@acc.dfs.core.windows.net/a b%20?#.nc",
+                "https://acc.blob.core.windows.net",
+                "c",
+                "a b%20?#.nc",
+            ),
             ("abfs://c@acc.dfs.core.windows.net", "https://acc.blob.core.windows.net", "c", ""),
             ("abfss://c@acc.blob.core.windows.net/a/", "https://acc.blob.core.windows.net", "c", "a/"),
             ("abfss://c@acc.dfs.core.chinacloudapi.cn/a", "https://acc.blob.core.chinacloudapi.cn", "c", "a"),
             ("abfss://c@acc.z1.dfs.storage.azure.net/a", "https://acc.z1.blob.storage.azure.net", "c", "a"),
             ("https://acc.dfs.core.windows.net/c/a%20b", "https://acc.blob.core.windows.net", "c", "a b"),
             ("https://acc.dfs.core.usgovcloudapi.net/c", "https://acc.blob.core.usgovcloudapi.net", "c", ""),
-            ("https://acc.privatelink.dfs.core.windows.net/c/a", "https://acc.privatelink.blob.core.windows.net", "c", "a"),
+            (
+                "https://acc.privatelink.dfs.core.windows.net/c/a",
+                "https://acc.privatelink.blob.core.windows.net",
+                "c",
+                "a",
+            ),
         ] {
-            let Ok(crate::store::Address::Azure(parsed)) = crate::store::Address::parse(text, &options(None)) else {
+            let Ok(crate::store::Address::Azure(parsed)) = crate::store::Address::parse(text, &options(None))
+            else {
                 panic!("{text}")
             };
             assert_eq!(parsed.endpoint.to_string(), endpoint, "{text}");
-            assert_eq!((&*parsed.endpoint.account, &*parsed.container, &*parsed.key), ("acc", container, key), "{text}");
+            assert_eq!(
+                (&*parsed.endpoint.account, &*parsed.container, &*parsed.key),
+                ("acc", container, key),
+                "{text}"
+            );
         }
         let given = Endpoint::parse("https://acc.dfs.core.windows.net", None).unwrap();
         assert_eq!(given.to_string(), "https://acc.blob.core.windows.net");
-        let short = crate::store::Address::parse("abfs://c/a", &options(Some("http://127.0.0.1:1/acc"))).unwrap();
-        let same = crate::store::Address::parse("az://c/a", &options(Some("http://127.0.0.1:1/acc"))).unwrap();
+        let short =
+            crate::store::Address::parse("abfs://c/a", &options(Some("http://127.0.0.1:1/acc"))).unwrap();
+        let same =
+            crate::store::Address::parse("az://c/a", &options(Some("http://127.0.0.1:1/acc"))).unwrap();
         assert_eq!(short, same);
         // The names of other hosts stay: they are no data lake of ours.
         let other = AzureAddress::parse("https://a.dfs.example.org/acc/c", &options(None)).unwrap();
