@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use links::LinkFile;
 pub use links::links_folder;
+pub(crate) use profile::open_regular;
 pub use profile::{Profile, StartValues};
 pub use select::{Bounds, NameList};
 use serde::{Deserialize, Serialize};
@@ -280,7 +281,8 @@ impl CopyOptions {
     /// # Errors
     /// Where the profile cannot be read.
     pub(crate) fn wishes(&self, upload: bool) -> Result<Wishes> {
-        let profile = self.profile.as_deref().map(Profile::load).transpose()?.unwrap_or_default();
+        let profile =
+            self.profile.as_deref().map(|name| self.store.profile(name)).transpose()?.unwrap_or_default();
         Ok(Wishes {
             start: profile.start(upload),
             concurrency: self.concurrency.fixed(),
@@ -308,7 +310,7 @@ impl CopyOptions {
     /// Where it is kept what is known of the link that `work` goes over.
     pub(crate) fn link_file(&self, work: &Work) -> Option<LinkFile> {
         let upload = work.is_upload(&self.store);
-        LinkFile::of(self.links.as_deref()?, work, self.store.endpoint.as_deref(), upload)
+        LinkFile::of(self.links.as_deref()?, work, &self.store, upload)
     }
 }
 
