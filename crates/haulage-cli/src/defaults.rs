@@ -72,11 +72,16 @@ fn fill_up_from(cli: Cli, args: &[OsString], settings: &[Setting]) -> Result<Cli
     let grammar = Cli::command();
     let Ok(matches) = grammar.clone().try_get_matches_from(args) else { return Ok(cli) };
     let Some((name, given)) = matches.subcommand() else { return Ok(cli) };
+    let Some(command) = grammar.find_subcommand(name) else { return Ok(cli) };
     let is_given = |flag: &Arg| given.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);
     let mut flags = Vec::new();
     for setting in settings {
         let flag = flag_of(&grammar, name, &setting.name).filter(|flag| !is_given(flag));
         let Some(flag) = flag else { continue };
+        // What stands on the command line goes first.
+        if command.get_arguments().any(|other| is_given(other) && conflict(command, flag, other)) {
+            continue;
+        }
         let words = words(flag, setting)?;
         check(name, &words, setting)?;
         flags.extend(words);
@@ -88,6 +93,14 @@ fn fill_up_from(cli: Cli, args: &[OsString], settings: &[Setting]) -> Result<Cli
         true => Ok(cli),
         false => cli::parse(&all).map_err(|mistake| usage::explain(&mistake, &all)),
     }
+}
+
+/// Whether two flags cannot stand together; either may say so.
+fn conflict(command: &Command, one: &Arg, other: &Arg) -> bool {
+    let names = |one: &Arg, other: &Arg| {
+        command.get_arg_conflicts_with(one).iter().any(|named| named.get_id() == other.get_id())
+    };
+    names(one, other) || names(other, one)
 }
 
 /// The flag of a command, or one of all commands.
@@ -124,12 +137,7 @@ fn check(command: &str, words: &[OsString], setting: &Setting) -> Result<(), Err
         // What else the command needs is missing here, and stands on its own line.
         return Ok(());
     }
-    let inner = usage::explain(&mistake, &line);
-    let error = wrong(setting, inner.cause());
-    Err(match inner.hint_text() {
-        Some(hint) => error.hint(hint.to_owned()),
-        None => error,
-    })
+    Err(usage::explain(&mistake, &line).object(place(setting)))
 }
 
 /// What the environment and the configuration give, each option from whoever goes first, in the order of names.
@@ -160,12 +168,15 @@ pub(crate) fn settings(
 }
 
 fn wrong(setting: &Setting, cause: &str) -> Error {
-    let Setting { name, source, .. } = setting;
-    let object = match source.starts_with("HAULAGE_") {
+    Error::new(ErrorKind::Usage, "read the configuration", place(setting), cause.to_owned())
+}
+
+/// Where a setting stands.
+fn place(Setting { name, source, .. }: &Setting) -> String {
+    match source.starts_with("HAULAGE_") {
         true => source.clone(),
         false => format!("{source}: defaults.{name}"),
-    };
-    Error::new(ErrorKind::Usage, "read the configuration", object, cause.to_owned())
+    }
 }
 
 #[cfg(test)]
@@ -213,6 +224,8 @@ mod tests {
         let line = format!("{line} b");
         assert_eq!(filled(&line, &all).unwrap(), written(&line));
         assert_eq!(filled("haul ls az://c", &all).unwrap(), written("haul ls az://c"), "not an option of it");
+        let line = "haul cp --pairs list";
+        assert_eq!(filled(line, &[setting("exclude", &["x"])]).unwrap(), written(line), "one of the two");
         assert_eq!(filled("haul cp a b", &[setting("polite", &["false"])]).unwrap(), written("haul cp a b"));
         assert_eq!(
             filled("haul ls x", &[setting("progress", &["none"])]).unwrap(),

@@ -73,7 +73,9 @@ pub fn metrics(text: &str) -> Result<SocketAddr, Error> {
 /// An address of this machine, without a port.
 pub fn ip(text: &str) -> Result<IpAddr, Error> {
     let wrong = |_| Error::new(ErrorKind::Usage, "parse", text, "not an address");
-    text.parse().map_err(wrong).map_err(|error| error.hint("write an address of this machine, such as 10.1.0.7"))
+    text.parse()
+        .map_err(wrong)
+        .map_err(|error| error.hint("write an address of this machine, such as 10.1.0.7"))
 }
 
 fn address(text: &str, hint: &str) -> Result<SocketAddr, Error> {

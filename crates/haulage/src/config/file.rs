@@ -8,11 +8,11 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Value;
 
+use super::profile::{Profile, open_regular};
 use super::remote::{Remote, Settings};
 use super::{Config, GivenOption};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::AllowedHosts;
-use crate::options::{Profile, open_regular};
 
 /// Some hundred remotes; more of a file is a mistake.
 const LARGEST: u64 = 1 << 20;
@@ -95,18 +95,14 @@ pub(super) fn parse(read: &Text, path: &Path) -> Result<Config> {
             )
             .hint(format!("chmod 600 {shown}, or name a variable: account_key = {{ env = \"NAME\" }}")));
         }
-        let remote = Remote::new(&name, settings).map_err(|error| {
-            let again = wrong(format!("{shown}: remotes.{name}"), error.cause().to_owned());
-            match error.hint_text() {
-                Some(hint) => again.hint(hint.to_owned()),
-                None => again,
-            }
-        })?;
+        let place = format!("{shown}: remotes.{name}");
+        let remote = Remote::new(&name, settings).map_err(|error| error.object(place))?;
         config.remotes.insert(name, remote);
     }
     if let Some((name, _)) = parts.profiles.iter().find(|(_, profile)| profile.begins_with_nothing()) {
-        return Err(wrong(format!("{shown}: profiles.{name}"), "zero is too few".to_owned())
-            .hint("concurrency = 32, block_size = \"1MiB\" and single_put_max = \"4MiB\", each if you like"));
+        return Err(wrong(format!("{shown}: profiles.{name}"), "zero is too few".to_owned()).hint(
+            "concurrency = 32, block_size = \"1MiB\" and single_put_max = \"4MiB\", each if you like",
+        ));
     }
     config.profiles = parts.profiles;
     if let Some(hosts) = parts.allowed_endpoints {
@@ -137,7 +133,7 @@ mod tests {
     use super::*;
 
     fn config(text: &str, is_private: bool) -> Result<Config> {
-        parse(&Text { text: text.to_owned(), is_private }, Path::new("/home/me/config.toml"))
+        parse(&Text { text: text.to_owned(), is_private }, Path::new("/etc/config.toml"))
     }
 
     #[test]
@@ -181,7 +177,7 @@ mod tests {
         let text = "[remotes.work]\nurl = \"https://acc.blob.core.windows.net/c\"\nsas_token = \"sv=1&sig=hushhushhush\"";
         let error = config(text, false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Permission);
-        assert!(error.hint_text().unwrap().starts_with("chmod 600 /home/me/config.toml"));
+        assert!(error.hint_text().unwrap().starts_with("chmod 600 /etc/config.toml"));
         config(text, true).unwrap();
         let in_url = "[remotes.work]\nurl = \"https://acc.blob.core.windows.net/c?sv=1&sig=hushhushhush\"";
         assert_eq!(config(in_url, false).unwrap_err().kind(), ErrorKind::Permission);

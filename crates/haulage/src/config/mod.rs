@@ -4,6 +4,7 @@
 //! `~/.config/haulage/config.toml`. What the user says goes first, but a bound on where data may go holds in both.
 
 mod file;
+mod profile;
 mod remote;
 
 use std::collections::BTreeMap;
@@ -11,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+pub use profile::{Profile, StartValues};
 pub use remote::Remote;
 
 use crate::error::Result;
 use crate::http::AllowedHosts;
-use crate::options::{Profile, base_folder};
 
 /// The file that holds for everybody on this machine.
 const OF_MACHINE: &str = "/etc/haulage/config.toml";
@@ -95,7 +96,7 @@ impl Config {
         self.remotes.extend(other.remotes);
         self.defaults.extend(other.defaults);
         self.profiles.extend(other.profiles);
-        self.allowed = std::mem::take(&mut self.allowed).and(other.allowed);
+        self.allowed = self.allowed.and(&other.allowed);
     }
 
     /// The remote that a name such as `work:path` begins with, and what follows the colon.
@@ -122,6 +123,12 @@ fn files() -> (Vec<PathBuf>, bool) {
     };
     let is_named = is_named && own.is_some();
     ([PathBuf::from(OF_MACHINE)].into_iter().chain(own).collect(), is_named)
+}
+
+/// The folder for files of one kind that the variable names, or the one below the home of the user.
+pub(crate) fn base_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    set(variable).or_else(|| set("HOME").map(|home| home.join(below_home)))
 }
 
 #[cfg(test)]

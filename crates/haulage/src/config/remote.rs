@@ -13,8 +13,7 @@ use crate::store::s3::{S3Access, S3Credentials};
 use crate::store::{AccessKeys, Addressing, Credentials, Session, StoreOptions};
 
 /// Schemes: a remote of that name could never be meant.
-const SCHEMES: [&str; 10] =
-    ["az", "abfs", "abfss", "az-table", "s3", "http", "https", "file", "mem", "stdin"];
+const SCHEMES: [&str; 10] = ["az", "abfs", "abfss", "az-table", "s3", "http", "https", "file", "mem", "gs"];
 
 /// What a name after `work:` may hold, and a path of a URL may not.
 const RESERVED: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'?').add(b'#').add(b'"').add(b'<').add(b'>');
@@ -106,10 +105,7 @@ pub struct Remote {
 impl Remote {
     pub(super) fn new(name: &str, settings: Settings) -> Result<Self> {
         let wrong = |cause: &str| Error::new(ErrorKind::Usage, "read the configuration", name, cause);
-        let plain =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
-        let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
-        if !begins || name.len() < 2 || !name.bytes().all(plain) || SCHEMES.contains(&name) {
+        if !Self::may_be_called(name) {
             return Err(wrong("this cannot name a remote").hint(
                 "use two or more lower-case letters, digits, - and _, beginning with a letter, and no scheme such as az",
             ));
@@ -132,6 +128,14 @@ impl Remote {
         let credential = if is_s3 { settings.s3() } else { settings.azure() }?;
         let name = name.to_owned();
         Ok(Self { name, settings, addressing, credential, session: Arc::default() })
+    }
+
+    /// Whether a remote may have this name.
+    pub(crate) fn may_be_called(name: &str) -> bool {
+        let plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+        let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
+        begins && name.len() > 1 && name.bytes().all(plain) && !SCHEMES.contains(&name)
     }
 
     /// Its name.

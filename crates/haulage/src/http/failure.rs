@@ -11,7 +11,8 @@ use crate::error::{Error, ErrorKind, Retry};
 use crate::units::{ByteSize, format_duration};
 
 /// What to do where `--bind` cannot be used.
-const BIND: &str = "ip address shows the addresses of this machine; leave out --bind to let the system choose";
+const BIND: &str =
+    "ip address shows the addresses of this machine; leave out --bind to let the system choose";
 
 /// What to do where a proxy is not to be reached, or does not do what it is there for.
 pub(super) const NO_SUCH_PROXY: &str =

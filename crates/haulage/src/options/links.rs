@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
-use super::{Work, base_folder};
+use super::Work;
+use crate::config::base_folder;
 use crate::control::KnownLink;
 use crate::store::StoreOptions;
 

@@ -11,6 +11,7 @@ use super::azure::AzureAddress;
 use super::local::special;
 use super::s3::S3Address;
 use super::stream::StreamEnd;
+use crate::config::Remote;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What the user wrote, taken apart. Parsing touches neither disk nor network.
@@ -83,7 +84,7 @@ impl Address {
         let Some((scheme, rest)) = scheme(text) else { return Ok(Self::Local(PathBuf::from(text))) };
         let Some(rest) = rest.strip_prefix("//") else {
             let cause = format!("`{scheme}:` begins like a URL, but no // follows");
-            let remote = match options.config.own_file() {
+            let remote = match options.config.own_file().filter(|_| Remote::may_be_called(&scheme)) {
                 Some(file) => format!(", or define [remotes.{scheme}] in {}", file.display()),
                 None => String::new(),
             };

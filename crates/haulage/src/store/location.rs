@@ -27,6 +27,9 @@ pub struct Location {
     pub(crate) gate: Gate,
 }
 
+/// Buckets, each with the remote that it was named by.
+type Buckets = Vec<(Option<String>, S3Store)>;
+
 /// Opens locations that share one connection pool, one buffer pool and one meter. The connections, and what is known of services,
 /// are those of the session that the options name.
 #[derive(Clone, Debug)]
@@ -38,7 +41,7 @@ pub struct StoreOpener {
     local: Shared,
     /// Containers opened so far.
     containers: Arc<Mutex<Vec<AzureStore>>>,
-    buckets: Arc<Mutex<Vec<(Option<String>, S3Store)>>>,
+    buckets: Arc<Mutex<Buckets>>,
     gate: Gate,
     /// The gate of what lies on this machine.
     here: Gate,

@@ -8,9 +8,7 @@ use std::time::Duration;
 use super::Session;
 use super::s3::{AccessKeys, Addressing};
 use crate::config::Config;
-use crate::error::Result;
 use crate::http::ProxyChoice;
-use crate::options::Profile;
 use crate::units::ByteRate;
 
 /// How to reach stores.
@@ -52,13 +50,6 @@ pub struct StoreOptions {
     /// Where connections, credentials and what is known of services come from; `None` for a session of its own for each
     /// question and each job.
     pub session: Option<Session>,
-}
-
-impl StoreOptions {
-    /// The profile of this name: that of the configuration, or of a file.
-    pub(crate) fn profile(&self, name: &str) -> Result<Profile> {
-        self.config.profiles.get(name).map_or_else(|| Profile::load(name), |profile| Ok(profile.clone()))
-    }
 }
 
 impl Default for StoreOptions {
