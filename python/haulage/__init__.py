@@ -61,13 +61,15 @@ if TYPE_CHECKING:
         Job as Job,
         copy as copy,
         list as list,
+        move as move,
         plan as plan,
         stat as stat,
+        sync as sync,
         verify as verify,
     )
 
 _HOMES = {
-    "haulage.transfer": "Job copy list plan stat verify",
+    "haulage.transfer": "Job copy list move plan stat sync verify",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
     "haulage.objects": "get open put",
     "haulage.ranges": "get_range get_ranges",

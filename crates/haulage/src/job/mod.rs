@@ -14,6 +14,6 @@ pub use plan::{PlanReport, plan};
 pub use writer::Writer;
 
 pub use crate::options::{
-    CopyOptions, Feed, MethodChoice, Overwrite, Portion, Profile, ServerSide, Setting, StartValues,
-    TierChoice, Work, links_folder,
+    Compare, CopyOptions, Deleting, Feed, MaxDelete, MethodChoice, Overwrite, Portion, Profile, ServerSide,
+    Setting, StartValues, TierChoice, Work, links_folder,
 };

@@ -22,6 +22,9 @@ pub(super) struct Cursor {
     may_ask: bool,
 }
 
+/// A key that nobody asked for, and the size of the object in bytes.
+pub(super) type Passed = (String, u64);
+
 enum Way {
     /// It does not matter.
     Unasked,
@@ -39,8 +42,8 @@ struct Merge {
     /// The last key seen on each side, to notice when one is out of order.
     last_there: String,
     last_asked: String,
-    /// Keys passed that nobody asked for.
-    extras: Vec<String>,
+    /// Keys passed that nobody asked for, with their sizes.
+    extras: Vec<Passed>,
     /// Keys asked for, and keys passed.
     asked: u64,
     passed: u64,
@@ -92,7 +95,7 @@ impl Cursor {
     }
 
     /// What is at `key`, and the keys passed on the way that nobody asked for.
-    pub(super) async fn find(&mut self, key: &str) -> Result<(Existing, Vec<String>)> {
+    pub(super) async fn find(&mut self, key: &str) -> Result<(Existing, Vec<Passed>)> {
         match &mut self.way {
             Way::Unasked => Ok((Existing::Absent, Vec::new())),
             Way::Unknown => Ok((Existing::Unknown, Vec::new())),
@@ -126,10 +129,23 @@ impl Cursor {
     }
 
     /// Keys left at the end, some at a time.
-    pub(super) async fn rest(&mut self) -> Result<Option<Vec<String>>> {
+    pub(super) async fn rest(&mut self) -> Result<Option<Vec<Passed>>> {
         let Way::Listing(merge) = &mut self.way else { return Ok(None) };
-        let more = merge.fill().await?;
-        Ok(more.then(|| merge.page.drain(..).map(|object| object.key).collect()))
+        if !merge.fill().await? {
+            return Ok(None);
+        }
+        let mut rest = Vec::with_capacity(merge.page.len());
+        for object in merge.page.drain(..) {
+            // One that comes late may have been asked for.
+            merge.out_of_order |= object.key <= merge.last_asked || object.key < merge.last_there;
+            object.key.clone_into(&mut merge.last_there);
+            rest.push((object.key, object.size));
+        }
+        if merge.out_of_order {
+            self.way = Way::Unknown;
+            return Ok(None);
+        }
+        Ok(Some(rest))
     }
 }
 
@@ -175,7 +191,7 @@ impl Merge {
             if meta.key == key {
                 return Ok(Existing::listed(meta, store));
             }
-            self.extras.push(meta.key);
+            self.extras.push((meta.key, meta.size));
         }
         Ok(Existing::Absent)
     }

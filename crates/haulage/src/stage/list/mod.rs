@@ -5,16 +5,19 @@
 //! is handed on as unknown and one look decides.
 
 mod ahead;
+mod apart;
 mod cursor;
+mod extras;
 mod fed;
 mod filter;
 mod one;
 mod pages;
 mod pairs;
+mod vouched;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,17 +25,19 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use self::cursor::Cursor;
+pub(crate) use self::extras::Extras;
+use self::extras::{Gathered, Wanted};
 pub(crate) use self::filter::Filter;
 pub(crate) use self::one::find;
 use self::one::{as_prefix, names_none, one};
 use self::pages::Pages;
+use self::vouched::Vouched;
 use super::plan::{Existing, Pair, Place};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::through;
 use crate::options::{Overwrite, Work};
 use crate::output::{keys_below, resolved};
-use crate::spool::Spool;
-use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, Store, StoreOpener};
+use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, StoreOpener};
 use crate::task::off_thread;
 
 /// Whether a name is an object or a folder takes two questions. When the first is not answered by now, the second goes too.
@@ -49,6 +54,10 @@ pub(crate) enum Listed {
     Problem(Error),
     /// The name of an object that is only at the destination.
     Extra(String),
+    /// All that are only at the destination, to be deleted.
+    Extras(Box<Extras>),
+    /// One of these, to be backed up first.
+    Doomed(Box<Pair>),
     /// A list is not whole, so that nobody knows whether what seems to be only at the destination is.
     Unsure {
         /// How many names seem so.
@@ -74,6 +83,12 @@ pub(crate) struct Listing {
     taken: Option<HashSet<u64>>,
     /// The last local folder that was gone to: as it was named, and resolved.
     folder: Option<(PathBuf, PathBuf)>,
+    /// The receipt of the last run, where one is to be believed.
+    vouched: Vouched,
+    /// What is there matters even where all is replaced: it is copied here first.
+    backs_up: Option<Location>,
+    /// Sources are deleted in the end.
+    moves: bool,
 }
 
 /// Nobody wants to hear more.
@@ -103,7 +118,23 @@ impl Listing {
             origin: 0,
             taken: None,
             folder: None,
+            vouched: Vouched::default(),
+            backs_up: None,
+            moves: false,
         }
+    }
+
+    /// Takes what this receipt tells of as known, where it is still so.
+    pub(crate) fn believing(mut self, receipt: Option<&Path>) -> Result<Self> {
+        self.vouched = receipt.map(Vouched::read).transpose()?.unwrap_or_default();
+        Ok(self)
+    }
+
+    /// Asks what is there even where all is replaced, for it is copied to this place first.
+    #[must_use]
+    pub(crate) fn backing_up(mut self, place: Option<Location>) -> Self {
+        self.backs_up = place;
+        self
     }
 
     /// Leaves out the files that the job itself writes.
@@ -143,7 +174,8 @@ impl Listing {
     /// Lists everything that `work` names.
     pub(crate) async fn run(mut self, work: &Work) -> Result<()> {
         match work {
-            Work::Copy { sources, destination } => {
+            Work::Copy { sources, destination } | Work::Move { sources, destination } => {
+                self.moves = matches!(work, Work::Move { .. });
                 let several = sources.len() > 1;
                 self.taken = several.then(HashSet::new);
                 let destination = self.opener.open_destination(destination)?;
@@ -169,6 +201,7 @@ impl Listing {
                 self.pairs(pairs).await
             }
             Work::Fed(feed) => self.fed(feed).await,
+            Work::Sync { source, destination, delete } => self.sync(source, destination, *delete).await,
             Work::Verify { source, destination, .. } => {
                 let destination = self.opener.open(destination)?;
                 if let Some(receipt) = self.receipt(source).await? {
@@ -178,7 +211,7 @@ impl Listing {
                 let source = self.opener.open(source)?;
                 match self.shape(&source, true).await? {
                     Shape::One(meta) => self.verify_one(source, destination, meta).await,
-                    Shape::Tree(pages) => self.tree(&source, pages, &destination, true, &own).await,
+                    Shape::Tree(pages) => self.tree(&source, pages, &destination, Wanted::Told, &own).await,
                 }
             }
         }
@@ -210,9 +243,12 @@ impl Listing {
                 return Err(Error::new(ErrorKind::Usage, "stage", name, cause).hint("name one object"));
             }
             Shape::Tree(pages) => {
+                if self.moves {
+                    apart::check("move", &source, destination)?;
+                }
                 self.prepare(&source, ahead::TREE);
                 self.prepare(destination, ahead::TREE);
-                return self.tree(&source, pages, destination, false, own).await;
+                return self.tree(&source, pages, destination, Wanted::No, own).await;
             }
             Shape::One(meta) => meta,
         };
@@ -222,8 +258,11 @@ impl Listing {
             self.prepare(destination, connections);
         }
         let mut pair = Pair { origin: self.origin, ..one(&source, destination, meta, several) };
+        if self.moves && self.identity(&pair.source) == self.identity(&pair.destination) {
+            return Err(apart::same("move", &pair.source.name()));
+        }
         // Nothing is in a stream that may be looked at; and what a stream brings is not known before it has been read.
-        if self.overwrite != Overwrite::Always && !from_stream && !to_stream {
+        if (self.overwrite != Overwrite::Always || self.backs_up.is_some()) && !from_stream && !to_stream {
             pair.existing = Existing::Unknown;
         }
         self.give(pair).await
@@ -253,7 +292,7 @@ impl Listing {
             }
             _ => {
                 let pages = below(&source, true);
-                self.tree(&source, pages, destination, true, &[]).await
+                self.tree(&source, pages, destination, Wanted::Told, &[]).await
             }
         }
     }
@@ -302,9 +341,10 @@ impl Listing {
         source: &Location,
         mut pages: Pages,
         destination: &Location,
-        verify: bool,
+        wanted: Wanted,
         own: &[String],
     ) -> Result<()> {
+        let verify = wanted == Wanted::Told;
         let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
         // What is to be moved is often known before the answer what is there: connections for it are opened meanwhile.
         let preparing = async {
@@ -314,16 +354,16 @@ impl Listing {
                 self.prepare(destination, connections);
             }
         };
-        let (there, ()) = tokio::join!(self.cursor(destination, &to, verify), preparing);
+        let (there, ()) = tokio::join!(self.cursor(destination, &to, wanted), preparing);
         let mut there = there?;
         // Called extra when both lists have come to their ends, and not before.
-        let mut extras = Spool::default();
-        let (mut seen, mut wanted, mut any, mut whole) = (0_u64, 0_u64, false, true);
+        let mut extras = Gathered::new(wanted, to.clone());
+        let (mut seen, mut chosen, mut any) = (0_u64, 0_u64, false);
         while let Some(page) = pages.next().await? {
             for problem in page.problems {
                 any = true;
+                extras.not_listed(&problem, &source.store.name(&from));
                 let file = problem.kind() != ErrorKind::Unsupported;
-                whole &= !file;
                 self.send(if file { Listed::Problem(problem) } else { Listed::NotAFile(problem) }).await?;
             }
             for meta in page.objects {
@@ -334,20 +374,23 @@ impl Listing {
                     return Err(Error::new(ErrorKind::Protocol, "list", name, cause));
                 };
                 // A marker that makes a folder visible in a browser is no object to move.
-                let marker = meta.size == 0 && (relative.is_empty() || relative.ends_with('/'));
-                if marker || own.contains(&meta.key) {
-                    continue;
-                }
-                seen += 1;
-                if !self.filter.wants(&relative) {
-                    continue;
-                }
-                wanted += 1;
+                let marker = is_marker(meta.size, &relative);
+                let moves = !marker && !own.contains(&meta.key);
+                seen += u64::from(moves);
+                let moves = moves && self.filter.wants(&relative);
                 let key = format!("{to}{relative}");
-                let (mut existing, passed) = there.find(&key).await?;
-                if verify {
-                    self.keep_extras(&passed, &to, &mut extras)?;
+                if !moves {
+                    // What the source has, whether it is wanted or not, is not only at the destination.
+                    if let Wanted::Deleted(_) = wanted {
+                        let (_, passed) = there.find(&key).await?;
+                        extras.keep(&passed, &self.filter)?;
+                    }
+                    continue;
                 }
+                chosen += 1;
+                let (mut existing, passed) = there.find(&key).await?;
+                extras.keep(&passed, &self.filter)?;
+                extras.all += u64::from(existing.there().is_some());
                 if verify && existing == Existing::Absent {
                     // A store may list in another order than ours; one look settles what is missing.
                     existing = Existing::Unknown;
@@ -356,65 +399,32 @@ impl Listing {
                 let destination = Place { store: destination.store.clone(), key };
                 let meta = ObjectMeta { key: source.key.clone(), ..meta };
                 let origin = self.origin;
-                self.give(Pair { origin, ..Pair::new(source, destination, to.len(), meta, existing) })
-                    .await?;
+                let mut pair = Pair { origin, ..Pair::new(source, destination, to.len(), meta, existing) };
+                self.vouched.apply(&mut pair);
+                self.give(pair).await?;
             }
         }
-        while verify && let Some(passed) = there.rest().await? {
-            self.keep_extras(&passed, &to, &mut extras)?;
+        while wanted != Wanted::No
+            && let Some(passed) = there.rest().await?
+        {
+            extras.keep(&passed, &self.filter)?;
         }
-        self.tell_extras(&destination.store, extras, whole && there.is_whole()).await?;
-        let name = source.store.name(&source.key);
-        let error =
-            |cause: String, hint: &str| Err(Error::new(ErrorKind::NotFound, "list", name, cause).hint(hint));
-        match (seen, wanted) {
-            (1.., 0) => {
-                let cause =
-                    format!("none of the {seen} names is wanted: --include and --exclude leave nothing");
-                error(
-                    cause,
-                    "globs match the name below the source; * passes /, and quotes keep it from the shell",
-                )
-            }
-            // Where something could not be read, that is what is said.
-            (0, 0) if verify && whole => {
-                error("nothing was compared: there is no object".to_owned(), "check the name of the source")
-            }
-            _ if any || source.store.capabilities().folders || source.key.is_empty() => Ok(()),
-            _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL"),
+        let whole = extras.whole && there.is_whole();
+        let found = Found { seen, chosen, any, whole: extras.whole };
+        let missed = missed(source, wanted, found);
+        if verify || missed.is_none() {
+            self.tell_extras(destination, extras, whole).await?;
         }
-    }
-
-    /// Keeps names that are only at the destination, of those that take part.
-    fn keep_extras(&self, keys: &[String], to: &str, extras: &mut Spool) -> Result<()> {
-        let wanted = |key: &&String| key.strip_prefix(to).is_some_and(|name| self.filter.wants(name));
-        keys.iter().filter(wanted).try_for_each(|key| extras.push(key, 0))
-    }
-
-    /// Says which names are only at the destination, if that is known.
-    async fn tell_extras(&self, store: &Arc<dyn Store>, extras: Spool, whole: bool) -> Result<()> {
-        if !whole {
-            return self.send(Listed::Unsure { extras: extras.count }).await;
-        }
-        let mut names = extras.read()?;
-        loop {
-            let some = names.next(1000)?;
-            if some.is_empty() {
-                return Ok(());
-            }
-            for (key, _) in some {
-                self.send(Listed::Extra(store.name(&key))).await?;
-            }
-        }
+        missed.map_or(Ok(()), Err)
     }
 
     /// How to learn what is at the destination while the source is listed.
-    async fn cursor(&self, destination: &Location, prefix: &str, verify: bool) -> Result<Cursor> {
-        let store = destination.store.clone();
-        if self.overwrite == Overwrite::Always && !verify {
-            return Ok(Cursor::unasked(store, destination.gate.clone()));
+    async fn cursor(&self, destination: &Location, prefix: &str, wanted: Wanted) -> Result<Cursor> {
+        let (store, gate) = (destination.store.clone(), destination.gate.clone());
+        if self.overwrite == Overwrite::Always && wanted == Wanted::No && self.backs_up.is_none() {
+            return Ok(Cursor::unasked(store, gate));
         }
-        Cursor::listing(store, destination.gate.clone(), prefix, verify).await
+        Cursor::listing(store, gate, prefix, wanted != Wanted::No).await
     }
 
     async fn give(&mut self, pair: Pair) -> Result<()> {
@@ -434,7 +444,7 @@ impl Listing {
 
     /// One name for one destination, however it was spelled.
     fn identity(&mut self, place: &Place) -> PathBuf {
-        let named = PathBuf::from(&*place.name());
+        let named = PathBuf::from(&*place.store.identity(&place.key));
         let (true, Some(folder), Some(name)) =
             (place.store.capabilities().folders, named.parent(), named.file_name())
         else {
@@ -456,6 +466,41 @@ impl Listing {
     }
 }
 
+/// What there was at a source.
+struct Found {
+    /// Objects that may be moved, and those of them that are wanted.
+    seen: u64,
+    chosen: u64,
+    /// Anything at all.
+    any: bool,
+    /// All of it could be seen.
+    whole: bool,
+}
+
+/// What is wrong with a source in which so much was found.
+fn missed(source: &Location, wanted: Wanted, found: Found) -> Option<Error> {
+    let name = source.store.name(&source.key);
+    let error =
+        |cause: String, hint: &str| Some(Error::new(ErrorKind::NotFound, "list", name, cause).hint(hint));
+    match found {
+        Found { chosen: 0, .. } if wanted.allows_empty() => None,
+        Found { seen: seen @ 1.., chosen: 0, .. } => error(
+            format!("none of the {seen} names is wanted: --include and --exclude leave nothing"),
+            "globs match the name below the source; * passes /, and quotes keep it from the shell",
+        ),
+        Found { seen: 0, .. } if matches!(wanted, Wanted::Deleted(_)) => error(
+            "the source is empty, so that --delete would remove everything at the destination".to_owned(),
+            "check the name of the source; add --allow-empty if you mean it",
+        ),
+        // Where something could not be read, that is what is said.
+        Found { seen: 0, whole: true, .. } if wanted == Wanted::Told => {
+            error("nothing was compared: there is no object".to_owned(), "check the name of the source")
+        }
+        _ if found.any || source.store.capabilities().folders || source.key.is_empty() => None,
+        _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL"),
+    }
+}
+
 enum Shape {
     One(ObjectMeta),
     Tree(Pages),
@@ -467,6 +512,11 @@ fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         answer => Ok(answer),
     }
+}
+
+/// Whether a name is there only to make a folder visible in a browser.
+fn is_marker(size: u64, name: &str) -> bool {
+    size == 0 && (name.is_empty() || name.ends_with('/'))
 }
 
 /// The list of all below a folder or prefix.

@@ -227,10 +227,20 @@ fn taken_for_a_blob(store: &AzureStore, key: &str) -> Error {
         .hint("the service removes them after a week")
 }
 
-pub(super) async fn delete(store: &AzureStore, key: &str, trace: &Trace) -> Result<()> {
+/// Deletes a blob, only as this version of it where one is named.
+pub(super) async fn delete(
+    store: &AzureStore,
+    key: &str,
+    version: Option<&str>,
+    trace: &Trace,
+) -> Result<()> {
     let name = store.display(key);
-    let asked = store.asked("delete", &name, 'd', ErrorKind::Service);
+    let changed = if version.is_some() { ErrorKind::SourceChanged } else { ErrorKind::Service };
+    let asked = store.asked("delete", &name, 'd', changed);
     let mut headers = HeaderMap::new();
+    if let Some(etag) = version {
+        meta::write_precondition(&mut headers, &Precondition::IfMatch(etag.to_owned()), asked)?;
+    }
     // A blob with snapshots cannot go without them.
     headers.insert("x-ms-delete-snapshots", HeaderValue::from_static("include"));
     let operation = store.operation(rules::DELETE_BLOB, Method::DELETE, key, &[], headers, Bytes::new());
