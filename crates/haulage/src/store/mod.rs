@@ -65,8 +65,11 @@ use crate::checksum::{Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::trace::{Phase, Trace};
 
-/// Why an object is not deleted that somebody has written since.
-const CHANGED_SINCE: &str = "it was changed after it was copied, so it stays";
+/// Why an object is not deleted or backed up that somebody has written since it was seen.
+pub(crate) fn changed_since(name: String) -> Error {
+    let cause = "it has changed since it was listed, so it stays";
+    Error::new(ErrorKind::SourceChanged, "delete", name, cause).hint("run the same command again")
+}
 
 /// The hint where a container or folder is there already that was to be made.
 const CONTAINER_THERE: &str = "nothing to do, or choose another name";
@@ -220,8 +223,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn delete_version(&self, key: &str, etag: &str, trace: &Trace) -> Result<()> {
         let there = self.head(key, trace).await?;
         if there.etag != etag {
-            return Err(Error::new(ErrorKind::SourceChanged, "delete", self.name(key), CHANGED_SINCE)
-                .hint("run the same command again"));
+            return Err(changed_since(self.name(key)));
         }
         self.delete(key, trace).await
     }

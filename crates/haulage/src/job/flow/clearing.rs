@@ -14,11 +14,12 @@ use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::gate::through;
 use crate::job::Work;
 use crate::options::{CopyOptions, Overwrite};
+use crate::spool::Spool;
 use crate::stage::list::{Extras, Listed};
 use crate::stage::plan::{Existing, Facts, Pair, Place, UNCHANGED, Withheld, may_delete};
 use crate::stage::remove::{Deleted, Doomed};
 use crate::stage::transfer::{Ended, Object};
-use crate::store::{Location, Request};
+use crate::store::{Location, ObjectMeta, Request, changed_since};
 
 /// Why objects are deleted.
 const EXTRA: &str = "only at the destination";
@@ -62,8 +63,15 @@ impl Objects {
             _ => false,
         };
         let goes = role == Role::Extra || (self.moves && role == Role::Own);
-        if is_there && goes {
-            self.effects().spare.push(Spare { pair: Arc::clone(&object.subject.pair) });
+        if !(is_there && goes) {
+            return;
+        }
+        let pair = &object.subject.pair;
+        if ended.reason == Some(UNCHANGED) && may_be_one(pair) {
+            let message = "not deleted, because the destination may be the same object under another name";
+            self.effects().said.push(Said::Warning(pair.source.name(), message.to_owned()));
+        } else {
+            self.effects().spare.push(Spare { pair: Arc::clone(pair) });
         }
     }
 
@@ -234,8 +242,8 @@ impl Flow {
             return false;
         }
         let Some((backup, _)) = &self.clearing.backup else {
-            let Extras { place, names, .. } = extras;
-            return self.delete(Doomed { place, names, versions: None }, EXTRA).await;
+            let Extras { place, names, versions, .. } = extras;
+            return self.delete(Doomed { place, names, versions }, EXTRA).await;
         };
         let place = extras.place.clone();
         self.clearing.spare = BTreeMap::from([(0, Doomed::at(place, true))]);
@@ -321,13 +329,7 @@ impl Flow {
     }
 
     /// Tells of names that are left, or would go.
-    fn tell(
-        &mut self,
-        names: crate::spool::Spool,
-        place: &Location,
-        outcome: Outcome,
-        now: u64,
-    ) -> Result<()> {
+    fn tell(&mut self, names: Spool, place: &Location, outcome: Outcome, now: u64) -> Result<()> {
         let mut names = names.read()?;
         loop {
             let some = names.next(BATCH as u64)?;
@@ -342,7 +344,7 @@ impl Flow {
                         (Place { store: place.store.clone(), key: key.clone() }, as_prefix(&backup.key));
                     let name = key.strip_prefix(&place.key).unwrap_or(&key);
                     let destination = Place { store: backup.store.clone(), key: format!("{to}{name}") };
-                    let meta = crate::store::ObjectMeta { size, ..Default::default() };
+                    let meta = ObjectMeta { size, ..Default::default() };
                     let pair = Pair::new(source, destination, to.len(), meta, Existing::Absent);
                     self.say_backup(&pair, now);
                 }
@@ -366,6 +368,15 @@ impl Flow {
         }
         self.broken
     }
+}
+
+/// Whether both ends of a pair may be one object, which two endpoints or mounts give two names: then nothing is its copy.
+fn may_be_one(pair: &Pair) -> bool {
+    let Pair { source, destination, meta, .. } = pair;
+    // A list may tell more of a time than a look.
+    let second = |meta: &ObjectMeta| meta.modified_ns.div_euclid(1_000_000_000);
+    let as_it = |there: &ObjectMeta| there.etag == meta.etag && second(there) == second(meta);
+    source.store.identity("") != destination.store.identity("") && pair.existing.there().is_some_and(as_it)
 }
 
 /// What became of a name.
@@ -408,20 +419,33 @@ fn as_prefix(key: &str) -> String {
 fn find_extras(extras: Extras, backup: Location) -> Names {
     let (sender, found) = mpsc::channel(1000);
     let listing = tokio::spawn(async move {
-        let Extras { place: Location { store, key: root, gate }, names, .. } = extras;
+        let Extras { place: Location { store, key: root, gate }, names, versions, .. } = extras;
         let to = as_prefix(&backup.key);
         let mut names = names.read()?;
+        let mut versions = versions.map(Spool::read).transpose()?;
         loop {
             let some = names.next(BATCH as u64)?;
             if some.is_empty() {
                 return Ok(());
             }
-            let look = async |(key, _): (String, u64)| {
+            let listed = match &mut versions {
+                Some(versions) => {
+                    versions.next(some.len() as u64)?.into_iter().map(|(etag, _)| Some(etag)).collect()
+                }
+                None => vec![None; some.len()],
+            };
+            let look = async |((key, _), listed): ((String, u64), Option<String>)| {
                 let (api, name) = (store.api(Request::Look), store.name(&key));
                 let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
+                let same = |meta: &ObjectMeta| listed.is_none_or(|etag| meta.etag == etag);
+                let looked = looked.and_then(|meta| match same(&meta) {
+                    true => Ok(meta),
+                    false => Err(changed_since(store.name(&key))),
+                });
                 (key, looked)
             };
-            let mut looked = futures_util::stream::iter(some).map(look).buffered(LOOKUPS);
+            let with_versions = futures_util::stream::iter(some.into_iter().zip(listed));
+            let mut looked = with_versions.map(look).buffered(LOOKUPS);
             while let Some((key, looked)) = looked.next().await {
                 let listed = match looked {
                     Ok(meta) => {

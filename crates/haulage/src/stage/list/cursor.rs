@@ -22,8 +22,8 @@ pub(super) struct Cursor {
     may_ask: bool,
 }
 
-/// A key that nobody asked for, and the size of the object in bytes.
-pub(super) type Passed = (String, u64);
+/// A key that nobody asked for, the size of the object in bytes, and its ETag.
+pub(super) type Passed = (String, u64, String);
 
 enum Way {
     /// It does not matter.
@@ -42,7 +42,7 @@ struct Merge {
     /// The last key seen on each side, to notice when one is out of order.
     last_there: String,
     last_asked: String,
-    /// Keys passed that nobody asked for, with their sizes.
+    /// What was passed that nobody asked for.
     extras: Vec<Passed>,
     /// Keys asked for, and keys passed.
     asked: u64,
@@ -139,7 +139,7 @@ impl Cursor {
             // One that comes late may have been asked for.
             merge.out_of_order |= object.key <= merge.last_asked || object.key < merge.last_there;
             object.key.clone_into(&mut merge.last_there);
-            rest.push((object.key, object.size));
+            rest.push((object.key, object.size, object.etag));
         }
         if merge.out_of_order {
             self.way = Way::Unknown;
@@ -191,7 +191,7 @@ impl Merge {
             if meta.key == key {
                 return Ok(Existing::listed(meta, store));
             }
-            self.extras.push((meta.key, meta.size));
+            self.extras.push((meta.key, meta.size, meta.etag));
         }
         Ok(Existing::Absent)
     }

@@ -37,6 +37,8 @@ pub(crate) struct Extras {
     /// The container or folder, and the prefix below which they are.
     pub(crate) place: Location,
     pub(crate) names: Spool,
+    /// The version of each, where it costs nothing to delete no other.
+    pub(crate) versions: Option<Spool>,
     /// How many objects take part at the destination, these among them.
     pub(crate) all: u64,
 }
@@ -53,6 +55,7 @@ pub(super) struct Gathered {
     /// What keys at the destination begin with.
     to: String,
     names: Spool,
+    versions: Option<Spool>,
     /// Objects found there that take part.
     pub(super) all: u64,
     /// Names below the source that are there and not listed: links and the like.
@@ -62,8 +65,17 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn new(wanted: Wanted, to: String) -> Self {
-        Self { wanted, to, names: Spool::default(), all: 0, not_listed: HashSet::new(), whole: true }
+    /// None yet, below `to`; `versions` says that the version of each is kept.
+    pub(super) fn new(wanted: Wanted, to: String, versions: bool) -> Self {
+        Self {
+            wanted,
+            to,
+            names: Spool::default(),
+            versions: versions.then(Spool::default),
+            all: 0,
+            not_listed: HashSet::new(),
+            whole: true,
+        }
     }
 
     /// Takes in that something is at the source, below `root`, and is not listed. What is there under its name is not extra.
@@ -85,13 +97,14 @@ impl Gathered {
         if self.wanted == Wanted::No {
             return Ok(());
         }
-        for (key, size) in passed {
+        for (key, size, etag) in passed {
             let Some(name) = key.strip_prefix(&self.to) else { continue };
             let spared = matches!(self.wanted, Wanted::Deleted(_))
                 && (is_marker(*size, name) || self.is_at_the_source(name));
             if filter.wants(name) && !spared {
                 self.all += 1;
                 self.names.push(key, *size)?;
+                self.versions.as_mut().map_or(Ok(()), |versions| versions.push(etag, 0))?;
             }
         }
         Ok(())
@@ -151,7 +164,7 @@ impl Listing {
         extras: Gathered,
         whole: bool,
     ) -> Result<()> {
-        let Gathered { wanted, to, names, all, .. } = extras;
+        let Gathered { wanted, to, names, versions, all, .. } = extras;
         if wanted == Wanted::No {
             return Ok(());
         }
@@ -160,7 +173,7 @@ impl Listing {
         }
         if let Wanted::Deleted(_) = wanted {
             let place = Location { key: to, ..destination.clone() };
-            return self.send(Listed::Extras(Box::new(Extras { place, names, all }))).await;
+            return self.send(Listed::Extras(Box::new(Extras { place, names, versions, all }))).await;
         }
         let mut names = names.read()?;
         loop {
@@ -182,14 +195,14 @@ mod tests {
     #[test]
     fn what_the_source_has_under_that_name_is_not_extra_though_it_is_not_listed() {
         let wanted = Wanted::Deleted(Deleting::default());
-        let mut gathered = Gathered::new(wanted, "to/".to_owned());
+        let mut gathered = Gathered::new(wanted, "to/".to_owned(), true);
         let skipped = |name: &str| Error::new(ErrorKind::Unsupported, "list", name, "a link");
         gathered.not_listed(&skipped("/from/link"), "/from/");
         gathered.not_listed(&skipped("/from/a/pipe"), "/from");
         let filter = Filter::new(&[], &["*.keep".into()]).unwrap();
         let passed: Vec<Passed> =
             ["to/link", "to/link/below", "to/link2", "to/a/pipe", "to/a/b", "to/x.keep", "to/folder/"]
-                .map(|key| (key.to_owned(), 0))
+                .map(|key| (key.to_owned(), 0, String::new()))
                 .into();
         gathered.keep(&passed, &filter).unwrap();
         let mut names = gathered.names.read().unwrap();
