@@ -50,7 +50,7 @@ pub struct Sync {
     compare: Compare,
     #[command(flatten)]
     transfer: TransferArgs,
-    /// Do not wait until files are on the disk: for scratch, where a power failure may lose them
+    /// Do not wait for files to reach the disk; a power failure may lose them
     #[arg(long, help_heading = "Transfer")]
     no_flush: bool,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub struct Sync {
     store: StoreArgs,
     #[command(flatten)]
     record: RecordArgs,
-    /// What lies at the destination, with checksums, goes into this file; haul verify checks it later
+    /// Write the destination's objects and checksums to this file, for haul verify
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     receipt: Option<PathBuf>,
 }
