@@ -308,7 +308,13 @@ def gateway(endpoint: Endpoint) -> Iterator[tuple[Gateway, str]]:
 
         do_GET = do_PUT = do_HEAD = do_DELETE = serve  # noqa: N815
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        # A client that has cut a connection needs no report.
+        def handle_error(self, *_: object) -> None: ...
+
+    server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -316,6 +322,7 @@ def gateway(endpoint: Endpoint) -> Iterator[tuple[Gateway, str]]:
     finally:
         server.shutdown()
         thread.join()
+        server.server_close()
 
 
 def test_no_page_of_a_list_that_is_cut_short_leads_to_a_wrong_delete(haul: Haul, emulator: Endpoint) -> None:
