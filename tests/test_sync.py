@@ -398,8 +398,8 @@ def test_a_move_deletes_what_is_proven_and_nothing_else(
 def test_a_move_onto_itself_is_refused_and_what_fails_stays(haul: Haul, emulator: Endpoint) -> None:
     container = emulator.container()
     folder = fill(haul.folder / "here", {"a": b"1", "b": b"2"})
-    for line in (["mv", folder / "a", folder / "a"], ["mv", folder / "a", f"{folder}/"]):
-        assert haul(*line, code=2).hints == {"name another destination"}
+    for there in (folder / "a", f"{folder}/"):
+        assert haul("mv", folder / "a", there, code=2).hints == {"name another destination"}
     fill(haul.folder / "there", {"a/in-the-way": b"3"})
     went = haul("mv", "here", "there/", "--json", code=1)
     assert (went.summary["objects_failed"], went.summary["objects_deleted"]) == (1, 1)
