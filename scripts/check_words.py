@@ -91,9 +91,9 @@ def faults(path: str, source: str, wrong: dict[str, re.Pattern[str]]) -> Iterato
     found = set()
     for text in texts_of(path, source):
         for phrase, finder in wrong.items():
-            for match in finder.finditer(text.text):
-                line = text.line + text.text.count("\n", 0, match.start())
-                found.add((line, phrase, " ".join(match[0].split())))
+            for hit in finder.finditer(text.text):
+                line = text.line + text.text.count("\n", 0, hit.start())
+                found.add((line, phrase, " ".join(hit[0].split())))
     for line, phrase, match in sorted(found):
         yield f"{path}:{line}: '{match}': see '{phrase}' in the table of words in {TABLE_OF_WORDS}"
 

@@ -111,8 +111,7 @@ def raises() -> tuple[str, float]:
         (
             lambda: ("c2VjcmV0", time.time() - 1),
             "has expired",
-            "give a token that is still good, and its end in seconds since 1970 "
-            "or as a datetime with a time zone",
+            "give a valid token, with its expiry in seconds since 1970 or as a datetime with a time zone",
         ),
         (
             lambda: ("Bearer c2VjcmV0", time.time() + 600),

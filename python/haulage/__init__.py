@@ -63,13 +63,14 @@ if TYPE_CHECKING:
         list as list,
         move as move,
         plan as plan,
+        read_pairs as read_pairs,
         stat as stat,
         sync as sync,
         verify as verify,
     )
 
 _HOMES = {
-    "haulage.transfer": "Job copy list move plan stat sync verify",
+    "haulage.transfer": "Job copy list move plan read_pairs stat sync verify",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
     "haulage.objects": "get open put",
     "haulage.ranges": "get_range get_ranges",

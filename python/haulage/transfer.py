@@ -111,6 +111,16 @@ class Options(StoreOptions, total=False):
         same size and source time is skipped, which makes a second run resume the first.
     include: Copy only names below the source that match one of these globs; default all.
     exclude: Copy no names that match one of these globs; default none.
+    files_from: Names below the one source, relative to it: a sequence, or the file that holds one a line
+        (``"-"`` for standard input). They are asked for directly and nothing is listed; one that is not there
+        fails and the others go on. Default: all that is there.
+    min_size: Only objects of this size or larger, such as ``"1MiB"``; default any.
+    max_size: Only objects of this size or smaller; default any.
+    min_age: Only what was last changed this long ago or longer: ``"7d"`` or a ``timedelta``. Default any. The
+        age of an object is that of the file it was made from, where the list says so (Azure's does).
+    max_age: Only what was changed since this long ago; default any.
+    max_duration: Stop after this long, as :meth:`Job.cancel` does; the same call goes on from there. Default
+        never: it is for batch systems, which kill what takes too long.
     record: Write a row for every attempt into this Parquet file; default none.
     log: Write what happens to this log too, for ``haul watch``: a folder, ``az://container/prefix`` or
         ``s3://bucket/prefix``; default none. What cannot be sent is sent by the next job that writes to it.
@@ -120,10 +130,11 @@ class Options(StoreOptions, total=False):
         ``True``; ``False`` is for scratch, where a power failure may lose them.
     receipt: Write the destination's objects with their checksums to this file of JSON lines at the end, for
         :func:`haulage.verify` to check later; default none.
-    compare: What tells that an object is there already: ``"size"``, ``"time"`` (and size), ``"checksum"`` (reads
-        what states none), or ``"receipt"``, which takes what ``receipt`` says of the last run where both ends are
-        still those versions, and asks nobody. Default ``"auto"``: checksums that are at hand, else size and time.
-    dry_run: Say what would be done and do nothing; the numbers of the summary are those of what would be.
+    compare: What tells that an object is unchanged: ``"size"``, ``"time"`` (and size), ``"checksum"`` (reads
+        what states none), or ``"receipt"``, which believes the ``receipt`` of the last run where both
+        ends are still the versions in it. Default ``"auto"``: checksums that both sides state, else size and
+        time.
+    dry_run: Only say what would be done; the numbers of the summary are those of what would be.
         Default ``False``.
     backup_dir: Copy objects of the destination here before they are replaced or deleted; default none.
     """
@@ -147,6 +158,12 @@ class Options(StoreOptions, total=False):
     overwrite: Literal["if-different", "always", "never"] | None
     include: Sequence[str] | None
     exclude: Sequence[str] | None
+    files_from: str | PathLike[str] | Sequence[str] | None
+    min_size: str | None
+    max_size: str | None
+    min_age: str | timedelta | None
+    max_age: str | timedelta | None
+    max_duration: str | timedelta | None
     record: str | PathLike[str] | None
     log: str | PathLike[str] | None
     metrics: str | None
@@ -193,7 +210,7 @@ class Job:
                     "no destination",
                     "pass dst, or a list of (source, destination)",
                 )
-            return cls(_engine.Job.copy_pairs(_sequence(src), **options))
+            return cls(_engine.Job.copy_pairs(_pairs(src), **options))
         return cls(_engine.Job.copy(_sources(src), dst, **options))
 
     @classmethod
@@ -217,9 +234,7 @@ class Job:
         """Return a sync that is not started yet; arguments as for :func:`haulage.sync`."""
         most = None if max_delete is None else str(max_delete)
         return cls(
-            _engine.Job.sync(
-                src, dst, delete=delete, max_delete=most, allow_empty=allow_empty, **options
-            )
+            _engine.Job.sync(src, dst, delete=delete, max_delete=most, allow_empty=allow_empty, **options)
         )
 
     @classmethod
@@ -327,8 +342,9 @@ def copy(
     10
 
     Args:
-        src: One name, several names, or, without ``dst``, pairs of source and destination. Pairs
-            cross into the engine in one call; a million of them is fine.
+        src: One name, several names, or, without ``dst``, pairs of source and destination: tuples, or a table
+            of Arrow or pandas with the columns ``source`` and ``destination``. Pairs cross into the engine in
+            one call; a million of them is fine. :func:`read_pairs` reads them from a file.
         dst: Where to.
         check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
         on_progress: Called with a sample about five times a second, in this thread.
@@ -388,9 +404,10 @@ def sync(
     on_progress: Callable[[Progress], object] | None = None,
     **options: Unpack[Options],
 ) -> Summary:
-    """Make ``dst`` equal to ``src``: copy what is new or differs, and with ``delete`` remove what only ``dst`` has.
+    """Make ``dst`` equal to ``src``: copy what is new or has changed.
 
-    Nothing is deleted before everything is copied, nor where an object failed or a list was cut short.
+    With ``delete`` also remove what only ``dst`` has, after everything is copied. Nothing is deleted when an
+    object failed or a list was cut short.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -404,9 +421,11 @@ def sync(
     Args:
         src: A folder, container or prefix.
         dst: What to change.
-        delete: Remove objects that only ``dst`` has. Default no. ``include`` and ``exclude`` hold for them too.
-        max_delete: Remove nothing where it would be more: a number, or a share such as ``"10%"``; default no bound.
-        allow_empty: Remove everything where ``src`` is empty; else that is refused.
+        delete: Remove objects that only ``dst`` has; default no. ``include``, ``exclude``, sizes and ages
+            hold for them too.
+        max_delete: Remove nothing if it would be more than this: a number of objects, or a share of those at
+            ``dst`` such as ``"10%"``; default no bound.
+        allow_empty: Remove everything if ``src`` is empty; else that is refused.
         check: Raise if objects failed, or if nothing was deleted that should have been.
         on_progress: Called with a sample about five times a second, in this thread.
         options: See :class:`Options`; ``dry_run``, ``compare`` and ``backup_dir`` are made for this.
@@ -470,6 +489,25 @@ def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions])
         raise _exception(**problems[0])
 
 
+def read_pairs(path: Name) -> builtins.list[tuple[str, str]]:
+    """Read pairs of source and destination from a file, for :func:`copy`.
+
+    It may be CSV (two columns, or a first row that names ``source`` and ``destination`` among others), lines
+    of JSON, Parquet or an Arrow stream, whatever its name; ``"-"`` is standard input.
+
+    >>> import pathlib, tempfile
+    >>> pairs = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
+    >>> _ = pairs.write_text("a.nc,az://climate/2024/a.nc")
+    >>> read_pairs(pairs)
+    [('a.nc', 'az://climate/2024/a.nc')]
+
+    Raises:
+        UsageError: It is none of these, a row lacks one of the two, or there is no row.
+        NotFoundError: There is no such file.
+    """
+    return _engine.read_pairs(path)
+
+
 def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
     """Return what is known of one object without reading it.
 
@@ -481,6 +519,15 @@ def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
 
 def _sequence(items: Iterable[Any]) -> Sequence[Any]:
     return items if isinstance(items, (builtins.list, tuple)) else builtins.list(items)
+
+
+def _pairs(src: Any) -> Sequence[tuple[Name, Name]]:
+    """Return pairs as the engine takes them; those of a table are in two of its columns."""
+    if not hasattr(src, "columns"):
+        return _sequence(src)
+    columns = (src["source"], src["destination"])
+    texts = (getattr(column, "to_pylist", None) or column.tolist for column in columns)
+    return [*zip(*(text() for text in texts), strict=True)]
 
 
 def _sources(src: Any) -> Sequence[Name]:

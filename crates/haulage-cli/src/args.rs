@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use haulage::checksum::ChecksumMode;
 use haulage::http::ProxyChoice;
-use haulage::job::{CopyOptions, MethodChoice, Overwrite, ServerSide, Setting, TierChoice};
+use haulage::job::{Bounds, CopyOptions, MethodChoice, NameList, Overwrite, ServerSide, Setting, TierChoice};
 use haulage::store::{Addressing, Preserve, StoreOptions};
 use haulage::units::{ByteRate, ByteSize};
 
@@ -116,6 +116,34 @@ pub struct SelectArgs {
     #[arg(action = clap::ArgAction::Set)]
     #[arg(hide_possible_values = true)]
     pub symlinks: bool,
+    /// Only objects of this size or larger
+    #[arg(long, value_name = "SIZE")]
+    pub min_size: Option<ByteSize>,
+    /// Only objects of this size or smaller
+    #[arg(long, value_name = "SIZE")]
+    pub max_size: Option<ByteSize>,
+    /// Only objects last changed this long ago, or longer, such as 7d
+    #[arg(long, value_name = "DURATION", value_parser = value::age)]
+    pub min_age: Option<Duration>,
+    /// Only objects changed since this long ago
+    #[arg(long, value_name = "DURATION", value_parser = value::age)]
+    pub max_age: Option<Duration>,
+    /// Only the names in this file, one a line, relative to SRC; they are asked for directly and nothing is listed; - for
+    /// standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "files_from0")]
+    pub files_from: Option<PathBuf>,
+    /// The same, with a zero byte after each name, as find -print0 writes them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files_from0: Option<PathBuf>,
+}
+
+impl SelectArgs {
+    /// The names that are asked for directly.
+    fn names(&self) -> Option<NameList> {
+        let list = |path: &PathBuf, zero| NameList::File { path: path.clone(), zero };
+        let lines = self.files_from.as_ref().map(|path| list(path, false));
+        lines.or_else(|| self.files_from0.as_ref().map(|path| list(path, true)))
+    }
 }
 
 /// How objects travel.
@@ -152,6 +180,9 @@ pub struct TransferArgs {
     /// Give way to other traffic: slow down as soon as a queue builds up
     #[arg(long)]
     pub polite: bool,
+    /// Stop after this long with exit code 130; what has arrived stays, and the same command goes on
+    #[arg(long, value_name = "DURATION", value_parser = value::limit)]
+    pub max_duration: Option<Duration>,
     /// Start from values that haul lab measured: a profile's name or file
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
@@ -254,6 +285,14 @@ pub fn copy_options(transfer: &TransferArgs, select: SelectArgs, store: &StoreAr
         max_memory: transfer.max_memory,
         polite: transfer.polite,
         profile: transfer.profile.clone(),
+        names: select.names(),
+        bounds: Bounds {
+            min_size: select.min_size,
+            max_size: select.max_size,
+            min_age: select.min_age,
+            max_age: select.max_age,
+        },
+        max_duration: transfer.max_duration,
         include: select.include,
         exclude: select.exclude,
         store: StoreOptions { follow_symlinks: select.symlinks, ..store.options() },

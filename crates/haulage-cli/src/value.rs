@@ -45,6 +45,21 @@ pub fn duration(text: &str) -> Result<Duration, Error> {
     Ok(duration)
 }
 
+/// How long ago, with its unit; zero is now.
+pub fn age(text: &str) -> Result<Duration, Error> {
+    parse_duration(text)
+}
+
+/// How long something may take, with its unit.
+pub fn limit(text: &str) -> Result<Duration, Error> {
+    let limit = parse_duration(text)?;
+    if limit.is_zero() {
+        return Err(Error::new(ErrorKind::Usage, "parse", text, "nothing can be done in no time")
+            .hint("write a duration such as 2h"));
+    }
+    Ok(limit)
+}
+
 /// An address to listen on.
 pub fn listen(text: &str) -> Result<SocketAddr, Error> {
     address(text, "write 127.0.0.1:10000, or port 0 for any free one")

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use haulage::Job;
-use haulage::job::{Work, links_folder};
+use haulage::job::{Work, links_folder, read_pairs};
 
 use super::help;
 use crate::args::{
@@ -25,6 +25,8 @@ use crate::stop::Ending;
   haul cp az://climate/cmip6/ s3://climate/      from one cloud to another
   tar c logs | haul cp - az://archive/logs.tar   upload a stream
   haul cp az://archive/logs.tar - | tar t        download to a pipe
+  haul cp az://climate/ . --files-from names.txt only these names; nothing is listed
+  haul cp --pairs list.csv                       each source to its own destination
   haul cp big/ az://climate/ --block-size 4MiB --concurrency 8 --record run.parquet"
     )
 )]
@@ -34,7 +36,12 @@ pub struct Cp {
     sources: Vec<String>,
     /// Destination; a trailing / means into; - is standard output
     #[arg(value_name = "DST", required = true)]
-    destination: String,
+    destination: Option<String>,
+    /// Copy each source in this file to its own destination, in place of SRC and DST: CSV or JSON lines with source and
+    /// destination, Parquet or an Arrow stream; - for standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Selection")]
+    #[arg(conflicts_with_all = ["sources", "destination", "files_from", "files_from0", "include", "exclude"])]
+    pairs: Option<PathBuf>,
     #[command(flatten)]
     transfer: TransferArgs,
     /// Commit all objects together at the end: readers see the whole new version, or none of it
@@ -74,11 +81,16 @@ impl Cp {
         options.receipt = self.receipt;
         options.store.flush = !self.no_flush;
         options.dry_run = self.dry_run;
+        let work = match (self.pairs, self.destination) {
+            (Some(list), _) => Work::CopyPairs(read_pairs(&list)?),
+            (None, destination) => {
+                Work::Copy { sources: self.sources, destination: destination.unwrap_or_default() }
+            }
+        };
         let data = match self.dry_run && !output.json {
             true => Data::Plan,
-            false => job::data_for(output, &self.destination, &options.store)?,
+            false => job::data_for(output, &work, &options.store)?,
         };
-        let work = Work::Copy { sources: self.sources, destination: self.destination };
         match self.nodes.is_wanted() {
             true => job::run_on(self.nodes, work, options, data, output),
             false => job::run(Job::new(work, options), data, output),

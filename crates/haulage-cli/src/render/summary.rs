@@ -103,6 +103,14 @@ pub fn interrupted_line(objects_done: u64) -> String {
     )
 }
 
+/// What to say when the time that the user gave is over.
+pub fn out_of_time_line(objects_done: u64) -> String {
+    format!(
+        "stopped by --max-duration: {} done; run the same command again to resume",
+        count(objects_done, "object")
+    )
+}
+
 fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
     let Summary { objects_done, objects_skipped, objects_failed, objects_unproven, proofs, .. } = *summary;
     match (objects_done, objects_skipped, objects_failed) {

@@ -30,13 +30,13 @@ use self::clearing::Clearing;
 use self::flights::{Flights, Landed};
 use self::objects::Objects;
 use self::progress::ProgressMeter;
-use super::{Compare, CopyOptions, Portion, Work};
+use super::{CopyOptions, Portion, Work};
 use crate::control::{Controller, Observation, Politeness, controller};
 use crate::error::{Error, Result};
 use crate::event::{AttemptRecord, Clock, Failure, Progress, Summary};
 use crate::gate::Gate;
 use crate::http::Cap;
-use crate::stage::list::{Filter, Listed, Listing};
+use crate::stage::list::{Listed, Listing};
 use crate::stage::record::{Recorder, Sinks};
 use crate::stage::schedule::{Schedule, Unit};
 use crate::stage::transfer::{Held, Purpose};
@@ -208,7 +208,7 @@ impl Flow {
         let (outcome, interrupted) = self.move_all(names).await;
         // An interrupted job promises nothing, and shall end at once.
         let interrupted = interrupted || {
-            self.settle(outcome.is_ok()).await;
+            self.flush(outcome.is_ok()).await;
             self.clear(&outcome).await
         };
         self.finish(outcome, interrupted).await
@@ -239,13 +239,8 @@ impl Flow {
     /// Begins to list what the work names.
     fn list(&self) -> Result<Names> {
         let (sender, found) = mpsc::channel(1000);
-        let filter = Filter::new(&self.options.include, &self.options.exclude)?;
-        let outputs = [&self.options.record, &self.options.receipt].into_iter().flatten().cloned().collect();
-        let receipt = self.options.receipt.as_deref();
-        let receipt = receipt.filter(|_| self.options.compare == Compare::Receipt);
-        let listing = Listing::new(self.opener.clone(), filter, self.options.overwrite, sender)
-            .without(outputs)
-            .believing(receipt)?
+        let now_ns = self.clock.began_unix_ns();
+        let listing = Listing::new(self.opener.clone(), &self.options, now_ns, sender)?
             .backing_up(self.clearing.backup.as_ref().map(|(place, _)| place.clone()))
             .single(self.options.portion != Portion::All)
             .for_requests(self.options.concurrency.fixed().unwrap_or(usize::MAX));
@@ -304,12 +299,11 @@ impl Flow {
 
 impl Flow {
     /// Waits until what was written is on the disk.
-    async fn settle(&mut self, listed: bool) {
+    async fn flush(&mut self, listed: bool) {
         self.flights.stop().await;
-        let filtered = !(self.options.include.is_empty() && self.options.exclude.is_empty());
         // A node knows of its own part alone.
         let fed = matches!(self.work, Work::Fed(_));
-        let whole = listed && self.recorder.summary().objects_failed == 0 && !filtered && !fed;
+        let whole = listed && self.recorder.summary().objects_failed == 0 && !self.options.selects() && !fed;
         self.meter.flushing();
         if let Err(error) = self.opener.flush(whole).await {
             self.recorder.not_on_disk(&error);

@@ -171,18 +171,18 @@ def _typed(rows: list[dict[str, Any]]) -> tuple[Any, list[tuple[str, list[str]]]
 
 
 def _disarmed(rows: Any) -> tuple[Any, int]:
-    """Return the rows with an apostrophe before text that a spreadsheet would run, and how much of it there is."""
+    """Return the rows with an apostrophe before text that a spreadsheet would run, and how many they are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     count = 0
-    for at, field in enumerate(rows.schema):
-        if field.type != pa.string() or (field.metadata or {}).get(b"edm", b"Edm.String") != b"Edm.String":
+    for at, column in enumerate(rows.schema):
+        if column.type != pa.string() or (column.metadata or {}).get(b"edm", b"Edm.String") != b"Edm.String":
             continue
         found = pc.match_substring_regex(rows.column(at), _FORMULA)
         count += pc.sum(found).as_py() or 0
         armed = pc.replace_substring_regex(rows.column(at), _FORMULA, r"'\1")
-        rows = rows.set_column(at, field, armed)
+        rows = rows.set_column(at, column, armed)
     return rows, count
 
 

@@ -7,12 +7,16 @@ use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Compare, CopyOptions, Portion, Work};
 use crate::output::identity;
-use crate::stage::list::Filter;
+use crate::stage::list::{Filter, check_names};
 use crate::store::{Address, is_tier_of_azure};
 
 /// Refuses what cannot work before anything is touched.
 pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     Filter::new(&options.include, &options.exclude)?;
+    options.bounds.check()?;
+    if let Some(names) = &options.names {
+        check_names(names, work, &options.store)?;
+    }
     check_outputs(work, options)?;
     check_kept(work, options)?;
     if options.atomic {

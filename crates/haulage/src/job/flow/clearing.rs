@@ -252,7 +252,7 @@ impl Flow {
         if interrupted {
             return true;
         }
-        self.settle(outcome.is_ok()).await;
+        self.flush(outcome.is_ok()).await;
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
         }

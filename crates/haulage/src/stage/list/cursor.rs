@@ -22,8 +22,8 @@ pub(super) struct Cursor {
     may_ask: bool,
 }
 
-/// A key that nobody asked for, the size of the object in bytes, and its ETag.
-pub(super) type Passed = (String, u64, String);
+/// Takes objects that nobody asked for.
+pub(super) type Taker<'a> = &'a mut (dyn FnMut(&ObjectMeta) -> Result<()> + Send);
 
 enum Way {
     /// It does not matter.
@@ -42,8 +42,6 @@ struct Merge {
     /// The last key seen on each side, to notice when one is out of order.
     last_there: String,
     last_asked: String,
-    /// What was passed that nobody asked for.
-    extras: Vec<Passed>,
     /// Keys asked for, and keys passed.
     asked: u64,
     passed: u64,
@@ -73,7 +71,6 @@ impl Cursor {
             page: VecDeque::new(),
             last_there: String::new(),
             last_asked: String::new(),
-            extras: Vec::new(),
             asked: 0,
             passed: 0,
             gaps: false,
@@ -94,27 +91,25 @@ impl Cursor {
         }
     }
 
-    /// What is at `key`, and the keys passed on the way that nobody asked for.
-    pub(super) async fn find(&mut self, key: &str) -> Result<(Existing, Vec<Passed>)> {
+    /// What is at `key`. `extra` takes what is passed on the way that nobody asked for, as far as the list is in order.
+    pub(super) async fn find(&mut self, key: &str, extra: Taker<'_>) -> Result<Existing> {
         match &mut self.way {
-            Way::Unasked => Ok((Existing::Absent, Vec::new())),
-            Way::Unknown => Ok((Existing::Unknown, Vec::new())),
-            Way::Asking => Ok((ask(&self.store, key, &self.gate).await, Vec::new())),
+            Way::Unasked => Ok(Existing::Absent),
+            Way::Unknown => Ok(Existing::Unknown),
+            Way::Asking => Ok(ask(&self.store, key, &self.gate).await),
             Way::Listing(merge) => {
-                let existing = merge.find(key, &*self.store).await?;
-                let extras = std::mem::take(&mut merge.extras);
+                let existing = merge.find(key, &*self.store, extra).await?;
                 if merge.out_of_order {
                     self.way = Way::Unknown;
-                    return Ok((Existing::Unknown, Vec::new()));
+                    return Ok(Existing::Unknown);
                 }
                 merge.asked += 1;
-                merge.passed += extras.len() as u64;
                 let crowded = merge.passed > PASSED_FIRST + PASSED_EACH * merge.asked;
                 if self.may_ask && (merge.gaps || crowded) {
                     self.way = Way::Asking;
-                    return Ok((ask(&self.store, key, &self.gate).await, Vec::new()));
+                    return Ok(ask(&self.store, key, &self.gate).await);
                 }
-                Ok((existing, extras))
+                Ok(existing)
             }
         }
     }
@@ -128,24 +123,21 @@ impl Cursor {
         }
     }
 
-    /// Keys left at the end, some at a time.
-    pub(super) async fn rest(&mut self) -> Result<Option<Vec<Passed>>> {
-        let Way::Listing(merge) = &mut self.way else { return Ok(None) };
-        if !merge.fill().await? {
-            return Ok(None);
+    /// Reads the list to its end; `extra` takes what is left in it.
+    pub(super) async fn rest(&mut self, extra: Taker<'_>) -> Result<()> {
+        let Way::Listing(merge) = &mut self.way else { return Ok(()) };
+        while merge.fill().await? {
+            while let Some(object) = merge.page.pop_front() {
+                // One that comes late may have been asked for.
+                if object.key <= merge.last_asked || object.key < merge.last_there {
+                    self.way = Way::Unknown;
+                    return Ok(());
+                }
+                extra(&object)?;
+                merge.last_there = object.key;
+            }
         }
-        let mut rest = Vec::with_capacity(merge.page.len());
-        for object in merge.page.drain(..) {
-            // One that comes late may have been asked for.
-            merge.out_of_order |= object.key <= merge.last_asked || object.key < merge.last_there;
-            object.key.clone_into(&mut merge.last_there);
-            rest.push((object.key, object.size, object.etag));
-        }
-        if merge.out_of_order {
-            self.way = Way::Unknown;
-            return Ok(None);
-        }
-        Ok(Some(rest))
+        Ok(())
     }
 }
 
@@ -177,7 +169,7 @@ impl Merge {
         Ok(true)
     }
 
-    async fn find(&mut self, key: &str, store: &dyn Store) -> Result<Existing> {
+    async fn find(&mut self, key: &str, store: &dyn Store, extra: Taker<'_>) -> Result<Existing> {
         self.out_of_order |= *key < *self.last_asked;
         key.clone_into(&mut self.last_asked);
         while self.fill().await? {
@@ -191,7 +183,8 @@ impl Merge {
             if meta.key == key {
                 return Ok(Existing::listed(meta, store));
             }
-            self.extras.push((meta.key, meta.size, meta.etag));
+            self.passed += 1;
+            extra(&meta)?;
         }
         Ok(Existing::Absent)
     }

@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::cursor::Passed;
 use super::{Filter, Listed, Listing, Shape, apart, below, is_marker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Deleting;
 use crate::spool::Spool;
-use crate::store::Location;
+use crate::store::{Location, ObjectMeta};
 
 /// Names that the source has and that are not listed: more than these, and nothing is called extra.
 const NOT_LISTED_MAX: usize = 100_000;
@@ -54,6 +53,7 @@ pub(super) struct Gathered {
     wanted: Wanted,
     /// What keys at the destination begin with.
     to: String,
+    filter: Filter,
     names: Spool,
     versions: Option<Spool>,
     /// Objects found there that take part.
@@ -65,11 +65,12 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// None yet, below `to`; `versions` says that the version of each is kept.
-    pub(super) fn new(wanted: Wanted, to: String, versions: bool) -> Self {
+    /// None yet, below `to`, of those that `filter` takes; `versions` says that the version of each is kept.
+    pub(super) fn new(wanted: Wanted, to: String, filter: Filter, versions: bool) -> Self {
         Self {
             wanted,
             to,
+            filter,
             names: Spool::default(),
             versions: versions.then(Spool::default),
             all: 0,
@@ -92,22 +93,26 @@ impl Gathered {
         }
     }
 
-    /// Keeps names that are only at the destination, of those that take part.
-    pub(super) fn keep(&mut self, passed: &[Passed], filter: &Filter) -> Result<()> {
-        if self.wanted == Wanted::No {
+    /// Keeps the name of an object that is only at the destination, if it takes part.
+    pub(super) fn keep(&mut self, object: &ObjectMeta) -> Result<()> {
+        let ObjectMeta { key, size, etag, .. } = object;
+        let Some(name) = key.strip_prefix(&self.to).filter(|name| self.filter.wants(name)) else {
             return Ok(());
-        }
-        for (key, size, etag) in passed {
-            let Some(name) = key.strip_prefix(&self.to) else { continue };
-            let spared = matches!(self.wanted, Wanted::Deleted(_))
-                && (is_marker(*size, name) || self.is_at_the_source(name));
-            if filter.wants(name) && !spared {
-                self.all += 1;
-                self.names.push(key, *size)?;
-                self.versions.as_mut().map_or(Ok(()), |versions| versions.push(etag, 0))?;
+        };
+        match self.wanted {
+            Wanted::No => return Ok(()),
+            Wanted::Told => {}
+            Wanted::Deleted(_) => {
+                let spared =
+                    is_marker(*size, name) || self.is_at_the_source(name) || !self.filter.takes(object);
+                if spared {
+                    return Ok(());
+                }
             }
         }
-        Ok(())
+        self.all += 1;
+        self.names.push(key, *size)?;
+        self.versions.as_mut().map_or(Ok(()), |versions| versions.push(etag, 0))
     }
 
     fn is_at_the_source(&self, name: &str) -> bool {
@@ -129,11 +134,7 @@ impl Listing {
         let destination = self.opener.following_none().open_destination(destination)?;
         let own = self.own_keys(source)?;
         let source = self.opener.open_source(source)?;
-        apart::check("sync", &source, &destination)?;
-        if let Some(backup) = &self.backs_up {
-            apart::check("back up to", backup, &destination)?;
-            apart::check("back up to", backup, &source)?;
-        }
+        self.check_apart(&source, &destination)?;
         let Some(delete) = delete else { return self.copy_source(source, &destination, false, &own).await };
         let allow_empty = delete.allow_empty && !source.store.capabilities().folders;
         match self.shape(&source, false).await {
@@ -155,6 +156,14 @@ impl Listing {
                     .hint("leave out --delete, or name the folder or prefix that it is in"))
             }
         }
+    }
+
+    /// Refuses to sync what the other side holds, or what holds the backups.
+    pub(super) fn check_apart(&self, source: &Location, destination: &Location) -> Result<()> {
+        apart::check("sync", source, destination)?;
+        let Some(backup) = &self.backs_up else { return Ok(()) };
+        apart::check("back up to", backup, destination)?;
+        apart::check("back up to", backup, source)
     }
 
     /// Says which names are only at the destination, if that is known.
@@ -195,16 +204,15 @@ mod tests {
     #[test]
     fn what_the_source_has_under_that_name_is_not_extra_though_it_is_not_listed() {
         let wanted = Wanted::Deleted(Deleting::default());
-        let mut gathered = Gathered::new(wanted, "to/".to_owned(), true);
+        let filter = Filter::new(&[], &["*.keep".into()]).unwrap();
+        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter, true);
         let skipped = |name: &str| Error::new(ErrorKind::Unsupported, "list", name, "a link");
         gathered.not_listed(&skipped("/from/link"), "/from/");
         gathered.not_listed(&skipped("/from/a/pipe"), "/from");
-        let filter = Filter::new(&[], &["*.keep".into()]).unwrap();
-        let passed: Vec<Passed> =
-            ["to/link", "to/link/below", "to/link2", "to/a/pipe", "to/a/b", "to/x.keep", "to/folder/"]
-                .map(|key| (key.to_owned(), 0, String::new()))
-                .into();
-        gathered.keep(&passed, &filter).unwrap();
+        for key in ["to/link", "to/link/below", "to/link2", "to/a/pipe", "to/a/b", "to/x.keep", "to/folder/"]
+        {
+            gathered.keep(&ObjectMeta { key: key.to_owned(), ..ObjectMeta::default() }).unwrap();
+        }
         let mut names = gathered.names.read().unwrap();
         let kept: Vec<String> = names.next(10).unwrap().into_iter().map(|(key, _)| key).collect();
         assert_eq!(kept, ["to/link2", "to/a/b"]);

@@ -10,6 +10,8 @@ mod cursor;
 mod extras;
 mod fed;
 mod filter;
+mod lookups;
+mod named;
 mod one;
 mod pages;
 mod pairs;
@@ -17,7 +19,7 @@ mod vouched;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +30,7 @@ use self::cursor::Cursor;
 pub(crate) use self::extras::Extras;
 use self::extras::{Gathered, Wanted};
 pub(crate) use self::filter::Filter;
+pub(crate) use self::named::check_names;
 pub(crate) use self::one::find;
 use self::one::{as_prefix, names_none, one};
 use self::pages::Pages;
@@ -35,7 +38,7 @@ use self::vouched::Vouched;
 use super::plan::{Existing, Pair, Place};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::through;
-use crate::options::{Overwrite, Work};
+use crate::options::{Compare, CopyOptions, NameList, Overwrite, Work};
 use crate::output::{keys_below, resolved};
 use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, StoreOpener};
 use crate::task::off_thread;
@@ -73,6 +76,8 @@ pub(crate) struct Listing {
     pub(crate) found: mpsc::Sender<Listed>,
     /// The job's own record and receipt, which are no content.
     outputs: Vec<PathBuf>,
+    /// Names that are asked for instead of listing what is there.
+    names: Option<NameList>,
     /// Only one object is meant, never what lies below a name.
     single: bool,
     /// Connections opened beforehand to one place, at most.
@@ -101,46 +106,42 @@ impl From<Gone> for Error {
 }
 
 impl Listing {
+    /// A listing for a job with these options, whose ages are counted from `now_ns`, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// `Usage` for a glob that is none, and for bounds that nothing is within.
     pub(crate) fn new(
         opener: StoreOpener,
-        filter: Filter,
-        overwrite: Overwrite,
+        options: &CopyOptions,
+        now_ns: u64,
         found: mpsc::Sender<Listed>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        let filter = Filter::new(&options.include, &options.exclude)?.within(options.bounds, now_ns)?;
+        Ok(Self {
             opener,
             filter,
-            overwrite,
+            overwrite: options.overwrite,
             found,
-            outputs: Vec::new(),
+            outputs: [&options.record, &options.receipt].into_iter().flatten().cloned().collect(),
+            names: options.names.clone(),
             single: false,
             ahead_max: usize::MAX,
             origin: 0,
             taken: None,
             folder: None,
-            vouched: Vouched::default(),
+            vouched: match (options.compare, &options.receipt) {
+                (Compare::Receipt, Some(receipt)) => Vouched::read(receipt)?,
+                _ => Vouched::default(),
+            },
             backs_up: None,
             moves: false,
-        }
-    }
-
-    /// Takes what this receipt tells of as known, where it is still so.
-    pub(crate) fn believing(mut self, receipt: Option<&Path>) -> Result<Self> {
-        self.vouched = receipt.map(Vouched::read).transpose()?.unwrap_or_default();
-        Ok(self)
+        })
     }
 
     /// Asks what is there even where all is replaced, for it is copied to this place first.
     #[must_use]
     pub(crate) fn backing_up(mut self, place: Option<Location>) -> Self {
         self.backs_up = place;
-        self
-    }
-
-    /// Leaves out the files that the job itself writes.
-    #[must_use]
-    pub(crate) fn without(mut self, outputs: Vec<PathBuf>) -> Self {
-        self.outputs = outputs;
         self
     }
 
@@ -173,6 +174,9 @@ impl Listing {
 
     /// Lists everything that `work` names.
     pub(crate) async fn run(mut self, work: &Work) -> Result<()> {
+        if let Some(names) = self.names.take() {
+            return self.named(&names, work).await;
+        }
         match work {
             Work::Copy { sources, destination } | Work::Move { sources, destination } => {
                 self.moves = matches!(work, Work::Move { .. });
@@ -329,7 +333,7 @@ impl Listing {
                     }
                     Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
                     // The answer to the first question says it best.
-                    _ => Err(missing),
+                    _ => Err(with_glob_hint(missing, &name)),
                 }
             }
         }
@@ -359,7 +363,7 @@ impl Listing {
         // Called extra when both lists have come to their ends, and not before.
         // A file that is written meanwhile, under this name or one that the disk takes for it, is not what was listed.
         let by_version = wanted != Wanted::Told && destination.store.capabilities().folders;
-        let mut extras = Gathered::new(wanted, to.clone(), by_version);
+        let mut extras = Gathered::new(wanted, to.clone(), self.filter.clone(), by_version);
         let (mut seen, mut chosen, mut any) = (0_u64, 0_u64, false);
         while let Some(page) = pages.next().await? {
             for problem in page.problems {
@@ -376,22 +380,25 @@ impl Listing {
                     return Err(Error::new(ErrorKind::Protocol, "list", name, cause));
                 };
                 // A marker that makes a folder visible in a browser is no object to move.
-                let marker = is_marker(meta.size, &relative);
-                let moves = !marker && !own.contains(&meta.key);
-                seen += u64::from(moves);
-                let moves = moves && self.filter.wants(&relative);
-                let key = format!("{to}{relative}");
-                if !moves {
-                    // What the source has, whether it is wanted or not, is not only at the destination.
+                if is_marker(meta.size, &relative) || own.contains(&meta.key) {
+                    // What the source has is not only at the destination, though it is no object to move.
                     if let Wanted::Deleted(_) = wanted {
-                        let (_, passed) = there.find(&key).await?;
-                        extras.keep(&passed, &self.filter)?;
+                        there.find(&format!("{to}{relative}"), &mut |extra| extras.keep(extra)).await?;
                     }
                     continue;
                 }
+                seen += 1;
+                let taken = self.filter.wants(&relative) && self.filter.takes(&meta);
+                // One that takes no part is there all the same, and its counterpart is not extra.
+                if !taken && wanted == Wanted::No {
+                    continue;
+                }
+                let key = format!("{to}{relative}");
+                let mut existing = there.find(&key, &mut |extra| extras.keep(extra)).await?;
+                if !taken {
+                    continue;
+                }
                 chosen += 1;
-                let (mut existing, passed) = there.find(&key).await?;
-                extras.keep(&passed, &self.filter)?;
                 extras.all += u64::from(existing.there().is_some());
                 if verify && existing == Existing::Absent {
                     // A store may list in another order than ours; one look settles what is missing.
@@ -406,13 +413,11 @@ impl Listing {
                 self.give(pair).await?;
             }
         }
-        while wanted != Wanted::No
-            && let Some(passed) = there.rest().await?
-        {
-            extras.keep(&passed, &self.filter)?;
+        if wanted != Wanted::No {
+            there.rest(&mut |extra| extras.keep(extra)).await?;
         }
         let whole = extras.whole && there.is_whole();
-        let found = Found { seen, chosen, any, whole: extras.whole };
+        let found = Found { seen, chosen, any, whole: extras.whole, bounded: self.filter.is_bounded() };
         let missed = missed(source, wanted, found);
         if verify || missed.is_none() {
             self.tell_extras(destination, extras, whole).await?;
@@ -477,15 +482,23 @@ struct Found {
     any: bool,
     /// All of it could be seen.
     whole: bool,
+    /// Sizes or ages are bounded.
+    bounded: bool,
 }
 
 /// What is wrong with a source in which so much was found.
 fn missed(source: &Location, wanted: Wanted, found: Found) -> Option<Error> {
     let name = source.store.name(&source.key);
     let error =
-        |cause: String, hint: &str| Some(Error::new(ErrorKind::NotFound, "list", name, cause).hint(hint));
+        |cause: String, hint: &str| Some(Error::new(ErrorKind::NotFound, "list", &*name, cause).hint(hint));
     match found {
         Found { chosen: 0, .. } if wanted.allows_empty() => None,
+        Found { seen: seen @ 1.., chosen: 0, bounded: true, .. } => error(
+            format!(
+                "none of the {seen} names is wanted: --include and --exclude, --min-size, --max-size, --min-age and --max-age leave nothing"
+            ),
+            "allow more sizes and ages, or other names",
+        ),
         Found { seen: seen @ 1.., chosen: 0, .. } => error(
             format!("none of the {seen} names is wanted: --include and --exclude leave nothing"),
             "globs match the name below the source; * passes /, and quotes keep it from the shell",
@@ -499,8 +512,19 @@ fn missed(source: &Location, wanted: Wanted, found: Found) -> Option<Error> {
             error("nothing was compared: there is no object".to_owned(), "check the name of the source")
         }
         _ if found.any || source.store.capabilities().folders || source.key.is_empty() => None,
-        _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL"),
+        _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL")
+            .map(|error| with_glob_hint(error, &name)),
     }
+}
+
+/// What is not there may have been meant as a pattern, which a name of a store is not.
+pub(crate) fn with_glob_hint(error: Error, name: &str) -> Error {
+    let Some(at) = name.find(['*', '[', '{']).filter(|_| error.kind() == ErrorKind::NotFound) else {
+        return error;
+    };
+    let slash = name[..at].rfind('/').map_or(0, |slash| slash + 1);
+    let (folder, pattern) = name.split_at(slash);
+    error.hint(format!("names of objects hold no wildcards; write {folder} --include '{pattern}'"))
 }
 
 enum Shape {
