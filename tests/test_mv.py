@@ -91,3 +91,16 @@ def test_names_of_a_list_move(haul: Haul, emulator: Endpoint) -> None:
     assert haul("mv", here, f"{here}/in/", "--files-from", "names", code=2).hints == {
         "name two places of which neither holds the other"
     }
+
+
+def test_a_blob_with_snapshots_stays(azurite: Endpoint, tmp_path: Path) -> None:
+    """They would be deleted with it, and no copy has them."""
+    haul, container = Haul(tmp_path, azurite.env, [endpoints.KEY]), azurite.container()
+    container.client.upload_blob("a", b"old").create_snapshot()
+    container.client.upload_blob("a", b"new", overwrite=True)
+    went = haul("mv", container.az(), "back/", "--json", code=1)
+    assert went.hints == {
+        "delete its snapshots, or copy it with haul cp; haul rm deletes a blob with its snapshots"
+    }
+    assert [blob.name for blob in container.client.list_blobs(include=["snapshots"])] == ["a", "a"]
+    assert (tmp_path / "back/a").read_bytes() == b"new"

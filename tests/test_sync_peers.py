@@ -6,8 +6,8 @@ from pathlib import Path
 
 import trees
 from command import Haul
-from endpoints import ACCOUNT, KEY, Endpoint, S3Endpoint
-from test_clients import RCLONE, azcopy, run
+from endpoints import ACCOUNT, KEY, RCLONE, Endpoint, S3Endpoint
+from test_clients import azcopy, run
 
 
 def assert_equal_already(haul: Haul, source: Path, there: str) -> None:

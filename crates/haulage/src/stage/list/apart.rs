@@ -5,29 +5,67 @@ use std::path::{Path, PathBuf};
 
 use super::one::as_prefix;
 use crate::error::{Error, ErrorKind, Result};
+use crate::gate::through;
 use crate::output::resolved;
-use crate::store::Location;
+use crate::store::{Location, ObjectMeta, Request};
 
 /// Refuses two folders or prefixes of which one lies in the other.
 pub(super) fn check(operation: &'static str, one: &Location, other: &Location) -> Result<()> {
-    let (name, other_name) = (one.store.name(&one.key), other.store.name(&other.key));
-    let meet = match (folder(one), folder(other)) {
-        (Some(one), Some(other)) => is_in(&one, &other) || is_in(&other, &one),
-        (None, None) if one.store.identity("") == other.store.identity("") => {
-            let (one, other) = (as_prefix(&one.key), as_prefix(&other.key));
-            one.starts_with(&other) || other.starts_with(&one)
-        }
-        _ => false,
+    check_outside(operation, one, other)?;
+    if lies_in(other, one) { Err(common(operation, one, other)) } else { Ok(()) }
+}
+
+/// Refuses a folder or prefix that lies in another.
+pub(super) fn check_outside(operation: &'static str, inner: &Location, outer: &Location) -> Result<()> {
+    if lies_in(inner, outer) { Err(common(operation, inner, outer)) } else { Ok(()) }
+}
+
+/// Refuses two prefixes of which one lies in the other, though two addresses make them look apart: `object` of the first is what
+/// the second address has under this name.
+pub(super) async fn check_addresses(
+    operation: &'static str,
+    one: &Location,
+    other: &Location,
+    object: &ObjectMeta,
+) -> Result<()> {
+    let container = |place: &Location| {
+        let identity = place.store.identity("");
+        identity.trim_end_matches('/').rsplit('/').next().map(str::to_owned)
     };
-    if !meet {
+    let (from, to) = (as_prefix(&one.key), as_prefix(&other.key));
+    let nested = from != to && (from.starts_with(&to) || to.starts_with(&from));
+    let remote = !one.store.capabilities().folders && !other.store.capabilities().folders;
+    if !(nested && remote && container(one) == container(other)) {
         return Ok(());
     }
+    let Location { store, gate, .. } = other;
+    let (api, name) = (store.api(Request::Look), store.name(&object.key));
+    let found = through!(gate, api, name, trace => store.head(&object.key, trace).await);
+    match found {
+        Ok(there) if there.is_likely(object) => Err(common(operation, one, other)),
+        // Another service has something else there, or nothing; what it refuses is told when it matters.
+        _ => Ok(()),
+    }
+}
+
+fn common(operation: &'static str, one: &Location, other: &Location) -> Error {
+    let (name, other_name) = (one.store.name(&one.key), other.store.name(&other.key));
     if name == other_name {
-        return Err(same(operation, &name));
+        return same(operation, &name);
     }
     let cause = format!("this and {other_name} have objects in common: one lies in the other");
-    Err(Error::new(ErrorKind::Usage, operation, name, cause)
-        .hint("name two places of which neither holds the other"))
+    Error::new(ErrorKind::Usage, operation, name, cause)
+        .hint("name two places of which neither holds the other")
+}
+
+fn lies_in(inner: &Location, outer: &Location) -> bool {
+    match (folder(inner), folder(outer)) {
+        (Some(inner), Some(outer)) => is_in(&inner, &outer),
+        (None, None) if inner.store.identity("") == outer.store.identity("") => {
+            as_prefix(&inner.key).starts_with(&as_prefix(&outer.key))
+        }
+        _ => false,
+    }
 }
 
 /// The refusal where both are the same.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::pages::Pages;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::stage::plan::Existing;
 use crate::store::{ListRequest, ObjectMeta, Request, Store};
@@ -20,6 +20,8 @@ pub(super) struct Cursor {
     way: Way,
     /// A folder may hold far more than what comes: then each key is asked for, which costs no request.
     may_ask: bool,
+    /// Why not all that is there is known.
+    gap: Option<Error>,
 }
 
 /// Takes objects that nobody asked for.
@@ -47,14 +49,14 @@ struct Merge {
     passed: u64,
     /// Something there could not be listed: a link, or a folder that may not be read.
     gaps: bool,
-    /// Something there could not be seen at all.
-    unseen: bool,
+    /// What could not be seen at all: the first of these.
+    unseen: Option<Error>,
     out_of_order: bool,
 }
 
 impl Cursor {
     pub(super) fn unasked(store: Arc<dyn Store>, gate: Gate) -> Self {
-        Self { store, gate, way: Way::Unasked, may_ask: false }
+        Self { store, gate, way: Way::Unasked, may_ask: false, gap: None }
     }
 
     /// Reads a list along; `extras` says that the keys that nobody asks for matter too.
@@ -74,21 +76,22 @@ impl Cursor {
             asked: 0,
             passed: 0,
             gaps: false,
-            unseen: false,
+            unseen: None,
             out_of_order: false,
         };
-        match merge.fill().await {
-            Ok(_) => Ok(Self { store, gate, way: Way::Listing(Box::new(merge)), may_ask }),
+        let (way, gap) = match merge.fill().await {
+            Ok(_) => (Way::Listing(Box::new(merge)), None),
             // A token may allow writing and not listing. One that is wrong altogether is no such case.
             Err(error) if error.kind() == ErrorKind::Permission && !error.refuses_credential() => {
-                Ok(Self { store, gate, way: Way::Unknown, may_ask })
+                (Way::Unknown, Some(error))
             }
             // A folder that is not there is empty; a container that is not there is an error.
             Err(error) if error.kind() == ErrorKind::NotFound && store.capabilities().folders => {
-                Ok(Self { store, gate, way: Way::Listing(Box::new(merge)), may_ask })
+                (Way::Listing(Box::new(merge)), None)
             }
-            Err(error) => Err(error),
-        }
+            Err(error) => return Err(error),
+        };
+        Ok(Self { store, gate, way, may_ask, gap })
     }
 
     /// What is at `key`. `extra` takes what is passed on the way that nobody asked for, as far as the list is in order.
@@ -100,7 +103,7 @@ impl Cursor {
             Way::Listing(merge) => {
                 let existing = merge.find(key, &*self.store, extra).await?;
                 if merge.out_of_order {
-                    self.way = Way::Unknown;
+                    self.lose_order(key);
                     return Ok(Existing::Unknown);
                 }
                 merge.asked += 1;
@@ -114,13 +117,20 @@ impl Cursor {
         }
     }
 
-    /// Whether all that is there has been seen, or would have been.
-    pub(super) fn is_whole(&self) -> bool {
-        match &self.way {
-            Way::Listing(merge) => !merge.unseen,
-            Way::Unasked => true,
-            Way::Asking | Way::Unknown => false,
+    /// Why it is not known what else is there; `None` where all of it has been seen.
+    pub(super) fn into_gap(self) -> Option<Error> {
+        match self.way {
+            Way::Listing(merge) => merge.unseen,
+            _ => self.gap,
         }
+    }
+
+    fn lose_order(&mut self, key: &str) {
+        let cause =
+            "one of the two lists is not in the order of the names, so nobody knows what only this side has";
+        let error = Error::new(ErrorKind::Unsupported, "list", self.store.name(key), cause);
+        self.gap = Some(error.hint("leave out --delete"));
+        self.way = Way::Unknown;
     }
 
     /// Reads the list to its end; `extra` takes what is left in it.
@@ -130,7 +140,7 @@ impl Cursor {
             while let Some(object) = merge.page.pop_front() {
                 // One that comes late may have been asked for.
                 if object.key <= merge.last_asked || object.key < merge.last_there {
-                    self.way = Way::Unknown;
+                    self.lose_order(&object.key);
                     return Ok(());
                 }
                 extra(&object)?;
@@ -159,8 +169,9 @@ impl Merge {
             match self.pages.next().await? {
                 Some(page) => {
                     self.gaps |= !page.problems.is_empty();
-                    self.unseen |=
-                        page.problems.iter().any(|problem| problem.kind() != ErrorKind::Unsupported);
+                    let mut unseen =
+                        page.problems.into_iter().filter(|problem| problem.kind() != ErrorKind::Unsupported);
+                    self.unseen = self.unseen.take().or_else(|| unseen.next());
                     self.page.extend(page.objects);
                 }
                 None => return Ok(false),
@@ -187,5 +198,22 @@ impl Merge {
             extra(&meta)?;
         }
         Ok(Existing::Absent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::MemoryStore;
+
+    #[tokio::test]
+    async fn out_of_order_nobody_knows_what_is_extra() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::named("x"));
+        let mut there = Cursor::listing(store, Gate::default(), "", true).await.unwrap();
+        for (key, known) in [("b", Existing::Absent), ("a", Existing::Unknown), ("c", Existing::Unknown)] {
+            assert_eq!(there.find(key, &mut |_| Ok(())).await.unwrap(), known);
+        }
+        let gap = there.into_gap().unwrap();
+        assert_eq!((gap.kind(), gap.hint_text()), (ErrorKind::Unsupported, Some("leave out --delete")));
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{Filter, Listed, Listing, Shape, apart, below, is_marker};
+use super::shape::{Shape, below};
+use super::{Filter, Listed, Listing, apart, is_marker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Deleting;
 use crate::spool::Spool;
@@ -62,6 +63,8 @@ pub(super) struct Gathered {
     not_listed: HashSet<String>,
     /// Whether all that the source has was seen.
     pub(super) whole: bool,
+    /// Why nobody knows what is extra, though all was seen.
+    pub(super) gap: Option<Error>,
 }
 
 impl Gathered {
@@ -76,6 +79,7 @@ impl Gathered {
             all: 0,
             not_listed: HashSet::new(),
             whole: true,
+            gap: None,
         }
     }
 
@@ -88,7 +92,11 @@ impl Gathered {
                 Some(name) if self.not_listed.len() < NOT_LISTED_MAX => {
                     self.not_listed.insert(name.trim_start_matches('/').to_owned());
                 }
-                _ => self.whole = false,
+                _ => {
+                    let cause = format!("there are more than {NOT_LISTED_MAX} links, sockets and devices");
+                    let error = Error::new(ErrorKind::Unsupported, "list", root, cause);
+                    self.gap = Some(error.hint("leave out --delete"));
+                }
             }
         }
     }
@@ -136,6 +144,10 @@ impl Listing {
         let source = self.opener.open_source(source)?;
         self.check_apart(&source, &destination)?;
         let Some(delete) = delete else { return self.copy_source(source, &destination, false, &own).await };
+        if let Some(log) = &self.log {
+            // Else the log of the last run would be deleted.
+            apart::check_outside("log to", &self.opener.open_destination(log)?, &destination)?;
+        }
         let allow_empty = delete.allow_empty && !source.store.capabilities().folders;
         match self.shape(&source, false).await {
             Ok(Shape::Tree(pages)) => {
@@ -161,9 +173,11 @@ impl Listing {
     /// Refuses to sync what the other side holds, or what holds the backups.
     pub(super) fn check_apart(&self, source: &Location, destination: &Location) -> Result<()> {
         apart::check("sync", source, destination)?;
-        let Some(backup) = &self.backs_up else { return Ok(()) };
-        apart::check("back up to", backup, destination)?;
-        apart::check("back up to", backup, source)
+        if let Some(backup) = &self.backs_up {
+            apart::check("back up to", backup, destination)?;
+            apart::check("back up to", backup, source)?;
+        }
+        Ok(())
     }
 
     /// Says which names are only at the destination, if that is known.
@@ -173,11 +187,11 @@ impl Listing {
         extras: Gathered,
         whole: bool,
     ) -> Result<()> {
-        let Gathered { wanted, to, names, versions, all, .. } = extras;
+        let Gathered { wanted, to, names, versions, all, whole: source_whole, .. } = extras;
         if wanted == Wanted::No {
             return Ok(());
         }
-        if !whole {
+        if !(whole && source_whole) {
             return self.send(Listed::Unsure { extras: names.count }).await;
         }
         if let Wanted::Deleted(_) = wanted {

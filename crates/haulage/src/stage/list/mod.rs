@@ -15,36 +15,31 @@ mod named;
 mod one;
 mod pages;
 mod pairs;
+mod shape;
+mod tree;
 mod vouched;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 
-use self::cursor::Cursor;
 pub(crate) use self::extras::Extras;
-use self::extras::{Gathered, Wanted};
+use self::extras::Wanted;
 pub(crate) use self::filter::Filter;
 pub(crate) use self::named::check_names;
 pub(crate) use self::one::find;
-use self::one::{as_prefix, names_none, one};
-use self::pages::Pages;
+use self::one::{names_none, one};
+use self::shape::{Shape, below};
 use self::vouched::Vouched;
 use super::plan::{Existing, Pair, Place};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gate::through;
 use crate::options::{Compare, CopyOptions, NameList, Overwrite, Work};
 use crate::output::{keys_below, resolved};
-use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, StoreOpener};
+use crate::store::{Address, Location, ObjectMeta, ReceiptStore, StoreOpener};
 use crate::task::off_thread;
-
-/// Whether a name is an object or a folder takes two questions. When the first is not answered by now, the second goes too.
-const ASIDE: Duration = Duration::from_millis(20);
 
 /// What listing finds.
 #[derive(Debug)]
@@ -94,6 +89,8 @@ pub(crate) struct Listing {
     backs_up: Option<Location>,
     /// Sources are deleted in the end.
     moves: bool,
+    /// Where what happens is logged.
+    log: Option<String>,
 }
 
 /// Nobody wants to hear more.
@@ -135,6 +132,7 @@ impl Listing {
             },
             backs_up: None,
             moves: false,
+            log: options.log.clone(),
         })
     }
 
@@ -301,139 +299,6 @@ impl Listing {
         }
     }
 
-    /// Whether a location is an object or a folder of them.
-    async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
-        let Location { store, key, gate } = location;
-        if names_none(key) {
-            return Ok(Shape::Tree(below(location, verify)));
-        }
-        let (api, name) = (store.api(Request::Look), store.name(key));
-        let looking = async { through!(gate, api, name, trace => answered(store.head(key, trace).await)) };
-        tokio::pin!(looking);
-        // Over a long way the answers to both questions come in the time of one.
-        let (looked, pages) = match timeout(ASIDE, &mut looking).await {
-            Ok(looked) => (looked, None),
-            Err(_) => {
-                self.prepare(location, ahead::TREE);
-                let pages = below(location, verify);
-                (looking.await, Some(pages))
-            }
-        };
-        match looked? {
-            Ok(meta) => {
-                pages.into_iter().for_each(Pages::leave);
-                Ok(Shape::One(meta))
-            }
-            Err(missing) => {
-                let mut pages = pages.unwrap_or_else(|| below(location, verify));
-                match pages.first().await {
-                    // What could not be read lies below it too.
-                    Ok(Some(page)) if !page.objects.is_empty() || !page.problems.is_empty() => {
-                        Ok(Shape::Tree(pages))
-                    }
-                    Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
-                    // The answer to the first question says it best.
-                    _ => Err(with_glob_hint(missing, &name)),
-                }
-            }
-        }
-    }
-
-    /// Everything below a folder or prefix, but the keys in `own`.
-    async fn tree(
-        &mut self,
-        source: &Location,
-        mut pages: Pages,
-        destination: &Location,
-        wanted: Wanted,
-        own: &[String],
-    ) -> Result<()> {
-        let verify = wanted == Wanted::Told;
-        let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
-        // What is to be moved is often known before the answer what is there: connections for it are opened meanwhile.
-        let preparing = async {
-            if let Some(Ok(page)) = pages.peek().await {
-                let connections = ahead::for_these(page);
-                self.prepare(source, connections);
-                self.prepare(destination, connections);
-            }
-        };
-        let (there, ()) = tokio::join!(self.cursor(destination, &to, wanted), preparing);
-        let mut there = there?;
-        // Called extra when both lists have come to their ends, and not before.
-        // A file that is written meanwhile, under this name or one that the disk takes for it, is not what was listed.
-        let by_version = wanted != Wanted::Told && destination.store.capabilities().folders;
-        let mut extras = Gathered::new(wanted, to.clone(), self.filter.clone(), by_version);
-        let (mut seen, mut chosen, mut any) = (0_u64, 0_u64, false);
-        while let Some(page) = pages.next().await? {
-            for problem in page.problems {
-                any = true;
-                extras.not_listed(&problem, &source.store.name(&from));
-                let file = problem.kind() != ErrorKind::Unsupported;
-                self.send(if file { Listed::Problem(problem) } else { Listed::NotAFile(problem) }).await?;
-            }
-            for meta in page.objects {
-                any = true;
-                let Some(relative) = meta.key.strip_prefix(&from).map(str::to_owned) else {
-                    let cause = "the list names it, though it is not below what was asked for";
-                    let name = source.store.name(&meta.key);
-                    return Err(Error::new(ErrorKind::Protocol, "list", name, cause));
-                };
-                // A marker that makes a folder visible in a browser is no object to move.
-                if is_marker(meta.size, &relative) || own.contains(&meta.key) {
-                    // What the source has is not only at the destination, though it is no object to move.
-                    if let Wanted::Deleted(_) = wanted {
-                        there.find(&format!("{to}{relative}"), &mut |extra| extras.keep(extra)).await?;
-                    }
-                    continue;
-                }
-                seen += 1;
-                let taken = self.filter.wants(&relative) && self.filter.takes(&meta);
-                // One that takes no part is there all the same, and its counterpart is not extra.
-                if !taken && wanted == Wanted::No {
-                    continue;
-                }
-                let key = format!("{to}{relative}");
-                let mut existing = there.find(&key, &mut |extra| extras.keep(extra)).await?;
-                if !taken {
-                    continue;
-                }
-                chosen += 1;
-                extras.all += u64::from(existing.there().is_some());
-                if verify && existing == Existing::Absent {
-                    // A store may list in another order than ours; one look settles what is missing.
-                    existing = Existing::Unknown;
-                }
-                let source = Place { store: source.store.clone(), key: meta.key };
-                let destination = Place { store: destination.store.clone(), key };
-                let meta = ObjectMeta { key: source.key.clone(), ..meta };
-                let origin = self.origin;
-                let mut pair = Pair { origin, ..Pair::new(source, destination, to.len(), meta, existing) };
-                self.vouched.apply(&mut pair);
-                self.give(pair).await?;
-            }
-        }
-        if wanted != Wanted::No {
-            there.rest(&mut |extra| extras.keep(extra)).await?;
-        }
-        let whole = extras.whole && there.is_whole();
-        let found = Found { seen, chosen, any, whole: extras.whole, bounded: self.filter.is_bounded() };
-        let missed = missed(source, wanted, found);
-        if verify || missed.is_none() {
-            self.tell_extras(destination, extras, whole).await?;
-        }
-        missed.map_or(Ok(()), Err)
-    }
-
-    /// How to learn what is at the destination while the source is listed.
-    async fn cursor(&self, destination: &Location, prefix: &str, wanted: Wanted) -> Result<Cursor> {
-        let (store, gate) = (destination.store.clone(), destination.gate.clone());
-        if self.overwrite == Overwrite::Always && wanted == Wanted::No && self.backs_up.is_none() {
-            return Ok(Cursor::unasked(store, gate));
-        }
-        Cursor::listing(store, gate, prefix, wanted != Wanted::No).await
-    }
-
     async fn give(&mut self, pair: Pair) -> Result<()> {
         if self.taken.is_some() {
             let mut hasher = DefaultHasher::new();
@@ -473,50 +338,6 @@ impl Listing {
     }
 }
 
-/// What there was at a source.
-struct Found {
-    /// Objects that may be moved, and those of them that are wanted.
-    seen: u64,
-    chosen: u64,
-    /// Anything at all.
-    any: bool,
-    /// All of it could be seen.
-    whole: bool,
-    /// Sizes or ages are bounded.
-    bounded: bool,
-}
-
-/// What is wrong with a source in which so much was found.
-fn missed(source: &Location, wanted: Wanted, found: Found) -> Option<Error> {
-    let name = source.store.name(&source.key);
-    let error =
-        |cause: String, hint: &str| Some(Error::new(ErrorKind::NotFound, "list", &*name, cause).hint(hint));
-    match found {
-        Found { chosen: 0, .. } if wanted.allows_empty() => None,
-        Found { seen: seen @ 1.., chosen: 0, bounded: true, .. } => error(
-            format!(
-                "none of the {seen} names is wanted: --include and --exclude, --min-size, --max-size, --min-age and --max-age leave nothing"
-            ),
-            "allow more sizes and ages, or other names",
-        ),
-        Found { seen: seen @ 1.., chosen: 0, .. } => error(
-            format!("none of the {seen} names is wanted: --include and --exclude leave nothing"),
-            "globs match the name below the source; * passes /, and quotes keep it from the shell",
-        ),
-        Found { seen: 0, .. } if matches!(wanted, Wanted::Deleted(_)) => error(
-            "the source is empty, so that --delete would remove everything at the destination".to_owned(),
-            "check the name of the source; add --allow-empty if you mean it",
-        ),
-        // Where something could not be read, that is what is said.
-        Found { seen: 0, whole: true, .. } if wanted == Wanted::Told => {
-            error("nothing was compared: there is no object".to_owned(), "check the name of the source")
-        }
-        _ if found.any || source.store.capabilities().folders || source.key.is_empty() => None,
-        _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL")
-            .map(|error| with_glob_hint(error, &name)),
-    }
-}
-
 /// What is not there may have been meant as a pattern, which a name of a store is not.
 pub(crate) fn with_glob_hint(error: Error, name: &str) -> Error {
     let Some(at) = name.find(['*', '[', '{']).filter(|_| error.kind() == ErrorKind::NotFound) else {
@@ -527,27 +348,7 @@ pub(crate) fn with_glob_hint(error: Error, name: &str) -> Error {
     error.hint(format!("names of objects hold no wildcards; write {folder} --include '{pattern}'"))
 }
 
-enum Shape {
-    One(ObjectMeta),
-    Tree(Pages),
-}
-
-/// That nothing is there is an answer too, and no failure of the request.
-fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
-    match looked {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        answer => Ok(answer),
-    }
-}
-
 /// Whether a name is there only to make a folder visible in a browser.
 fn is_marker(size: u64, name: &str) -> bool {
     size == 0 && (name.is_empty() || name.ends_with('/'))
-}
-
-/// The list of all below a folder or prefix.
-fn below(location: &Location, verify: bool) -> Pages {
-    let prefix = as_prefix(&location.key);
-    let request = ListRequest { prefix, begin_small: !verify, ..ListRequest::default() };
-    Pages::of(&*location.store, request, location.gate.clone())
 }

@@ -227,7 +227,7 @@ fn taken_for_a_blob(store: &AzureStore, key: &str) -> Error {
         .hint("the service removes them after a week")
 }
 
-/// Deletes a blob, only as this version of it where one is named.
+/// Deletes a blob; where a version is named only as that, and not with its snapshots, which nobody has copied.
 pub(super) async fn delete(
     store: &AzureStore,
     key: &str,
@@ -238,11 +238,15 @@ pub(super) async fn delete(
     let changed = if version.is_some() { ErrorKind::SourceChanged } else { ErrorKind::Service };
     let asked = store.asked("delete", &name, 'd', changed);
     let mut headers = HeaderMap::new();
-    if let Some(etag) = version {
-        meta::write_precondition(&mut headers, &Precondition::IfMatch(etag.to_owned()), asked)?;
+    match version {
+        Some(etag) => {
+            meta::write_precondition(&mut headers, &Precondition::IfMatch(etag.to_owned()), asked)?;
+        }
+        // A blob with snapshots cannot go without them.
+        None => {
+            headers.insert("x-ms-delete-snapshots", HeaderValue::from_static("include"));
+        }
     }
-    // A blob with snapshots cannot go without them.
-    headers.insert("x-ms-delete-snapshots", HeaderValue::from_static("include"));
     let operation = store.operation(rules::DELETE_BLOB, Method::DELETE, key, &[], headers, Bytes::new());
     store.service.send(operation, asked, trace).await?;
     trace.mark(Phase::Committed);
