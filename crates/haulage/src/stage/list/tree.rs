@@ -32,12 +32,6 @@ impl Listing {
         };
         let (there, ()) = tokio::join!(self.cursor(destination, &to, wanted), preparing);
         let mut there = there?;
-        if let Some(operation) = self.deletes(wanted)
-            && let Some(Ok(page)) = pages.peek().await
-            && let Some(object) = page.objects.first()
-        {
-            apart::check_addresses(operation, source, destination, object).await?;
-        }
         // Called extra when both lists have come to their ends, and not before.
         // A file that is written meanwhile, under this name or one that the disk takes for it, is not what was listed.
         let by_version = wanted != Wanted::Told && destination.store.capabilities().folders;
@@ -66,6 +60,9 @@ impl Listing {
                     continue;
                 }
                 seen += 1;
+                if let (1, Some(operation)) = (seen, self.deletes(wanted)) {
+                    apart::check_addresses(operation, source, destination, &meta).await?;
+                }
                 let taken = self.filter.wants(&relative) && self.filter.takes(&meta);
                 // One that takes no part is there all the same, and its counterpart is not extra.
                 if !taken && wanted == Wanted::No {
