@@ -126,8 +126,7 @@ impl Cursor {
     }
 
     fn lose_order(&mut self, key: &str) {
-        let cause =
-            "one of the two lists is not in the order of the names, so nobody knows what only this side has";
+        let cause = "one of the two lists is not sorted by name, so what only this side has is unknown";
         let error = Error::new(ErrorKind::Unsupported, "list", self.store.name(key), cause);
         self.gap = Some(error.hint("leave out --delete"));
         self.way = Way::Unknown;

@@ -126,7 +126,7 @@ fn ends<'a>(names: &NameList, work: &'a Work) -> Result<[&'a String; 2]> {
         Work::Verify { source, destination, .. } | Work::Sync { source, destination, delete: None } => {
             Ok([source, destination])
         }
-        Work::Sync { .. } => Err(wrong("nothing is listed, so nobody knows what only the destination has")
+        Work::Sync { .. } => Err(wrong("nothing is listed, so what only the destination has is unknown")
             .hint("leave out --delete, or choose names with --include and --exclude")),
         _ => Err(wrong("its names are below one source")
             .hint("give one SRC with --files-from; for several sources use --pairs FILE")),
