@@ -10,10 +10,12 @@ mod emulate;
 mod lab;
 mod ls;
 mod mb;
+mod mv;
 mod plan;
 mod rb;
 mod rm;
 mod stat;
+mod sync;
 mod table;
 mod verify;
 mod watch;
@@ -46,6 +48,8 @@ pub(crate) use help;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Cp(cp::Cp),
+    Sync(sync::Sync),
+    Mv(mv::Mv),
     Ls(ls::Ls),
     Stat(stat::Stat),
     Du(du::Du),
@@ -69,6 +73,8 @@ pub enum Command {
 pub fn run(command: Command, output: OutputArgs) -> Ending {
     match command {
         Command::Cp(command) => command.run(output),
+        Command::Sync(command) => command.run(output),
+        Command::Mv(command) => command.run(output),
         Command::Ls(command) => command.run(output),
         Command::Stat(command) => command.run(output),
         Command::Du(command) => command.run(output),
