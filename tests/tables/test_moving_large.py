@@ -1,4 +1,4 @@
-"""Tables of the sizes that are claimed: rows of every type, read by the service's own client beside, timed and weighed."""
+"""Tables of the sizes that are claimed: rows of every type, beside the service's own client, timed, weighed."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def official(rows: Iterator[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _nanoseconds(text: str) -> int:
-    """Return what follows the second in a time of the service, which has seven digits and Python's times six."""
+    """Return what follows the second in a time of the service: it has seven digits, and Python's times six."""
     _, point, digits = text.rstrip("Z").partition(".")
     return int(digits.ljust(9, "0")) if point else 0
 
@@ -105,7 +105,13 @@ def compare(service: TableEndpoint, table: str, path: Path) -> int:
 
 @pytest.mark.parametrize(
     ("kind", "rows"),
-    [("azurite", 8_100), ("emulator", 8_100), ("azurite", 30_000), ("emulator", 200_000), ("emulator", 5_000_000)],
+    [
+        ("azurite", 8_100),
+        ("emulator", 8_100),
+        ("azurite", 30_000),
+        ("emulator", 200_000),
+        ("emulator", 5_000_000),
+    ],
 )
 def test_an_export_is_what_the_official_client_reads(
     kind: str, rows: int, tmp_path: Path, azurite_tables: TableEndpoint
@@ -127,13 +133,18 @@ def test_an_export_takes_a_fifth_of_the_official_clients_time(tmp_path: Path) ->
     with served("rtt=20ms") as service:
         table, rows = fresh(), 200_000
         put(service, table, entities(rows, 4_000), tmp_path)
-        code, seconds, memory = weighed(["export", at(service, table), str(tmp_path / "rows.parquet")], tmp_path)
+        code, seconds, memory = weighed(
+            ["export", at(service, table), str(tmp_path / "rows.parquet")], tmp_path
+        )
         assert code == 0
         client = service.service.get_table_client(table)
         began = time.monotonic()
         assert sum(1 for _ in client.list_entities()) == rows
         theirs = time.monotonic() - began
-        print(f"\n{rows:,} rows over 20 ms: {seconds:.2f} s and {memory:.0f} MiB, the official client {theirs:.2f} s")
+        print(
+            f"\n{rows:,} rows over 20 ms: {seconds:.2f} s and {memory:.0f} MiB,"
+            f" the official client {theirs:.2f} s"
+        )
         assert seconds < theirs / 5
         assert memory < MEMORY_MIB
 
@@ -144,7 +155,13 @@ def test_a_million_rows_are_imported_through_kills(tmp_path: Path) -> None:
     with source.open("w", encoding="utf-8") as file:
         for n in range(rows):
             key = f"{n:07}/" if n in refused else f"{n:07}"
-            row = {"PartitionKey": f"p{n % 211:03}", "RowKey": key, "n": n, "value": n / 7, "text": f"row {n}"}
+            row = {
+                "PartitionKey": f"p{n % 211:03}",
+                "RowKey": key,
+                "n": n,
+                "value": n / 7,
+                "text": f"row {n}",
+            }
             file.write(json.dumps(row) + "\n")
     rng, kills, most = random.Random(16), 0, 0.0
     with served() as service:
@@ -157,7 +174,9 @@ def test_a_million_rows_are_imported_through_kills(tmp_path: Path) -> None:
             kills, most = kills + (code is None), max(most, memory)
         assert (code, kills) == (1, 8)
         whole = fresh()
-        assert import_table(source, at(service, whole), create=True, dead_letters=tmp_path / "other.jsonl").refused
+        assert import_table(
+            source, at(service, whole), create=True, dead_letters=tmp_path / "other.jsonl"
+        ).refused
         assert verify(at(service, whole), at(service, table)).same
         path = tmp_path / "rows.parquet"
         assert weighed(["export", at(service, table), str(path)], tmp_path)[0] == 0
@@ -166,4 +185,7 @@ def test_a_million_rows_are_imported_through_kills(tmp_path: Path) -> None:
     named = [json.loads(line) for line in letters.read_text(encoding="utf-8").splitlines()]
     assert sorted(letter["row"] for letter in named) == sorted(refused)
     assert all(letter["reason"] for letter in named)
-    print(f"\n{rows:,} rows imported through {kills} kills with {most:.0f} MiB; {len(named)} refused, each named")
+    print(
+        f"\n{rows:,} rows imported through {kills} kills with {most:.0f} MiB;"
+        f" {len(named)} refused, each named"
+    )

@@ -176,13 +176,14 @@ def _disarmed(rows: Any) -> tuple[Any, int]:
     import pyarrow.compute as pc
 
     count = 0
-    for at, field in enumerate(rows.schema):
-        if field.type != pa.string() or (field.metadata or {}).get(b"edm", b"Edm.String") != b"Edm.String":
+    for at, column in enumerate(rows.schema):
+        edm = (column.metadata or {}).get(b"edm", b"Edm.String")
+        if column.type != pa.string() or edm != b"Edm.String":
             continue
         found = pc.match_substring_regex(rows.column(at), _FORMULA)
         count += pc.sum(found).as_py() or 0
         armed = pc.replace_substring_regex(rows.column(at), _FORMULA, r"'\1")
-        rows = rows.set_column(at, field, armed)
+        rows = rows.set_column(at, column, armed)
     return rows, count
 
 
