@@ -1,4 +1,4 @@
-"""Tables of the sizes that are claimed: rows of every type, beside the service's own client, timed, weighed."""
+"""Tables of the sizes that are claimed, with rows of every type, beside the service's own client."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def official(rows: Iterator[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _nanoseconds(text: str) -> int:
-    """Return what follows the second in a time of the service: it has seven digits, and Python's times six."""
+    """Return what follows the second in a time of the service, which has seven digits."""
     _, point, digits = text.rstrip("Z").partition(".")
     return int(digits.ljust(9, "0")) if point else 0
 

@@ -30,7 +30,7 @@ METHODS = (
 #: The forms in which rows of a table are asked for: of the store, or of a proxy before it.
 ROW_FORMATS = ("atom", "json-full", "json-minimal", "json-none", "arrow")
 WAYS = ("direct", "proxy")
-#: Of rows in JSON without types: what a row counts as, whatever form it comes in, so that rates compare.
+#: About a row in JSON without types: what each counts as, whatever form it comes in, so that rates compare.
 ROW_BYTES = 164
 #: What the plain client puts: bytes that it holds, a file that it opens, or a stream of unknown contents.
 BODIES = ("bytes", "file", "stream")

@@ -23,14 +23,14 @@ _START_S = 60.0
 
 
 def write_rows(path: Path, rows: int, seed: int) -> None:
-    """Write rows like those of 2009: measurements at places, 164 bytes each in JSON without types."""
+    """Write rows like those of 2009: measurements, about 164 bytes each in JSON without types."""
     values = random.Random(seed)
     with path.open("w", encoding="utf-8") as file:
         for number in range(rows):
             row = {
-                "PartitionKey": f"station{number // 300:03}",
-                "RowKey": f"{number:08}",
-                "name": f"measurement {number % 1000}",
+                "PartitionKey": f"st{number // 300:03}",
+                "RowKey": f"{number:06}",
+                "name": f"m{number % 1000}",
                 "latitude": round(values.uniform(-90, 90), 4),
                 "longitude": round(values.uniform(-180, 180), 4),
                 "value": round(values.gauss(10, 5), 3),
@@ -72,6 +72,7 @@ class ServedTable:
                 table.close()
                 raise
         table, proxy = self._doors[link]
+        table = replace(table, connection_string=self._store.connection_string)
         return replace(table, proxy=proxy.base, proxy_host=urlsplit(self._proxy.base).netloc)
 
     def close(self) -> None:

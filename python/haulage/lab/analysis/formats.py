@@ -1,4 +1,4 @@
-"""What the form of rows, one answer instead of pages, and a proxy change: E8's questions, by replicate (2009)."""
+"""What the form of rows, one answer instead of pages, and a proxy change: the questions of E8."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ QUESTIONS = (
 def format_times(cells: pd.DataFrame) -> pd.DataFrame:
     """Payload and time of each form, answer and way at each place."""
     rows = []
-    for key, part in groups(cells, ["node_first", "node", *ARM]):
+    for key, part in groups(cells, ["node_number", "node", *ARM]):
         time = st.median_interval(part["wall_ns"].to_numpy(dtype=float))
         rows.append(
             key
@@ -83,12 +83,12 @@ def format_ratios(cells: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for question in QUESTIONS:
         others = [name for name in ARM if name != question.column]
-        for key, part in groups(cells, ["node_first", "node", *others]):
+        for key, part in groups(cells, ["node_number", "node", *others]):
             base = part[part[question.column] == question.base].set_index("replicate")
             for level, own in part[part[question.column] != question.base].groupby(
                 question.column, sort=True
             ):
-                both = base.join(own.set_index("replicate"), how="inner", lsuffix="_base")
+                both = base.join(own.set_index("replicate"), how="inner", suffixes=("_base", ""))
                 if both.empty:
                     continue
                 found = st.compare(both["wall_ns_base"].to_numpy(float), both["wall_ns"].to_numpy(float))
@@ -132,7 +132,7 @@ def cards(results: Results) -> Iterator[Finding]:
     rows = table(results, "format_ratios")
     if rows.empty:
         return
-    rows = rows.sort_values("node_first", kind="stable")
+    rows = rows.sort_values("node_number", kind="stable")
     chosen = {
         "form beside Atom": (rows["format"] == "json-minimal")
         & (rows["answers"] == "paged")
@@ -184,7 +184,7 @@ def _beside_founding(question: Question, says: str) -> str:
 def widest(results: Results) -> Iterator[Finding]:
     """Say which combination is quickest at each place, and which slowest."""
     rows = table(results, "format_times")
-    for _, part in rows.groupby("node_first") if len(rows) else ():
+    for _, part in rows.groupby("node_number") if len(rows) else ():
         best, worst = part.loc[part["wall_ns"].idxmin()], part.loc[part["wall_ns"].idxmax()]
         names = [f"{row['format']}, {row['answers']}, {row['way']}" for row in (best, worst)]
         where = f"{best['node']}: " if best["node"] else ""
@@ -211,7 +211,7 @@ TABLES = [
         "table_formats",
         "Payload and time by form, answer and way",
         "How long do all rows take, and how many bytes are they?",
-        "Median time with its order-statistic interval; median payload, which varies by a few bytes of dates.",
+        "Median time with its order-statistic interval; median payload, which varies by few bytes.",
         format_times,
     ),
     Table(
@@ -220,8 +220,8 @@ TABLES = [
         "What the form, one answer, and a proxy change",
         "How much quicker is each, with all else equal?",
         "Hodges-Lehmann shift of the paired log ratios of times, signed-rank interval; q by Benjamini and"
-        " Hochberg over all ratios. Quicker or slower: the interval leaves out 1 and q is below 0.05. Same: the"
-        " interval lies within 5 %. The ratio of payloads is the median over the pairs.",
+        " Hochberg over all ratios. Quicker or slower: the interval leaves out 1 and q is below 0.05. Same:"
+        " the interval lies within 5 %. The ratio of payloads is the median over the pairs.",
         format_ratios,
     ),
 ]

@@ -1,7 +1,8 @@
 """Rows of a table, as E8 asked for them: page by page or as one answer, of the store or of a proxy before it.
 
 The client is plain: one connection, one request after another, as a page in a browser asks. It keeps what
-came and counts the rows when its time has been taken. Arrow that is gathered from the store itself is an export.
+came and counts the rows when its time has been taken. Arrow that is gathered from the store itself is an
+export.
 """
 
 from __future__ import annotations

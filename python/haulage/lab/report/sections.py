@@ -18,8 +18,8 @@ SECTIONS = [
         "formats",
         "Rows of a table",
         "A point is the median time for all rows of the table, the line through it its interval; where no "
-        "line is seen it is shorter than the point. Pages come one after the other, each for a round trip, so "
-        "they suffer most from a long one. The bars are the bodies of all answers, without compression. Arrow "
+        "line is seen it is shorter than the point. Pages come one after the other, each for a round trip, "
+        "so they suffer most from a long one. The bars are the bodies of all answers, uncompressed. Arrow "
         "that is gathered from the store itself is an export: its bytes are those of the JSON that it asked "
         "for.",
         lambda results: charts.formats(results["format_times"]),

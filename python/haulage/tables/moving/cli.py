@@ -111,7 +111,7 @@ def _tell_export(done: Exported, as_json: bool) -> None:
         )
     if done.disarmed:
         STDERR.print(
-            f"haul: {done.disarmed:,} texts that a spreadsheet would run as formulas got an apostrophe in front;"
+            f"haul: {done.disarmed:,} texts that a spreadsheet would run got an apostrophe in front;"
             " --formulas keep leaves them as they are"
         )
     if done.index:

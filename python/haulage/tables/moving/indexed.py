@@ -171,7 +171,7 @@ def _typed(rows: list[dict[str, Any]]) -> tuple[Any, list[tuple[str, list[str]]]
 
 
 def _disarmed(rows: Any) -> tuple[Any, int]:
-    """Return the rows with an apostrophe before text that a spreadsheet would run, and how much of it there is."""
+    """Return the rows with an apostrophe before text that a spreadsheet would run, and how much that was."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

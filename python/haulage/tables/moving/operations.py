@@ -68,8 +68,9 @@ def export_table(
         use_index: Find rows by an index table that :func:`import_table` has made, where the filter names its
             column. Rows that were written without the index are not found so.
         formulas: What becomes of text in CSV that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line
-            break, which a spreadsheet would run. Default ``"disarm"``: it gets an apostrophe in front, and the
-            result says how many did; ``"keep"`` for files that programs read. Other formats hold text as it is.
+            break, which a spreadsheet would run. Default ``"disarm"``: it gets an apostrophe in front, and
+            the result says how many did; ``"keep"`` for files that programs read. Other formats hold text as
+            it is.
         record: Where a row for every request goes, as Parquet. Rows that an index finds are read without one.
         on_progress: Called several times a second.
         **options: How the service is reached.
@@ -210,8 +211,8 @@ def copy_table(
     """Copy a table to another one, of the same account or of another.
 
     The rows lie on this machine in between, in the user's cache, so that a copy that was killed goes on. Rows
-    that were read more than a day ago are read again. Refused rows are in a file in that cache, until the next
-    copy of the same.
+    that were read more than a day ago are read again. Refused rows are in a file in that cache, until the
+    next copy of the same.
     """
     scratch = _scratch(source, destination)
     scratch.mkdir(parents=True, exist_ok=True)

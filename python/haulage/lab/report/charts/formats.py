@@ -15,10 +15,10 @@ def formats(rows: Result | pd.DataFrame) -> Chart:
     """Draw the time of each combination at each place, and below it the payload, the same at all of them.
 
     Args:
-        rows: Of ``format_times``: node_first, node, format, answers, way, n, payload_bytes, requests,
+        rows: Of ``format_times``: node_number, node, format, answers, way, n, payload_bytes, requests,
             wall_ns, low_ns, high_ns.
     """
-    frame = frame_of(rows).sort_values("node_first", kind="stable").copy()
+    frame = frame_of(rows).sort_values("node_number", kind="stable").copy()
     for name in ("wall", "low", "high"):
         frame[f"{name}_ms"] = frame[f"{name}_ns"] / 1e6
     frame["payload_kib"] = frame["payload_bytes"] / 1024
@@ -28,9 +28,9 @@ def formats(rows: Result | pd.DataFrame) -> Chart:
     forms = [form for form in _FORMS if (frame["format"] == form).any()]
     times = [
         _times(part, hows, forms, f"{part['node'].iloc[0] or 'here'}: time for all rows")
-        for _, part in frame.groupby("node_first", sort=True)
+        for _, part in frame.groupby("node_number", sort=True)
     ]
-    first = frame[frame["node_first"] == frame["node_first"].min()]
+    first = frame[frame["node_number"] == frame["node_number"].min()]
     return alt.vconcat(*times, _payload(first, hows, forms), spacing=26)
 
 
