@@ -57,7 +57,7 @@ impl Columns {
                 if names.len() > COLUMNS_MAX {
                     let cause = format!("the rows have more than {COLUMNS_MAX} different properties");
                     return Err(Error::new(ErrorKind::Usage, "export", object, cause)
-                        .hint("name those that you need: --select A,B"));
+                        .hint("select the columns you need: --select A,B"));
                 }
             }
         }

@@ -128,7 +128,7 @@ impl Export {
             None => {
                 return usage(
                     "nothing says which format the file shall have",
-                    "end its name in .parquet, .arrow, .csv or .jsonl, or give --format",
+                    "use a name ending in .parquet, .arrow, .csv or .jsonl, or pass --format",
                 );
             }
         };

@@ -294,6 +294,17 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_are_too_unlike_say_what_to_do() {
+        let row = |row: usize| {
+            let names: Vec<_> = (0..250).map(|name| format!(r#""p{row}_{name}":1"#)).collect();
+            format!(r#"{{"PartitionKey":"p","RowKey":"{row}",{}}}"#, names.join(","))
+        };
+        let rows: Vec<_> = (0..COLUMNS_MAX / 250 + 1).map(row).collect();
+        let error = page(&rows.join(",")).unwrap_err();
+        assert_eq!(error.hint_text(), Some("name those that you need: --select A,B"), "{error}");
+    }
+
+    #[test]
     fn what_is_no_page_is_not_believed() {
         for rows in [
             r#"{"PartitionKey":"p"}"#,

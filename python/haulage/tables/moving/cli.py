@@ -111,8 +111,8 @@ def _tell_export(done: Exported, as_json: bool) -> None:
         )
     if done.disarmed:
         STDERR.print(
-            f"haul: {done.disarmed:,} texts that a spreadsheet would run got an apostrophe in front;"
-            " --formulas keep leaves them as they are"
+            f"haul: put an apostrophe before {done.disarmed:,} texts that a spreadsheet would run as a "
+            "formula; --formulas keep leaves them as they are"
         )
     if done.index:
         STDERR.print(f"haul: rows were found by the index {done.index}; --no-index reads the table itself")

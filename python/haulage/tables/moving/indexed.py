@@ -171,14 +171,13 @@ def _typed(rows: list[dict[str, Any]]) -> tuple[Any, list[tuple[str, list[str]]]
 
 
 def _disarmed(rows: Any) -> tuple[Any, int]:
-    """Return the rows with an apostrophe before text that a spreadsheet would run, and how much that was."""
+    """Return the rows with an apostrophe before text that a spreadsheet would run, and how many they are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     count = 0
     for at, column in enumerate(rows.schema):
-        edm = (column.metadata or {}).get(b"edm", b"Edm.String")
-        if column.type != pa.string() or edm != b"Edm.String":
+        if column.type != pa.string() or (column.metadata or {}).get(b"edm", b"Edm.String") != b"Edm.String":
             continue
         found = pc.match_substring_regex(rows.column(at), _FORMULA)
         count += pc.sum(found).as_py() or 0

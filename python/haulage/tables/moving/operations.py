@@ -210,9 +210,9 @@ def copy_table(
 ) -> tuple[Exported, Imported]:
     """Copy a table to another one, of the same account or of another.
 
-    The rows lie on this machine in between, in the user's cache, so that a copy that was killed goes on. Rows
-    that were read more than a day ago are read again. Refused rows are in a file in that cache, until the
-    next copy of the same.
+    Between the two the rows are kept on this machine, in the user's cache, so that a copy that was killed can
+    resume. Rows that were read more than a day ago are read again. Refused rows are in a file in that cache,
+    until the next copy of the same table.
     """
     scratch = _scratch(source, destination)
     scratch.mkdir(parents=True, exist_ok=True)
