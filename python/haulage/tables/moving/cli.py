@@ -96,11 +96,12 @@ def _line(text: str) -> None:
 
 
 def _tell_export(done: Exported, as_json: bool) -> None:
+    # Standard output may hold the rows.
+    target = STDERR.print if done.path == "-" else _line
     if as_json:
-        _line(json.dumps(asdict(done)))
+        target(json.dumps(asdict(done)))
         return
     rate = round(done.rows / done.seconds) if done.seconds else done.rows
-    target = STDERR.print if done.path == "-" else _line
     target(
         f"{done.rows:,} rows of {done.table} to {done.path} in {done.seconds:.1f} s ({rate:,} rows/s, "
         f"{done.requests:,} requests)"
