@@ -93,7 +93,7 @@ def _main(arguments: Sequence[str]) -> int:
     except HaulageError as error:
         STDERR.print(f"haul: {error}")
         if "--json" in arguments:
-            print(json.dumps(_told(error)))
+            click.echo(json.dumps(_told(error)))
         return error.exit_code
 
 
