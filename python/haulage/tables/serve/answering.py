@@ -74,7 +74,7 @@ def page(source: Source, asked: Asked, sorting: Sorting, tally: Tally) -> tuple[
         continuation=asked.continuation,
         metadata=metadata,
     )
-    _count(tally, found_page)
+    tally.meter.count(found_page)
     if asked.format in METADATA:
         tally.rows = _rows_of(found_page, source.name)
         return found_page.body, found_page.continuation
@@ -132,7 +132,7 @@ def _of_pages(source: Source, asked: Asked, tally: Tally) -> Generator[bytes]:
         found = source.page(
             filter=asked.filter, select=asked.select, top=top, continuation=continuation, metadata=metadata
         )
-        _count(tally, found)
+        tally.meter.count(found)
         number = _rows_of(found, source.name)
         tally.rows += number
         if asked.format == "ndjson":
@@ -208,12 +208,6 @@ def _limited(batches: Generator[pa.RecordBatch], top: int | None, tally: Tally) 
 def _chain(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield first
     yield from rest
-
-
-def _count(tally: Tally, found: Page) -> None:
-    tally.meter.seconds += found.seconds
-    tally.meter.requests += found.requests
-    tally.meter.bytes_read += found.bytes_read
 
 
 def _rows_of(found: Page, name: str) -> int:
