@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from haulage import lab
-from haulage.errors import UsageError
-from haulage.lab import planfile
+from haulage.errors import IntegrityError, ServiceError, UsageError
+from haulage.lab import planfile, served_table
 from haulage.lab.analysis import analyse
+from haulage.lab.arms.table_rows import rows_in
 from haulage.lab.report import write
 from haulage.lab.schedule import schedule
+from haulage.lab.served_table import ServedTable
+from haulage.lab.target import Endpoint
 from lab import made_runs
 from lab.made_runs import SECOND, cell
 
@@ -137,3 +140,34 @@ def test_the_ratios_are_those_of_pairs_and_say_whether_it_is_as_in_2009(tmp_path
     assert "takes 1.27" in said["Gathered beside paged"]
     assert "Other than in 2009" in said["Gathered beside paged"]
     assert "As in 2009" in said["Proxy beside direct"]
+
+
+@pytest.mark.parametrize(
+    ("form", "body"), [("json-none", b"<html>"), ("json-full", b"{}"), ("arrow", b"rows")]
+)
+def test_answers_of_another_form_are_no_rows(form: str, body: bytes) -> None:
+    with pytest.raises(IntegrityError) as caught:
+        rows_in(body, form)
+    assert caught.value.hint == "run it again"
+
+
+def test_a_table_that_cannot_be_filled_or_served_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"PartitionKey": "a/b", "RowKey": "r"}\n')
+    with pytest.raises(ServiceError) as caught:
+        ServedTable(rows)
+    assert "1 rows were refused" in caught.value.cause
+    assert caught.value.hint == "pip install 'haulage[tables]' where packages are missing"
+    served_table.write_rows(rows, 5, seed=1)
+    # As where its packages are missing.
+    monkeypatch.setattr(served_table, "_fill", lambda *_: None)
+    monkeypatch.setattr(served_table, "haul", lambda: ["false"])
+    monkeypatch.setattr(served_table, "start_emulator", lambda **_: Endpoint("http://127.0.0.1:1/a", ""))
+    with pytest.raises(ServiceError) as caught:
+        ServedTable(rows)
+    assert (caught.value.cause, caught.value.hint) == (
+        "the proxy did not start",
+        "try `haul table serve` by hand",
+    )

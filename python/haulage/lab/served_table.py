@@ -116,5 +116,6 @@ def _serve(table: Endpoint) -> tuple[subprocess.Popen[str], Endpoint]:
     if not line:
         process.kill()
         process.wait()
+        process.stdout.close()
         raise ServiceError("serve table", TABLE, "the proxy did not start", "try `haul table serve` by hand")
     return process, Endpoint(f"{json.loads(line)['url']}tables/{TABLE}", "")
