@@ -266,8 +266,10 @@ def test_a_wrong_token_is_said_and_another_can_be_given(
         assert one.page.is_hidden("#notice")
         assert one.page.is_hidden("#pass")
         assert not [url for url in one.asked if "sesame" in url]
-        good = opened(f"{proxy.url}#token=sesame")
-        assert state(good, "done").startswith("Page 1: 100 rows")
+        for mark in "#?":
+            good = opened(f"{proxy.url}{mark}token=sesame")
+            assert state(good, "done").startswith("Page 1: 100 rows")
+            assert good.page.url == f"{proxy.url}#token=sesame"
 
 
 def test_a_table_that_is_gone_is_said(opened: Callable[..., Opened], table: FakeTable) -> None:
