@@ -102,6 +102,10 @@ class Source(Protocol):
         """
         ...
 
+    def batch(self, page: Page) -> pa.RecordBatch:
+        """Return the rows of a page in JSON with minimal metadata, typed; each of them has its keys."""
+        ...
+
     def batches(
         self, *, filter: str | None, select: str | None, meter: Meter | None = None
     ) -> Generator[pa.RecordBatch]:

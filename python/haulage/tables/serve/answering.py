@@ -78,12 +78,22 @@ def page(source: Source, asked: Asked, sorting: Sorting, tally: Tally) -> tuple[
     if asked.format in METADATA:
         tally.rows = _rows_of(found_page, source.name)
         return found_page.body, found_page.continuation
+    if asked.format == "arrow" and (batch := _typed(source, asked, found_page)) is not None:
+        tally.rows = batch.num_rows
+        return b"".join(arrow.stream([batch], batch.schema, asked.buffers)), found_page.continuation
     entities = from_json(found_page.body, source.name)
     tally.rows = len(entities)
     schema = source.schema()
     known = schema.names if schema is not None else names_of(entities)
     wanted = [name.strip() for name in asked.select.split(",")] if asked.select else known
     return _whole(entities, wanted, source.name, asked, None), found_page.continuation
+
+
+def _typed(source: Source, asked: Asked, found: Page) -> pa.RecordBatch | None:
+    """Return the rows of a page as the source types them; ``None`` where they came without their keys."""
+    if asked.select is None or {"PartitionKey", "RowKey"} <= {one.strip() for one in asked.select.split(",")}:
+        return source.batch(found)
+    return None
 
 
 def pieces(source: Source, asked: Asked, sorting: Sorting, tally: Tally, bounds: Bounds) -> Generator[bytes]:

@@ -77,6 +77,10 @@ class Indexes:
         if len(rows) > size:
             following = (rows[size]["PartitionKey"], rows[size]["RowKey"])
             rows = rows[:size]
+        extra = {"PartitionKey", "RowKey"}.difference(select or ("PartitionKey", "RowKey"))
+        for row in rows if extra else ():
+            for name in extra:
+                del row[name]
         seconds = time.monotonic() - began
         head = b'{"value":' if metadata == "none" else encoding.head(self._name).removesuffix(b"[")
         body = head + json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode() + b"}"

@@ -120,6 +120,10 @@ class TableSource:
         token = urlencode({key: value for key, value in there if value is not None}, quote_via=quote)
         return Page(body, kind, token or None, seconds, requests, size)
 
+    def batch(self, page: Page) -> pa.RecordBatch:
+        """Return the rows of a page, typed by the engine."""
+        return self._to_batch(page.body)
+
     def batches(
         self, *, filter: str | None, select: str | None, meter: Meter | None = None
     ) -> Generator[pa.RecordBatch]:
@@ -138,7 +142,7 @@ class TableSource:
             )
             if meter is not None:
                 meter.count(page)
-            batch = self._to_batch(page.body)
+            batch = self.batch(page)
             if names is not None:
                 batch = batch.select([name for name in names if name in batch.schema.names])
             continuation = page.continuation
