@@ -3,6 +3,7 @@
 mod cat;
 mod clean;
 mod completion;
+mod config;
 mod cp;
 mod du;
 mod emulate;
@@ -64,6 +65,7 @@ pub enum Command {
     Why(why::Why),
     Watch(watch::Watch),
     Table(table::Table),
+    Config(config::Config),
     Completion(completion::Completion),
 }
 
@@ -88,6 +90,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Why(command) => command.run(),
         Command::Watch(command) => command.run(),
         Command::Table(command) => command.run(),
+        Command::Config(command) => command.run(output),
         Command::Completion(command) => command.run(),
     }
 }

@@ -47,7 +47,7 @@ pub struct Mv {
 
 impl Mv {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
-        let mut options = copy_options(&self.transfer, self.select, &self.store);
+        let mut options = copy_options(&self.transfer, self.select, &self.store)?;
         options.links = links_folder();
         self.attributes.apply(&mut options);
         options.overwrite = self.overwrite.overwrite;

@@ -68,7 +68,7 @@ pub struct Sync {
 
 impl Sync {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
-        let mut options = copy_options(&self.transfer, self.select, &self.store);
+        let mut options = copy_options(&self.transfer, self.select, &self.store)?;
         options.links = links_folder();
         self.attributes.apply(&mut options);
         self.record.apply(&mut options);

@@ -231,7 +231,9 @@ mod tests {
         let kept: Vec<String> = names.next(10).unwrap().into_iter().map(|(key, _)| key).collect();
         assert_eq!(kept, ["to/link2", "to/a/b"]);
         assert!(gathered.whole);
-        gathered.not_listed = HashSet::new();
+        let filter = Filter::new(&[], &[]).unwrap();
+        let wanted = Wanted::Deleted(Deleting::default());
+        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter, true);
         gathered.not_listed(&Error::new(ErrorKind::Io, "list", "/from/x", "denied"), "/from/");
         assert!(!gathered.whole);
     }
