@@ -1,4 +1,4 @@
-"""A second address of an endpoint that speaks Azure's protocol, which can spoil pages of lists."""
+"""A second address of an endpoint that speaks Azure's protocol, which can spoil pages of lists and reads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from endpoints import Endpoint
 
 
 class Gateway:
-    """Passes requests on to an endpoint, and spoils the page of a list that it is told to."""
+    """Passes requests on to an endpoint, and spoils the page of a list or the read that it is told to."""
 
     def __init__(self, target: str) -> None:
         self.target, self.pages, self.spoil, self.how = target, 0, 0, "cut"
+        self.reads, self.flip = 0, 0
 
 
 @contextmanager
@@ -46,16 +47,22 @@ def gateway(endpoint: Endpoint) -> Iterator[tuple[Gateway, str]]:
                     status, told, data = answer.status, answer.headers, answer.read()
             except urllib.error.HTTPError as error:
                 status, told, data = error.code, error.headers, error.read()
-            hit = False
+            hit = flips = False
             if "comp=list" in self.path and self.command == "GET":
                 with lock:
                     state.pages += 1
                     hit = state.pages == state.spoil
+            if "comp=" not in self.path and self.command == "GET":
+                with lock:
+                    state.reads += 1
+                    flips = state.reads == state.flip
+                data = bytes([data[0] ^ 1]) + data[1:] if flips else data
             if hit and state.how == "refuse":
                 status, data = 404, b""
             self.send_response(status)
             for name, value in told.items():
-                if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                vouches = flips and name.lower().endswith(("md5", "crc64"))
+                if name.lower() not in ("content-length", "transfer-encoding", "connection") and not vouches:
                     self.send_header(name, value)
             if not (hit and state.how == "end"):
                 self.send_header(

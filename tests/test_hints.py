@@ -120,7 +120,7 @@ LOCAL = [
     (5, "verify torn.jsonl x", "run the copy again with --receipt to make a new one"),
     (2, "cp --recursive a b", "leave it out: folders are always copied with everything in them"),
     (2, "cp -r a b", "leave it out: folders are always copied with everything in them"),
-    (2, "cp --dry-run a b", "haul plan shows what cp would do"),
+    (2, "cp -n a b", "use --dry-run"),
     (2, "cp --transfers 32 a b", "leave it out, or use --concurrency: by default it follows the link"),
     (2, "emulate --link rtt=60", "write 60ms"),
     (2, "emulate --listen 10000", "write 127.0.0.1:10000, or port 0 for any free one"),

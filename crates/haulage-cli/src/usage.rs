@@ -99,7 +99,7 @@ fn of_others(name: &str) -> Option<&'static str> {
         "--recursive" | "-r" | "-R" => {
             Some("leave it out: folders are always copied with everything in them")
         }
-        "--dry-run" | "-n" => Some("haul plan shows what cp would do"),
+        "-n" => Some("use --dry-run"),
         "--transfers" | "--checkers" | "--numworkers" | "--parallel" => {
             Some("leave it out, or use --concurrency: by default it follows the link")
         }
