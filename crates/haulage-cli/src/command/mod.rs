@@ -3,16 +3,19 @@
 mod cat;
 mod clean;
 mod completion;
+mod config;
 mod cp;
 mod du;
 mod emulate;
 mod lab;
 mod ls;
 mod mb;
+mod mv;
 mod plan;
 mod rb;
 mod rm;
 mod stat;
+mod sync;
 mod table;
 mod verify;
 mod watch;
@@ -45,6 +48,8 @@ pub(crate) use help;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Cp(cp::Cp),
+    Sync(sync::Sync),
+    Mv(mv::Mv),
     Ls(ls::Ls),
     Stat(stat::Stat),
     Du(du::Du),
@@ -60,6 +65,7 @@ pub enum Command {
     Why(why::Why),
     Watch(watch::Watch),
     Table(table::Table),
+    Config(config::Config),
     Completion(completion::Completion),
 }
 
@@ -67,6 +73,8 @@ pub enum Command {
 pub fn run(command: Command, output: OutputArgs) -> Ending {
     match command {
         Command::Cp(command) => command.run(output),
+        Command::Sync(command) => command.run(output),
+        Command::Mv(command) => command.run(output),
         Command::Ls(command) => command.run(output),
         Command::Stat(command) => command.run(output),
         Command::Du(command) => command.run(output),
@@ -82,6 +90,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Why(command) => command.run(),
         Command::Watch(command) => command.run(),
         Command::Table(command) => command.run(),
+        Command::Config(command) => command.run(output),
         Command::Completion(command) => command.run(),
     }
 }
