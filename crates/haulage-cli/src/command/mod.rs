@@ -6,6 +6,7 @@ mod completion;
 mod cp;
 mod du;
 mod emulate;
+mod index;
 mod lab;
 mod ls;
 mod mb;
@@ -15,6 +16,7 @@ mod rm;
 mod stat;
 mod table;
 mod verify;
+mod view;
 mod watch;
 mod why;
 
@@ -60,6 +62,8 @@ pub enum Command {
     Why(why::Why),
     Watch(watch::Watch),
     Table(table::Table),
+    View(view::View),
+    Index(index::Index),
     Completion(completion::Completion),
 }
 
@@ -82,6 +86,8 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Why(command) => command.run(),
         Command::Watch(command) => command.run(),
         Command::Table(command) => command.run(),
+        Command::View(command) => command.run(),
+        Command::Index(command) => command.run(),
         Command::Completion(command) => command.run(),
     }
 }

@@ -1,0 +1,99 @@
+"""A box of values of a variable, as they are stored."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from haulage.errors import UnsupportedError
+from haulage.view.decode import boxes, filters
+from haulage.view.decode.boxes import Box
+from haulage.view.index.model import Chunked, Inline, Strided, Variable
+from haulage.view.index.opening import Opened
+from haulage.view.index.tables import Chunk
+from haulage.view.reading.kept import Kept
+from haulage.view.reading.ranges import Span
+
+#: More values than this are not read at once: 32 million, which is a map of 0.05 degrees.
+MOST_VALUES = 1 << 25
+#: Bytes of chunks, as stored, that are held while they are decoded.
+_HELD_BYTES = 32 << 20
+
+
+class Reader:
+    """Reads boxes of values; chunks that were decoded lately are kept. Threads may share it."""
+
+    def __init__(self, kept_bytes: int) -> None:
+        self._chunks: Kept[np.ndarray[Any, Any]] = Kept(kept_bytes, lambda values: values.nbytes)
+
+    def read(self, opened: Opened, variable: Variable, box: Box) -> np.ndarray[Any, Any]:
+        """Return the values of a box, in the type that they are stored in.
+
+        Raises:
+            UnsupportedError: They cannot be read, or there are too many.
+        """
+        shape = boxes.shape_of(box)
+        name = f"{opened.pinned.name}, {variable.path}"
+        if variable.why_not is not None or variable.kind not in ("number", "text"):
+            cause = variable.why_not or "its values are texts of any length"
+            raise UnsupportedError("read", name, cause, "choose another variable")
+        if math.prod(shape) > MOST_VALUES:
+            cause = f"{math.prod(shape):,} values are too many at once; {MOST_VALUES:,} are not"
+            raise UnsupportedError("read", name, cause, "copy the file with haul cp, or read parts of it with xarray")
+        match variable.layout:
+            case Inline():
+                whole = np.frombuffer(variable.layout.bytes(), variable.type).reshape(variable.shape)
+                return whole[tuple(slice(*one) for one in box)]
+            case Strided():
+                spans = boxes.runs(variable.layout, variable.shape, box, variable.type.itemsize)
+                if spans is None:
+                    cause = f"these values lie in more than {boxes.MOST_RUNS:,} places of the file"
+                    raise UnsupportedError("read", name, cause, "choose fewer of them")
+                body = b"".join(opened.pinned.read(spans))
+                return np.frombuffer(body, variable.type).reshape(shape)
+            case Chunked():
+                return self._chunked(opened, variable, variable.layout, box, name)
+            case _:
+                return _filled(variable, shape)
+
+    def _chunked(
+        self, opened: Opened, variable: Variable, layout: Chunked, box: Box, name: str
+    ) -> np.ndarray[Any, Any]:
+        found = _filled(variable, boxes.shape_of(box))
+        if not found.size:
+            return found
+        chunks = opened.tables.find(variable, *boxes.chunk_bounds(layout.chunk, box))
+        version = (opened.pinned.url, opened.pinned.etag, variable.path)
+
+        def place(chunk: Chunk, values: np.ndarray[Any, Any]) -> None:
+            of_chunk, of_box = boxes.piece(chunk.place, layout.chunk, box)
+            found[of_box] = values[of_chunk]
+
+        missing: list[Chunk] = []
+        for chunk in chunks:
+            values = self._chunks.get((version, chunk.place))
+            if values is None:
+                missing.append(chunk)
+            else:
+                place(chunk, values)
+        # In the order of the file, so that what lies together is read together.
+        missing.sort(key=lambda chunk: chunk.offset)
+        spans = [Span(chunk.offset, chunk.size) for chunk in missing]
+        for batch in boxes.batches(spans, _HELD_BYTES):
+            bodies = opened.pinned.read([spans[at] for at in batch])
+            for at, body in zip(batch, bodies, strict=True):
+                values = filters.decoded(body, missing[at].mask, layout, variable.type, name)
+                place(missing[at], values)
+                self._chunks.put((version, missing[at].place), values)
+        return found
+
+
+def _filled(variable: Variable, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    return np.full(shape, b"" if variable.kind == "text" else (variable.fill or 0), variable.type)
+
+
+def whole(variable: Variable) -> Box:
+    """Return the box of all values of a variable."""
+    return tuple((0, length) for length in variable.shape)
