@@ -12,14 +12,16 @@ import numpy as np
 from haulage.view.index.model import Variable
 
 
-def meant(stored: np.ndarray[Any, Any], variable: Variable, *, valid_range: bool = True) -> np.ndarray[Any, Any]:
+def meant(
+    stored: np.ndarray[Any, Any], variable: Variable, *, valid_range: bool = True
+) -> np.ndarray[Any, Any]:
     """Return what stored values mean; NaN where one is missing. Values without attributes stay as they are.
 
     Args:
         stored: As they were read.
         variable: Whose they are.
-        valid_range: Whether values outside ``valid_min``, ``valid_max`` and ``valid_range`` are missing, as CF
-            has it. xarray leaves them in.
+        valid_range: Whether values outside ``valid_min``, ``valid_max`` and ``valid_range`` are missing, as
+            CF has it. xarray leaves them in.
     """
     attributes = variable.attributes
     stored = stored.astype(stored.dtype.newbyteorder("="), copy=False)
@@ -81,7 +83,9 @@ def _outside(stored: np.ndarray[Any, Any], attributes: dict[str, Any]) -> np.nda
     return found
 
 
-def _float_type(dtype: np.dtype[Any], variable: Variable, scale: float | None, offset: float | None) -> type[Any]:
+def _float_type(
+    dtype: np.dtype[Any], variable: Variable, scale: float | None, offset: float | None
+) -> type[Any]:
     if scale is not None and offset is not None:
         both_short = variable.scale_type == variable.offset_type == "f4"
         return np.float32 if both_short and not (dtype.kind in "iu" and dtype.itemsize == 4) else np.float64

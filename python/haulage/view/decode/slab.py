@@ -18,6 +18,8 @@ from haulage.view.reading.ranges import Span
 
 #: More values than this are not read at once: 32 million, which is a map of 0.05 degrees.
 MOST_VALUES = 1 << 25
+#: Bytes of chunks that are read for one box.
+MOST_BYTES = 512 << 20
 #: Bytes of chunks, as stored, that are held while they are decoded.
 _HELD_BYTES = 32 << 20
 
@@ -41,7 +43,9 @@ class Reader:
             raise UnsupportedError("read", name, cause, "choose another variable")
         if math.prod(shape) > MOST_VALUES:
             cause = f"{math.prod(shape):,} values are too many at once; {MOST_VALUES:,} are not"
-            raise UnsupportedError("read", name, cause, "copy the file with haul cp, or read parts of it with xarray")
+            raise UnsupportedError(
+                "read", name, cause, "copy the file with haul cp, or read parts of it with xarray"
+            )
         match variable.layout:
             case Inline():
                 whole = np.frombuffer(variable.layout.bytes(), variable.type).reshape(variable.shape)
@@ -80,6 +84,10 @@ class Reader:
                 place(chunk, values)
         # In the order of the file, so that what lies together is read together.
         missing.sort(key=lambda chunk: chunk.offset)
+        needed = sum(chunk.size for chunk in missing)
+        if needed > MOST_BYTES:
+            cause = f"{needed:,} bytes would have to be read for it, {MOST_BYTES:,} at most"
+            raise UnsupportedError("read", name, cause, "choose fewer values, or copy the file with haul cp")
         spans = [Span(chunk.offset, chunk.size) for chunk in missing]
         for batch in boxes.batches(spans, _HELD_BYTES):
             bodies = opened.pinned.read([spans[at] for at in batch])

@@ -1,7 +1,7 @@
 """What is in an HDF5 or NetCDF-4 file, by HDF5's own library over a cached reader.
 
-The library is asked for what describes the file, never for values that lie elsewhere: links to other files, and
-values kept in other files, are left out and said.
+The library is asked for what describes the file, never for values that lie elsewhere: links to other files,
+and values kept in other files, are left out and said.
 """
 
 from __future__ import annotations
@@ -31,7 +31,16 @@ _ATTRIBUTE_BYTES = 1 << 16
 _INLINE_BYTES = 1 << 16
 #: What HDF5's and NetCDF's libraries keep for themselves.
 _HIDDEN = frozenset(
-    "DIMENSION_LIST REFERENCE_LIST CLASS NAME _Netcdf4Dimid _Netcdf4Coordinates _NCProperties _nc3_strict".split()
+    {
+        "DIMENSION_LIST",
+        "REFERENCE_LIST",
+        "CLASS",
+        "NAME",
+        "_Netcdf4Dimid",
+        "_Netcdf4Coordinates",
+        "_NCProperties",
+        "_nc3_strict",
+    }
 )
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 #: The library does one thing at a time, and its objects must go while no other thread is in it.
@@ -58,7 +67,9 @@ def opened(pinned: Pinned) -> Iterator[h5py.File]:
             cause = f"HDF5 cannot read it: {str(error).strip()[:200]}"
             if "truncated" in cause:
                 cause = "it is cut short: HDF5 expects more bytes than it has"
-            raise ProtocolError("read", pinned.name, cause, "copy it here again from where it is whole") from None
+            raise ProtocolError(
+                "read", pinned.name, cause, "copy it here again from where it is whole"
+            ) from None
 
 
 def read(pinned: Pinned) -> Index:
@@ -78,7 +89,7 @@ def strings(pinned: Pinned, path: str) -> list[str]:
 
 
 def table(pinned: Pinned, path: str, chunk: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Return where the chunks of a variable lie, from the library: place of each in the grid, mask, size, offset."""
+    """Return where chunks lie, from the library: the place of each in the grid, mask, size, offset."""
     rows: list[tuple[int, ...]] = []
     with opened(pinned) as file:
         dataset = file[path]

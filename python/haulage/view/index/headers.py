@@ -24,7 +24,9 @@ class Node(NamedTuple):
     """A node of a B-tree of chunks."""
 
     level: int  #: 0 for a leaf
-    places: np.ndarray[Any, Any]  #: of the first chunk of each entry, in values, not chunks; one row more at the end
+    places: np.ndarray[
+        Any, Any
+    ]  #: of the first chunk of each entry, in values, not chunks; one row more at the end
     sizes: np.ndarray[Any, Any]  #: of each chunk in bytes; in leaves
     masks: np.ndarray[Any, Any]  #: the filters that each chunk did not pass
     children: np.ndarray[Any, Any]  #: where each entry lies

@@ -33,7 +33,9 @@ def folder() -> Path:
 def tidy(where: Path, limit: int = FOLDER_BYTES) -> None:
     """Remove what was not used for longest, until the folder holds no more than ``limit`` bytes."""
     with contextlib.suppress(OSError):
-        files = [(path.stat().st_mtime, path.stat().st_size, path) for path in where.iterdir() if path.is_file()]
+        files = [
+            (path.stat().st_mtime, path.stat().st_size, path) for path in where.iterdir() if path.is_file()
+        ]
         total = sum(size for _, size, _ in files)
         for _, size, path in sorted(files):
             if total <= limit:

@@ -20,7 +20,9 @@ class Strided:
     """Values in order, not compressed: contiguous, or one piece for each record."""
 
     offset: int
-    record_stride: int | None = None  #: bytes from one record to the next; ``None``: all values follow each other
+    record_stride: int | None = (
+        None  #: bytes from one record to the next; ``None``: all values follow each other
+    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The header of a NetCDF-3 file: classic, 64-bit offset and 64-bit data (CDF-5), by the format's specification."""
+"""The header of a NetCDF-3 file: classic, 64-bit offset and CDF-5, by the format's specification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,19 @@ from haulage.errors import ProtocolError
 from haulage.view.index.model import Attribute, Index, Strided, Variable
 
 #: NumPy's name of each type, by its number in the file.
-TYPES = {1: "i1", 2: "S1", 3: ">i2", 4: ">i4", 5: ">f4", 6: ">f8", 7: "u1", 8: ">u2", 9: ">u4", 10: ">i8", 11: ">u8"}
+TYPES = {
+    1: "i1",
+    2: "S1",
+    3: ">i2",
+    4: ">i4",
+    5: ">f4",
+    6: ">f8",
+    7: "u1",
+    8: ">u2",
+    9: ">u4",
+    10: ">i8",
+    11: ">u8",
+}
 #: What values that were never written hold.
 FILLS: dict[str, float | int] = {
     "i1": -127, ">i2": -32767, ">i4": -2147483647, ">f4": 9.969209968386869e36, ">f8": 9.969209968386869e36,
@@ -173,4 +185,4 @@ class _Header:
 
 
 def _broken(name: str, cause: str) -> ProtocolError:
-    return ProtocolError("read", name, cause, "check where it comes from: this is no NetCDF file that others can read")
+    return ProtocolError("read", name, cause, "check where it comes from: no reader of NetCDF takes it")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from haulage.errors import ProtocolError, UnsupportedError
-from haulage.view.index import headers, hdf5
+from haulage.view.index import hdf5, headers
 from haulage.view.index.kept import NodesKept
 from haulage.view.index.model import Chunked, Variable
 from haulage.view.reading.pinned import Pinned
@@ -57,11 +58,15 @@ class Tables:
                     rows = np.flatnonzero(inside)
                     grid = (places[rows] // chunk).tolist()
                     found += [
-                        Chunk(tuple(place), int(node.masks[row]), int(node.sizes[row]), int(node.children[row]))
+                        Chunk(
+                            tuple(place), int(node.masks[row]), int(node.sizes[row]), int(node.children[row])
+                        )
                         for place, row in zip(grid, rows.tolist(), strict=True)
                     ]
             if len(below) > _MOST_NODES:
-                cause = f"its table of chunks is too large: more than {_MOST_NODES:,} nodes are needed at once"
+                cause = (
+                    f"its table of chunks is too large: more than {_MOST_NODES:,} nodes are needed at once"
+                )
                 raise UnsupportedError("read", variable.path, cause, "ask for less of it at once")
             level = below
         raise self._broken(variable)
@@ -77,9 +82,10 @@ class Tables:
                 bodies[address] = body
                 self._nodes.put(address, body)
         found = []
-        for address, body in bodies.items():
+        for address, kept in bodies.items():
+            body = kept or b""
             try:
-                node = headers.node(body or b"", rank)
+                node = headers.node(body, rank)
             except ValueError as larger:
                 needed = int(larger.args[0])
                 body = self._pinned.describing(address, needed)
@@ -112,12 +118,10 @@ class Tables:
 def _may_hold(
     places: np.ndarray[Any, Any], low: np.ndarray[Any, Any], high: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Return which entries of a node may hold chunks between two places; chunks are in the order of their places.
+    """Return which entries of a node may hold chunks between two places; chunks are in order.
 
     Entry ``i`` holds what lies from ``places[i]`` on and before ``places[i + 1]``.
     """
     keys = [tuple(row) for row in places.tolist()]
     lowest, highest = tuple(low.tolist()), tuple(high.tolist())
-    return np.array(
-        [before <= highest and lowest <= after for before, after in zip(keys, keys[1:], strict=False)], bool
-    )
+    return np.array([before <= highest and lowest <= after for before, after in pairwise(keys)], bool)

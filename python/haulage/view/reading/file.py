@@ -10,7 +10,7 @@ from haulage.view.reading.pinned import Pinned
 
 
 class PinnedFile(io.RawIOBase):
-    """What describes a file, as the library seeks and reads it. What went wrong in it stays in ``failure``."""
+    """What describes a file, as the library seeks and reads it. What went wrong stays in ``failure``."""
 
     def __init__(self, pinned: Pinned) -> None:
         self._pinned, self._at = pinned, 0

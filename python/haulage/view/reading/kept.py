@@ -36,7 +36,7 @@ class Kept(Generic[_V]):
             return self._values.get(key)
 
     def put(self, key: Hashable, value: _V) -> None:
-        """Keep a value; what was not used for longest goes. One larger than a quarter of the bound is not kept."""
+        """Keep a value; what was not used for longest goes. One larger than a quarter is not kept."""
         size = self._size_of(value)
         if size * 4 > self._limit and self._limit > 64:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -23,7 +23,7 @@ FRESH_S = 5.0
 
 @dataclass(frozen=True)
 class Base:
-    """Where names begin: the URL of a container or a folder, the prefix of all names, and what ends each URL."""
+    """Where names begin: a container or a folder, the prefix of all names, and what ends each URL."""
 
     root: str
     prefix: str
@@ -47,8 +47,8 @@ def base_of(url: str) -> Base:
     scheme, separator, rest = url.partition("://")
     scheme = scheme.lower()
     if not separator or scheme == "file":
-        path = Path(rest if separator else url)
-        folder = path if path.is_dir() else path.parent
+        local = Path(rest if separator else url)
+        folder = local if local.is_dir() else local.parent
         return Base(f"{folder}/", "")
     if scheme in ("http", "https"):
         parts = urlsplit(url)
@@ -118,7 +118,7 @@ class Place:
                     self._found.pop(name, None)
                 raise
             with self._changed:
-                meta = self._found[name] = ObjectMeta(**{**vars_of(now), "key": name})
+                meta = self._found[name] = replace(now, key=name)
                 self._times[name] = time.monotonic()
         return Pinned(name, self._base.url(name), self.options, meta.size_bytes, meta.etag)
 
@@ -146,7 +146,7 @@ class Place:
                 if not meta.key.startswith(prefix) or meta.key.endswith("/"):
                     continue
                 name = meta.key[len(prefix) :]
-                batch[name] = found[name] = ObjectMeta(**{**vars_of(meta), "key": name})
+                batch[name] = found[name] = replace(meta, key=name)
                 if len(batch) == _PAGE:
                     self._came(batch)
                     batch = {}
@@ -168,8 +168,3 @@ class Place:
             self._found.update(batch)
             self._times.update(dict.fromkeys(batch, now))
             self._changed.notify_all()
-
-
-def vars_of(meta: ObjectMeta) -> dict[str, object]:
-    """Return what is known of an object, by the names of its fields."""
-    return {field: getattr(meta, field) for field in meta.__dataclass_fields__}

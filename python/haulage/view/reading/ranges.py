@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 #: A gap up to this size is read along: on most links a request costs more.
@@ -45,7 +46,7 @@ def coalesced(spans: Sequence[Span], gap: int = GAP_BYTES) -> list[Span]:
     if len(joined) < 2:
         return joined
     left = sum(span.size for span in joined) // GAP_PART
-    gaps = sorted((after.start - before.end, place) for place, (before, after) in enumerate(_pairs(joined)))
+    gaps = sorted((after.start - before.end, place) for place, (before, after) in enumerate(pairwise(joined)))
     closed = set()
     for size, place in gaps:
         if size > gap or size > left:
@@ -64,7 +65,3 @@ def coalesced(spans: Sequence[Span], gap: int = GAP_BYTES) -> list[Span]:
 def requests_for(spans: Sequence[Span]) -> int:
     """Return how many requests read them."""
     return sum(-(-span.size // BLOCK_BYTES) for span in spans)
-
-
-def _pairs(spans: Sequence[Span]) -> list[tuple[Span, Span]]:
-    return list(zip(spans, spans[1:], strict=False))

@@ -1,0 +1,179 @@
+"""The files that are open, and what is kept of them, within bounds of memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from haulage.errors import NotFoundError, SourceChangedError
+from haulage.view.cf import axes, placing
+from haulage.view.cf.axes import Horizontal
+from haulage.view.cf.grids import Corners
+from haulage.view.decode.slab import Reader, whole
+from haulage.view.index.model import Variable
+from haulage.view.index.opening import Opened, open_file
+from haulage.view.reading.kept import Kept
+from haulage.view.reading.place import Place
+
+#: Files whose index is held; one takes some kilobytes to some megabytes.
+_FILES = 16
+_CHUNKS_BYTES, _SLABS_BYTES, _GRIDS_BYTES = 64 << 20, 96 << 20, 64 << 20
+#: Coordinates that are read at once.
+_THREADS = 8
+_T = TypeVar("_T")
+
+
+class Library:
+    """What is viewed, and what is known of it. Threads may share it.
+
+    Args:
+        place: What is viewed.
+        cache: The folder for indexes; ``None`` for none.
+    """
+
+    def __init__(self, place: Place, cache: Path | None) -> None:
+        self.place = place
+        self._cache = cache
+        self._files: OrderedDict[str, Opened] = OrderedDict()
+        self._under_way: dict[str, Future[Opened]] = {}
+        self._lock = threading.Lock()
+        self.reader = Reader(_CHUNKS_BYTES)
+        self.slabs: Kept[Any] = Kept(_SLABS_BYTES, lambda slab: slab.values.nbytes + 1000)
+        self._corners: Kept[Corners] = Kept(
+            _GRIDS_BYTES, lambda corners: corners.lon.nbytes + corners.lat.nbytes
+        )
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="haul-view")
+        self._ahead = ThreadPoolExecutor(1, thread_name_prefix="haul-view-ahead")
+        self._waiting = 0
+
+    def opened(self, name: str, *, fresh: bool = False) -> Opened:
+        """Return a file with its index.
+
+        Args:
+            name: As in the catalogue.
+            fresh: Ask the store whether it was replaced, unless it was listed a moment ago.
+        """
+        with self._lock:
+            there = self._files.get(name)
+            if there is not None and not fresh:
+                self._files.move_to_end(name)
+                return there
+        pinned = self.place.pin(name, fresh=fresh)
+        if there is not None and there.pinned.etag == pinned.etag:
+            return there
+        with self._lock:
+            waiting = self._under_way.get(name)
+            if waiting is None:
+                mine: Future[Opened] = Future()
+                self._under_way[name] = mine
+        if waiting is not None:
+            return waiting.result()
+        try:
+            found = open_file(pinned, self._cache)
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        else:
+            mine.set_result(found)
+        finally:
+            with self._lock:
+                del self._under_way[name]
+        with self._lock:
+            self._files[name] = found
+            while len(self._files) > _FILES:
+                self._files.popitem(last=False)
+        return found
+
+    def forget(self, name: str) -> None:
+        """Let go of a file that was replaced; the next time it is opened anew."""
+        with self._lock:
+            self._files.pop(name, None)
+
+    def format_of(self, name: str) -> str | None:
+        """Return the format of a file that is open; ``None`` for others."""
+        with self._lock:
+            found = self._files.get(name)
+        return found.index.format if found else None
+
+    def variable(self, opened: Opened, path: str) -> Variable:
+        """Return a variable of a file.
+
+        Raises:
+            NotFoundError: There is none of this path.
+        """
+        found = opened.index.variables.get(path)
+        if found is None:
+            hint = "choose one of those that the file has"
+            raise NotFoundError(
+                "read", f"{opened.pinned.name}, {path[:100]}", "there is no such variable", hint
+            )
+        return found
+
+    def values(self, opened: Opened, variable: Variable) -> np.ndarray[Any, Any]:
+        """Return all values of a coordinate, as they are stored."""
+        return self.reader.read(opened, variable, whole(variable))
+
+    def corners(self, opened: Opened, across: Horizontal) -> Corners:
+        """Return the corners of a grid; made once."""
+        sizes = (opened.index.dimensions[across.y_dim], opened.index.dimensions[across.x_dim])
+        return self._corners.made(
+            (opened.pinned.url, opened.pinned.etag, across.id),
+            lambda: placing.corners(opened.index, across, lambda one: self._scaled(opened, one), sizes),
+        )
+
+    def across(self, opened: Opened, variable: Variable) -> Horizontal:
+        """Return where the values of a variable lie.
+
+        Raises:
+            NotFoundError: It is not drawn, and why.
+        """
+        why_not = axes.why_not_drawn(opened.index, variable)
+        found = axes.horizontal(opened.index, variable)
+        if why_not is not None or found is None:
+            name = f"{opened.pinned.name}, {variable.path}"
+            raise NotFoundError(
+                "draw", name, why_not or "nothing tells where it lies", "choose another variable"
+            )
+        return found
+
+    def at_once(self, calls: list[Callable[[], _T]]) -> list[_T]:
+        """Return what calls return that wait for the store; they run at once, and count for this answer."""
+        waiting = [self._threads.submit(copy_context().run, call) for call in calls]
+        return [one.result() for one in waiting]
+
+    def ahead(self, call: Callable[[], object]) -> None:
+        """Run a call in the background, whose failure does not matter; not if others wait already."""
+        if self._waiting >= 2:
+            return
+        self._waiting += 1
+
+        def run() -> None:
+            try:
+                call()
+            finally:
+                self._waiting -= 1
+
+        self._ahead.submit(run)
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._ahead.shutdown(wait=False, cancel_futures=True)
+
+    def _scaled(self, opened: Opened, variable: Variable) -> np.ndarray[Any, Any]:
+        from haulage.view.decode.scaling import meant
+
+        return meant(self.values(opened, variable), variable)
+
+
+def replaced(error: SourceChangedError) -> SourceChangedError:
+    """Return what is said of a file that was replaced while it is viewed."""
+    cause = "it was replaced while it was viewed"
+    return SourceChangedError("read", error.object, cause, "reload the page to see the new version")
