@@ -25,6 +25,8 @@ _NAMES: dict[str, Role] = {
     "time": "time", "level": "level", "lev": "level", "plev": "level", "height": "level", "depth": "level",
     "altitude": "level", "model_level_number": "level", "pressure": "level", "deptht": "level",
 }  # fmt: skip
+#: Attributes that place a variable.
+_PLACING = {"coordinates", "grid_mapping"}
 _AXES: dict[str, Role] = {"X": "x", "Y": "y", "Z": "level", "T": "time"}
 
 
@@ -47,6 +49,7 @@ class Horizontal:
     y: Variable  #: latitudes, or the coordinate along y of a projection
     x: Variable
     mapping: Variable | None  #: the grid mapping, where ``y`` and ``x`` are coordinates of a projection
+    otherwise: Horizontal | None = None  #: where they lie if ``y`` and ``x`` turn out to hold nothing
 
     @property
     def id(self) -> str:
@@ -97,14 +100,37 @@ def axes(index: Index, variable: Variable) -> list[Axis]:
 def horizontal(index: Index, variable: Variable) -> Horizontal | None:
     """Return where the values of a variable lie on the map; ``None`` if nothing tells.
 
+    What its own attributes do not say, others of the same dimensions may: files often say it once.
+    """
+    found = _own(index, variable)
+    if found is not None and _is_placed(found):
+        return found
+    for other in index.variables.values():
+        if len(set(other.dims) & set(variable.dims)) > 1 and _PLACING & set(other.attributes):
+            shared = _own(index, other)
+            if shared and {shared.y_dim, shared.x_dim} <= set(variable.dims) and _is_placed(shared):
+                return shared
+    return found
+
+
+def _own(index: Index, variable: Variable) -> Horizontal | None:
+    """Return what the variable itself says.
+
     Longitudes and latitudes of two dimensions come before coordinates of a projection: they need no formula.
     """
+    straight = _straight(index, variable)
     named = _named(index, variable)
     curved = [one for one in named if len(one.dims) == 2 and set(one.dims) <= set(variable.dims)]
     y = next((one for one in curved if _is_latitude(one)), None)
     x = next((one for one in curved if _is_longitude(one)), None)
     if y is not None and x is not None and y.dims == x.dims and y.dims[0] != y.dims[1]:
-        return Horizontal(y.dims[0], y.dims[1], y, x, None)
+        otherwise = straight if straight and _is_placed(straight) else None
+        return Horizontal(y.dims[0], y.dims[1], y, x, None, otherwise)
+    return straight
+
+
+def _straight(index: Index, variable: Variable) -> Horizontal | None:
+    """Return the coordinates of one dimension each."""
     along = {dim: _along(index, variable, dim) for dim in variable.dims}
     # The last dimension of each kind: a variable may have two of latitude, as a covariance has.
     ys = [(dim, one) for dim, one in along.items() if one is not None and role_of(one) == "y"]
@@ -112,9 +138,12 @@ def horizontal(index: Index, variable: Variable) -> Horizontal | None:
     if not ys or not xs:
         return None
     (y_dim, y_one), (x_dim, x_one) = ys[-1], xs[-1]
-    mapping = _mapping(index, variable)
     flat = _is_latitude(y_one) and _is_longitude(x_one)
-    return Horizontal(y_dim, x_dim, y_one, x_one, None if flat else mapping)
+    return Horizontal(y_dim, x_dim, y_one, x_one, None if flat else _mapping(index, variable))
+
+
+def _is_placed(across: Horizontal) -> bool:
+    return across.mapping is not None or (_is_latitude(across.y) and _is_longitude(across.x))
 
 
 def why_not_drawn(index: Index, variable: Variable) -> str | None:
@@ -132,7 +161,7 @@ def why_not_drawn(index: Index, variable: Variable) -> str | None:
         if len(variable.dims) == 1:
             return "it has one dimension: shown as a line"
         return "none of its dimensions is known to be longitude and latitude, or a projection's x and y"
-    if across.mapping is None and not (_is_latitude(across.y) and _is_longitude(across.x)):
+    if not _is_placed(across):
         return "its x and y are not degrees, and no grid mapping says what they are"
     if 0 in variable.shape:
         return "it has no values"

@@ -150,18 +150,24 @@ def _grown(points: Array) -> Array:
 
 def continuous(lon: Array) -> Array:
     """Return longitudes that go on along rows and from row to row, by less than 180 degrees if possible."""
-    known = np.where(np.isnan(lon), 0, lon)
-    rows = np.rad2deg(np.unwrap(np.deg2rad(known), axis=1))
-    # Rows as wholes: their means are apart by what the first column alone could not tell at a pole.
-    for place in range(1, len(rows)):
-        rows[place] += 360 * np.round(np.median(rows[place - 1] - rows[place]) / 360)
-    rows += 360 * np.round(-np.median(rows) / 360)
-    rows[np.isnan(lon)] = np.nan
-    return rows
+    known = np.deg2rad(np.where(np.isnan(lon), 0, lon))
+    # Where a grid folds, as ORCA's do in the north, its last row goes on from the one below it.
+    ways = [np.unwrap(np.unwrap(known, axis=1), axis=0)]
+    ways.append(np.unwrap(np.concatenate([np.unwrap(known[:1], axis=1), known[1:]]), axis=0))
+    found: Array = np.rad2deg(min(ways, key=_torn))
+    found += 360 * np.round(-np.median(found) / 360)
+    found[np.isnan(lon)] = np.nan
+    return found
+
+
+def _torn(radians: Array) -> int:
+    """Return between how many neighbours there are more than 180 degrees."""
+    return sum(int((np.abs(np.diff(radians, axis=axis)) > np.pi).sum()) for axis in (0, 1))
 
 
 def _centred(x: Array) -> Array:
-    return x + 360 * np.round(-(x[0] + x[-1]) / 2 / 360)
+    found: Array = x + 360 * np.round(-(x[0] + x[-1]) / 2 / 360)
+    return found
 
 
 def _apart(a: Array, b: Array) -> Array:

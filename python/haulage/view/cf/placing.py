@@ -40,7 +40,10 @@ def corners(
         raise UnsupportedError("draw", across.y.path, cause, "copy the file with haul cp to look at it")
     y, x = values(across.y), values(across.x)
     if y.ndim == 2:
-        return grids.curvilinear(_valid(x), _valid(y))
+        found = grids.curvilinear(_valid(x), _valid(y))
+        if across.otherwise is not None and bool(np.isnan(found.lon).all()):
+            return corners(index, across.otherwise, values, size)
+        return found
     bounds_x, bounds_y = _bounds(index, across.x, values), _bounds(index, across.y, values)
     if across.mapping is None:
         return grids.rectilinear(x, y, bounds_x, bounds_y)
