@@ -21,18 +21,27 @@ export const mesh = (grid) => {
     }
     return true;
   };
-  const partsOf = () => Math.min(180, Math.max(1, Math.ceil((Math.max(corners[0], corners[1], corners[2], corners[3])
-    - Math.min(corners[0], corners[1], corners[2], corners[3])) / WIDEST_DEGREES)));
-  const fine = drawn[0] * drawn[1] > MOST_PARTS / 4;
+  // As many parts for every cell: where neighbours differ, cracks show between them.
+  const split = () => {
+    if (drawn[0] * drawn[1] > MOST_PARTS / 4) return 1;
+    const spans = [], each = Math.max(1, Math.floor(grid.cells / 2000));
+    for (let cell = 0; cell < grid.cells; cell += each) {
+      if (grid.corners(cell, corners)) spans.push(Math.max(corners[0], corners[1], corners[2], corners[3]) - Math.min(corners[0], corners[1], corners[2], corners[3]));
+    }
+    spans.sort((one, next) => one - next);
+    const most = Math.max(1, Math.floor(MOST_PARTS / (drawn[0] * drawn[1])));
+    return Math.min(most, 180, Math.max(1, Math.ceil((spans[spans.length >> 1] ?? 0) / WIDEST_DEGREES - 0.1)));
+  };
+  const number = split();
   let parts = 0;
   const each = (visit) => {
-    for (let j = 0; j < drawn[0]; j += 1) for (let i = 0; i < drawn[1]; i += 1) if (cornersOf(j * step, i * step)) visit(j * step * grid.nx + i * step, fine ? 1 : partsOf());
+    for (let j = 0; j < drawn[0]; j += 1) for (let i = 0; i < drawn[1]; i += 1) if (cornersOf(j * step, i * step)) visit(j * step * grid.nx + i * step);
   };
-  each((_, number) => (parts += number));
+  each(() => (parts += number));
   const places = new Float32Array(parts * 8), cells = new Uint32Array(parts * 4), order = new Uint32Array(parts * 6);
   // Those that reach across 180 degrees come last: they alone are drawn on both sides of it.
   let at = 0, front = 0, back = parts;
-  each((cell, number) => {
+  each((cell) => {
     for (let part = 0; part < number; part += 1, at += 1) {
       let across = false;
       for (let corner = 0; corner < 4; corner += 1) {

@@ -85,6 +85,7 @@ export class Painter {
       for (const name of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, name, gl.CLAMP_TO_EDGE);
     }
     [this.places, this.cells, this.order] = [gl.createBuffer(), gl.createBuffer(), gl.createBuffer()];
+    this.colours = null;
   }
 
   // Takes values, Float32 row by row, and the grid on which they lie; neither is sent to the card twice.
