@@ -74,7 +74,7 @@ export const tableOf = (name, reversed) => {
   return made.get(key);
 };
 
-const HOT = /temperature|heat/, WET = /precip|rain|snow|ice|cloud|humid|moist|water|runoff/, TURNING = /direction/;
+const HOT = /temperature|heat/, WET = /precip|rain|snow|cloud|humid|moist|runoff|vapou?r|(^|[ _])ice([ _]|$)/, TURNING = /direction/;
 // The scale that suits a variable, by what it is and in which units.
 export const suited = (variable) => {
   const what = `${variable.standard_name ?? ''} ${variable.long_name ?? ''} ${variable.name}`.toLowerCase(), units = variable.units ?? '';

@@ -32,11 +32,18 @@ export const drawFiles = (found, more, chosen, choose) => {
 };
 export const markFile = (name) => {
   for (const button of by('files').querySelectorAll('button')) {
-    if (button.dataset.name === name) button.setAttribute('aria-current', 'true');
-    else button.removeAttribute('aria-current');
+    if (button.dataset.name === name) {
+      button.setAttribute('aria-current', 'true');
+      button.scrollIntoView({ block: 'nearest' });
+    } else {
+      button.removeAttribute('aria-current');
+    }
   }
 };
 
+// Those that say where others lie are seldom what one wants to see.
+export const isMain = (file, variable) => variable.drawn && !variable.helper && !/^(grid_)?(latitude|longitude)$/.test(variable.standard_name ?? '')
+  && !file.variables.some((other) => String(other.attributes.coordinates ?? '').split(/\s+/).includes(variable.name));
 const shapeOf = (variable) => variable.dims.map((dim, number) => `${dim.split('/').at(-1)} ${count(variable.shape[number])}`).join(' × ');
 const buttonOf = (variable, chosen, choose) => {
   const button = element('button');
@@ -58,13 +65,13 @@ export const drawVariables = (file, chosen, choose) => {
   const parts = [];
   for (const [group, all] of [...groups].sort(([one], [other]) => (one < other ? -1 : 1))) {
     if (group && group !== '/') parts.push(element('h3', group));
-    const list = element('ul'), rest = element('ul'), isMain = (one) => one.drawn && !one.helper;
-    for (const variable of all) (isMain(variable) ? list : rest).appendChild(element('li')).append(buttonOf(variable, chosen, choose));
+    const list = element('ul'), rest = element('ul');
+    for (const variable of all) (isMain(file, variable) ? list : rest).appendChild(element('li')).append(buttonOf(variable, chosen, choose));
     if (list.children.length) parts.push(list);
     if (rest.children.length) {
       const folded = element('details');
-      folded.open = !list.children.length || all.some((one) => one.path === chosen && !isMain(one));
-      folded.append(element('summary', `${count(rest.children.length)} more: coordinates and what is not drawn`), rest);
+      folded.open = !list.children.length || all.some((one) => one.path === chosen && !isMain(file, one));
+      folded.append(element('summary', `${count(rest.children.length)} more: coordinates, and what is not drawn as a map`), rest);
       parts.push(folded);
     }
   }

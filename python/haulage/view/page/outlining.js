@@ -2,8 +2,8 @@
 
 import { copies, offPaper, onPaper, toScreen } from './projecting.js';
 
-const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
-const named = (degrees, [positive, negative]) => `${Number(Math.abs(degrees).toFixed(1))}°${degrees > 0 ? positive : degrees < 0 ? negative : ''}`;
+const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 90];
+const named = (degrees, [positive, negative]) => `${Number(Math.abs(degrees).toFixed(2))}°${degrees > 0 ? positive : degrees < 0 ? negative : ''}`;
 const eastOf = (lon) => {
   const turned = ((lon + 180) % 360 + 360) % 360 - 180;
   return turned === -180 ? '180°' : named(turned, ['E', 'W']);
@@ -31,11 +31,11 @@ const flatGraticule = (pen, view, size, step) => {
   pen.beginPath();
   for (let x = Math.ceil(left / step) * step; x <= right; x += step) {
     line(pen, [place(x, south), place(x, north)]);
-    names.push([eastOf(Math.round(x * 10) / 10), place(x, south)[0] + 3, Math.min(size.height, place(x, south)[1]) - 4]);
+    names.push([eastOf(Math.round(x * 100) / 100), place(x, south)[0] + 3, Math.min(size.height, place(x, south)[1]) - 4]);
   }
   for (let y = Math.ceil(south / step) * step; y <= north; y += step) {
     line(pen, [place(left, y), place(right, y)]);
-    names.push([named(Math.round(y * 10) / 10, ['N', 'S']), Math.max(0, place(left, y)[0]) + 3, place(left, y)[1] - 3]);
+    names.push([named(Math.round(y * 100) / 100, ['N', 'S']), Math.max(0, place(left, y)[0]) + 3, place(left, y)[1] - 3]);
   }
   pen.stroke();
   return names;
@@ -65,12 +65,12 @@ export const outline = (canvas, view, size, colours, cross) => {
   [canvas.width, canvas.height] = [Math.round(size.width * dense), Math.round(size.height * dense)];
   pen.scale(dense, dense);
   const degrees = view.projection === 'flat' ? view.span : view.span * 60;
-  const step = STEPS.find((one) => degrees / one <= Math.max(4, size.width / 75)) ?? 30;
+  const step = STEPS.find((one) => degrees / one <= Math.max(4, size.width / 75)) ?? 90;
   pen.strokeStyle = colours.line;
   pen.lineJoin = 'round';
   pen.lineWidth = 0.6;
   pen.globalAlpha = 0.45;
-  const names = view.projection === 'flat' ? flatGraticule(pen, view, size, step) : polarGraticule(pen, view, size, Math.max(step, 1));
+  const names = view.projection === 'flat' ? flatGraticule(pen, view, size, step) : polarGraticule(pen, view, size, Math.max(1, Math.min(step, 30)));
   pen.globalAlpha = 1;
   pen.lineWidth = 1;
   pen.save();
@@ -82,7 +82,11 @@ export const outline = (canvas, view, size, colours, cross) => {
   }
   pen.beginPath();
   for (const turn of copies(view, -180, 180)) for (const piece of coastsOf(view.projection)) line(pen, piece.map(([x, y]) => toScreen(view, size, [x + turn, y])));
-  pen.stroke();
+  // Light beside dark, so that a coast is seen on any colour.
+  for (const [width, stroke, alpha] of [[2.6, colours.halo, 0.55], [1, colours.line, 1]]) {
+    [pen.lineWidth, pen.strokeStyle, pen.globalAlpha] = [width, stroke, alpha];
+    pen.stroke();
+  }
   pen.restore();
   pen.font = '11px system-ui, sans-serif';
   pen.lineWidth = 3;

@@ -5,7 +5,7 @@ import { DIVERGING, SCALES } from './colours.js';
 import { repaintCharts, resizeCharts } from './charts.js';
 import { keys } from './keys.js';
 import { fromFragment, toFragment } from './linking.js';
-import { drawAttributes, drawFiles, drawVariables, markFile } from './listing.js';
+import { drawAttributes, drawFiles, drawVariables, isMain, markFile } from './listing.js';
 import { drawLine, drawPlace } from './placing.js';
 import { PROJECTIONS } from './projecting.js';
 import { codeOf, saveExport, savePicture } from './saving.js';
@@ -51,10 +51,11 @@ const writeLink = () => {
   history.replaceState(null, '', `#${written}`);
 };
 
-let turn = 0;
+let turn = 0, since = null;
 // Loads and draws what is chosen; true if it was drawn, false if something newer came in between.
 const load = async ({ anew = false } = {}) => {
-  const mine = (turn += 1), before = total();
+  const mine = (turn += 1), before = since ?? total();
+  since = null;
   if (player.dim === null) state('loading', 'Reading …');
   const found = await gather(now, now.beside);
   if (mine !== turn) return false;
@@ -149,7 +150,7 @@ const showVariable = guarded(async (path, asked = {}) => {
     if (!current() || current().main.grid !== now.grid) now.view = null;
   }
   Object.assign(now, Object.fromEntries(['colours', 'view', 'range'].filter((key) => asked[key]).map((key) => [key, asked[key]])));
-  if (asked.colours) [now.reversed, now.how] = [asked.reversed, asked.how];
+  if (asked.how) [now.reversed, now.how] = [asked.reversed, asked.how];
   drawSteps(by('steps'), now.variable, () => now.index, { choose: moveTo, play });
   by('pace').hidden = !timeOf(now.variable);
   const done = await load({ anew: fresh });
@@ -167,12 +168,16 @@ const showLine = async () => {
   link();
   state('done');
 };
+// What is worth a look although it has no place: numbers along a dimension of another name.
+const isLine = (one) => one.dims.length === 1 && !one.helper && one.name !== one.dims[0].split('/').at(-1) && /^[fiu]/.test(one.dtype);
+let opening = null;
 const showFile = guarded(async (name, asked = {}) => {
   player.stop();
+  [opening, since] = [name, total()];
   markFile(name);
   state('loading', 'Reading …');
-  const file = await fileOf(name, true), main = file.variables.filter((one) => one.drawn && !one.helper);
-  const path = asked.path ?? main.find((one) => one.path === now.variable?.path)?.path ?? main[0]?.path;
+  const file = await fileOf(name, true), main = file.variables.filter((one) => isMain(file, one));
+  const path = asked.path ?? main.find((one) => one.path === now.variable?.path)?.path ?? (main[0] ?? file.variables.find((one) => one.drawn) ?? file.variables.find(isLine))?.path;
   Object.assign(now, { name, file });
   notice(null);
   if (path) return showVariable(path, asked);
@@ -194,7 +199,7 @@ const list = guarded(async (more = false) => {
   const mine = (searching += 1), found = await ask('catalogue', { search: by('search').value, after: more ? next : '', limit: PAGE });
   if (mine !== searching) return null;
   next = found.next;
-  drawFiles(found, more, now.name, (name) => showFile(name));
+  drawFiles(found, more, opening, (name) => showFile(name));
   if (found.whole === false) setTimeout(() => mine === searching && list(), 700);
   return found;
 });

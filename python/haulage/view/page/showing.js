@@ -54,7 +54,7 @@ const measure = () => {
   document.body.dataset.measured = String(Number(document.body.dataset.measured ?? 0) + 1);
 };
 
-const POINT = 'Point at the map, or hold a finger on it, for the value there; click or tap for the values over time.';
+const POINT = 'Point at the map, or hold a finger on it, for the value there; click or tap for its series and profile.';
 const east = (lon) => `${Math.abs(lon).toFixed(2)}° ${lon < 0 ? 'W' : 'E'}`;
 const north = (lat) => `${Math.abs(lat).toFixed(2)}° ${lat < 0 ? 'S' : 'N'}`;
 export const placeText = ([lon, lat]) => `${north(lat)}, ${east(lon)}`;
