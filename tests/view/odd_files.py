@@ -36,7 +36,7 @@ def netcdf(path: Path, form: str, *, calendar: str = "noleap", steps: int = 4) -
     return path
 
 
-def filters(path: Path) -> Path:
+def filters(path: Path, many: int = 3000) -> Path:
     """Write chunks through the filters of HDF5, values that were never written, and links out of the file."""
     rng = np.random.default_rng(2)
     with h5py.File(path, "w", libver="earliest") as file:
@@ -55,7 +55,7 @@ def filters(path: Path) -> Path:
         file.create_dataset("never", shape=(10, 10), chunks=(5, 5), fillvalue=7, dtype="f4")
         file.create_dataset("never_contiguous", shape=(10, 10), fillvalue=7, dtype=">f4")
         file.create_dataset("big_endian", data=values.astype(">i4"), chunks=(16, 16), shuffle=True)
-        file.create_dataset("many_chunks", data=rng.random((3000, 4)).astype("f4"), chunks=(1, 4))
+        file.create_dataset("many_chunks", data=rng.random((many, 4)).astype("f4"), chunks=(1, 4))
         file["group/below/deep"] = np.arange(3.0)
         file["linked_out"] = h5py.ExternalLink("/etc/hostname", "/x")
         file.create_dataset("kept_outside", shape=(4,), dtype="u1", external=[("/etc/hostname", 0, 4)])

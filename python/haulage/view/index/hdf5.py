@@ -212,7 +212,7 @@ class _Walk:
             for place, references in enumerate(dataset.attrs["DIMENSION_LIST"][: len(shape)]):
                 if len(references):
                     found = h5py.h5r.dereference(references[0], dataset.id)
-                    names[place] = self._path_of.get(int(h5py.h5o.get_info(found).addr))
+                    names[place] = self._path_of.get(_address_of(found))
         elif _is_scale(dataset) and len(shape) == 1:
             names[0] = path
         group = path.rpartition("/")[0]
@@ -239,7 +239,13 @@ class _Walk:
 
 
 def _address(holder: h5py.HLObject) -> int:
-    return int(h5py.h5o.get_info(holder.id).addr)
+    return _address_of(holder.id)
+
+
+def _address_of(id_: Any) -> int:
+    # h5o.get_info counts the bytes of all tables too, for which it reads each of their nodes.
+    low, high = h5py.h5g.get_objinfo(id_).objno
+    return int(low) | int(high) << 32 if high else int(low)
 
 
 def _is_scale(dataset: h5py.Dataset) -> bool:

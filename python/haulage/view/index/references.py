@@ -53,7 +53,7 @@ def _variable(opened: Opened, variable: Variable, url: str) -> dict[str, Any]:
         "dtype": variable.dtype if variable.type.itemsize > 1 else variable.type.str,
         "compressor": None,
         "filters": codecs or None,
-        "fill_value": _fill(variable),
+        "fill_value": _fill(variable, whole=len(places) == _count(variable, chunk)),
         "order": "C",
     }
     attributes = {**variable.attributes, "_ARRAY_DIMENSIONS": dims}
@@ -126,9 +126,15 @@ def _codec(code: int, values: tuple[int, ...], variable: Variable) -> dict[str, 
     return {"id": name, **({"level": values[0] if values else 1} if name in ("zlib", "bz2") else {})}
 
 
-def _fill(variable: Variable) -> Any:
-    # xarray takes the fill value of an array of version 2 for the attribute _FillValue.
+def _count(variable: Variable, chunk: tuple[int, ...]) -> int:
+    return math.prod(-(-length // size) for length, size in zip(variable.shape, chunk, strict=True))
+
+
+def _fill(variable: Variable, *, whole: bool) -> Any:
+    """Return the fill value, which xarray takes for ``_FillValue``: none where none is needed."""
     value = variable.attributes.get("_FillValue")
+    if value is None and not whole:
+        value = variable.fill
     if not isinstance(value, (int, float)) or variable.kind == "text":
         return None
     if variable.type.kind == "f" and not np.isfinite(value):

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from haulage.errors import HaulageError, UsageError
+from haulage.errors import HaulageError, UnsupportedError, UsageError
 from haulage.view.cf import axes, grids
 from haulage.view.cf.axes import Horizontal
 from haulage.view.decode.boxes import Box
 from haulage.view.decode.scaling import meant
+from haulage.view.decode.slab import MOST_VALUES
 from haulage.view.index.model import Chunked, Variable
 from haulage.view.index.opening import Opened
 from haulage.view.serve.catalogue import labels_of
@@ -191,6 +192,10 @@ def value(library: Library, what: Chosen, y: int, x: int) -> dict[str, Any]:
 
 def _read(library: Library, what: Chosen) -> Slab:
     ny, nx = what.size
+    if ny * nx > MOST_VALUES:
+        cause = f"a map of {ny:,} by {nx:,} values is too large: {MOST_VALUES:,} are drawn at most"
+        hint = "copy the file with haul cp, or read parts of it with xarray"
+        raise UnsupportedError("draw", f"{what.opened.pinned.name}, {what.variable.path}", cause, hint)
     values = np.empty((ny, nx), np.float32)
     rows = max(_BAND_VALUES // max(nx, 1), 1)
     layout = what.variable.layout
