@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import h5py
 import netCDF4
@@ -11,7 +12,7 @@ import numpy as np
 FORMATS = ("NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4", "NETCDF4_CLASSIC")
 
 
-def netcdf(path: Path, form: str, *, calendar: str = "noleap", steps: int = 4) -> Path:
+def netcdf(path: Path, form: Any, *, calendar: str = "noleap", steps: int = 4) -> Path:
     """Write times, packed values, values of one record each, and text."""
     rng = np.random.default_rng(1)
     with netCDF4.Dataset(path, "w", format=form) as file:
@@ -41,7 +42,7 @@ def filters(path: Path, many: int = 3000) -> Path:
     rng = np.random.default_rng(2)
     with h5py.File(path, "w", libver="earliest") as file:
         values = rng.integers(0, 1000, (40, 50)).astype("i4")
-        ways: dict[str, dict[str, object]] = {
+        ways: dict[str, dict[str, Any]] = {
             "none": {},
             "deflate": {"compression": "gzip"},
             "all": {"compression": "gzip", "shuffle": True, "fletcher32": True},

@@ -42,7 +42,7 @@ def compared(one: Opened, path: Path) -> int:
     """Compare values at random points of every variable with xarray's; return how many variables."""
     rng = np.random.default_rng(7)
     reader, count = Reader(16 << 20), 0
-    plain = {"decode_times": False, "decode_coords": False, "decode_timedelta": False}
+    plain: Any = {"decode_times": False, "decode_coords": False, "decode_timedelta": False}
     with xr.open_dataset(path, decode_cf=False) as stored, xr.open_dataset(path, **plain) as scaled:
         assert set(stored.variables) == set(one.index.variables)
         for name, variable in one.index.variables.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import netCDF4
 import numpy as np
@@ -236,7 +237,7 @@ def test_no_name_leads_out_of_what_is_viewed(viewer: Viewer, name: str) -> None:
         ({}, 400),
     ],
 )
-def test_what_makes_no_sense_is_said(viewer: Viewer, asked: dict[str, str], status: int) -> None:
+def test_what_makes_no_sense_is_said(viewer: Viewer, asked: dict[str, Any], status: int) -> None:
     answer = viewer.get("/api/slab", name="model.nc", **asked)
     assert answer.status == status
     assert answer.error["message"]

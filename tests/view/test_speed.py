@@ -29,7 +29,7 @@ SIDE, CHUNKS = 1024, 64
 STEP_BYTES = SIDE * SIDE * 4
 
 
-def large(path: Path, form: str, steps: int) -> None:
+def large(path: Path, form: Any, steps: int) -> None:
     """Write steps of 4 MiB, in 64 chunks each, or one after another."""
     chunked = form == "NETCDF4"
     with netCDF4.Dataset(path, "w", format=form) as file:
@@ -38,11 +38,11 @@ def large(path: Path, form: str, steps: int) -> None:
             file.createDimension(name, SIDE)
             file.createVariable(name, "f8", (name,))[:] = np.linspace(-80, 80, SIDE)
         file["lat"].units, file["lon"].units = "degrees_north", "degrees_east"
-        file.createVariable("time", "f8", ("time",), **({"chunksizes": (512,)} if chunked else {}))
+        times: Any = {"chunksizes": (512,)} if chunked else {}
+        steps_of: Any = {"chunksizes": (1, 128, 128)} if chunked else {}
+        file.createVariable("time", "f8", ("time",), **times)
         file["time"].units = "days since 2000-01-01"
-        made = file.createVariable(
-            "tas", "f4", ("time", "lat", "lon"), **({"chunksizes": (1, 128, 128)} if chunked else {})
-        )
+        made = file.createVariable("tas", "f4", ("time", "lat", "lon"), **steps_of)
         made.units = "K"
         base = np.random.default_rng(1).random((SIDE, SIDE)).astype("f4")
         for step in range(steps):

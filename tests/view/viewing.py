@@ -17,7 +17,6 @@ from urllib.parse import urlencode
 import numpy as np
 
 import haulage
-from haulage.transfer import StoreOptions
 from haulage.view.reading.place import Place
 from haulage.view.serve.serving import Server
 
@@ -65,7 +64,7 @@ class Viewer:
     def __init__(self, server: Server) -> None:
         self.server = server
 
-    def get(self, path: str, headers: dict[str, str] | None = None, **asked: object) -> Answer:
+    def get(self, path: str, headers: Any = None, **asked: object) -> Answer:
         query = urlencode({"token": self.server.token, **asked})
         return self.raw(f"{path}?{query}", headers)
 
@@ -91,7 +90,7 @@ class Viewer:
 def viewing(url: str | Path, cache: Path | None = None, **options: Any) -> Iterator[Viewer]:
     """Serve what lies at a URL."""
     with haulage.Session() as session:
-        reach: StoreOptions = {"session": session, **options}
+        reach: Any = {"session": session, **options}
         server = Server(Place(str(url), reach), cache)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
