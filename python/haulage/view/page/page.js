@@ -214,8 +214,9 @@ const fromAddress = guarded(async () => {
   now.variable = null;
   if (asked.name) return showFile(asked.name, asked);
   const found = await list();
+  if (!found) return false;
   // A single file is what was meant.
-  return found?.total === 1 && found.whole !== false ? showFile(found.files[0].name) : state('ready');
+  return found.total === 1 && found.whole !== false ? showFile(found.files[0].name) : state('ready');
 });
 
 const optionsOf = (id, pairs) => by(id).replaceChildren(...pairs.map(([value, text]) => Object.assign(element('option', text), { value })));
