@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import struct
-import zlib
+import base64
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 from urllib.parse import urlencode
 
 import numpy as np
@@ -18,13 +16,25 @@ from view.viewing import Viewer
 
 #: Complaints of the software that draws, when pictures are taken of what it has drawn.
 _DRIVER = "GL Driver Message"
+_DECODE = """async (text) => {
+  const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
+  const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
+  const pen = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true });
+  pen.drawImage(image, 0, 0);
+  const { data } = pen.getImageData(0, 0, image.width, image.height), parts = [];
+  for (let at = 0; at < data.length; at += 8192) parts.push(String.fromCharCode(...data.subarray(at, at + 8192)));
+  return [image.width, image.height, btoa(parts.join(''))];
+}"""
+Colour: TypeAlias = tuple[int, int, int]
 TIMES, LEVELS, NY, NX = 24, 3, 18, 36
 
 
 def field(time: int, level: int, *, shift: float = 0.0) -> np.ndarray[Any, Any]:
     """Return temperatures of which no two cells have the same, with some of them missing."""
     lat, lon = np.meshgrid(np.arange(NY), np.arange(NX), indexing="ij")
-    found = (250 + 40 * np.sin(lat / NY * np.pi) + lon / 4 + lat / 100 + time / 2 - 10 * level + shift).astype("f4")
+    found = (
+        250 + 40 * np.sin(lat / NY * np.pi) + lon / 4 + lat / 100 + time / 2 - 10 * level + shift
+    ).astype("f4")
     found[2:4, 5:8] = np.nan
     return found
 
@@ -35,12 +45,28 @@ def write_world(path: Path, *, shift: float = 0.0) -> None:
     dims = ("time", "plev", "lat", "lon")
     dataset = xr.Dataset(
         {
-            "ta": (dims, values, {"units": "K", "long_name": "Air temperature", "cell_methods": "time: mean"}),
-            "uas": (("time", "lat", "lon"), values[:, 0] - 280, {"units": "m s-1", "standard_name": "eastward_wind"}),
+            "ta": (
+                dims,
+                values,
+                {"units": "K", "long_name": "Air temperature", "cell_methods": "time: mean"},
+            ),
+            "uas": (
+                ("time", "lat", "lon"),
+                values[:, 0] - 280,
+                {"units": "m s-1", "standard_name": "eastward_wind"},
+            ),
         },
         {
-            "time": ("time", np.arange(TIMES) * 30.0 + 15, {"units": "days since 2000-01-01", "calendar": "360_day"}),
-            "plev": ("plev", [1000.0, 500.0, 100.0], {"units": "hPa", "positive": "down", "standard_name": "air_pressure"}),
+            "time": (
+                "time",
+                np.arange(TIMES) * 30.0 + 15,
+                {"units": "days since 2000-01-01", "calendar": "360_day"},
+            ),
+            "plev": (
+                "plev",
+                [1000.0, 500.0, 100.0],
+                {"units": "hPa", "positive": "down", "standard_name": "air_pressure"},
+            ),
             "lat": ("lat", np.arange(-85.0, 90, 10), {"units": "degrees_north"}),
             "lon": ("lon", np.arange(5.0, 360, 10), {"units": "degrees_east"}),
         },
@@ -49,8 +75,22 @@ def write_world(path: Path, *, shift: float = 0.0) -> None:
     dataset.to_netcdf(path, engine="h5netcdf")
 
 
+def write_noise(path: Path, *, seed: int) -> None:
+    """Write a NetCDF file too large to be read at once: 60 steps, each a chunk of 130 KiB."""
+    values = np.random.default_rng(seed).normal(size=(60, 180, 180)).astype("f4") + 10 * seed
+    dataset = xr.Dataset(
+        {"v": (("time", "lat", "lon"), values, {"units": "K"})},
+        {
+            "time": ("time", np.arange(60), {"units": "days since 2000-01-01"}),
+            "lat": ("lat", np.linspace(-89.5, 89.5, 180), {"units": "degrees_north"}),
+            "lon": ("lon", np.linspace(1.0, 359, 180), {"units": "degrees_east"}),
+        },
+    )
+    dataset.to_netcdf(path, engine="h5netcdf", encoding={"v": {"chunksizes": (1, 180, 180)}})
+
+
 def write_across(path: Path) -> None:
-    """Write a curvilinear grid that lies across the date line: columns from 160° E to 160° W, slightly turned."""
+    """Write a curvilinear grid that lies across the date line: from 160° E to 160° W, slightly turned."""
     y, x = np.meshgrid(np.arange(20.0), np.arange(40.0), indexing="ij")
     lon, lat = 160.5 + x + y / 10, -9.5 + y + x / 20
     dataset = xr.Dataset(
@@ -70,6 +110,7 @@ class Seen:
         address = f"{viewer.server.url}{'#' if fragment else ''}{fragment}"
         self.opened = Opened(browser, address, **settings)
         self.page = self.opened.page
+        self._tables: dict[str, np.ndarray[Any, Any]] = {}
         self.state("done" if fragment else None)
 
     @property
@@ -97,7 +138,15 @@ class Seen:
 
     def point(self, lon: float, lat: float, figure: str = "#main") -> tuple[float, float]:
         """Return where a place is on the screen, by the view in the address."""
+        self.settled(figure)
+        return self._point(lon, lat, figure)
+
+    def settled(self, figure: str = "#main") -> None:
+        """Wait until the address is that of the view, which is on the screen."""
         self.page.wait_for_timeout(250)
+        self.page.locator(f"{figure} .surface").scroll_into_view_if_needed()
+
+    def _point(self, lon: float, lat: float, figure: str) -> tuple[float, float]:
         parts = dict(part.split("=", 1) for part in self.page.url.partition("#")[2].split("&"))
         x, y, span = (float(one) for one in parts["view"].split(","))
         box = cast("dict[str, float]", self.page.locator(f"{figure} .surface .over").bounding_box())
@@ -113,69 +162,46 @@ class Seen:
             box["y"] + box["height"] / 2 - (py - y) * unit,
         )
 
-    def pixel(self, lon: float, lat: float, figure: str = "#main") -> tuple[int, int, int]:
-        """Return the colour on the screen at a place."""
-        x, y = self.point(lon, lat, figure)
-        image = png(self.page.screenshot(clip={"x": round(x), "y": round(y), "width": 1, "height": 1}))
-        red, green, blue = (int(one) for one in image[0, 0, :3])
-        return red, green, blue
+    def pixels(self, places: list[tuple[float, float]], figure: str = "#main") -> list[Colour]:
+        """Return the colours on the screen at places, from one picture of it."""
+        self.settled(figure)
+        points = [self._point(lon, lat, figure) for lon, lat in places]
+        image = self.decoded(self.page.screenshot())
+        return [_colour(image[round(y), round(x)]) for x, y in points]
 
-    def colour(self, value: float, low: float, high: float, *, scale: str = "heat") -> tuple[int, int, int]:
+    def pixel(self, lon: float, lat: float, figure: str = "#main") -> Colour:
+        return self.pixels([(lon, lat)], figure)[0]
+
+    def decoded(self, picture: bytes) -> np.ndarray[Any, Any]:
+        """Return the pixels of a picture, of shape (height, width, 4), as the browser reads it."""
+        width, height, pixels = self.page.evaluate(_DECODE, base64.b64encode(picture).decode())
+        return np.frombuffer(base64.b64decode(pixels), np.uint8).reshape(height, width, 4)
+
+    def colour(self, value: float, low: float, high: float, *, scale: str = "heat") -> Colour:
         """Return the colour that the page's own scale has for a value."""
-        code = "async ([scale, at]) => Array.from((await import('./colours.js')).tableOf(scale, false).slice(at * 4, at * 4 + 3))"
         at = min(255, int(max(0.0, min(1.0, (value - low) / (high - low))) * 256))
-        red, green, blue = self.page.evaluate(code, [scale, at])
-        return red, green, blue
+        return _colour(self.table(scale)[at])
+
+    def table(self, scale: str) -> np.ndarray[Any, Any]:
+        """Return the 256 colours of a scale."""
+        if scale not in self._tables:
+            code = "async (scale) => Array.from((await import('./colours.js')).tableOf(scale, false))"
+            self._tables[scale] = np.array(self.page.evaluate(code, scale), np.uint8).reshape(256, 4)
+        return self._tables[scale]
 
     def range(self) -> tuple[float, float]:
         return float(self.page.input_value("#low")), float(self.page.input_value("#high"))
 
 
-def near(one: tuple[int, int, int], other: tuple[int, int, int], most: int = 4) -> bool:
+def _colour(pixel: np.ndarray[Any, Any]) -> Colour:
+    red, green, blue = (int(one) for one in pixel[:3])
+    return red, green, blue
+
+
+def near(one: Colour, other: Colour, most: int = 4) -> bool:
     """Return whether colours are the same but for the step of the scale beside it."""
     return max(abs(a - b) for a, b in zip(one, other, strict=True)) <= most
 
 
 def fragment(**parts: object) -> str:
     return urlencode({key.rstrip("_"): value for key, value in parts.items()}, safe=",:/")
-
-
-def png(data: bytes) -> np.ndarray[Any, Any]:
-    """Return the pixels of a PNG of 8 bits a channel, of shape (height, width, channels)."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    stream, packed, shape = io.BytesIO(data[8:]), b"", (0, 0, 0)
-    while head := stream.read(8):
-        length, kind = struct.unpack(">I4s", head)
-        body = stream.read(length)
-        stream.read(4)
-        if kind == b"IHDR":
-            width, height, depth, colours = struct.unpack(">IIBB", body[:10])
-            assert depth == 8
-            shape = (height, width, {2: 3, 6: 4}[colours])
-        elif kind == b"IDAT":
-            packed += body
-    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(shape[0], 1 + shape[1] * shape[2])
-    found = np.zeros((shape[0], shape[1] * shape[2]), np.uint8)
-    for number, row in enumerate(rows):
-        found[number] = _unfiltered(int(row[0]), row[1:], found[number - 1] if number else None, shape[2])
-    return found.reshape(shape)
-
-
-def _unfiltered(
-    kind: int, row: np.ndarray[Any, Any], above: np.ndarray[Any, Any] | None, channels: int
-) -> np.ndarray[Any, Any]:
-    up = np.zeros_like(row) if above is None else above
-    if kind in (0, 2):
-        return row + up * (kind == 2)
-    found = row.astype(int)
-    for at in range(len(row)):
-        left, corner = (found[at - channels], int(up[at - channels])) if at >= channels else (0, 0)
-        over = int(up[at])
-        if kind == 1:
-            guess = int(left)
-        elif kind == 3:
-            guess = (int(left) + over) // 2
-        else:
-            guess = min((int(left), over, corner), key=lambda one: abs(int(left) + over - corner - one))
-        found[at] = (found[at] + guess) % 256
-    return found.astype(np.uint8)

@@ -48,7 +48,10 @@ class Fingers:
             share = step / steps
             self.put(
                 "touchMove",
-                [(x + (a - x) * share, y + (b - y) * share) for (x, y), (a, b) in zip(before, after, strict=True)],
+                [
+                    (x + (a - x) * share, y + (b - y) * share)
+                    for (x, y), (a, b) in zip(before, after, strict=True)
+                ],
             )
         self.put("touchEnd", [])
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import endpoints
 import haulage
 from endpoints import Container
 from haulage.view.reading import place
@@ -319,3 +320,25 @@ def test_a_variable_of_a_hundred_gigabytes(tmp_path: Path) -> None:
         assert answer.status == 422
         assert "too large" in answer.error["message"]
         assert answer.error["hint"]
+
+
+def test_a_store_that_is_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = endpoints.Emulator(tmp_path, store=str(tmp_path / "store"))
+    try:
+        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", running.endpoint.connection_string)
+        container = running.endpoint.container()
+        large = _large(np.random.default_rng(1).random((20, 200, 300)).astype("f4"))
+        haulage.put(container.az("a.nc"), large)
+        with viewing(container.az(), stall_timeout="2s") as viewer:
+            asked = {"name": "a.nc", "var": "v"}
+            assert viewer.get("/api/slab", index="time:0", **asked).status == 200
+            running.process.kill()
+            running.process.wait()
+            answer = viewer.get("/api/slab", index="time:15", **asked)
+            assert answer.status in (502, 503, 504)
+            assert answer.error["message"]
+            assert viewer.get("/api/info").status == 200
+            running.restart(0)
+            assert viewer.get("/api/slab", index="time:15", **asked).status == 200
+    finally:
+        running.kill()

@@ -69,7 +69,7 @@ class Viewer:
         return self.raw(f"{path}?{query}", headers)
 
     def raw(self, path: str, headers: dict[str, str] | None = None, method: str = "GET") -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=100)
         try:
             connection.request(method, path, headers=headers or {})
             found = connection.getresponse()

@@ -77,7 +77,8 @@ def view(url: str, browser: bool, serve: bool, port: int, as_json: bool, **reach
         if cache:
             kept.tidy(cache)
         server = Server(place, cache, port)
-        place.names(wait_s=1.0 if not serve else 30.0)
+        # What cannot be reached at all is said here; what goes wrong later, in the page.
+        place.check(wait_s=1.0)
         if as_json:
             click.echo(json.dumps({"event": "serving", "url": server.url, "zarr": server.zarr_url}))
         elif serve:

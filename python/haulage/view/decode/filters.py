@@ -20,7 +20,7 @@ DEFLATE, SHUFFLE, FLETCHER32, BZIP2, LZ4, BLOSC, ZSTD = 1, 2, 3, 307, 32004, 320
 _NAMES = {4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf", 32008: "bitshuffle", 32013: "zfp",
           32017: "sz", 32019: "jpeg", 32024: "sz3", 32026: "blosc2"}  # fmt: skip
 #: What some writers state as the ratio at which a chunk expands is a bound for others.
-_MOST_CHUNK_BYTES = 256 << 20
+_MOST_CHUNK_BYTES = 128 << 20
 
 
 def decoded(body: bytes, mask: int, layout: Chunked, dtype: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:

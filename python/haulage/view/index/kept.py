@@ -21,7 +21,9 @@ from haulage.view.index.model import FORMAT, Index
 #: What the folder holds at most; what was not used for longest goes when a server starts.
 FOLDER_BYTES = 256 << 20
 #: Nodes of one file that are held in memory.
-_NODES_BYTES = 32 << 20
+_NODES_BYTES = 6 << 20
+#: Tables of one file that are held in memory; they are on the disk too.
+_TABLES_BYTES = 32 << 20
 
 
 def folder() -> Path:
@@ -105,8 +107,7 @@ class NodesKept:
 
     def put_table(self, path: str, table: np.ndarray[Any, Any]) -> None:
         """Keep a table that HDF5's library has told."""
-        with self._lock:
-            self._tables[path] = table
+        self._hold_table(path, table)
         if self._path is not None:
             body = io.BytesIO()
             np.save(body, table, allow_pickle=False)
@@ -118,9 +119,7 @@ class NodesKept:
         if self._path is None or self.table(path) is not None:
             return
         with contextlib.suppress(OSError, ValueError):
-            found = np.load(self._table_file(path), allow_pickle=False)
-            with self._lock:
-                self._tables[path] = found
+            self._hold_table(path, np.load(self._table_file(path), allow_pickle=False))
 
     def _table_file(self, path: str) -> Path:
         assert self._path is not None
@@ -136,6 +135,12 @@ class NodesKept:
                     return
                 self._hold(address, body[at + 12 : at + 12 + size])
                 at += 12 + size
+
+    def _hold_table(self, path: str, table: np.ndarray[Any, Any]) -> None:
+        with self._lock:
+            if sum(one.nbytes for one in self._tables.values()) + table.nbytes > _TABLES_BYTES:
+                self._tables.clear()
+            self._tables[path] = table
 
     def _hold(self, address: int, body: bytes) -> None:
         with self._lock:

@@ -8,12 +8,12 @@ const POINTS = {
   heat: [[0.18, 0.04, -0.08], [0.36, 0.12, -0.07], [0.54, 0.16, 0.05], [0.74, 0.09, 0.14], [0.96, -0.02, 0.10]],
   rain: [[0.97, -0.01, 0.01], [0.80, -0.05, -0.04], [0.60, -0.05, -0.11], [0.40, 0.00, -0.15], [0.24, 0.05, -0.10]],
   grey: [[0.20, 0, 0], [0.97, 0, 0]],
-  'blue–red': [[0.30, 0.00, -0.12], [0.52, -0.03, -0.13], [0.75, -0.03, -0.07], [0.965, 0, 0], [0.75, 0.08, 0.06], [0.52, 0.15, 0.10], [0.30, 0.11, 0.06]],
-  'brown–blue': [[0.34, 0.04, 0.07], [0.55, 0.04, 0.10], [0.77, 0.02, 0.07], [0.965, 0, 0], [0.77, -0.05, -0.04], [0.55, -0.06, -0.09], [0.34, -0.02, -0.12]],
+  'blue-red': [[0.30, 0.00, -0.12], [0.52, -0.03, -0.13], [0.75, -0.03, -0.07], [0.965, 0, 0], [0.75, 0.08, 0.06], [0.52, 0.15, 0.10], [0.30, 0.11, 0.06]],
+  'brown-blue': [[0.34, 0.04, 0.07], [0.55, 0.04, 0.10], [0.77, 0.02, 0.07], [0.965, 0, 0], [0.77, -0.05, -0.04], [0.55, -0.06, -0.09], [0.34, -0.02, -0.12]],
   round: [[0.35, 0.03, -0.11], [0.55, -0.07, -0.07], [0.80, -0.04, 0.06], [0.58, 0.11, 0.07], [0.35, 0.03, -0.11]],
 };
 export const SCALES = Object.keys(POINTS);
-export const DIVERGING = new Set(['blue–red', 'brown–blue']);
+export const DIVERGING = new Set(['blue-red', 'brown-blue']);
 
 const bent = (channel) => Math.max(0, Math.min(1, channel <= 0.0031308 ? 12.92 * channel : 1.055 * channel ** (1 / 2.4) - 0.055));
 const straight = ([light, a, b]) => {
@@ -79,7 +79,7 @@ const HOT = /temperature|heat/, WET = /precip|rain|snow|cloud|humid|moist|runoff
 export const suited = (variable) => {
   const what = `${variable.standard_name ?? ''} ${variable.long_name ?? ''} ${variable.name}`.toLowerCase(), units = variable.units ?? '';
   if (TURNING.test(what) && /deg/.test(units)) return 'round';
-  if (variable.diverging) return WET.test(what) ? 'brown–blue' : 'blue–red';
+  if (variable.diverging) return WET.test(what) ? 'brown-blue' : 'blue-red';
   if (HOT.test(what) || /^(k|kelvin|degc|°c|celsius|deg_c|degrees? ?c(elsius)?)$/i.test(units)) return 'heat';
   return WET.test(what) ? 'rain' : 'sea';
 };

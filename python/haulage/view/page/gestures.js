@@ -9,7 +9,7 @@ export const gestures = (surface, calls) => {
   let moved = 0, most = 0, holding = false, timer = 0, swiped = 0;
   const pointOf = (event) => {
     const frame = surface.getBoundingClientRect();
-    return [event.clientX - frame.left, event.clientY - frame.top];
+    return [event.clientX - frame.left - surface.clientLeft, event.clientY - frame.top - surface.clientTop];
   };
   const middle = () => {
     const all = [...fingers.values()];

@@ -28,12 +28,13 @@ const notice = (error, again) => {
   retry = again ?? (() => location.reload());
   state('failed', 'What was asked for last is not drawn.');
 };
-const guarded = (act, again) => async (...given) => {
+// A file that was replaced is opened anew, at the same view; whatever else failed is done once more.
+const guarded = (act) => async (...given) => {
   try {
     return await act(...given);
   } catch (error) {
     player.stop();
-    notice(error, again ?? (() => guarded(act)(...given)));
+    notice(error, error.status === 409 ? reopen : () => guarded(act)(...given));
     return false;
   }
 };
@@ -188,10 +189,6 @@ const showFile = guarded(async (name, asked = {}) => {
   now.variable = null;
   link();
   return state('done');
-}, () => {
-  forget();
-  files.clear();
-  return fromAddress();
 });
 
 let searching = 0, next = null;
@@ -218,6 +215,13 @@ const fromAddress = guarded(async () => {
   // A single file is what was meant.
   return found.total === 1 && found.whole !== false ? showFile(found.files[0].name) : state('ready');
 });
+
+const reopen = () => {
+  forget();
+  files.clear();
+  writeLink();
+  return fromAddress();
+};
 
 const optionsOf = (id, pairs) => by(id).replaceChildren(...pairs.map(([value, text]) => Object.assign(element('option', text), { value })));
 optionsOf('projection', Object.entries(PROJECTIONS));

@@ -19,7 +19,7 @@ WHOLE_BYTES = 2 << 20
 PIECE_BYTES = 32 << 10
 _MOST_PIECE_BYTES = 1 << 20
 #: Bound on what is kept of what describes one file.
-_KEPT_BYTES = 24 << 20
+_KEPT_BYTES = 6 << 20
 
 
 class Pinned:

@@ -80,9 +80,9 @@ class Place:
         return self.url.split("?")[0] if "://" in self.url else self.url
 
     def begin(self, *, again: bool = False) -> None:
-        """Begin to list in the background; nothing happens if that was done, unless ``again``."""
+        """Begin to list in the background, also where it has failed; or ``again``, where all was listed."""
         with self._changed:
-            if self._begun and (not again or not (self._whole or self._error)):
+            if self._begun and not self._error and not (again and self._whole):
                 return
             self._begun, self._whole, self._error = True, False, None
         threading.Thread(target=self._list, name="haul-view-list", daemon=True).start()
@@ -101,6 +101,18 @@ class Place:
             if self._error is not None and not self._found:
                 raise self._error
             return list(self._found.values()), self._whole
+
+    def check(self, wait_s: float) -> None:
+        """Wait so long for the first names.
+
+        Raises:
+            HaulageError: It cannot be listed.
+        """
+        self.begin()
+        with self._changed:
+            self._changed.wait_for(lambda: self._found or self._whole or self._error, wait_s)
+            if self._error is not None:
+                raise self._error
 
     def pin(self, name: str, *, fresh: bool = False) -> Pinned:
         """Return the object of this name at its version of now, or of the listing where that is new enough.

@@ -23,8 +23,8 @@ from haulage.view.reading.kept import Kept
 from haulage.view.reading.place import Place
 
 #: Files whose index is held; one takes some kilobytes to some megabytes.
-_FILES = 16
-_CHUNKS_BYTES, _SLABS_BYTES, _GRIDS_BYTES = 64 << 20, 96 << 20, 64 << 20
+_FILES = 8
+_CHUNKS_BYTES, _SLABS_BYTES, _GRIDS_BYTES = 64 << 20, 80 << 20, 48 << 20
 #: Coordinates that are read at once.
 _THREADS = 8
 _T = TypeVar("_T")
@@ -52,6 +52,8 @@ class Library:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="haul-view")
         self._ahead = ThreadPoolExecutor(1, thread_name_prefix="haul-view-ahead")
         self._waiting = 0
+        #: Held by whoever makes a large map: two at once would take too much memory.
+        self.large = threading.Lock()
 
     def opened(self, name: str, *, fresh: bool = False) -> Opened:
         """Return a file with its index.

@@ -102,6 +102,9 @@ def integer(text: str, what: str, length: int) -> int:
 
 def slab(library: Library, what: Chosen, *, ahead: bool = True) -> Slab:
     """Return a map, from what is kept if it is there; the steps beside it are then read in the background."""
+    if math.prod(what.size) > _BAND_VALUES:
+        with library.large:
+            return _read(library, what)
     found: Slab = library.slabs.made(what.key, lambda: _read(library, what))
     if ahead:
         for beside in _beside(what):
