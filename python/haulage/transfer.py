@@ -38,7 +38,7 @@ class StoreOptions(TypedDict, total=False):
         only; default: the session's, or what the environment, the profile, the container or the machine
         holds.
     unsigned: Ask S3 without a signature, for what is open to all; default no.
-    requester_pays: Pay for what is read from S3 buckets whose owners do not; default no.
+    requester_pays: Agree to pay for reads from requester-pays S3 buckets; default no.
     insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
     proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
         what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
@@ -70,7 +70,7 @@ class StoreOptions(TypedDict, total=False):
 class Options(StoreOptions, total=False):
     """How to copy; besides these all of :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
 
-    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: as many as pay, found while
+    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: found while
         the job runs, because the best number changes with the link.
     block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: two seconds of what a
         connection gives, from 64 KiB to 4 MiB.
@@ -111,6 +111,16 @@ class Options(StoreOptions, total=False):
         same size and source time is skipped, which makes a second run resume the first.
     include: Copy only names below the source that match one of these globs; default all.
     exclude: Copy no names that match one of these globs; default none.
+    files_from: Names below the one source, relative to it: a sequence, or the file that holds one a line
+        (``"-"`` for standard input). They are asked for directly and nothing is listed; one that is not there
+        fails and the others go on. Default: all that is there.
+    min_size: Only objects of this size or larger, such as ``"1MiB"``; default any.
+    max_size: Only objects of this size or smaller; default any.
+    min_age: Only what was last changed this long ago or longer: ``"7d"`` or a ``timedelta``. Default any. The
+        age of an object is that of the file it was made from, where the list says so (Azure's does).
+    max_age: Only what was changed since this long ago; default any.
+    max_duration: Stop after this long, as :meth:`Job.cancel` does; the same call goes on from there. Default
+        never: it is for batch systems, which kill what takes too long.
     record: Write a row for every attempt into this Parquet file; default none.
     log: Write what happens to this log too, for ``haul watch``: a folder, ``az://container/prefix`` or
         ``s3://bucket/prefix``; default none. What cannot be sent is sent by the next job that writes to it.
@@ -118,7 +128,7 @@ class Options(StoreOptions, total=False):
         default none.
     flush: Wait until files that were written are on the disk before saying that they are done. Default
         ``True``; ``False`` is for scratch, where a power failure may lose them.
-    receipt: Write what lies at the destination at the end, with checksums, into this file of JSON lines, for
+    receipt: Write the destination's objects with their checksums to this file of JSON lines at the end, for
         :func:`haulage.verify` to check later; default none.
     """
 
@@ -141,6 +151,12 @@ class Options(StoreOptions, total=False):
     overwrite: Literal["if-different", "always", "never"] | None
     include: Sequence[str] | None
     exclude: Sequence[str] | None
+    files_from: str | PathLike[str] | Sequence[str] | None
+    min_size: str | None
+    max_size: str | None
+    min_age: str | timedelta | None
+    max_age: str | timedelta | None
+    max_duration: str | timedelta | None
     record: str | PathLike[str] | None
     log: str | PathLike[str] | None
     metrics: str | None
@@ -184,7 +200,7 @@ class Job:
                     "no destination",
                     "pass dst, or a list of (source, destination)",
                 )
-            return cls(_engine.Job.copy_pairs(_sequence(src), **options))
+            return cls(_engine.Job.copy_pairs(_pairs(src), **options))
         return cls(_engine.Job.copy(_sources(src), dst, **options))
 
     @classmethod
@@ -294,8 +310,9 @@ def copy(
     10
 
     Args:
-        src: One name, several names, or, without ``dst``, pairs of source and destination. Pairs
-            cross into the engine in one call; a million of them is fine.
+        src: One name, several names, or, without ``dst``, pairs of source and destination: tuples, or a table
+            of Arrow or pandas with the columns ``source`` and ``destination``. Pairs cross into the engine in
+            one call; a million of them is fine. :func:`read_pairs` reads them from a file.
         dst: Where to.
         check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
         on_progress: Called with a sample about five times a second, in this thread.
@@ -372,6 +389,25 @@ def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions])
         raise _exception(**problems[0])
 
 
+def read_pairs(path: Name) -> builtins.list[tuple[str, str]]:
+    """Read pairs of source and destination from a file, for :func:`copy`.
+
+    It may be CSV (two columns, or a first row that names ``source`` and ``destination`` among others), lines
+    of JSON, Parquet or an Arrow stream, whatever its name; ``"-"`` is standard input.
+
+    >>> import pathlib, tempfile
+    >>> pairs = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
+    >>> _ = pairs.write_text("a.nc,az://climate/2024/a.nc")
+    >>> read_pairs(pairs)
+    [('a.nc', 'az://climate/2024/a.nc')]
+
+    Raises:
+        UsageError: It is none of these, a row lacks one of the two, or there is no row.
+        NotFoundError: There is no such file.
+    """
+    return _engine.read_pairs(path)
+
+
 def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
     """Return what is known of one object without reading it.
 
@@ -383,6 +419,15 @@ def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
 
 def _sequence(items: Iterable[Any]) -> Sequence[Any]:
     return items if isinstance(items, (builtins.list, tuple)) else builtins.list(items)
+
+
+def _pairs(src: Any) -> Sequence[tuple[Name, Name]]:
+    """Return pairs as the engine takes them; those of a table are in two of its columns."""
+    if not hasattr(src, "columns"):
+        return _sequence(src)
+    columns = (src["source"], src["destination"])
+    texts = (getattr(column, "to_pylist", None) or column.tolist for column in columns)
+    return [*zip(*(text() for text in texts), strict=True)]
 
 
 def _sources(src: Any) -> Sequence[Name]:
