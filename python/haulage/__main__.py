@@ -1,5 +1,4 @@
-"""The command ``haul``: an entry point into Rust; ``haul lab``, ``why``, ``watch``, ``table``,
-``view`` and ``index`` in Python.
+"""The command ``haul``: an entry point into Rust; ``lab``, ``watch``, ``table`` and ``view`` are in Python.
 
 Imports nothing but the engine unless asked to, so that the command starts as quickly as Python does.
 """

@@ -22,7 +22,8 @@ _DECODE = """async (text) => {
   const pen = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true });
   pen.drawImage(image, 0, 0);
   const { data } = pen.getImageData(0, 0, image.width, image.height), parts = [];
-  for (let at = 0; at < data.length; at += 8192) parts.push(String.fromCharCode(...data.subarray(at, at + 8192)));
+  for (let at = 0; at < data.length; at += 8192)
+    parts.push(String.fromCharCode(...data.subarray(at, at + 8192)));
   return [image.width, image.height, btoa(parts.join(''))];
 }"""
 Colour: TypeAlias = tuple[int, int, int]

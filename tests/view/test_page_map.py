@@ -149,10 +149,11 @@ def oklab(
         [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
          [0.0883024619, 0.2817188376, 0.6299787005]]
     ).T  # fmt: skip
-    return np.cbrt(cones) @ np.array(
+    found: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = np.cbrt(cones) @ np.array(
         [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
          [0.0259040371, 0.7827717662, -0.8086757660]]
     ).T  # fmt: skip
+    return found
 
 
 def test_a_grid_of_millions_of_cells_draws(browser: Browser, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-// What lies at one place: the exact value, its series and its profile; and variables of one dimension as a line.
+// Charts of one place: the exact value, its series and its profile; and variables of one dimension as a line.
 
 import { ask, indexText } from './asking.js';
 import { drawCharts } from './charts.js';
