@@ -11,8 +11,7 @@ import pytest
 import xarray as xr
 
 import haulage
-from endpoints import Endpoint, S3Endpoint
-from haulage import _engine
+from endpoints import Endpoint
 from haulage.errors import HaulageError, IntegrityError, UnsupportedError
 from haulage.view.decode.filters import fletcher32
 from haulage.view.decode.scaling import meant
@@ -22,7 +21,7 @@ from haulage.view.index.opening import Opened, open_file
 from haulage.view.reading.cost import counting
 from haulage.view.reading.place import Place
 from view import odd_files
-from view.viewing import NETCDF_FILES, samples
+from view.viewing import samples
 
 #: Values at random places of each variable that are compared.
 POINTS = 100
@@ -117,37 +116,6 @@ def test_samples_in_a_store_equal_xarrays(emulator: Endpoint, monkeypatch: pytes
     haulage.copy([samples() / name for name in names], container.az("data/"))
     for name in names:
         assert compared(opened(container.az("data/"), name), samples() / name) > 3
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("store", ["azurite", "versitygw"])
-def test_all_samples_in_a_store(
-    store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    service = request.getfixturevalue(store)
-    for name, value in service.env.items():
-        monkeypatch.setenv(name, value)
-    if isinstance(service, S3Endpoint):
-        url = f"s3://{service.new_name()}/"
-        assert _engine.main(["haul", "mb", "--quiet", url]) == 0
-    else:
-        url = service.container().az()
-    haulage.copy(samples(), url)
-    place = Place(url, {})
-    found, _ = place.names()
-    assert len(found) == 172
-    read, refused = 0, {}
-    for meta in found:
-        try:
-            one = open_file(place.pin(meta.key), None)
-        except UnsupportedError as error:
-            refused[meta.key] = error.cause
-            continue
-        compared(one, samples() / meta.key)
-        read += 1
-    assert read == NETCDF_FILES
-    assert all("not a NetCDF or HDF5 file, but" in cause for cause in refused.values())
-    assert not [name for name in refused if name.endswith(".nc")]
 
 
 def test_an_index_is_kept_and_asks_for_nothing(tmp_path: Path) -> None:
