@@ -17,7 +17,6 @@ from playwright.sync_api import Browser, Download
 
 import haulage
 from endpoints import Container
-from haulage.view.reading import place
 from view.paging import (
     LEVELS,
     TIMES,
@@ -379,9 +378,8 @@ def test_errors_are_said_with_a_hint_and_can_be_tried_again(
 
 
 def test_a_view_says_what_it_cost_and_a_blob_that_was_replaced(
-    browser: Browser, blobs: Container, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    browser: Browser, blobs: Container, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(place, "FRESH_S", 0.0)
     write_noise(tmp_path / "noise.nc", seed=1)
     haulage.copy(str(tmp_path / "noise.nc"), blobs.az("noise.nc"))
     with viewing(blobs.az()) as viewer:

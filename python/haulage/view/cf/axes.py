@@ -186,7 +186,10 @@ def _along(index: Index, variable: Variable, dim: str) -> Variable | None:
     """Return what labels a dimension: the variable of its name, else one that ``coordinates`` names."""
     found = index.variables.get(dim) or index.near(dim.rpartition("/")[2], variable)
     if found is not None and found.dims == (dim,):
-        return found
+        said = [one for one in _named(index, variable) if one.dims == (dim,)]
+        # NEMO's time_counter has no units; another coordinate tells the time.
+        timed = next((one for one in said if is_time(one.attribute("units"))), None)
+        return timed if timed and role_of(found) == "time" and not found.attribute("units") else found
     named = [one for one in _named(index, variable) if one.dims == (dim,) and one.kind != "other"]
     named.sort(key=lambda one: role_of(one) == "other")
     return named[0] if named else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,11 @@ import numpy as np
 from haulage.errors import UnsupportedError
 from haulage.view.decode import boxes, filters
 from haulage.view.decode.boxes import Box
+from haulage.view.decode.scaling import meant
 from haulage.view.index.model import Chunked, Inline, Strided, Variable
 from haulage.view.index.opening import Opened
 from haulage.view.index.tables import Chunk
+from haulage.view.joining.parts import Parts
 from haulage.view.reading.kept import Kept
 from haulage.view.reading.ranges import Span
 
@@ -22,6 +26,8 @@ MOST_VALUES = 1 << 25
 MOST_BYTES = 512 << 20
 #: Bytes of chunks, as stored, that are held while they are decoded.
 _HELD_BYTES = 32 << 20
+#: Files that are shown as one and read at once.
+_FILES_AT_ONCE = 16
 
 
 class Reader:
@@ -46,6 +52,8 @@ class Reader:
             raise UnsupportedError(
                 "read", name, cause, "copy the file with haul cp, or read parts of it with xarray"
             )
+        if opened.parts is not None:
+            return self._joined(opened.parts, variable, box)
         match variable.layout:
             case Inline():
                 whole = np.frombuffer(variable.layout.bytes(), variable.type).reshape(variable.shape)
@@ -61,6 +69,28 @@ class Reader:
                 return self._chunked(opened, variable, variable.layout, box, name)
             case _:
                 return _filled(variable, shape)
+
+    def _joined(self, parts: Parts, variable: Variable, box: Box) -> np.ndarray[Any, Any]:
+        """Return a box of files that are shown as one; several files are read at once."""
+        if parts.dim not in variable.dims:
+            return self.read(parts.base, parts.base.index.variables[variable.path], box)
+        held, place = parts.held.get(variable.path), variable.dims.index(parts.dim)
+        if held is not None:
+            return held[tuple(slice(*one) for one in box)]
+
+        def part(piece: tuple[Opened, tuple[int, int]]) -> np.ndarray[Any, Any]:
+            file, steps = piece
+            its = file.index.variables[variable.path]
+            values = self.read(file, its, (*box[:place], steps, *box[place + 1 :]))
+            return meant(values, its).astype(variable.type) if variable.path in parts.decoded else values
+
+        pieces = list(parts.pieces(*box[place]))
+        if len(pieces) == 1:
+            return part(pieces[0])
+        with ThreadPoolExecutor(min(_FILES_AT_ONCE, max(len(pieces), 1))) as threads:
+            waiting = [threads.submit(copy_context().run, part, one) for one in pieces]
+            found = [one.result() for one in waiting]
+        return np.concatenate(found, axis=place) if found else np.empty(boxes.shape_of(box), variable.type)
 
     def _chunked(
         self, opened: Opened, variable: Variable, layout: Chunked, box: Box, name: str

@@ -10,6 +10,7 @@ from haulage.view.index import hdf5, netcdf3
 from haulage.view.index.kept import NodesKept, Shelf
 from haulage.view.index.model import Index
 from haulage.view.index.tables import Tables
+from haulage.view.joining.parts import Parts
 from haulage.view.reading.pinned import Pinned
 
 #: What else lies in containers of climate data, by how it begins.
@@ -29,11 +30,17 @@ _STARTS = (0, 512, 1024, 2048)
 
 @dataclass(frozen=True)
 class Opened:
-    """A file whose index is known."""
+    """A file whose index is known; or several as one."""
 
     pinned: Pinned
     index: Index
     tables: Tables
+    parts: Parts | None = None  #: the files that are shown as this one
+
+    @property
+    def source(self) -> Opened:
+        """The file that holds the variables that are not joined."""
+        return self.parts.base if self.parts else self
 
 
 def open_file(pinned: Pinned, cache: Path | None) -> Opened:

@@ -15,19 +15,22 @@ const walked = (list) => {
 for (const id of ['files', 'variables']) walked(by(id));
 
 export const drawFiles = (found, more, chosen, choose) => {
-  const items = found.files.map((file) => {
-    const item = element('li'), button = item.appendChild(element('button'));
+  const itemOf = (file, facts, kind) => {
+    const item = element('li', undefined, kind), button = item.appendChild(element('button'));
     button.type = 'button';
     button.dataset.name = file.name;
-    button.append(element('span', file.name, 'name'), element('span', [size(file.size), KINDS[file.kind] ?? file.kind].filter(Boolean).join(' · '), 'facts'));
+    button.append(element('span', file.name, 'name'), element('span', facts.filter(Boolean).join(' · '), 'facts'));
     if (file.name === chosen) button.setAttribute('aria-current', 'true');
     button.addEventListener('click', () => choose(file.name));
     return item;
-  });
+  };
+  // Files that belong together come first, as one.
+  const items = found.series.map((one) => itemOf(one, [`${count(one.files)} files as one`, size(one.size)], 'series'));
+  items.push(...found.files.map((file) => itemOf(file, [size(file.size), KINDS[file.kind] ?? file.kind])));
   if (more) by('files').append(...items);
   else by('files').replaceChildren(...items);
   by('more').hidden = !found.next;
-  const shown = by('files').children.length;
+  const shown = by('files').children.length - by('files').querySelectorAll('.series').length;
   by('found').textContent = `${count(found.total)} ${found.total === 1 ? 'file' : 'files'}${shown < found.total ? `, ${count(shown)} of them here` : ''}${found.whole === false ? '; still listing …' : ''}`;
 };
 export const markFile = (name) => {
@@ -78,6 +81,18 @@ export const drawVariables = (file, chosen, choose) => {
   if (!file.variables.length) parts.push(element('p', 'This file has no variables.', 'none'));
   by('variables').replaceChildren(...parts);
 };
+// Which files are shown as one, in order, and which of them do not fit.
+const MOST_LINES = 200;
+export const drawJoined = ({ joined }) => {
+  by('joined').hidden = !joined;
+  if (!joined) return;
+  const wrong = Object.entries(joined.left_out), few = wrong.length === 1 ? '1 file does not fit' : `${count(wrong.length)} files do not fit`;
+  by('joined').querySelector('summary').textContent = `${count(joined.files.length)} files as one, along ${joined.along}${wrong.length ? `; ${few}` : ''}`;
+  const lines = [...wrong.map(([name, why]) => [`${name} does not fit: ${why}`, 'why']), ...joined.files.map((file) => [`${file.name}: from step ${count(file.first + 1)}`])];
+  const rest = lines.length > MOST_LINES ? [[`and ${count(lines.length - MOST_LINES)} more`]] : [];
+  by('joined').querySelector('ul').replaceChildren(...[...lines.slice(0, MOST_LINES), ...rest].map(([text, kind]) => element('li', text, kind)));
+};
+
 export const drawAttributes = (pairs) => {
   by('attributes').replaceChildren(...Object.entries(pairs).flatMap(([name, value]) => [element('dt', name), element('dd', typeof value === 'object' ? JSON.stringify(value) : String(value))]));
 };

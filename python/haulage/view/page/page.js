@@ -5,7 +5,7 @@ import { DIVERGING, SCALES } from './colours.js';
 import { repaintCharts, resizeCharts } from './charts.js';
 import { keys } from './keys.js';
 import { fromFragment, toFragment } from './linking.js';
-import { drawAttributes, drawFiles, drawVariables, isMain, markFile } from './listing.js';
+import { drawAttributes, drawFiles, drawJoined, drawVariables, isMain, markFile } from './listing.js';
 import { drawLine, drawPlace } from './placing.js';
 import { PROJECTIONS } from './projecting.js';
 import { codeOf, saveExport, savePicture } from './saving.js';
@@ -180,6 +180,7 @@ const showFile = guarded(async (name, asked = {}) => {
   const file = await fileOf(name, true), main = file.variables.filter((one) => isMain(file, one));
   const path = asked.path ?? main.find((one) => one.path === now.variable?.path)?.path ?? (main[0] ?? file.variables.find((one) => one.drawn) ?? file.variables.find(isLine))?.path;
   Object.assign(now, { name, file });
+  drawJoined(file);
   notice(null);
   if (path) return showVariable(path, asked);
   drawVariables(file, null, (other) => showVariable(other));

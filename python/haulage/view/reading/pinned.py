@@ -13,6 +13,8 @@ from haulage.view.reading.ranges import BLOCK_BYTES, Span, coalesced, requests_f
 
 #: Read at once when a file is opened: most files have all that describes them in it.
 FIRST_BYTES = 256 << 10
+#: Read of each file that is joined with others, of which there may be a thousand.
+LEAN_BYTES = 64 << 10
 #: A file up to this size is read whole instead: that takes as long as a few round trips over most links.
 WHOLE_BYTES = 2 << 20
 #: What describes a file and lies elsewhere is read in pieces of this size, and larger ones where they follow.
@@ -31,11 +33,14 @@ class Pinned:
         options: How to reach it.
         size: Its size in bytes.
         etag: The version; an object that has another by now is not read.
+        lean: Read :data:`LEAN_BYTES` first, also of a small file.
     """
 
-    def __init__(self, name: str, url: str, options: StoreOptions, size: int, etag: str) -> None:
+    def __init__(
+        self, name: str, url: str, options: StoreOptions, size: int, etag: str, *, lean: bool = False
+    ) -> None:
         self.name, self.url, self.size, self.etag = name, url, size, etag
-        self._options = options
+        self._options, self._lean = options, lean
         self._lock = threading.Lock()
         self._known: list[tuple[int, bytes]] = []  # pieces that describe the file, in order
         self._piece = PIECE_BYTES
@@ -66,7 +71,8 @@ class Pinned:
         with self._lock:
             if self._known and self._known[0][0] == 0:
                 return self._known[0][1]
-            body = self._fetched([Span(0, self.size if self.size <= WHOLE_BYTES else FIRST_BYTES)])[0]
+            most = LEAN_BYTES if self._lean else self.size if self.size <= WHOLE_BYTES else FIRST_BYTES
+            body = self._fetched([Span(0, min(most, self.size))])[0]
             self._known.insert(0, (0, body))
             return body
 
@@ -88,6 +94,17 @@ class Pinned:
                 # The first one holds the beginning, which is asked for again and again.
                 del self._known[1]
         return body[:size]
+
+    def release(self) -> None:
+        """Keep nothing of what was read; it is read again when needed."""
+        with self._lock:
+            self._known.clear()
+
+    def named(self, name: str, size: int, etag: str) -> Pinned:
+        """Return what stands for several files as one; nothing is read from it."""
+        return Pinned(
+            name, f"{self.url.rpartition('/')[0]}/{name.rpartition('/')[2]}", self._options, size, etag
+        )
 
     def _have(self, span: Span) -> bytes | None:
         for start, body in list(self._known):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from urllib.parse import quote, unquote, urlsplit
 from haulage.errors import HaulageError, NotFoundError
 from haulage.events import ObjectMeta
 from haulage.transfer import StoreOptions, list as list_objects, stat
+from haulage.view.joining.names import pattern_of, series
 from haulage.view.reading import cost
 from haulage.view.reading.pinned import Pinned
 
@@ -114,8 +116,13 @@ class Place:
             if self._error is not None:
                 raise self._error
 
-    def pin(self, name: str, *, fresh: bool = False) -> Pinned:
+    def pin(self, name: str, *, fresh: bool = False, lean: bool = False) -> Pinned:
         """Return the object of this name at its version of now, or of the listing where that is new enough.
+
+        Args:
+            name: As it was listed.
+            fresh: Ask the store for its version, unless it was listed a moment ago.
+            lean: As in :class:`Pinned`.
 
         Raises:
             NotFoundError: Nothing of this name was listed: names lead nowhere else.
@@ -132,7 +139,23 @@ class Place:
             with self._changed:
                 meta = self._found[name] = replace(now, key=name)
                 self._times[name] = time.monotonic()
-        return Pinned(name, self._base.url(name), self.options, meta.size_bytes, meta.etag)
+        return Pinned(name, self._base.url(name), self.options, meta.size_bytes, meta.etag, lean=lean)
+
+    def doubt(self, name: str) -> None:
+        """Ask the store for the version of an object the next time that it is pinned."""
+        with self._changed:
+            if name in self._times:
+                self._times[name] = -math.inf
+
+    def series(self, pattern: str) -> list[str]:
+        """Return the names that belong together under a pattern; none if there are not two of them."""
+        self.begin()
+        with self._changed:
+            self._changed.wait_for(lambda: self._whole or self._error, 60)
+            if pattern in self._found:
+                return []
+            names = [name for name in self._found if pattern_of(name) == pattern]
+        return series(names).get(pattern, [])
 
     def url_of(self, name: str) -> str:
         """Return the URL of an object, without a signature."""

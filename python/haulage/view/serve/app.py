@@ -183,7 +183,7 @@ class Application:
         return Response(body, media_type=kind, headers=headers)
 
     def _code(self, request: Request) -> Response:
-        what = views.chosen(self._library, request.query_params)
+        what = views.in_one_file(views.chosen(self._library, request.query_params))
         text = exporting.code(what, self._library.place.url_of(what.opened.pinned.name))
         return Response(text, media_type="text/plain; charset=utf-8", headers=_PRIVATE)
 

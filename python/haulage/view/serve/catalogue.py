@@ -11,12 +11,15 @@ from haulage.view.decode.scaling import meant
 from haulage.view.index.hdf5 import strings
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened
+from haulage.view.joining.names import series
 from haulage.view.serve.library import Library
 
 _ENDINGS = {"nc3": "netcdf3", "nc4": "netcdf4", "h5": "netcdf4", "hdf5": "netcdf4", "he5": "netcdf4"}
 _NETCDF = ("nc", "cdf", "netcdf")
 #: Names in one answer.
 MOST_NAMES = 10_000
+#: Groups of files that belong together, in one answer.
+_MOST_SERIES = 50
 #: What diverges around zero, by its standard name or its units.
 _DIVERGING = ("anomaly", "tendency", "difference", "eastward", "northward", "upward", "correction", "flux",
               "velocity_potential", "vorticity", "divergence", "_wind")  # fmt: skip
@@ -30,6 +33,7 @@ def listing(library: Library, search: str, after: str, limit: int) -> dict[str, 
         found = [meta for meta in found if all(word in meta.key.lower() for word in words)]
     total = len(found)
     rest = [meta for meta in found if meta.key > after] if after else found
+    sizes = {meta.key: meta.size_bytes for meta in found}
     shown = rest[:limit]
     return {
         "files": [
@@ -41,6 +45,12 @@ def listing(library: Library, search: str, after: str, limit: int) -> dict[str, 
             }
             for meta in shown
         ],
+        "series": [
+            {"name": pattern, "files": len(names), "size": sum(sizes[name] for name in names)}
+            for pattern, names in list(series(sizes).items())[:_MOST_SERIES]
+        ]
+        if not after
+        else [],
         "total": total,
         "whole": whole,
         "next": shown[-1].key if len(rest) > limit else None,
@@ -77,13 +87,24 @@ def contents(library: Library, opened: Opened) -> dict[str, Any]:
             _variable(opened, variable, found[path], labels) for path, variable in index.variables.items()
         ],
         "left_out": index.left_out,
+        "joined": _joined(opened),
     }
+
+
+def _joined(opened: Opened) -> dict[str, Any] | None:
+    if opened.parts is None:
+        return None
+    files = [
+        {"name": file.pinned.name, "first": first}
+        for file, first in zip(opened.parts.files, opened.parts.starts, strict=False)
+    ]
+    return {"along": opened.parts.dim, "files": files, "left_out": opened.parts.left_out}
 
 
 def labels_of(library: Library, opened: Opened, variable: Variable) -> list[str] | None:
     """Return the labels that a coordinate gives; ``None`` if it gives none."""
     if variable.kind == "string":
-        return strings(opened.pinned, variable.path)
+        return strings(opened.source.pinned, variable.path)
     if variable.kind == "other" or variable.why_not:
         return None
     values = library.values(opened, variable)

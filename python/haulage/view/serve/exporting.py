@@ -84,7 +84,12 @@ def netcdf(
 
 
 def code(what: Chosen, url: str) -> str:
-    """Return the lines of Python that give the same values with xarray, read from the same place."""
+    """Return the lines of Python that give the same values with xarray, read from the same place.
+
+    Args:
+        what: The map; of one file.
+        url: Where the file lies.
+    """
     variable, index = what.variable, what.opened.index
     engine = "h5netcdf" if index.format == "netcdf4" else "scipy"
     group = f", group={variable.group!r}" if variable.group else ""

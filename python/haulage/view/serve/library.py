@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
@@ -19,7 +19,9 @@ from haulage.view.cf.grids import Corners
 from haulage.view.decode.slab import Reader, whole
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened, open_file
+from haulage.view.joining import joining
 from haulage.view.reading.kept import Kept
+from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.place import Place
 
 #: Files whose index is held; one takes some kilobytes to some megabytes.
@@ -27,7 +29,10 @@ _FILES = 8
 _CHUNKS_BYTES, _SLABS_BYTES, _GRIDS_BYTES = 64 << 20, 80 << 20, 48 << 20
 #: Coordinates that are read at once.
 _THREADS = 8
+#: Files that are opened at once to show them as one.
+_MANY_THREADS = 32
 _T = TypeVar("_T")
+_U = TypeVar("_U")
 
 
 class Library:
@@ -50,6 +55,7 @@ class Library:
             _GRIDS_BYTES, lambda corners: corners.lon.nbytes + corners.lat.nbytes
         )
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="haul-view")
+        self._many = ThreadPoolExecutor(_MANY_THREADS, thread_name_prefix="haul-view-many")
         self._ahead = ThreadPoolExecutor(1, thread_name_prefix="haul-view-ahead")
         self._waiting = 0
         #: Held by whoever makes a large map: two at once would take too much memory.
@@ -67,8 +73,11 @@ class Library:
             if there is not None and not fresh:
                 self._files.move_to_end(name)
                 return there
-        pinned = self.place.pin(name, fresh=fresh)
-        if there is not None and there.pinned.etag == pinned.etag:
+        members = self.place.series(name) if "*" in name else []
+        pins = self._pins(members, fresh=fresh)
+        pinned = None if pins else self.place.pin(name, fresh=fresh)
+        version = pinned.etag if pinned else joining.version_of(pins)
+        if there is not None and there.pinned.etag == version:
             return there
         with self._lock:
             waiting = self._under_way.get(name)
@@ -78,7 +87,7 @@ class Library:
         if waiting is not None:
             return waiting.result()
         try:
-            found = open_file(pinned, self._cache)
+            found = open_file(pinned, self._cache) if pinned else self._joined(name, pins)
         except BaseException as error:
             mine.set_exception(error)
             raise
@@ -96,7 +105,17 @@ class Library:
     def forget(self, name: str) -> None:
         """Let go of a file that was replaced; the next time it is opened anew."""
         with self._lock:
-            self._files.pop(name, None)
+            there = self._files.pop(name, None)
+        members = there.parts.files if there and there.parts else ()
+        for one in (name, *(file.pinned.name for file in members)):
+            self.place.doubt(one)
+
+    def _pins(self, names: list[str], *, fresh: bool) -> list[Pinned]:
+        """Return the files that are shown as one."""
+        return self.many(lambda name: self.place.pin(name, fresh=fresh, lean=True), names)
+
+    def _joined(self, name: str, pins: list[Pinned]) -> Opened:
+        return joining.join(name, pins, lambda pin: open_file(pin, self._cache), self.values, self.many)
 
     def format_of(self, name: str) -> str | None:
         """Return the format of a file that is open; ``None`` for others."""
@@ -150,6 +169,11 @@ class Library:
         waiting = [self._threads.submit(copy_context().run, call) for call in calls]
         return [one.result() for one in waiting]
 
+    def many(self, call: Callable[[_T], _U], items: Sequence[_T]) -> list[_U]:
+        """Return what a call returns for each of many files; up to 32 at once, counted for this answer."""
+        waiting = [self._many.submit(copy_context().run, call, item) for item in items]
+        return [one.result() for one in waiting]
+
     def ahead(self, call: Callable[[], object]) -> None:
         """Run a call in the background, whose failure does not matter; not if others wait already."""
         if self._waiting >= 2:
@@ -167,6 +191,7 @@ class Library:
     def close(self) -> None:
         """End what runs in the background."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._many.shutdown(wait=False, cancel_futures=True)
         self._ahead.shutdown(wait=False, cancel_futures=True)
 
     def _scaled(self, opened: Opened, variable: Variable) -> np.ndarray[Any, Any]:

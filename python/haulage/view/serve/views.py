@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,19 @@ def chosen(library: Library, asked: Mapping[str, str], suffix: str = "") -> Chos
     across = library.across(opened, variable)
     rest = [dim for dim in variable.dims if dim not in (across.y_dim, across.x_dim)]
     return Chosen(opened, variable, across, places(variable, rest, asked.get(f"index{suffix}", "")))
+
+
+def in_one_file(what: Chosen) -> Chosen:
+    """Return the same map in the file that holds it, of several that are shown as one."""
+    parts = what.opened.parts
+    if parts is None:
+        return what
+    step = what.places.get(parts.dim)
+    if step is None:
+        return replace(what, opened=parts.base, variable=parts.base.index.variables[what.variable.path])
+    file, (within, _) = next(parts.pieces(step, step + 1))
+    its = file.index.variables[what.variable.path]
+    return replace(what, opened=file, variable=its, places={**what.places, parts.dim: within})
 
 
 def places(variable: Variable, dims: list[str], text: str) -> dict[str, int]:
