@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from pathlib import Path
@@ -20,6 +21,10 @@ from view.viewing import samples, viewing
 
 #: Consolidated metadata is not in the specification of Zarr 3 yet, and zarr-python says so each time.
 pytestmark = pytest.mark.filterwarnings("ignore:.*:zarr.errors.ZarrUserWarning")
+
+
+#: Packages of node that the tests run.
+MODULES = str(Path(__file__).resolve().parents[2] / "build/node/node_modules")
 
 
 def _filters(path: Path) -> Path:
@@ -59,6 +64,35 @@ def test_zarr_reads_all_layouts_of_hdf5(tmp_path: Path) -> None:
             assert len(arrays) >= 5
             for key, array in arrays.items():
                 assert np.array_equal(np.asarray(array[...]), file[key][()]), key
+
+
+@pytest.mark.parametrize("name", ["made.nc", "rotated_pole.nc", "A1B_north_america.nc"])
+def test_zarrita_reads_the_same(name: str, tmp_path: Path) -> None:
+    path = odd_files.netcdf(tmp_path / name, "NETCDF4") if name == "made.nc" else samples() / name
+    with viewing(path) as viewer, xr.open_dataset(path, decode_cf=False) as local:
+        run = subprocess.run(
+            [
+                "node",
+                str(Path(__file__).parent / "zarrita_reads.mjs"),
+                MODULES,
+                f"{viewer.server.zarr_url}{name}",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+        found = {one["path"]: one for one in map(json.loads, run.stdout.splitlines())}
+        assert set(found) == {key for key, of in local.variables.items() if of.dtype.kind in "iuf"}
+        for key, one in found.items():
+            values = local[key].to_numpy()
+            assert one["shape"] == list(values.shape)
+            if one["values"] is None:
+                assert float(one["one"]) == float(values), key
+                continue
+            read = np.frombuffer(base64.b64decode(one["values"]), one["dtype"]).reshape(values.shape)
+            assert np.array_equal(read, values, equal_nan=values.dtype.kind == "f"), key
 
 
 def test_chunks_go_on_as_they_are_stored(tmp_path: Path) -> None:
