@@ -91,11 +91,18 @@ def viewing(url: str | Path, cache: Path | None = None, **options: Any) -> Itera
     """Serve what lies at a URL."""
     with haulage.Session() as session:
         reach: Any = {"session": session, **options}
-        server = Server(Place(str(url), reach), cache)
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        try:
-            yield Viewer(server)
-        finally:
-            server.stop()
-            thread.join(10)
+        with viewing_place(Place(str(url), reach), cache) as viewer:
+            yield viewer
+
+
+@contextmanager
+def viewing_place(place: Place, cache: Path | None = None) -> Iterator[Viewer]:
+    """Serve a place."""
+    server = Server(place, cache)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield Viewer(server)
+    finally:
+        server.stop()
+        thread.join(10)

@@ -15,6 +15,7 @@ from haulage.errors import HaulageError, UsageError
 from haulage.session import Session
 from haulage.transfer import StoreOptions
 from haulage.view.index import kept
+from haulage.view.reading.beside import Beside
 from haulage.view.reading.place import Place
 
 _CODES = """\b
@@ -50,6 +51,7 @@ Examples:
   haul view az://climate/cmip6/
   haul view s3://public/tas.nc --open
   haul view results/ --serve
+  haul view az://climate/run7/ --beside run7/
 
 {_CODES}""",
 )
@@ -58,10 +60,17 @@ Examples:
 @click.option(
     "--serve", is_flag=True, help="Print the address of the files as Zarr, for xarray and other readers."
 )
+@click.option(
+    "--beside",
+    metavar="URL",
+    help="Compare with the files of the same names there, such as the local source.",
+)
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Default: a free one.")
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as a line of JSON.")
 @_store_options
-def view(url: str, browser: bool, serve: bool, port: int, as_json: bool, **reach: Any) -> int:
+def view(
+    url: str, beside: str | None, browser: bool, serve: bool, port: int, as_json: bool, **reach: Any
+) -> int:
     """See NetCDF files in the browser, where they lie, without copying them.
 
     URL is a container, a prefix, a folder or one file. Only this machine can ask, with the address that is
@@ -69,7 +78,8 @@ def view(url: str, browser: bool, serve: bool, port: int, as_json: bool, **reach
     """
     cache = None if reach["no_cache"] else kept.folder()
     with Session() as session:
-        place = Place(url, _reach(reach, session))
+        options = _reach(reach, session)
+        place = Beside(url, options, Place(beside, options)) if beside else Place(url, options)
         # While the rest is loaded, the first answer comes.
         place.begin()
         from haulage.view.serve.serving import Server

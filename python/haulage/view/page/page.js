@@ -7,6 +7,7 @@ import { keys } from './keys.js';
 import { fromFragment, toFragment } from './linking.js';
 import { drawAttributes, drawFiles, drawJoined, drawVariables, isMain, markFile } from './listing.js';
 import { drawLine, drawPlace } from './placing.js';
+import { prove, stopProof } from './proving.js';
 import { PROJECTIONS } from './projecting.js';
 import { codeOf, saveExport, savePicture } from './saving.js';
 import { current, fit, open, panels, present, relegend, redraw, shift, under, zoom } from './showing.js';
@@ -52,7 +53,7 @@ const writeLink = () => {
   history.replaceState(null, '', `#${written}`);
 };
 
-let turn = 0, since = null;
+let turn = 0, since = null, mark = null;
 // Loads and draws what is chosen; true if it was drawn, false if something newer came in between.
 const load = async ({ anew = false } = {}) => {
   const mine = (turn += 1), before = since ?? total();
@@ -81,7 +82,8 @@ const controls = () => {
   by('reversed').checked = now.reversed;
   [by('low').value, by('high').value] = now.range.map((one) => Number(one.toPrecision(6)));
   updateSteps(by('steps'), now.variable, now.index, player.dim);
-  by('alone').hidden = by('together-box').hidden = !now.beside;
+  for (const id of ['alone', 'together-box', 'proof']) by(id).hidden = !now.beside;
+  by('source').hidden = !mark || Boolean(now.beside) || now.name.startsWith(mark);
   by('title').textContent = now.variable.long_name ?? now.variable.standard_name?.replaceAll('_', ' ') ?? now.variable.name;
   by('about').textContent = [describe(now), now.variable.cell_methods].filter(Boolean).join(' · ');
   by('main').querySelector('.surface').setAttribute('aria-label', `Map of ${by('title').textContent}, ${describe(now)}`);
@@ -136,6 +138,11 @@ const point = guarded(async (place) => {
   notice(null);
 });
 
+const clearProof = () => {
+  stopProof();
+  by('proven').textContent = '';
+  by('unequal').replaceChildren();
+};
 const showVariable = guarded(async (path, asked = {}) => {
   player.stop();
   const fresh = await choose(now.name, path, asked.index ?? now.index);
@@ -181,6 +188,7 @@ const showFile = guarded(async (name, asked = {}) => {
   const path = asked.path ?? main.find((one) => one.path === now.variable?.path)?.path ?? (main[0] ?? file.variables.find((one) => one.drawn) ?? file.variables.find(isLine))?.path;
   Object.assign(now, { name, file });
   drawJoined(file);
+  clearProof();
   notice(null);
   if (path) return showVariable(path, asked);
   drawVariables(file, null, (other) => showVariable(other));
@@ -271,7 +279,14 @@ on('beside', 'click', guarded(() => {
   now.beside = { name: now.name, file: now.file, variable: now.variable, index: { ...now.index }, together: true };
   return load();
 }));
+on('source', 'click', guarded(async () => {
+  const file = await fileOf(mark + now.name, true), variable = variableOf(file, now.variable.path);
+  now.beside = { name: file.name, file, variable, index: indexFor(variable, now.index), together: true };
+  return load();
+}));
+on('prove', 'click', guarded(() => prove(now.file, now.beside.file)));
 on('alone', 'click', guarded(() => {
+  clearProof();
   now.beside = null;
   return load();
 }));
@@ -315,6 +330,8 @@ onCost(spend);
 
 ask('info', {}).then((told) => {
   by('where').textContent = told.url;
+  mark = told.beside;
+  if (now.variable?.drawn && current()) controls();
 }).catch(() => {});
 if (location.hash.length > 1) list();
 fromAddress();

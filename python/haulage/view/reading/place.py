@@ -81,6 +81,11 @@ class Place:
         """The URL without a signature."""
         return self.url.split("?")[0] if "://" in self.url else self.url
 
+    @property
+    def mark(self) -> str | None:
+        """What the names of a second place begin with; ``None`` if there is none."""
+        return None
+
     def begin(self, *, again: bool = False) -> None:
         """Begin to list in the background, also where it has failed; or ``again``, where all was listed."""
         with self._changed:

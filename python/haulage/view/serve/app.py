@@ -22,7 +22,7 @@ from haulage.errors import HaulageError, NotFoundError, SourceChangedError, Usag
 from haulage.view.cf import axes
 from haulage.view.cf.grids import Corners
 from haulage.view.reading.cost import Cost, counting
-from haulage.view.serve import catalogue, exporting, failing, views, zarr
+from haulage.view.serve import catalogue, equality, exporting, failing, views, zarr
 from haulage.view.serve.guarding import Guard
 from haulage.view.serve.library import Library, replaced
 from haulage.web import HEADERS, page_files
@@ -62,6 +62,7 @@ class Application:
             "export": self._export,
             "code": self._code,
             "difference": self._difference,
+            "equal": self._equal,
         }
         routes = [Route(f"/api/{name}", self._counted(call)) for name, call in answers.items()]
         routes.append(
@@ -94,7 +95,10 @@ class Application:
         return endpoint
 
     def _info(self, _: Request) -> Response:
-        return _json({"url": self._library.place.shown, "version": haulage.__version__, "writable": False})
+        place = self._library.place
+        return _json(
+            {"url": place.shown, "version": haulage.__version__, "writable": False, "beside": place.mark}
+        )
 
     def _catalogue(self, request: Request) -> Response:
         asked = request.query_params
@@ -209,6 +213,15 @@ class Application:
             return _framed(said, [found])
 
         return self._versioned(request, one.opened.pinned.etag + other.opened.pinned.etag, make)
+
+    def _equal(self, request: Request) -> Response:
+        asked, pair = request.query_params, []
+        for suffix in ("", "2"):
+            opened = self._library.opened(views.text(asked, f"name{suffix}"))
+            pair.append((opened, self._library.variable(opened, views.text(asked, f"var{suffix}"))))
+        length = (*pair[0][1].shape, 1)[0]
+        start = _integer(asked.get("from", "0"), "from", 0, max(length - 1, 0))
+        return _json(equality.compared(self._library, pair[0], pair[1], start))
 
     def _zarr(self, request: Request) -> Response:
         if request.method == "OPTIONS":

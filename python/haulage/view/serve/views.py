@@ -70,8 +70,8 @@ class Slab:
 
 def chosen(library: Library, asked: Mapping[str, str], suffix: str = "") -> Chosen:
     """Return what a request asks for: ``name``, ``var``, and ``index=dim:3,dim2:0``, 0 for the rest."""
-    opened = library.opened(_text(asked, f"name{suffix}"))
-    variable = library.variable(opened, _text(asked, f"var{suffix}"))
+    opened = library.opened(text(asked, f"name{suffix}"))
+    variable = library.variable(opened, text(asked, f"var{suffix}"))
     across = library.across(opened, variable)
     rest = [dim for dim in variable.dims if dim not in (across.y_dim, across.x_dim)]
     return Chosen(opened, variable, across, places(variable, rest, asked.get(f"index{suffix}", "")))
@@ -273,7 +273,12 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _text(asked: Mapping[str, str], name: str) -> str:
+def text(asked: Mapping[str, str], name: str) -> str:
+    """Return what a request says under a name.
+
+    Raises:
+        UsageError: It says nothing.
+    """
     if not asked.get(name):
         raise UsageError("read", name, "the request does not say it", f"add {name}=...")
     return asked[name]
