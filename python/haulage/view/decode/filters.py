@@ -6,6 +6,9 @@ import bz2
 import math
 import struct
 import zlib
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import h5py
@@ -56,10 +59,18 @@ def decoded(body: bytes, mask: int, layout: Chunked, dtype: np.dtype[Any], name:
 
 def missing(layout: Chunked) -> str | None:
     """Return the name of the first filter that is not there; ``None`` if all are."""
+    _add_plugins()
     for code, _ in layout.filters:
         if code not in _KNOWN and not h5py.h5z.filter_avail(code):
             return f"{_NAMES.get(code, 'number')} ({code})" if code in _NAMES else f"number {code}"
     return None
+
+
+@cache
+def _add_plugins() -> None:
+    """Have HDF5 know the filters of hdf5plugin, if that is installed: importing it is enough."""
+    with suppress(ImportError):
+        import_module("hdf5plugin")
 
 
 def _deflate(body: bytes, _values: tuple[int, ...], most: int, _item: int) -> bytes:

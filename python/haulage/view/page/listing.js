@@ -30,6 +30,8 @@ export const drawFiles = (found, more, chosen, choose) => {
   if (more) by('files').append(...items);
   else by('files').replaceChildren(...items);
   by('more').hidden = !found.next;
+  const current = by('files').querySelector('[aria-current]');
+  if (current && !more) by('files').scrollTop = current.offsetTop - by('files').offsetTop;
   const shown = by('files').children.length - by('files').querySelectorAll('.series').length;
   by('found').textContent = `${count(found.total)} ${found.total === 1 ? 'file' : 'files'}${shown < found.total ? `, ${count(shown)} of them here` : ''}${found.whole === false ? '; still listing …' : ''}`;
 };

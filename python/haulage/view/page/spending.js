@@ -25,7 +25,7 @@ export const spend = (cost) => {
 };
 const drawSpent = () => {
   by('requests').hidden = false;
-  by('cost').textContent = `${count(all.answers)} answers so far: ${count(all.requests)} requests to the store, ${size(all.bytes)}, ${count(Math.round(all.store))} ms there`;
+  by('cost').textContent = `${count(all.answers)} ${all.answers === 1 ? 'answer' : 'answers'} so far: ${count(all.requests)} ${all.requests === 1 ? 'request' : 'requests'} to the store, ${size(all.bytes)}, ${count(Math.round(all.store))} ms there`;
   if (by('requests').querySelector('details').open) table(by('requests').querySelector('table'), COLUMNS, last);
 };
 by('requests').querySelector('details').addEventListener('toggle', drawSpent);
