@@ -71,7 +71,7 @@ Examples:
 def view(
     url: str, beside: str | None, browser: bool, serve: bool, port: int, as_json: bool, **reach: Any
 ) -> int:
-    """See NetCDF files in the browser, where they lie, without copying them.
+    """View NetCDF files and Zarr stores in the browser, in place, without copying them.
 
     URL is a container, a prefix, a folder or one file. Only this machine can ask, with the address that is
     printed; nothing is ever written. Ctrl-C stops it.

@@ -23,7 +23,7 @@ DEFLATE, SHUFFLE, FLETCHER32, BZIP2, LZ4, BLOSC, ZSTD = 1, 2, 3, 307, 32004, 320
 _NAMES = {4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf", 32008: "bitshuffle", 32013: "zfp",
           32017: "sz", 32019: "jpeg", 32024: "sz3", 32026: "blosc2"}  # fmt: skip
 #: What some writers state as the ratio at which a chunk expands is a bound for others.
-_MOST_CHUNK_BYTES = 128 << 20
+MOST_CHUNK_BYTES = 128 << 20
 
 
 def decoded(body: bytes, mask: int, layout: Chunked, dtype: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:
@@ -41,8 +41,8 @@ def decoded(body: bytes, mask: int, layout: Chunked, dtype: np.dtype[Any], name:
         IntegrityError: The bytes are not those of their checksum, or not what their filter writes.
     """
     size = math.prod(layout.chunk) * dtype.itemsize
-    if size > _MOST_CHUNK_BYTES:
-        cause = f"its chunks are too large: {size:,} bytes each, {_MOST_CHUNK_BYTES:,} at most"
+    if size > MOST_CHUNK_BYTES:
+        cause = f"its chunks are too large: {size:,} bytes each, {MOST_CHUNK_BYTES:,} at most"
         raise UnsupportedError("read", name, cause, "write it again with smaller chunks, with nccopy -c")
     passed = [one for place, one in enumerate(layout.filters) if not mask >> place & 1]
     try:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from haulage.errors import UnsupportedError
-from haulage.view.decode import boxes, filters
+from haulage.view.decode import boxes, codecs, filters
 from haulage.view.decode.boxes import Box
 from haulage.view.decode.scaling import meant
-from haulage.view.index.model import Chunked, Inline, Strided, Variable
+from haulage.view.index.model import Chunked, Inline, Keyed, Strided, Variable
 from haulage.view.index.opening import Opened
 from haulage.view.index.tables import Chunk
 from haulage.view.joining.parts import Parts
 from haulage.view.reading.kept import Kept
+from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.ranges import Span
 
 #: More values than this are not read at once: 32 million, which is a map of 0.05 degrees.
@@ -26,6 +29,10 @@ MOST_VALUES = 1 << 25
 MOST_BYTES = 512 << 20
 #: Bytes of chunks, as stored, that are held while they are decoded.
 _HELD_BYTES = 32 << 20
+#: Bytes of the chunks of Zarr that are decoded for one box: how large they are as stored is not known before.
+_MOST_DECODED_BYTES = 2 << 30
+#: Objects of Zarr that are held while they are decoded.
+_OBJECTS = 64
 #: Files that are shown as one and read at once.
 _FILES_AT_ONCE = 16
 
@@ -67,6 +74,8 @@ class Reader:
                 return np.frombuffer(body, variable.type).reshape(shape)
             case Chunked():
                 return self._chunked(opened, variable, variable.layout, box, name)
+            case Keyed():
+                return self._keyed(opened, variable, variable.layout, box, name)
             case _:
                 return _filled(variable, shape)
 
@@ -126,6 +135,77 @@ class Reader:
                 place(missing[at], values)
                 self._chunks.put((version, missing[at].place), values)
         return found
+
+    def _keyed(
+        self, opened: Opened, variable: Variable, layout: Keyed, box: Box, name: str
+    ) -> np.ndarray[Any, Any]:
+        """Return a box of an array of Zarr; chunks that are not there hold the fill value."""
+        found = _filled(variable, boxes.shape_of(box))
+        shard = codecs.sharding(layout)
+        inner = replace(layout, chunk=shard.chunk, codecs=shard.codecs) if shard else layout
+        version = (opened.pinned.url, opened.pinned.etag, variable.path)
+        first, last = boxes.chunk_bounds(inner.chunk, box)
+        number = math.prod(b - a + 1 for a, b in zip(first, last, strict=True)) if found.size else 0
+        needed = number * math.prod(inner.chunk) * variable.type.itemsize
+        if number > boxes.MOST_RUNS or needed > _MOST_DECODED_BYTES:
+            cause = f"{needed:,} bytes of {number:,} chunks would have to be read for it"
+            raise UnsupportedError("read", name, cause, "choose fewer values, or copy the file with haul cp")
+        missing = []
+        for place in product(*(range(a, b + 1) for a, b in zip(first, last, strict=True))) if number else ():
+            values = self._chunks.get((version, place))
+            if values is None:
+                missing.append(place)
+            else:
+                of_chunk, of_box = boxes.piece(place, inner.chunk, box)
+                found[of_box] = values[of_chunk]
+        assert opened.objects is not None
+        for start in range(0, len(missing), _OBJECTS):
+            batch = missing[start : start + _OBJECTS]
+            bodies = (
+                self._from_shards(opened, layout, shard, batch)
+                if shard
+                else opened.objects.read([layout.key(place) for place in batch])
+            )
+            for place, body in zip(batch, bodies, strict=True):
+                if body is None:
+                    continue
+                values = codecs.decoded(body, inner, variable.type, name)
+                self._chunks.put((version, place), values)
+                of_chunk, of_box = boxes.piece(place, inner.chunk, box)
+                found[of_box] = values[of_chunk]
+        return found
+
+    def _from_shards(
+        self, opened: Opened, layout: Keyed, shard: codecs.Shard, places: list[tuple[int, ...]]
+    ) -> list[bytes | None]:
+        """Return chunks that lie several in one object, found by the table in it."""
+        assert opened.objects is not None
+        ratio = [whole // part for whole, part in zip(layout.chunk, shard.chunk, strict=True)]
+        within = [
+            (
+                tuple(at // times for at, times in zip(place, ratio, strict=True)),
+                tuple(at % times for at, times in zip(place, ratio, strict=True)),
+            )
+            for place in places
+        ]
+        outer = list(dict.fromkeys(of for of, _ in within))
+
+        def table(pinned: Pinned) -> list[Span]:
+            return [Span(pinned.size - shard.table_bytes if shard.at_end else 0, shard.table_bytes)]
+
+        read = opened.objects.parts([(layout.key(of), table) for of in outer])
+        tables = {
+            of: codecs.shard_table(body, shard, layout.chunk) if body is not None else {}
+            for of, body in zip(outer, read, strict=True)
+        }
+        spans = [tables[of].get(place) for of, place in within]
+        wanted = [
+            (layout.key(of), lambda _, span=span: [Span(*span)])
+            for (of, _), span in zip(within, spans, strict=True)
+            if span is not None
+        ]
+        bodies = iter(opened.objects.parts(wanted))
+        return [next(bodies) if span is not None else None for span in spans]
 
 
 def _filled(variable: Variable, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -45,8 +45,33 @@ class Inline:
         return base64.b64decode(self.body)
 
 
-Layout: TypeAlias = Strided | Chunked | Inline | None  #: ``None``: nothing was written; all is fill value
-_LAYOUTS = {"strided": Strided, "chunked": Chunked, "inline": Inline}
+@dataclass(frozen=True)
+class Keyed:
+    """Chunks of equal shape, each an object of a Zarr store, or several in one."""
+
+    path: str  #: of the array within the store; empty for a store that is one array
+    chunk: tuple[int, ...]
+    prefix: str  #: before the numbers of a chunk: ``c``, or nothing
+    separator: str  #: between them
+    codecs: str  #: as JSON
+    version: int  #: of Zarr: 2 or 3
+
+    def key(self, place: tuple[int, ...]) -> str:
+        """Return the name of a chunk below the store.
+
+        >>> Keyed("t", (5, 5), "c", "/", "[]", 3).key((0, 7))
+        't/c/0/7'
+        >>> Keyed("t", (5, 5), "", ".", "{}", 2).key((0, 7))
+        't/0.7'
+        """
+        parts = [*filter(None, [self.prefix]), *map(str, place)]
+        return (f"{self.path}/" if self.path else "") + (self.separator.join(parts) or "0")
+
+
+Layout: TypeAlias = (
+    Strided | Chunked | Inline | Keyed | None
+)  #: ``None``: nothing was written; all is fill value
+_LAYOUTS = {"strided": Strided, "chunked": Chunked, "inline": Inline, "keyed": Keyed}
 
 
 @dataclass(frozen=True)
@@ -95,7 +120,7 @@ class Variable:
 class Index:
     """What is in one file."""
 
-    format: str  #: "netcdf3" or "netcdf4"
+    format: str  #: "netcdf3", "netcdf4" or "zarr"
     dimensions: dict[str, int]  #: by path
     attributes: dict[str, Attribute]
     groups: dict[str, dict[str, Attribute]]  #: the attributes of each group, by path

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from haulage.errors import UnsupportedError
-from haulage.view.index import hdf5, netcdf3
+from haulage.view.index import hdf5, netcdf3, zarr
 from haulage.view.index.kept import NodesKept, Shelf
 from haulage.view.index.model import Index
 from haulage.view.index.tables import Tables
 from haulage.view.joining.parts import Parts
+from haulage.view.reading.objects import Objects
 from haulage.view.reading.pinned import Pinned
 
 #: What else lies in containers of climate data, by how it begins.
@@ -36,6 +38,7 @@ class Opened:
     index: Index
     tables: Tables
     parts: Parts | None = None  #: the files that are shown as this one
+    objects: Objects | None = None  #: the chunks of a Zarr store
 
     @property
     def source(self) -> Opened:
@@ -61,6 +64,34 @@ def open_file(pinned: Pinned, cache: Path | None) -> Opened:
         if shelf:
             shelf.keep(index)
     return Opened(pinned, index, Tables(pinned, NodesKept(shelf.nodes if shelf else None)))
+
+
+def open_store(pinned: Pinned, names: Callable[[], Sequence[str]], pin: Callable[[str], Pinned]) -> Opened:
+    """Return a Zarr store with its index.
+
+    Args:
+        pinned: The object that describes the store.
+        names: Returns the names of all objects; asked only if the metadata is not consolidated.
+        pin: Returns an object at its version.
+
+    Raises:
+        ProtocolError: Its metadata is broken.
+    """
+    folder = pinned.name.rpartition("/")[0]
+    objects = Objects("", pin)
+
+    def read(wanted: Sequence[str]) -> dict[str, bytes]:
+        found = zip(wanted, objects.read(wanted), strict=True)
+        return {name: body for name, body in found if body is not None}
+
+    bodies = read(zarr.consolidated(pinned.name))
+    index = zarr.read(pinned.name, bodies) if bodies else None
+    if index is None:
+        index = zarr.read(pinned.name, read(zarr.documents_of(pinned.name, names())))
+    if index is None:
+        index = Index("zarr", {}, {}, {}, {})
+    below = Objects(f"{folder}/" if folder else "", pin)
+    return Opened(pinned, index, Tables(pinned, NodesKept(None)), objects=below)
 
 
 def _index(pinned: Pinned) -> Index:

@@ -61,6 +61,14 @@ class Beside(Place):
         found.name = name
         return found
 
+    def reach(self, name: str) -> Pinned:
+        """Return an object of either place that may not be there."""
+        if not name.startswith(MARK):
+            return super().reach(name)
+        found = self._other.reach(name.removeprefix(MARK))
+        found.name = name
+        return found
+
     def doubt(self, name: str) -> None:
         """Ask for the version of an object the next time that it is pinned."""
         if name.startswith(MARK):

@@ -21,6 +21,7 @@ from haulage.view.reading.pinned import Pinned
 _PAGE = 5000
 #: What a listing said is believed for so long; then an object is asked for its version.
 FRESH_S = 5.0
+_LISTED = "choose a name of the catalogue; what is new shows when it is listed again"
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,20 @@ class Place:
                 self._times[name] = time.monotonic()
         return Pinned(name, self._base.url(name), self.options, meta.size_bytes, meta.etag, lean=lean)
 
+    def reach(self, name: str) -> Pinned:
+        """Return an object that may not be there, without waiting for the listing.
+
+        Raises:
+            NotFoundError: It is not.
+        """
+        with self._changed:
+            meta, whole = self._found.get(name), self._whole
+        if meta is None:
+            if whole:
+                raise NotFoundError("read", name[:200], f"it is not in {self.shown}", _LISTED)
+            meta = replace(stat(self._base.url(name), **self.options), key=name)
+        return Pinned(name, self._base.url(name), self.options, meta.size_bytes, meta.etag, lean=True)
+
     def doubt(self, name: str) -> None:
         """Ask the store for the version of an object the next time that it is pinned."""
         with self._changed:
@@ -174,8 +189,7 @@ class Place:
                 return self._found[name]
             if self._error is not None:
                 raise self._error
-        hint = "choose a name of the catalogue; what is new shows when it is listed again"
-        raise NotFoundError("open", name[:200], f"it is not in {self.shown}", hint)
+        raise NotFoundError("open", name[:200], f"it is not in {self.shown}", _LISTED)
 
     def _list(self) -> None:
         try:

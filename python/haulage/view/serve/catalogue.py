@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from haulage.events import ObjectMeta
 from haulage.view.cf import axes, times
 from haulage.view.cf.axes import Axis
 from haulage.view.decode.scaling import meant
+from haulage.view.index import zarr
 from haulage.view.index.hdf5 import strings
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened
@@ -28,6 +32,9 @@ _DIVERGING = ("anomaly", "tendency", "difference", "eastward", "northward", "upw
 def listing(library: Library, search: str, after: str, limit: int) -> dict[str, Any]:
     """Return the names that hold all words of ``search``, from the one after ``after`` on."""
     found, whole = library.place.names()
+    stores = zarr.roots(meta.key for meta in found)
+    if stores:
+        found = _stores_as_one(found, stores)
     words = search.lower().split()
     if words:
         found = [meta for meta in found if all(word in meta.key.lower() for word in words)]
@@ -55,6 +62,22 @@ def listing(library: Library, search: str, after: str, limit: int) -> dict[str, 
         "whole": whole,
         "next": shown[-1].key if len(rest) > limit else None,
     }
+
+
+def _stores_as_one(found: Sequence[ObjectMeta], stores: dict[str, str]) -> list[ObjectMeta]:
+    """Return one entry for each Zarr store, of the size of all its objects, in place of these."""
+    sizes = dict.fromkeys(stores, 0)
+    shown = []
+    for meta in found:
+        folder = zarr.store_of(meta.key, stores)
+        if folder is None:
+            shown.append(meta)
+            continue
+        sizes[folder] += meta.size_bytes
+        if meta.key == stores[folder]:
+            shown.append(meta)
+    of = {name: sizes[folder] for folder, name in stores.items()}
+    return [replace(meta, size_bytes=of[meta.key]) if meta.key in of else meta for meta in shown]
 
 
 def contents(library: Library, opened: Opened) -> dict[str, Any]:
@@ -153,5 +176,7 @@ def _diverges(variable: Variable) -> bool:
 
 
 def _by_name(name: str) -> str:
+    if zarr.is_root(name):
+        return "zarr"
     ending = name.lower().rpartition(".")[2]
     return _ENDINGS.get(ending, "netcdf" if ending in _NETCDF else "unknown")

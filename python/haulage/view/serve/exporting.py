@@ -91,6 +91,8 @@ def code(what: Chosen, url: str) -> str:
         url: Where the file lies.
     """
     variable, index = what.variable, what.opened.index
+    if index.format == "zarr":
+        return _code_of_zarr(what, url)
     engine = "h5netcdf" if index.format == "netcdf4" else "scipy"
     group = f", group={variable.group!r}" if variable.group else ""
     opened = f"haulage.open({url!r})" if "://" in url else repr(url)
@@ -104,6 +106,18 @@ def code(what: Chosen, url: str) -> str:
         + "import xarray as xr\n\n"
         + f"ds = xr.open_dataset({opened}, engine={engine!r}{group}, decode_times=False)\n"
         + f"values = ds[{variable.name!r}]{chosen}\n"
+    )
+
+
+def _code_of_zarr(what: Chosen, url: str) -> str:
+    variable = what.variable
+    group = f", group={variable.group!r}" if variable.group else ""
+    places = {dim.rpartition("/")[2]: place for dim, place in what.places.items()}
+    chosen = f".isel({places!r})" if places else ""
+    return (
+        "import xarray as xr\n\n"
+        f"ds = xr.open_zarr({url.rpartition('/')[0]!r}{group}, consolidated=False, decode_times=False)\n"
+        f"values = ds[{variable.name!r}]{chosen}\n"
     )
 
 

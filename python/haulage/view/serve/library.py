@@ -18,7 +18,8 @@ from haulage.view.cf.axes import Horizontal
 from haulage.view.cf.grids import Corners
 from haulage.view.decode.slab import Reader, whole
 from haulage.view.index.model import Variable
-from haulage.view.index.opening import Opened, open_file
+from haulage.view.index.opening import Opened, open_file, open_store
+from haulage.view.index.zarr import is_root
 from haulage.view.joining import joining
 from haulage.view.reading.kept import Kept
 from haulage.view.reading.pinned import Pinned
@@ -87,7 +88,7 @@ class Library:
         if waiting is not None:
             return waiting.result()
         try:
-            found = open_file(pinned, self._cache) if pinned else self._joined(name, pins)
+            found = self._open(pinned) if pinned else self._joined(name, pins)
         except BaseException as error:
             mine.set_exception(error)
             raise
@@ -109,6 +110,18 @@ class Library:
         members = there.parts.files if there and there.parts else ()
         for one in (name, *(file.pinned.name for file in members)):
             self.place.doubt(one)
+
+    def _open(self, pinned: Pinned) -> Opened:
+        if is_root(pinned.name):
+            return open_store(pinned, self._names, self.place.reach)
+        return open_file(pinned, self._cache)
+
+    def _names(self) -> list[str]:
+        """Return all names, when the listing has ended."""
+        found, whole = self.place.names()
+        while not whole:
+            found, whole = self.place.names()
+        return [meta.key for meta in found]
 
     def _pins(self, names: list[str], *, fresh: bool) -> list[Pinned]:
         """Return the files that are shown as one."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from haulage.errors import NotFoundError
 from haulage.view.decode import filters
-from haulage.view.index.model import Chunked, Strided, Variable
+from haulage.view.index.model import Chunked, Keyed, Strided, Variable
 from haulage.view.index.opening import Opened
 from haulage.view.reading.ranges import Span
 from haulage.view.serve.library import Library
@@ -54,7 +54,7 @@ def chunk_shape(variable: Variable) -> tuple[int, ...]:
     >>> chunk_shape(Variable("a", "number", "<f8", ("t", "x"), (100, 1 << 16), {}, Strided(0)))
     (8, 65536)
     """
-    if isinstance(variable.layout, Chunked):
+    if isinstance(variable.layout, Chunked | Keyed):
         return variable.layout.chunk
     chunk = [max(length, 1) for length in variable.shape]
     if isinstance(variable.layout, Strided) and variable.layout.record_stride is not None and chunk:
