@@ -77,7 +77,9 @@ def parse_rate(text: str) -> int:
 
 
 def parse_duration(text: str, examples: tuple[str, str] = ("s", "m")) -> int:
-    """Return nanoseconds for text such as ``"30s"``, ``"200ms"`` or ``"9m30s"``; the hint names the units in ``examples``.
+    """Return nanoseconds for text such as ``"30s"``, ``"200ms"`` or ``"9m30s"``.
+
+    A hint names the units in ``examples``.
 
     >>> parse_duration("9m30s")
     570000000000
