@@ -14,7 +14,6 @@ import click
 from haulage.errors import HaulageError, UsageError
 from haulage.session import Session
 from haulage.transfer import StoreOptions
-from haulage.view.index import kept
 from haulage.view.reading.beside import Beside
 from haulage.view.reading.place import Place
 
@@ -76,14 +75,15 @@ def view(
     URL is a container, a prefix, a folder or one file. Only this machine can ask, with the address that is
     printed; nothing is ever written. Ctrl-C stops it.
     """
-    cache = None if reach["no_cache"] else kept.folder()
     with Session() as session:
         options = _reach(reach, session)
         place = Beside(url, options, Place(beside, options)) if beside else Place(url, options)
         # While the rest is loaded, the first answer comes.
         place.begin()
+        from haulage.view.index import kept
         from haulage.view.serve.serving import Server
 
+        cache = None if reach["no_cache"] else kept.folder()
         if cache:
             kept.tidy(cache)
         server = Server(place, cache, port)
@@ -126,6 +126,7 @@ def index(url: str, out: str | None, as_url: str | None, quiet: bool, **reach: A
     URL is one file, or with --out a container, a prefix or a folder. Nothing but what describes the files is
     read.
     """
+    from haulage.view.index import kept
     from haulage.view.index.writing import write_all
 
     cache = None if reach["no_cache"] else kept.folder()
