@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
+import haulage
+from endpoints import Container
 from haulage.view.joining.names import series
 from view.paging import Seen
 from view.viewing import Viewer, samples, viewing
@@ -150,6 +152,19 @@ def test_a_file_that_is_replaced_is_a_conflict_and_then_read_anew(tmp_path: Path
         assert viewer.file("tas_*.nc")["dimensions"]["time"] == 91
         found = viewer.get("/api/slab", index="time:60", **asked).framed[1]
         assert np.array_equal(found.reshape(NY, NX), new[30])
+
+
+def test_many_files_are_opened_side_by_side(blobs: Container, tmp_path: Path) -> None:
+    for number in range(96):
+        write(tmp_path / f"tas_{number}.nc", number, steps=1, format="NETCDF3_CLASSIC")
+    haulage.copy(tmp_path, blobs.az())
+    with viewing(blobs.az()) as viewer:
+        answer = viewer.get("/api/file", name="tas_*.nc")
+        # The first 64 KiB of each, by 32 workers: three after another.
+        assert (answer.requests, answer.headers["x-haul-round-trips"]) == (96, "3")
+        told = viewer.get("/api/series", name="tas_*.nc", var="tas", along="time", y=1, x=1)
+        assert len(told.json["values"]) == 96
+        assert int(told.headers["x-haul-round-trips"]) <= 14
 
 
 def test_nemos_files_are_one_by_a_coordinate_of_another_name() -> None:

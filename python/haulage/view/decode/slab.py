@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -19,6 +18,7 @@ from haulage.view.index.model import Chunked, Inline, Keyed, Strided, Variable
 from haulage.view.index.opening import Opened
 from haulage.view.index.tables import Chunk
 from haulage.view.joining.parts import Parts
+from haulage.view.reading.cost import side_by_side
 from haulage.view.reading.kept import Kept
 from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.ranges import Span
@@ -96,9 +96,8 @@ class Reader:
         pieces = list(parts.pieces(*box[place]))
         if len(pieces) == 1:
             return part(pieces[0])
-        with ThreadPoolExecutor(min(_FILES_AT_ONCE, max(len(pieces), 1))) as threads:
-            waiting = [threads.submit(copy_context().run, part, one) for one in pieces]
-            found = [one.result() for one in waiting]
+        with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
+            found = side_by_side(threads, _FILES_AT_ONCE, part, pieces)
         return np.concatenate(found, axis=place) if found else np.empty(boxes.shape_of(box), variable.type)
 
     def _chunked(

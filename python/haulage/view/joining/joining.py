@@ -106,7 +106,8 @@ def join(
     parts = Parts(
         along, base, chosen, tuple(starts), held, frozenset(decoded), dict(sorted(left_out.items()))
     )
-    for file in files:
+    for file in files[1:]:
+        # A thousand beginnings take much memory; that of the first is read again and again.
         file.pinned.release()
     size = sum(file.pinned.size for file in chosen)
     index = fitting.joined_index(base.index, along, starts[-1], changed)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+_T = TypeVar("_T")
+_U = TypeVar("_U")
 
 
 @dataclass
@@ -27,6 +32,14 @@ class Cost:
             self.bytes += size_bytes
             self.waves += 1
 
+    def add_parallel(self, costs: Sequence[Cost], workers: int) -> None:
+        """Count what several workers sent side by side: their round trips overlap."""
+        waves = [one.waves for one in costs]
+        with self._lock:
+            self.requests += sum(one.requests for one in costs)
+            self.bytes += sum(one.bytes for one in costs)
+            self.waves += max(*waves, -(-sum(waves) // workers), 0)
+
     @property
     def milliseconds(self) -> float:
         """Since it began."""
@@ -41,6 +54,20 @@ def count(requests: int, size_bytes: int) -> None:
     cost = _CURRENT.get()
     if cost is not None:
         cost.add(requests, size_bytes)
+
+
+def side_by_side(threads: Executor, workers: int, call: Callable[[_T], _U], items: Sequence[_T]) -> list[_U]:
+    """Return what a call returns for each item, run by workers; the answer of this thread bears the cost."""
+    current = _CURRENT.get()
+
+    def one(item: _T) -> tuple[_U, Cost]:
+        with counting() as its:
+            return call(item), its
+
+    found = list(threads.map(one, items))
+    if current is not None and found:
+        current.add_parallel([its for _, its in found], workers)
+    return [value for value, _ in found]
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened, open_file, open_store
 from haulage.view.index.zarr import is_root
 from haulage.view.joining import joining
+from haulage.view.reading.cost import side_by_side
 from haulage.view.reading.kept import Kept
 from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.place import Place
@@ -179,13 +179,11 @@ class Library:
 
     def at_once(self, calls: list[Callable[[], _T]]) -> list[_T]:
         """Return what calls return that wait for the store; they run at once, and count for this answer."""
-        waiting = [self._threads.submit(copy_context().run, call) for call in calls]
-        return [one.result() for one in waiting]
+        return side_by_side(self._threads, _THREADS, lambda call: call(), calls)
 
     def many(self, call: Callable[[_T], _U], items: Sequence[_T]) -> list[_U]:
         """Return what a call returns for each of many files; up to 32 at once, counted for this answer."""
-        waiting = [self._many.submit(copy_context().run, call, item) for item in items]
-        return [one.result() for one in waiting]
+        return side_by_side(self._many, _MANY_THREADS, call, items)
 
     def ahead(self, call: Callable[[], object]) -> None:
         """Run a call in the background, whose failure does not matter; not if others wait already."""
