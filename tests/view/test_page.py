@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from playwright.sync_api import Browser, Download
+from playwright.sync_api import Browser, Download, Route
 
 import haulage
 from endpoints import Container
@@ -375,6 +375,19 @@ def test_errors_are_said_with_a_hint_and_can_be_tried_again(
     )
     context.close()
     one.opened.said.clear()
+
+
+def test_a_slow_answer_is_said_to_be_slow(opened: Callable[..., Seen]) -> None:
+    one = opened(WORLD)
+    held: list[Route] = []
+    one.page.route("**/api/slab*", held.append)
+    one.page.click(".axis[data-dim=plev] button >> nth=1")
+    one.until("document.getElementById('state').textContent.startsWith('Still reading')")
+    one.page.unroute("**/api/slab*")
+    for route in held:
+        route.continue_()
+    one.state("done")
+    assert "500 hPa" in one.text("#about")
 
 
 def test_a_view_says_what_it_cost_and_a_blob_that_was_replaced(

@@ -322,18 +322,45 @@ def test_a_variable_of_a_hundred_gigabytes(tmp_path: Path) -> None:
         assert answer.error["hint"]
 
 
-def test_a_store_that_is_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_away_when_it_is_listed_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     running = endpoints.Emulator(tmp_path, store=str(tmp_path / "store"))
     try:
         monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", running.endpoint.connection_string)
         container = running.endpoint.container()
-        large = _large(np.random.default_rng(1).random((20, 200, 300)).astype("f4"))
-        haulage.put(container.az("a.nc"), large)
+        haulage.put(container.az("a.nc"), _large(np.zeros((1, 20, 30), "f4")))
+        running.process.kill()
+        running.process.wait()
+        with viewing(container.az()) as viewer:
+            answer = viewer.get("/api/catalogue")
+            assert answer.status == 502
+            assert answer.error["hint"].endswith("is the server running?")
+            assert viewer.get("/api/info").status == 200
+            running.restart(0)
+            assert viewer.names() == ["a.nc"]
+            assert viewer.get("/api/slab", name="a.nc", var="v").status == 200
+    finally:
+        running.kill()
+
+
+@pytest.mark.campaign
+def test_a_store_that_is_away_while_it_is_read_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = endpoints.Emulator(tmp_path, store=str(tmp_path / "store"))
+    try:
+        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", running.endpoint.connection_string)
+        container = running.endpoint.container()
+        haulage.put(
+            container.az("a.nc"), _large(np.random.default_rng(1).random((20, 200, 300)).astype("f4"))
+        )
         with viewing(container.az(), stall_timeout="2s") as viewer:
             asked = {"name": "a.nc", "var": "v"}
             assert viewer.get("/api/slab", index="time:0", **asked).status == 200
             running.process.kill()
             running.process.wait()
+            # The engine tries for half a minute.
             answer = viewer.get("/api/slab", index="time:15", **asked)
             assert answer.status in (502, 503, 504)
             assert answer.error["message"]

@@ -15,7 +15,7 @@ import { drawSteps, labelOf, levelOf, Player, stepsOf, timeOf, updateSteps } fro
 import { spend, total } from './spending.js';
 import { ahead, choose, fileOf, files, gather, indexFor, now, rerange, suit, variableOf } from './viewing.js';
 
-const PAGE = 200, AHEAD = 4;
+const PAGE = 200, AHEAD = 4, SLOW_MS = 4000;
 const state = (kind, text = '') => {
   if (by('state').textContent !== text) by('state').textContent = text;
   document.body.dataset.state = kind;
@@ -54,12 +54,21 @@ const writeLink = () => {
 };
 
 let turn = 0, since = null, mark = null;
+// Says so if an answer takes long; a store that does not answer is tried for half a minute.
+const patiently = async (answer) => {
+  const slow = setTimeout(() => state('loading', 'Still reading. If the store does not answer, it is tried for half a minute …'), SLOW_MS);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(slow);
+  }
+};
 // Loads and draws what is chosen; true if it was drawn, false if something newer came in between.
 const load = async ({ anew = false } = {}) => {
   const mine = (turn += 1), before = since ?? total();
   since = null;
   if (player.dim === null) state('loading', 'Reading …');
-  const found = await gather(now, now.beside);
+  const found = await patiently(gather(now, now.beside));
   if (mine !== turn) return false;
   if (!panels.main) openMap();
   notice(null);
@@ -184,7 +193,7 @@ const showFile = guarded(async (name, asked = {}) => {
   [opening, since] = [name, total()];
   markFile(name);
   state('loading', 'Reading …');
-  const file = await fileOf(name, true), main = file.variables.filter((one) => isMain(file, one));
+  const file = await patiently(fileOf(name, true)), main = file.variables.filter((one) => isMain(file, one));
   const path = asked.path ?? main.find((one) => one.path === now.variable?.path)?.path ?? (main[0] ?? file.variables.find((one) => one.drawn) ?? file.variables.find(isLine))?.path;
   Object.assign(now, { name, file });
   drawJoined(file);
