@@ -39,6 +39,7 @@ ENGINE_MUST_NOT = {
     "job": {"access"},
     "stage": {"job", "access"},
     "options": ABOVE | {"gate", "http", "budget"},
+    "config": ABOVE | {"options", "gate", "budget"},
     "gate": ABOVE | {"options", "store", "http"},
     "store": ABOVE | {"options", "control", "budget"},
     "http": ABOVE | {"options", "gate", "store", "control", "budget"},

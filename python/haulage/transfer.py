@@ -17,6 +17,8 @@ from haulage.errors import BY_CODE, CancelledError, HaulageError, from_engine
 from haulage.events import Event, ObjectMeta, PlanReport, Progress, Summary, parse
 
 if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
     from haulage.session import Session
 
 #: A local path, ``az://container/path``, ``s3://bucket/key``, ``http(s)://host/account/container/path[?SAS]``
@@ -42,6 +44,8 @@ class StoreOptions(TypedDict, total=False):
     insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
     proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
         what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
+    bind: The address of this machine that connections are made from, on machines with several
+        networks; default the system's choice.
     ca: A PEM file of authorities to trust besides the system's; default none.
     stall_timeout: Give up a request without one byte of progress for this long and send it again;
         ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
@@ -61,6 +65,7 @@ class StoreOptions(TypedDict, total=False):
     requester_pays: bool | None
     insecure_http: bool | None
     proxy: str | None
+    bind: str | IPv4Address | IPv6Address | None
     ca: str | PathLike[str] | None
     stall_timeout: str | timedelta | None
     cap: str | None

@@ -69,7 +69,7 @@ pub struct Cp {
 
 impl Cp {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
-        let mut options = copy_options(&self.transfer, self.select, &self.store);
+        let mut options = copy_options(&self.transfer, self.select, &self.store)?;
         options.links = links_folder();
         options.atomic = self.atomic;
         options.tier = self.attributes.tier;

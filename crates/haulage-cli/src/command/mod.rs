@@ -3,6 +3,7 @@
 mod cat;
 mod clean;
 mod completion;
+mod config;
 mod cp;
 mod du;
 mod emulate;
@@ -64,6 +65,7 @@ pub enum Command {
     Table(table::Table),
     View(view::View),
     Index(index::Index),
+    Config(config::Config),
     Completion(completion::Completion),
 }
 
@@ -88,6 +90,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Table(command) => command.run(),
         Command::View(command) => command.run(),
         Command::Index(command) => command.run(),
+        Command::Config(command) => command.run(output),
         Command::Completion(command) => command.run(),
     }
 }

@@ -1,7 +1,6 @@
 //! What a job shall do, and everything it can be told: the words that the job, its stages and single questions share.
 
 mod links;
-mod profile;
 mod select;
 mod shard;
 
@@ -11,9 +10,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+pub use crate::config::{Profile, StartValues};
 use links::LinkFile;
 pub use links::links_folder;
-pub use profile::{Profile, StartValues};
 pub use select::{Bounds, NameList};
 use serde::{Deserialize, Serialize};
 pub use shard::Feed;
@@ -280,7 +279,8 @@ impl CopyOptions {
     /// # Errors
     /// Where the profile cannot be read.
     pub(crate) fn wishes(&self, upload: bool) -> Result<Wishes> {
-        let profile = self.profile.as_deref().map(Profile::load).transpose()?.unwrap_or_default();
+        let profile =
+            self.profile.as_deref().map(|name| self.named_profile(name)).transpose()?.unwrap_or_default();
         Ok(Wishes {
             start: profile.start(upload),
             concurrency: self.concurrency.fixed(),
@@ -305,10 +305,16 @@ impl CopyOptions {
         Ok(Wishes { streams, known, ..self.wishes(upload)? })
     }
 
+    /// The profile of this name: that of the configuration, or of a file.
+    fn named_profile(&self, name: &str) -> Result<Profile> {
+        let configured = self.store.config.profiles.get(name);
+        configured.map_or_else(|| Profile::load(name), |profile| Ok(profile.clone()))
+    }
+
     /// Where it is kept what is known of the link that `work` goes over.
     pub(crate) fn link_file(&self, work: &Work) -> Option<LinkFile> {
         let upload = work.is_upload(&self.store);
-        LinkFile::of(self.links.as_deref()?, work, self.store.endpoint.as_deref(), upload)
+        LinkFile::of(self.links.as_deref()?, work, &self.store, upload)
     }
 }
 
@@ -382,12 +388,6 @@ pub(crate) fn random_name(digits: usize) -> String {
     let mut hasher = DefaultHasher::new();
     (fastrand::u64(..), std::process::id(), now).hash(&mut hasher);
     format!("{:016x}", hasher.finish())[16 - digits.min(16)..].to_owned()
-}
-
-/// The folder for files of one kind that the variable names, or the one below the home of the user.
-pub(crate) fn base_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    set(variable).or_else(|| set("HOME").map(|home| home.join(below_home)))
 }
 
 /// What this machine is called.

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::checksum::ChecksumMode;
+use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{ObjectRecord, Progress, Summary};
 use crate::options::{
@@ -161,6 +162,8 @@ impl Spec {
                 requester_pays: it.requester_pays,
                 flush: it.flush,
                 follow_symlinks: it.follow_symlinks,
+                // A node may have bounds of its own.
+                config: Config::current()?,
                 ..StoreOptions::default()
             },
             ..CopyOptions::default()
