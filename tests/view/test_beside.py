@@ -76,6 +76,18 @@ def test_both_places_are_listed_and_compared(viewer: Viewer, sources: Path) -> N
     assert viewer.get("/api/file", name="beside:../same.nc").status == 404
 
 
+def test_a_prefix_without_a_slash_finds_the_same_names(
+    viewer: Viewer, blobs: Container, sources: Path
+) -> None:
+    assert viewer.names()
+    place = Beside(blobs.az("run"), {}, Place(str(sources), {}))
+    assert [meta.key for meta in place.names()[0] if not meta.key.startswith(MARK)] == [
+        f"run/{name}" for name in ("large.nc", "same.nc", "warmer.nc")
+    ]
+    assert place.pin(f"{MARK}run/same.nc").size == (sources / "same.nc").stat().st_size
+    assert place.url_of(f"{MARK}run/same.nc") == str(sources / "same.nc")
+
+
 def test_values_that_are_packed_in_another_way_may_be_equal(tmp_path: Path) -> None:
     for name, kind in (("a.nc", "i2"), ("b.nc", "f8")):
         with netCDF4.Dataset(tmp_path / name, "w") as file:

@@ -57,7 +57,7 @@ class Beside(Place):
         """Return an object of either place."""
         if not name.startswith(MARK):
             return super().pin(name, fresh=fresh, lean=lean)
-        found = self._other.pin(name.removeprefix(MARK), fresh=fresh, lean=lean)
+        found = self._other.pin(self._theirs(name), fresh=fresh, lean=lean)
         found.name = name
         return found
 
@@ -72,7 +72,7 @@ class Beside(Place):
     def doubt(self, name: str) -> None:
         """Ask for the version of an object the next time that it is pinned."""
         if name.startswith(MARK):
-            self._other.doubt(name.removeprefix(MARK))
+            self._other.doubt(self._theirs(name))
         else:
             super().doubt(name)
 
@@ -84,4 +84,16 @@ class Beside(Place):
 
     def url_of(self, name: str) -> str:
         """Return the URL of an object, without a signature."""
-        return self._other.url_of(name.removeprefix(MARK)) if name.startswith(MARK) else super().url_of(name)
+        return self._other.url_of(self._theirs(name)) if name.startswith(MARK) else super().url_of(name)
+
+    def _theirs(self, name: str) -> str:
+        """Return the name that the other place has for it.
+
+        ``az://model/run7`` lists names that begin with ``run7/``; the folder ``run7`` lists them without.
+        """
+        asked = name.removeprefix(MARK)
+        there = {meta.key for meta in self._other.names()[0]}
+        found = asked
+        while found not in there and "/" in found and found.partition("/")[0] not in ("", ".", ".."):
+            found = found.partition("/")[2]
+        return found if found in there else asked
