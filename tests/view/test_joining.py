@@ -8,6 +8,7 @@ from typing import Any
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
 from playwright.sync_api import Browser
 
 import haulage
@@ -98,6 +99,20 @@ def test_files_are_one_in_the_order_of_their_times(tmp_path: Path) -> None:
         exec(code, known)
         assert np.array_equal(known["values"].to_numpy(), values[7])
         assert viewer.get("/api/value", index="time:4", **asked).json["value"] == values[4, 4, 2].item()
+
+
+@pytest.mark.filterwarnings("ignore:.*:zarr.errors.ZarrUserWarning")
+def test_files_as_one_are_served_as_zarr(tmp_path: Path) -> None:
+    expected = [
+        write(tmp_path / "tas_1.nc", 0),
+        write(tmp_path / "tas_2.nc", 3, packed=(0.01, 1.0)),
+        write(tmp_path / "tas_3.nc", 6, units="hours since 2000-01-01"),
+    ]
+    with viewing(tmp_path) as viewer, xr.open_zarr(f"{viewer.server.zarr_url}tas_%2A.nc") as served:
+        assert np.allclose(served["tas"].to_numpy(), np.concatenate(expected), rtol=1e-6)
+        assert [str(time)[:10] for time in served["time"].to_numpy()[[0, 8]]] == ["2000-01-01", "2000-01-09"]
+        assert served["lat"].to_numpy().tolist() == [-75, -45, -15, 15, 45, 75]
+        assert float(served["height"]) == 2
 
 
 def test_values_that_are_packed_in_other_ways_are_joined_as_they_are_meant(tmp_path: Path) -> None:

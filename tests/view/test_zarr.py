@@ -95,6 +95,25 @@ def test_zarrita_reads_the_same(name: str, tmp_path: Path) -> None:
             assert np.array_equal(read, values, equal_nan=values.dtype.kind == "f"), key
 
 
+def test_a_file_that_is_replaced_is_read_anew_when_it_is_opened_again(tmp_path: Path) -> None:
+    def write(value: float) -> None:
+        xr.Dataset({"v": (("t", "x"), np.full((400, 4000), value))}).to_netcdf(
+            tmp_path / "new", engine="h5netcdf", encoding={"v": {"chunksizes": (1, 4000)}}
+        )
+        (tmp_path / "new").replace(tmp_path / "a.nc")
+
+    write(1)
+    with viewing(tmp_path / "a.nc") as viewer:
+        url = f"{viewer.server.zarr_url}a.nc"
+        with xr.open_zarr(url) as served:
+            assert float(served["v"][0, 0]) == 1
+            write(2)
+            base = f"/zarr/{viewer.server.token}/a.nc"
+            assert viewer.raw(f"{base}/v/c/300/0").status == 409
+        with xr.open_zarr(url) as served:
+            assert float(served["v"][300, 0]) == 2
+
+
 def test_chunks_go_on_as_they_are_stored(tmp_path: Path) -> None:
     odd_files.filters(tmp_path / "a.h5")
     with viewing(tmp_path) as viewer:

@@ -134,7 +134,8 @@ class Place:
             NotFoundError: Nothing of this name was listed: names lead nowhere else.
         """
         meta = self._meta(name)
-        if fresh and time.monotonic() - self._times[name] > FRESH_S:
+        age = time.monotonic() - self._times[name]
+        if age == math.inf or (fresh and age > FRESH_S):
             cost.count(1, 0)
             try:
                 now = stat(self._base.url(name), **self.options)
@@ -162,7 +163,7 @@ class Place:
         return Pinned(name, self._base.url(name), self.options, meta.size_bytes, meta.etag, lean=True)
 
     def doubt(self, name: str) -> None:
-        """Ask the store for the version of an object the next time that it is pinned."""
+        """Ask the store for the version of an object the next time that it is pinned, fresh or not."""
         with self._changed:
             if name in self._times:
                 self._times[name] = -math.inf

@@ -235,9 +235,15 @@ class Application:
         parts = rest.split("/")
         for place in range(1, len(parts)):
             name = "/".join(parts[:place])
-            if name in names:
-                opened = self._library.opened(name)
-                body, kind = zarr.answer(self._library, opened, "/".join(parts[place:]))
+            if name in names or ("*" in name and self._library.place.series(name)):
+                key = "/".join(parts[place:])
+                # Who opens a store begins with its metadata, and gets the version of now.
+                opened = self._library.opened(name, fresh=key.endswith("zarr.json"))
+                try:
+                    body, kind = zarr.answer(self._library, opened, key)
+                except SourceChangedError:
+                    self._library.forget(name)
+                    raise
                 return Response(
                     body, media_type=kind, headers={**_PRIVATE, "ETag": _tag(request, opened.pinned.etag)}
                 )

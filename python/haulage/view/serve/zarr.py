@@ -7,6 +7,7 @@ import json
 import math
 import struct
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,10 @@ def answer(library: Library, opened: Opened, key: str) -> tuple[bytes, str]:
     Raises:
         NotFoundError: Nothing does; for a chunk this means that all of it is fill value.
     """
+    if opened.parts is not None:
+        # Chunks of several files need not end together: values are cut anew.
+        cut = {name: replace(one, layout=Strided(0)) for name, one in opened.index.variables.items()}
+        opened = replace(opened, index=replace(opened.index, variables=cut))
     path, _, last = key.rpartition("/")
     if last == "zarr.json" or key == "zarr.json":
         return _metadata(opened, path), "application/json"
