@@ -32,7 +32,16 @@ COPY_AGAIN = "copy it again, then verify again"
 LOCAL = [
     (2, "--json", COMMANDS),
     (2, "no-such-command", COMMANDS),
-    (2, "sync", "haul --help lists the commands"),
+    (2, "mirror", "haul --help lists the commands"),
+    (2, "sync", "haul sync --help shows examples"),
+    (2, "sync x y --compare mtime", "write auto, size, time, checksum or receipt"),
+    (
+        2,
+        "sync x y --delete --max-delete ten",
+        "write a number such as 100, or a share of the destination such as 10%",
+    ),
+    (2, "sync x/a y --delete", "leave out --delete, or name the folder or prefix that it is in"),
+    (2, "mv x/a", "haul mv --help shows examples"),
     (2, "verfy a b", "did you mean verify?"),
     (2, "cp a b --blok-size 8MiB", "did you mean --block-size?"),
     (2, "cp a b --checksum crc46", "did you mean crc64?"),

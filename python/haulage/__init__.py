@@ -61,14 +61,16 @@ if TYPE_CHECKING:
         Job as Job,
         copy as copy,
         list as list,
+        move as move,
         plan as plan,
         read_pairs as read_pairs,
         stat as stat,
+        sync as sync,
         verify as verify,
     )
 
 _HOMES = {
-    "haulage.transfer": "Job copy list plan read_pairs stat verify",
+    "haulage.transfer": "Job copy list move plan read_pairs stat sync verify",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
     "haulage.objects": "get open put",
     "haulage.ranges": "get_range get_ranges",

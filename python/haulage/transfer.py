@@ -135,6 +135,13 @@ class Options(StoreOptions, total=False):
         ``True``; ``False`` is for scratch, where a power failure may lose them.
     receipt: Write the destination's objects with their checksums to this file of JSON lines at the end, for
         :func:`haulage.verify` to check later; default none.
+    compare: What tells that an object is unchanged: ``"size"``, ``"time"`` (and size), ``"checksum"`` (reads
+        what states none), or ``"receipt"``, which believes the ``receipt`` of the last run where both
+        ends are still the versions in it. Default ``"auto"``: checksums that both sides state, else size and
+        time.
+    dry_run: Only say what would be done; the numbers of the summary are those of what would be.
+        Default ``False``.
+    backup_dir: Copy objects of the destination here before they are replaced or deleted; default none.
     """
 
     concurrency: int | Literal["auto"] | None
@@ -167,6 +174,9 @@ class Options(StoreOptions, total=False):
     metrics: str | None
     flush: bool | None
     receipt: str | PathLike[str] | None
+    compare: Literal["auto", "size", "time", "checksum", "receipt"] | None
+    dry_run: bool | None
+    backup_dir: str | PathLike[str] | None
 
 
 class Job:
@@ -214,6 +224,28 @@ class Job:
     ) -> Job:
         """Return a comparison that is not started yet; arguments as for :func:`haulage.verify`."""
         return cls(_engine.Job.verify(src, dst, stored=stored, deep=deep, **options))
+
+    @classmethod
+    def sync(
+        cls,
+        src: Name,
+        dst: Name,
+        *,
+        delete: bool = False,
+        max_delete: int | str | None = None,
+        allow_empty: bool = False,
+        **options: Unpack[Options],
+    ) -> Job:
+        """Return a sync that is not started yet; arguments as for :func:`haulage.sync`."""
+        most = None if max_delete is None else str(max_delete)
+        return cls(
+            _engine.Job.sync(src, dst, delete=delete, max_delete=most, allow_empty=allow_empty, **options)
+        )
+
+    @classmethod
+    def move(cls, src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> Job:
+        """Return a move that is not started yet; arguments as for :func:`haulage.move`."""
+        return cls(_engine.Job.move_(_sources(src), dst, **options))
 
     def start(self, *, listen: bool = False) -> Job:
         """Start it and return it; nothing happens if it runs already.
@@ -364,6 +396,74 @@ def verify(
     return Job.verify(src, dst, stored=stored, deep=deep, **options).wait(
         check=check, on_progress=on_progress
     )
+
+
+def sync(
+    src: Name,
+    dst: Name,
+    *,
+    delete: bool = False,
+    max_delete: int | str | None = None,
+    allow_empty: bool = False,
+    check: bool = True,
+    on_progress: Callable[[Progress], object] | None = None,
+    **options: Unpack[Options],
+) -> Summary:
+    """Make ``dst`` equal to ``src``: copy what is new or has changed.
+
+    With ``delete`` also remove what only ``dst`` has, after everything is copied. Nothing is deleted when an
+    object failed or a list was cut short.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("a/1", "a/2", "b/3"):
+    ...     (folder / name).parent.mkdir(exist_ok=True)
+    ...     _ = (folder / name).write_text("hello")
+    >>> summary = sync(folder / "a", folder / "b", delete=True, dry_run=True)
+    >>> summary.objects_done, summary.objects_deleted
+    (2, 1)
+
+    Args:
+        src: A folder, container or prefix.
+        dst: What to change.
+        delete: Remove objects that only ``dst`` has; default no. ``include``, ``exclude``, sizes and ages
+            hold for them too.
+        max_delete: Remove nothing if it would be more than this: a number of objects, or a share of those at
+            ``dst`` such as ``"10%"``; default no bound.
+        allow_empty: Remove everything if ``src`` is empty; else that is refused.
+        check: Raise if objects failed, or if nothing was deleted that should have been.
+        on_progress: Called with a sample about five times a second, in this thread.
+        options: See :class:`Options`; ``dry_run``, ``compare`` and ``backup_dir`` are made for this.
+
+    Raises:
+        NotFoundError: ``src`` is missing or empty.
+        HaulageError: What else stopped it; with ``check`` also what made objects fail.
+    """
+    job = Job.sync(src, dst, delete=delete, max_delete=max_delete, allow_empty=allow_empty, **options)
+    return job.wait(check=check, on_progress=on_progress)
+
+
+def move(
+    src: Name | Iterable[Name],
+    dst: Name,
+    *,
+    check: bool = True,
+    on_progress: Callable[[Progress], object] | None = None,
+    **options: Unpack[Options],
+) -> Summary:
+    """Copy, then delete each source whose copy is proven; what fails stays.
+
+    Args:
+        src: One name or several.
+        dst: Where to, as for :func:`copy`.
+        check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
+        on_progress: Called with a sample about five times a second, in this thread.
+        options: See :class:`Options`.
+
+    Raises:
+        HaulageError: What stopped it; with ``check`` also what made objects fail.
+    """
+    return Job.move(src, dst, **options).wait(check=check, on_progress=on_progress)
 
 
 def plan(src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> PlanReport:

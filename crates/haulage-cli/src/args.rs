@@ -215,6 +215,15 @@ pub struct AttributeArgs {
     pub preserve: Option<Preserve>,
 }
 
+impl AttributeArgs {
+    /// Puts them into the options.
+    pub fn apply(self, options: &mut CopyOptions) {
+        options.tier = self.tier;
+        options.tags = !self.no_tags;
+        options.preserve = self.preserve.unwrap_or_default();
+    }
+}
+
 /// What is removed, and what is not.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Removal")]

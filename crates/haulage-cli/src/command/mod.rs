@@ -11,10 +11,12 @@ mod index;
 mod lab;
 mod ls;
 mod mb;
+mod mv;
 mod plan;
 mod rb;
 mod rm;
 mod stat;
+mod sync;
 mod table;
 mod verify;
 mod view;
@@ -48,6 +50,8 @@ pub(crate) use help;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Cp(cp::Cp),
+    Sync(sync::Sync),
+    Mv(mv::Mv),
     Ls(ls::Ls),
     Stat(stat::Stat),
     Du(du::Du),
@@ -73,6 +77,8 @@ pub enum Command {
 pub fn run(command: Command, output: OutputArgs) -> Ending {
     match command {
         Command::Cp(command) => command.run(output),
+        Command::Sync(command) => command.run(output),
+        Command::Mv(command) => command.run(output),
         Command::Ls(command) => command.run(output),
         Command::Stat(command) => command.run(output),
         Command::Du(command) => command.run(output),

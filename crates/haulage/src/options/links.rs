@@ -39,8 +39,15 @@ impl LinkFile {
     /// The file of what `work` goes over in this direction; `None` where both ends are on this machine.
     pub(crate) fn of(folder: &Path, work: &Work, store: &StoreOptions, upload: bool) -> Option<Self> {
         let name = match work {
-            Work::Copy { destination, .. } if upload => destination,
-            Work::Copy { sources, .. } => sources.first()?,
+            Work::Copy { destination, .. } | Work::Move { destination, .. } if upload => destination,
+            Work::Copy { sources, .. } | Work::Move { sources, .. } => sources.first()?,
+            Work::Sync { source, destination, .. } => {
+                if upload {
+                    destination
+                } else {
+                    source
+                }
+            }
             Work::CopyPairs(pairs) => pairs.first().map(|(from, to)| if upload { to } else { from })?,
             Work::Verify { destination, .. } => destination,
             Work::Fed(feed) => return Self::of(folder, &feed.like, store, upload),

@@ -3,6 +3,7 @@
 mod links;
 mod select;
 mod shard;
+mod sync;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ pub use select::{Bounds, NameList};
 use serde::{Deserialize, Serialize};
 pub use shard::Feed;
 pub(crate) use shard::{Assigned, Given, Item, Root, Shard};
+pub use sync::{Compare, Deleting, MaxDelete};
 
 use crate::checksum::ChecksumMode;
 use crate::control::Wishes;
@@ -159,6 +161,12 @@ pub struct CopyOptions {
     pub max_memory: ByteSize,
     /// Replace or keep.
     pub overwrite: Overwrite,
+    /// How what is at the destination is told to be the same.
+    pub compare: Compare,
+    /// Only say what would be done: nothing is written, at either end, and no receipt.
+    pub dry_run: bool,
+    /// Where objects at the destination go before they are replaced or deleted, under the names that they had: a folder or prefix.
+    pub backup: Option<String>,
     /// Stage the blocks of all objects first and commit them together at the end, so that readers see all of the new
     /// version or nothing of it. For object stores; each object then takes two requests at least.
     pub atomic: bool,
@@ -218,6 +226,9 @@ impl Default for CopyOptions {
             // Leaves room for code, stacks and socket buffers below 128 MiB in all.
             max_memory: ByteSize::mib(96),
             overwrite: Overwrite::IfDifferent,
+            compare: Compare::Auto,
+            dry_run: false,
+            backup: None,
             atomic: false,
             portion: Portion::All,
             source_etag: None,
@@ -265,6 +276,22 @@ pub enum Work {
     },
     /// Copy what another machine has listed and planned, as it comes.
     Fed(Feed),
+    /// Make the destination equal to the source: copy what differs, and delete what only the destination has where `delete` says so.
+    Sync {
+        /// Path or URL.
+        source: String,
+        /// Path or URL.
+        destination: String,
+        /// What may be deleted; nothing where `None`.
+        delete: Option<Deleting>,
+    },
+    /// Copy, then delete each source whose copy is proven by a checksum.
+    Move {
+        /// Paths or URLs.
+        sources: Vec<String>,
+        /// Path or URL; with more than one source, or a trailing `/`, they go into it.
+        destination: String,
+    },
 }
 
 impl CopyOptions {
@@ -322,7 +349,9 @@ impl Work {
     /// Whether bytes go to a service: judged by the destination, of many by the first.
     fn is_upload(&self, options: &StoreOptions) -> bool {
         let destination = match self {
-            Self::Copy { destination, .. } => destination,
+            Self::Copy { destination, .. }
+            | Self::Sync { destination, .. }
+            | Self::Move { destination, .. } => destination,
             Self::CopyPairs(pairs) => match pairs.first() {
                 Some((_, destination)) => destination,
                 None => return false,
@@ -336,9 +365,9 @@ impl Work {
     /// Which way bytes go: `up` to a service, `down` from one, `across` from one to another, or `local`.
     pub(crate) fn direction(&self, options: &StoreOptions) -> &'static str {
         let source = match self {
-            Self::Copy { sources, .. } => sources.first(),
+            Self::Copy { sources, .. } | Self::Move { sources, .. } => sources.first(),
             Self::CopyPairs(pairs) => pairs.first().map(|(source, _)| source),
-            Self::Verify { source, .. } => Some(source),
+            Self::Verify { source, .. } | Self::Sync { source, .. } => Some(source),
             Self::Fed(feed) => return feed.like.direction(options),
         };
         let remote =
@@ -358,7 +387,9 @@ impl Work {
     /// Whether bytes go into files, where they need not be gathered first.
     fn writes_files(&self, options: &StoreOptions) -> bool {
         match self {
-            Self::Copy { destination, .. } => {
+            Self::Copy { destination, .. }
+            | Self::Sync { destination, .. }
+            | Self::Move { destination, .. } => {
                 Address::parse(destination, options).is_ok_and(|to| to.destination_stream().is_none())
             }
             Self::CopyPairs(_) => true,
@@ -370,11 +401,11 @@ impl Work {
     /// Sources and destination for the record: never with a secret in them.
     pub(crate) fn names(&self) -> (Vec<String>, String) {
         match self {
-            Self::Copy { sources, destination } => {
+            Self::Copy { sources, destination } | Self::Move { sources, destination } => {
                 (sources.iter().map(|name| without_query(name)).collect(), without_query(destination))
             }
             Self::CopyPairs(pairs) => (vec![format!("{} pairs", pairs.len())], String::new()),
-            Self::Verify { source, destination, .. } => {
+            Self::Verify { source, destination, .. } | Self::Sync { source, destination, .. } => {
                 (vec![without_query(source)], without_query(destination))
             }
             Self::Fed(feed) => feed.like.names(),

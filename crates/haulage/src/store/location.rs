@@ -98,6 +98,12 @@ impl StoreOpener {
         Self { local: Shared::flushing(self.options.flush), here: Gate::default(), ..self.clone() }
     }
 
+    /// The same, in which no link below a folder is followed, whatever the user wants read through links.
+    pub(crate) fn following_none(&self) -> Self {
+        let options = StoreOptions { follow_symlinks: false, ..self.options.clone() };
+        Self { options, ..self.clone() }
+    }
+
     /// Bytes on the wire of everything opened here.
     pub fn meter(&self) -> &Arc<WireMeter> {
         self.http.meter()

@@ -71,7 +71,7 @@ impl Spec {
                 (sources.first().cloned().unwrap_or_default(), destination.clone())
             }
             Work::CopyPairs(pairs) => pairs.first().cloned().unwrap_or_default(),
-            Work::Verify { .. } | Work::Fed(_) => {
+            Work::Verify { .. } | Work::Fed(_) | Work::Sync { .. } | Work::Move { .. } => {
                 return Err(Error::new(ErrorKind::Unsupported, "run", "nodes", "only copies are shared out"));
             }
         };
