@@ -56,7 +56,7 @@ CORE = {"transfer", "objects", "ranges", "session", "events", "units", "errors",
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
-    "__main__": {"_engine", "lab", "tables", "watch"},
+    "__main__": {"_engine", "lab", "tables", "view", "watch"},
     "errors": {"events"},
     "events": set(),
     "units": {"errors"},
@@ -71,7 +71,7 @@ PYTHON_MAY = {
     "web": set(),
     "watch": CORE | {"__init__", "_engine", "web"},
     "tables": CORE | {"__init__", "_engine", "web"},
-    "view": {"transfer", "events", "units", "errors", "stores", "__init__"},
+    "view": CORE | {"__init__", "web"},
     "cli": CORE | {"__init__", "lab", "cluster", "watch", "tables", "view"},
 }
 

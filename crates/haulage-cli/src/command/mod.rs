@@ -7,6 +7,7 @@ mod config;
 mod cp;
 mod du;
 mod emulate;
+mod index;
 mod lab;
 mod ls;
 mod mb;
@@ -18,6 +19,7 @@ mod stat;
 mod sync;
 mod table;
 mod verify;
+mod view;
 mod watch;
 mod why;
 
@@ -65,6 +67,8 @@ pub enum Command {
     Why(why::Why),
     Watch(watch::Watch),
     Table(table::Table),
+    View(view::View),
+    Index(index::Index),
     Config(config::Config),
     Completion(completion::Completion),
 }
@@ -90,6 +94,8 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Why(command) => command.run(),
         Command::Watch(command) => command.run(),
         Command::Table(command) => command.run(),
+        Command::View(command) => command.run(),
+        Command::Index(command) => command.run(),
         Command::Config(command) => command.run(output),
         Command::Completion(command) => command.run(),
     }
