@@ -55,7 +55,7 @@ CORE = {"transfer", "objects", "ranges", "session", "events", "units", "errors",
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
-    "__main__": {"_engine", "lab", "tables", "watch"},
+    "__main__": {"_engine", "doctor", "lab", "tables", "watch"},
     "errors": {"events"},
     "events": set(),
     "units": {"errors"},
@@ -67,6 +67,7 @@ PYTHON_MAY = {
     "emulator": {"_engine", "errors"},
     "lab": CORE | {"__init__", "_engine"},
     "cluster": CORE | {"__init__", "_engine"},
+    "doctor": CORE | {"__init__", "_engine", "web"},
     "web": set(),
     "watch": CORE | {"__init__", "_engine", "web"},
     "tables": CORE | {"__init__", "_engine", "web"},

@@ -26,12 +26,15 @@ __all__ = [
     "generate",
     "get",
     "get_ranges",
+    "identity",
+    "knock",
     "main",
     "plan",
     "put",
     "stat",
     "table_compare",
     "table_page_arrow",
+    "way",
 ]
 
 VERSION: Final[str]
@@ -43,6 +46,11 @@ def plan(
 ) -> dict[str, Any]: ...
 def generate(name: str | PathLike[str], /, size_bytes: int, seed: int) -> None: ...
 def stat(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
+def way(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
+def identity(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
+def knock(
+    url: str | PathLike[str], times: int, crc64: bool, /, **options: object
+) -> list[dict[str, Any]]: ...
 def put(url: str | PathLike[str], data: bytes, /, **options: object) -> dict[str, Any]: ...
 def get(url: str | PathLike[str], /, **options: object) -> bytes: ...
 def get_ranges(

@@ -18,6 +18,7 @@ mod generate;
 mod job;
 mod log;
 mod options;
+mod reach;
 mod session;
 mod table;
 
@@ -51,6 +52,8 @@ mod _engine {
     use super::job::{Job, plan};
     #[pymodule_export]
     use super::log::EventLog;
+    #[pymodule_export]
+    use super::reach::{identity, knock, way};
     #[pymodule_export]
     use super::session::{AzureCredential, S3Credential, Session};
 

@@ -4,6 +4,7 @@ mod cat;
 mod clean;
 mod completion;
 mod cp;
+mod doctor;
 mod du;
 mod emulate;
 mod lab;
@@ -60,6 +61,7 @@ pub enum Command {
     Why(why::Why),
     Watch(watch::Watch),
     Table(table::Table),
+    Doctor(doctor::Doctor),
     Completion(completion::Completion),
 }
 
@@ -82,6 +84,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Why(command) => command.run(),
         Command::Watch(command) => command.run(),
         Command::Table(command) => command.run(),
+        Command::Doctor(command) => command.run(),
         Command::Completion(command) => command.run(),
     }
 }
