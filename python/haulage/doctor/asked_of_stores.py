@@ -62,6 +62,8 @@ def look(tell: Tell, *, url: str, key: str, options: dict[str, Any]) -> dict[str
         if found is None:
             # Empty ones tell nothing; huge ones no more than the first part of them.
             found = max(page["objects"], key=lambda one: one["size_bytes"], default=None)
+    except NotFoundError as error:
+        told |= {"list_error": _shown(error), "missing": _is_container(url, key, options)}
     except HaulageError as error:
         told["list_error"] = _shown(error)
     tell(dict(told))
@@ -72,6 +74,17 @@ def look(tell: Tell, *, url: str, key: str, options: dict[str, Any]) -> dict[str
         except HaulageError as error:
             told["read_error"] = _shown(error)
     return told
+
+
+def _is_container(url: str, key: str, options: dict[str, Any]) -> bool:
+    """Return whether it is only the name that is missing, in a container that is there."""
+    if not key:
+        return False
+    try:
+        _engine.Listing(_named(url, key, ""), recursive=False, **options).next_page()
+    except HaulageError:
+        return False
+    return True
 
 
 def _read(url: str, size: int, options: dict[str, Any]) -> dict[str, Any]:

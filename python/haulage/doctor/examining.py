@@ -158,9 +158,11 @@ class Examination:
             yield finding
         if not path.reached or identity.value is None:
             return
-        yield from examine_reading(self.ask, url, way["key"], self.options, writes or self.write)
-        if not self.write:
-            return
+        findings = list(examine_reading(self.ask, url, way["key"], self.options, writes or self.write))
+        findings += self._writing(url, way, refused) if self.write else []
+        yield from sorted(findings, key=lambda finding: finding.section == "path")
+
+    def _writing(self, url: str, way: dict[str, Any], refused: bool) -> Iterator[Finding]:
         if way["container"] == "":
             text = "writing is not proven: the URL names no container"
             yield Finding("rights.write", "note", text, "name a container")

@@ -119,7 +119,7 @@ class Path:
             text = f"a request is answered in {best * 1e3:.1f} ms"
             far = best > FAR_S
             hint = "small files take long over such a link: more of them at once help, --concurrency auto finds how many"
-            yield Finding("path.round-trip", "note" if far else "ok", text, hint if far else None, values=values)
+            yield Finding("network.round-trip", "note" if far else "ok", text, hint if far else None, values=values)
 
     def _clock(self, knock: dict[str, Any]) -> Iterator[Finding]:
         date = dict(knock["headers"]).get("date")
@@ -274,7 +274,7 @@ def no_crc64() -> Finding:
     """Return the finding of a server that does not know CRC64."""
     hint = "give --checksum md5; if it is Azurite, start it with --loose"
     text = "the service does not take CRC64, with which copies prove what they send"
-    return Finding("service.checksums", "fault", text, hint, "service", {"crc64": False})
+    return Finding("checksums.taken", "fault", text, hint, "service", {"crc64": False})
 
 
 def _span(seconds: float) -> str:

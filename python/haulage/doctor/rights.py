@@ -56,6 +56,10 @@ def _listed(found: dict[str, Any], writes: bool) -> Iterator[Finding]:
             yield Finding("rights.list", "ok", text, values={"objects": found["listed"]})
         return
     error = _error(found["list_error"])
+    if found.get("missing") and writes:
+        text = "nothing has this name or prefix yet"
+        yield Finding("rights.list", "note", text, values={"objects": 0})
+        return
     # One object can be copied by who may not list, and a folder can be written.
     milder: Level = "warning" if error.code == "permission" and (found["object"] or writes) else "fault"
     yield by_error("rights.list", error, milder)
@@ -122,6 +126,6 @@ def _written(told: dict[str, Any]) -> Iterator[Finding]:
     keeps = [name.upper() for name in ("crc64", "md5") if stored.get(name)]
     text = f"takes {' and '.join(taken)}" + (f", keeps {' and '.join(keeps)}" if keeps else "")
     values = {"crc64": True, "md5": md5 is None, "proof": proof}
-    yield Finding("service.checksums", "ok", text, values=values)
+    yield Finding("checksums.taken", "ok", text, values=values)
 
 

@@ -22,6 +22,7 @@ TITLES = {
     "credentials": "Credentials",
     "service": "Service",
     "rights": "Rights",
+    "checksums": "Checksums",
     "path": "Path",
     "job": "Job",
     "project": "Project",
