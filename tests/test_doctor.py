@@ -1,4 +1,4 @@
-"""`haul doctor` against setups that are broken for real: the right diagnosis, the right hint, the right exit code."""
+"""`haul doctor` against setups that are broken for real: diagnosis, hint and exit code."""
 
 from __future__ import annotations
 
@@ -98,7 +98,14 @@ def test_a_service_that_is_well(endpoint: Endpoint, doctor: Doctor) -> None:
     container.client.upload_blob("a/b c.bin", os.urandom(3 << 20))
     told = doctor(container.az("a/"), "--write", "--timeout", "20s", code=0, env=endpoint.env)
     levels = {one["check"]: one["level"] for one in told.findings}
-    for check in ("network.clock", "service.version", "rights.list", "rights.read", "rights.write", "rights.delete"):
+    for check in (
+        "network.clock",
+        "service.version",
+        "rights.list",
+        "rights.read",
+        "rights.write",
+        "rights.delete",
+    ):
         assert levels[check] == "ok", check
     assert told.of("checksums.taken")["values"]["crc64"] is True
     assert told.of("path.read-rate")["values"]["bits_per_second"] > 0
@@ -193,11 +200,11 @@ def test_dead_proxy(doctor: Doctor, emulator: Endpoint) -> None:
 
 @contextmanager
 def _secure(folder: Path, show: tls.Show) -> Iterator[tuple[str, dict[str, str]]]:
-    """Run the emulator behind TLS that shows this; give a container's URL and what trusts a good certificate."""
+    """Run the emulator behind TLS that shows this; give a URL, and what trusts a good certificate."""
     file = tls.certificate(show)
     running = endpoints.Emulator(folder, tls=(file, file))
     try:
-        with_sas = f"{running.url}/climate?{sas('rwdl', -HOUR, 2 * HOUR)}"
+        with_sas = f"{running.endpoint.url}/climate?{sas('rwdl', -HOUR, 2 * HOUR)}"
         yield with_sas, {"SSL_CERT_FILE": str(tls.certificate(show if show.trusted else tls.Show()))}
     finally:
         running.process.kill()
@@ -241,7 +248,8 @@ def test_full_disk(emulator: Endpoint, doctor: Doctor, tmp_path: Path) -> None:
     container = emulator.container()
     container.client.upload_blob("a.bin", bytes(100))
     (tmp_path / "small").mkdir()
-    fill = f"mount -t tmpfs -o size=256k none {tmp_path}/small && (head -c 1M /dev/zero > {tmp_path}/small/x 2>/dev/null || true)"
+    mount = f"mount -t tmpfs -o size=256k none {tmp_path}/small"
+    fill = f"{mount} && (head -c 1M /dev/zero > {tmp_path}/small/x 2>/dev/null || true)"
     told = doctor(
         "--job", container.az(), tmp_path / "small", code=1, env=emulator.env, wrap=in_own_mounts(fill)
     )

@@ -1,4 +1,4 @@
-"""The command ``haul``: an entry point into Rust; ``haul lab``, ``why``, ``watch``, ``table`` and ``doctor`` in Python.
+"""The command ``haul``: an entry point into Rust, and commands in Python.
 
 Imports nothing but the engine unless asked to, so that the command starts as quickly as Python does.
 """

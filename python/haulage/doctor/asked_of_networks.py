@@ -29,14 +29,20 @@ def resolve(_: Callable[[Any], None], *, host: str, port: int) -> dict[str, Any]
 
 
 def tls(
-    _: Callable[[Any], None], *, host: str, port: int, proxy: dict[str, Any] | None, ca: str | None, wait_s: float
+    _: Callable[[Any], None],
+    *,
+    host: str,
+    port: int,
+    proxy: dict[str, Any] | None,
+    ca: str | None,
+    wait_s: float,
 ) -> dict[str, Any]:
-    """Shake hands twice: with what is trusted here, to learn why it fails; and with anybody, to learn the time there.
+    """Shake hands with what is trusted here, to learn why it fails, and with anybody, to learn the time.
 
     Returns:
-        ``verify_code`` and ``verify_message`` of OpenSSL where the certificate does not hold; ``plain`` where the
-        other side does not speak TLS; ``roots``, the number of authorities trusted; ``date``, what the other side
-        says the time is, in seconds since 1970, which is believed for nothing but the comparison of clocks.
+        ``verify_code`` and ``verify_message`` of OpenSSL where the certificate does not hold; ``plain`` where
+        the other side does not speak TLS; ``roots``, the number of authorities trusted; ``date``, the time
+        by the other side, in seconds since 1970, which serves only to compare clocks.
     """
     strict = ssl.create_default_context()
     if ca is not None:

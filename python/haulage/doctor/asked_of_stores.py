@@ -44,8 +44,8 @@ def look(tell: Tell, *, url: str, key: str, options: dict[str, Any]) -> dict[str
     """List what a URL names, and read some of it.
 
     Returns:
-        ``listed``, the number of names on the first page, or ``list_error``; ``read_bytes`` and ``read_s`` of the
-        largest object among them, or ``read_error``; ``object``, the properties of what was read.
+        ``listed``, the number of names on the first page, or ``list_error``; ``read_bytes`` and ``read_s`` of
+        the largest object among them, or ``read_error``; ``object``, the properties of what was read.
     """
     told: dict[str, Any] = {"listed": None, "object": None}
     found = None
@@ -108,8 +108,9 @@ def _read(url: str, size: int, options: dict[str, Any]) -> dict[str, Any]:
 def write(tell: Tell, *, url: str, key: str, name: str, data: str, options: dict[str, Any]) -> dict[str, Any]:
     """Write a tiny object below a URL, read it back, learn the rate, remove it.
 
-    Each step that fails is told in ``write_error``, ``read_error``, ``remove_error``; ``object`` is its name, without a
-    secret. What was written is removed also where a later step fails; ``left`` says that it could not be.
+    Each step that fails is told in ``crc64_error``, ``md5_error``, ``read_error``, ``remove_error``;
+    ``object`` is its name, without a secret. What was written is removed also where a later step fails;
+    ``left`` says that it could not be.
     """
     folder = key if key.endswith("/") or not key else key.rpartition("/")[0] + "/"
     target = _named(url, key, folder + name)
@@ -178,8 +179,8 @@ def _why(said: bytes, url: str) -> HaulageError:
         event = json.loads(line)
         for failure in (*event.get("failures", ()), event):
             if failure.get("kind") in BY_CODE and failure.get("cause"):
-                words = [failure.get(name) for name in ("operation", "object", "cause", "hint")]
-                return BY_CODE[failure["kind"]](*(str(word) for word in words[:3]), words[3])
+                words = [str(failure.get(name)) for name in ("operation", "object", "cause")]
+                return BY_CODE[failure["kind"]](words[0], words[1], words[2], failure.get("hint"))
     return LocalIOError("remove", url.partition("?")[0], "it could not be removed")
 
 

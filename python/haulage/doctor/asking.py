@@ -1,7 +1,7 @@
 """One question at a time, in a process of its own: whatever hangs in it is ended when its time is over.
 
-A lookup of a name cannot be called off, nor can a read from a network file system. The question and its options go
-by standard input, so that no secret stands on a command line.
+A lookup of a name cannot be called off, nor can a read from a network file system. The question and its
+options go by standard input, so that no secret stands on a command line.
 """
 
 from __future__ import annotations

@@ -54,13 +54,17 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("url", metavar="URL", nargs="?", help="container, bucket, prefix, object or folder")
-    parser.add_argument("--job", nargs=2, metavar=("SRC", "DST"), help="examine what a copy from SRC to DST would lack")
-    parser.add_argument("--write", action="store_true", help="prove rights by a tiny object, which is removed again")
+    parser.add_argument(
+        "--job", nargs=2, metavar=("SRC", "DST"), help="examine what a copy from SRC to DST would lack"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="prove rights by a tiny object, which is removed again"
+    )
     parser.add_argument(
         "--timeout", metavar="DURATION", type=_duration, default=5.0, help="for each look [default: 5s]"
     )
     parser.add_argument("--html", metavar="FILE", help="write the findings as one page as well")
-    parser.add_argument("--json", action="store_true", help="write JSON lines: each finding, and all at the end")
+    parser.add_argument("--json", action="store_true", help="print all findings as one line of JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print faults only")
     stores = parser.add_argument_group("stores")
     stores.add_argument("--endpoint", metavar="URL", help="where az:// or s3:// lives")
@@ -145,7 +149,7 @@ def main(arguments: Sequence[str]) -> int:
         return 130
     except BrokenPipeError:
         # Whoever read has seen enough.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return 0
     except SystemExit as end:
         # What argparse does after its help.

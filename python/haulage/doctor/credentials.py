@@ -13,19 +13,46 @@ from haulage.doctor.finding import Finding, by_error
 from haulage.doctor.signatures import LETTERS, Signature, used
 
 _AZURE = (
-    "AZURE_STORAGE_CONNECTION_STRING AZURE_STORAGE_ACCOUNT AZURE_STORAGE_ACCOUNT_NAME AZURE_STORAGE_KEY"
-    " AZURE_STORAGE_ACCOUNT_KEY AZURE_STORAGE_SAS_TOKEN AZURE_STORAGE_ENDPOINT AZURE_STORAGE_BEARER_TOKEN"
-    " AZURE_TENANT_ID AZURE_CLIENT_ID AZURE_CLIENT_SECRET AZURE_CLIENT_CERTIFICATE_PATH"
-    " AZURE_FEDERATED_TOKEN_FILE AZURE_SERVICE_CONNECTION_ID AZURE_AUTHORITY_HOST"
-).split()
+    "AZURE_STORAGE_CONNECTION_STRING",
+    "AZURE_STORAGE_ACCOUNT",
+    "AZURE_STORAGE_ACCOUNT_NAME",
+    "AZURE_STORAGE_KEY",
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_STORAGE_ENDPOINT",
+    "AZURE_STORAGE_BEARER_TOKEN",
+    "AZURE_TENANT_ID",
+    "AZURE_CLIENT_ID",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_CLIENT_CERTIFICATE_PATH",
+    "AZURE_FEDERATED_TOKEN_FILE",
+    "AZURE_SERVICE_CONNECTION_ID",
+    "AZURE_AUTHORITY_HOST",
+)
 _AWS = (
-    "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_DEFAULT_PROFILE AWS_REGION"
-    " AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_ROLE_ARN AWS_WEB_IDENTITY_TOKEN_FILE"
-    " AWS_CONTAINER_CREDENTIALS_RELATIVE_URI AWS_CONTAINER_CREDENTIALS_FULL_URI AWS_CONFIG_FILE"
-    " AWS_SHARED_CREDENTIALS_FILE"
-).split()
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ROLE_ARN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+)
 #: Files in which tools keep what lets them in.
-_FILES = ("~/.aws/credentials", "~/.aws/config", "~/.azure/msal_token_cache.json", "~/.azure/azureProfile.json")
+_FILES = (
+    "~/.aws/credentials",
+    "~/.aws/config",
+    "~/.azure/msal_token_cache.json",
+    "~/.azure/azureProfile.json",
+)
 #: What goes wrong with a variable that is pasted.
 _ODD = ('"', "'", "\n", " ", "\r")
 #: A credential that ends sooner than this is worth a word.
@@ -118,7 +145,11 @@ def _examine_sas(sas: Signature, now_s: float, secure: bool, wanted: str) -> Ite
         yield Finding(check, "warning", f"the SAS ends in {minutes:.0f} minutes", hint, values=values)
         return
     until = f", until {_shown(sas.expires)}" if sas.expires else ""
-    allows = f"the SAS allows sp={sas.permissions}" if sas.permissions else "a stored policy says what the SAS allows"
+    allows = (
+        f"the SAS allows sp={sas.permissions}"
+        if sas.permissions
+        else "a stored policy says what the SAS allows"
+    )
     yield Finding(check, "ok", f"{allows}{until}", values=values)
 
 

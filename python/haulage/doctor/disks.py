@@ -59,7 +59,9 @@ def _judge(found: dict[str, Any], writes: bool) -> Iterator[Finding]:
     why, number = found["why_not"], found.get("errno")
     if found["read_only"] or number == errno.EROFS:
         hint = "choose another folder, or mount it for writing"
-        yield Finding("disk.write", "fault", f"{folder} is on a read-only file system ({kind})", hint, "permission")
+        yield Finding(
+            "disk.write", "fault", f"{folder} is on a read-only file system ({kind})", hint, "permission"
+        )
     elif number in (errno.EACCES, errno.EPERM):
         hint = "choose another folder, or run it as somebody who may write there"
         yield Finding("disk.write", "fault", f"{folder}: this user may not write there", hint, "permission")

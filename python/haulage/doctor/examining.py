@@ -39,18 +39,19 @@ def examine(
 ) -> Report:
     """Examine this machine, and whether ``url`` can be reached and used from here.
 
-    Nothing is changed, unless ``write`` allows it. Each look runs in a process of its own, so that none takes longer
-    than ``timeout`` and a moment to start. Looks that build on one that failed are left out.
+    Nothing is changed, unless ``write`` allows it. Each look runs in a process of its own, so that none takes
+    longer than ``timeout`` and a moment to start. Looks that build on one that failed are left out.
 
     Args:
         url: A container, bucket, prefix, object or folder; default: this machine alone.
-        job: Source and destination of a copy; both are examined, and whether there is room for what it moves.
-        write: Prove the rights by writing, reading and removing a tiny object, which has a name that nobody else uses.
+        job: Source and destination of a copy; both are examined, and whether there is room for it.
+        write: Prove the rights by writing, reading and removing a tiny object, whose name nobody else uses.
             Default: only what reads.
-        timeout: For each look, in seconds or as a ``timedelta``. Default 5 s: an answer from the other side of the
-            world takes one.
+        timeout: For each look, in seconds or as a ``timedelta``. Default 5 s: from the other side of the
+            world an answer takes one.
         on_finding: Called with each finding as it is made.
-        options: As of :func:`haulage.copy`, but no ``session`` and no ``keys``: credentials are those of the environment.
+        options: As of :func:`haulage.copy`, but no ``session`` and no ``keys``: credentials are those of the
+            environment.
 
     Raises:
         UsageError: An option makes no sense.
@@ -67,7 +68,9 @@ def examine(
     for name in ("session", "keys"):
         if options.get(name) is not None:
             hint = "put the credentials into the environment"
-            raise UsageError("examine", name, "a diagnosis runs in processes of its own, which do not get it", hint)
+            raise UsageError(
+                "examine", name, "a diagnosis runs in processes of its own, which do not get it", hint
+            )
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     # A service that says nothing is given up by the engine itself first, and its words are better than ours.
     given.setdefault("stall_timeout", f"{max(int(seconds * 800), 1)}ms")
@@ -79,7 +82,9 @@ def examine(
         findings.append(finding)
         if on_finding is not None:
             on_finding(finding)
-    target = " -> ".join(_bare(str(one)) for one in job) if job else (_bare(str(url)) if url is not None else None)
+    target = (
+        " -> ".join(_bare(str(one)) for one in job) if job else (_bare(str(url)) if url is not None else None)
+    )
     stamp = f"{made:%Y-%m-%dT%H:%M:%SZ}"
     return Report(target, tuple(findings), time.monotonic() - began, stamp)
 

@@ -21,8 +21,8 @@ class Finding:
 
     Attributes:
         check: Its stable name, such as ``"network.clock"``; what stands before the dot is its section.
-        level: ``"ok"``, ``"note"`` (worth knowing), ``"warning"`` (works, but not well) or ``"fault"`` (a copy
-            would fail).
+        level: ``"ok"``, ``"note"`` (worth knowing), ``"warning"`` (works, but not well) or ``"fault"``
+            (a copy would fail).
         text: What was found. Holds no secret.
         hint: What to do about it, or ``None``.
         kind: What a fault comes to, as :attr:`haulage.HaulageError.code` has it; decides the exit code.

@@ -1,4 +1,4 @@
-"""What a given job would lack: room for what it moves, inodes for its files, files of a size that the disk takes."""
+"""What a job would lack: room for what it moves, inodes for its files, and of a size that the disk takes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from haulage.doctor.disks import LARGEST_FILE, examine_disk, size
-from haulage.doctor.finding import Finding, by_error
+from haulage.doctor.finding import Finding, Level, by_error
 from haulage.doctor.network import Ask
 
 
 def examine_job(
-    ask: Ask, source: str, destination: str, ways: tuple[dict[str, Any], dict[str, Any]], options: dict[str, Any]
+    ask: Ask,
+    source: str,
+    destination: str,
+    ways: tuple[dict[str, Any], dict[str, Any]],
+    options: dict[str, Any],
 ) -> Iterator[Finding]:
     """Yield what there is to move, and whether the destination has room for it.
 
@@ -50,14 +54,20 @@ def _size(counted: dict[str, int], whole: bool) -> Iterator[Finding]:
     if counted.get("unreadable"):
         hint = "run it as somebody who may read them, or leave them out with --exclude"
         yield Finding(
-            "job.read", "fault", f"{counted['unreadable']} files or folders may not be read", hint, "permission"
+            "job.read",
+            "fault",
+            f"{counted['unreadable']} files or folders may not be read",
+            hint,
+            "permission",
         )
     if not counted["objects"]:
-        yield Finding("job.size", "warning", "there is nothing to move", "check the source", values=dict(counted))
+        yield Finding(
+            "job.size", "warning", "there is nothing to move", "check the source", values=dict(counted)
+        )
         return
-    hint = None if whole else "counting took too long: try again with --timeout 60s"
-    level = "ok" if whole else "note"
-    yield Finding("job.size", "ok" if level == "ok" else "note", text, hint, values={**counted, "whole": whole})
+    slow = None if whole else "counting took too long: try again with --timeout 60s"
+    level: Level = "ok" if whole else "note"
+    yield Finding("job.size", level, text, slow, values={**counted, "whole": whole})
 
 
 def room(counted: dict[str, int], whole: bool, disk: dict[str, Any]) -> Iterator[Finding]:
@@ -69,7 +79,7 @@ def room(counted: dict[str, int], whole: bool, disk: dict[str, Any]) -> Iterator
     faults = False
     if needed > free:
         faults = True
-        hint = "choose a folder on a larger disk, or copy less with --include; what is there already needs no room"
+        hint = "choose a larger disk, or copy less with --include; what is there already needs no room"
         text = f"{least}{size(needed)} will not fit into the {size(free)} that are free in {folder}"
         yield Finding("job.room", "fault", text, hint, "no_space", values)
     if inodes is not None and files > inodes:
@@ -81,7 +91,8 @@ def room(counted: dict[str, int], whole: bool, disk: dict[str, Any]) -> Iterator
     if largest is not None and counted["largest_bytes"] > largest:
         faults = True
         hint = "choose a folder on another file system"
-        text = f"one object has {size(counted['largest_bytes'])}, and {disk['kind']} takes at most {size(largest)}"
+        has = size(counted["largest_bytes"])
+        text = f"one object has {has}, and {disk['kind']} takes at most {size(largest)}"
         yield Finding("job.largest", "fault", text, hint, "no_space", values)
     if not faults and whole:
         text = f"it fits: {size(needed)} in {files} files, {size(free)} are free"

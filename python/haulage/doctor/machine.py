@@ -1,4 +1,4 @@
-"""This machine: processors, memory, limits, and how its network is set up. Reads ``/proc`` and ``/sys``, sends nothing."""
+"""Processors, memory, limits and the network's set-up of this machine, from ``/proc`` and ``/sys``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def _read(path: Path) -> str | None:
 
 def _system(root: Path) -> Finding:
     names = (_read(root / "etc/os-release") or "").splitlines()
-    pretty = next((line.partition("=")[2].strip('"') for line in names if line.startswith("PRETTY_NAME=")), "")
+    pretty = next(
+        (line.partition("=")[2].strip('"') for line in names if line.startswith("PRETTY_NAME=")), ""
+    )
     system, release, machine = platform.system(), platform.release(), platform.machine()
     text = ", ".join(part for part in (f"{system} {release} on {machine}", pretty) if part)
     values = {"kernel": release, "architecture": machine, "distribution": pretty}
@@ -58,7 +60,10 @@ def _cgroup(root: Path) -> Iterator[Path]:
     """Yield the folders of our control group and of those above it, nearest first."""
     for line in (_read(root / "proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
-        for base in (root / "sys/fs/cgroup", *(root / "sys/fs/cgroup" / one for one in controllers.split(",") if one)):
+        for base in (
+            root / "sys/fs/cgroup",
+            *(root / "sys/fs/cgroup" / one for one in controllers.split(",") if one),
+        ):
             here = base / path.lstrip("/")
             while here.is_relative_to(base):
                 if here.is_dir():
@@ -142,7 +147,7 @@ def _files() -> Finding:
     if hard == unlimited or hard >= FILES_WANTED:
         hint = f"raise it in this shell: ulimit -n {4096 if hard == unlimited else min(hard, 4096)}"
     else:
-        hint = "ask the administrator to raise nofile in /etc/security/limits.conf, or LimitNOFILE of the service"
+        hint = "ask for a larger nofile in /etc/security/limits.conf, or LimitNOFILE of the service"
     if soft < FILES_NEEDED:
         few = f"only {text}: connections and files share them"
         return Finding("machine.files", "fault", few, hint, "io", values)
@@ -221,4 +226,6 @@ def _interfaces(root: Path) -> Iterator[Finding]:
     text = "MTU: " + ", ".join(f"{name} {mtu}" for name, mtu in up.items())
     small = min(up.values()) < 1280
     hint = "an MTU below 1280 makes large packets vanish on some paths: ip link set dev NAME mtu 1500"
-    yield Finding("machine.mtu", "warning" if small else "ok", text, hint if small else None, values={"mtu": up})
+    yield Finding(
+        "machine.mtu", "warning" if small else "ok", text, hint if small else None, values={"mtu": up}
+    )

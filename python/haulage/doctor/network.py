@@ -22,7 +22,9 @@ FAR_S = 0.2
 _NOT_YET, _EXPIRED, _HOST, _IP = 9, 10, 62, 64
 _STRANGERS = {18, 19, 20, 21}
 
-_CLOCK_HINT = "set the clock: timedatectl set-ntp true, or chronyc makestep; on a virtual machine sync it with its host"
+_CLOCK_HINT = (
+    "set the clock: timedatectl set-ntp true, or chronyc makestep; on a virtual machine sync it with its host"
+)
 
 
 class Path:
@@ -118,8 +120,10 @@ class Path:
             values = {"round_trip_s": best, "tcp_rtt_s": min(kernel) / 1e9 if kernel else None}
             text = f"a request is answered in {best * 1e3:.1f} ms"
             far = best > FAR_S
-            hint = "small files take long over such a link: more of them at once help, --concurrency auto finds how many"
-            yield Finding("network.round-trip", "note" if far else "ok", text, hint if far else None, values=values)
+            hint = "small files take long over such a link; --concurrency auto sends more of them at once"
+            yield Finding(
+                "network.round-trip", "note" if far else "ok", text, hint if far else None, values=values
+            )
 
     def _clock(self, knock: dict[str, Any]) -> Iterator[Finding]:
         date = dict(knock["headers"]).get("date")
@@ -160,7 +164,9 @@ class Path:
         check = "service.version"
         if wanted == "azure" and s3 and not azure:
             hint = "write s3://BUCKET with --endpoint " + origin
-            yield Finding(check, "fault", f"{origin} is an S3 service, not Azure's ({server})", hint, "usage", values)
+            yield Finding(
+                check, "fault", f"{origin} is an S3 service, not Azure's ({server})", hint, "usage", values
+            )
         elif wanted == "s3" and azure and not s3:
             hint = "write the URL as https://ACCOUNT.blob.core.windows.net/CONTAINER, or az://CONTAINER"
             text = f"{origin} is a blob service of Azure, not S3 ({server})"
@@ -245,7 +251,9 @@ class Path:
             if compared.level == "fault":
                 return
         if seen["plain"]:
-            hint = "write the port that speaks https, or http:// with --insecure-http if you trust the network"
+            hint = (
+                "write the port that speaks https, or http:// with --insecure-http if you trust the network"
+            )
             text = f"{host}:{port} does not speak https"
             yield Finding("network.tls", "fault", text, hint, "connection", values)
         elif code in (_NOT_YET, _EXPIRED):
@@ -260,11 +268,13 @@ class Path:
         elif code in _STRANGERS:
             none = "; no authorities are installed" if not seen["roots"] else ""
             hint = (
-                "if the service or a proxy on the way is yours, name its root certificate (PEM) with --ca, or in SSL_CERT_FILE"
+                "if the service or a proxy is yours, name its root certificate (PEM) with --ca, or in SSL_CERT_FILE"
                 if seen["roots"]
                 else "install the ca-certificates package, or name a PEM file in SSL_CERT_FILE or with --ca"
             )
-            text = f"nobody trusted here vouches for the certificate of {host} ({seen['verify_message']}){none}"
+            text = (
+                f"nobody trusted here vouches for the certificate of {host} ({seen['verify_message']}){none}"
+            )
             yield Finding("network.tls", "fault", text, hint, "connection", values)
         else:
             yield plain

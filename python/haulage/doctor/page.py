@@ -1,4 +1,4 @@
-"""Findings as one page that can be sent to somebody: it needs nothing else, runs nothing and asks for nothing."""
+"""Findings as one page that can be sent to somebody: it runs nothing and asks for nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ th { width: 6.5em; padding: 7px 12px 7px 0; text-align: left; vertical-align: to
 td { padding: 7px 0; vertical-align: top; overflow-wrap: anywhere; }
 tr { border-top: 1px solid var(--grid); }
 .hint { color: var(--muted); }
-.ok { color: var(--ok); } .note { color: var(--note); } .warning { color: var(--warning); } .fault { color: var(--fault); }
+
+.ok { color: var(--ok); } .note { color: var(--note); } .warning { color: var(--warning); }
+.fault { color: var(--fault); }
 @media (max-width: 520px) { body { padding: 12px; } tr, th, td { display: block; width: auto; }
   th { padding: 8px 0 0; } td { padding: 0 0 8px; } }
 @media print { body { max-width: none; padding: 0; } }
@@ -76,7 +78,8 @@ def as_table(report: Report) -> str:
 
 def _section(name: str, findings: list[Finding]) -> str:
     rows = "\n".join(_row(finding) for finding in findings)
-    return f"<section>\n<h2>{escape(TITLES.get(name, name))}</h2>\n<table><tbody>\n{rows}\n</tbody></table>\n</section>"
+    title = escape(TITLES.get(name, name))
+    return f"<section>\n<h2>{title}</h2>\n<table><tbody>\n{rows}\n</tbody></table>\n</section>"
 
 
 def _row(finding: Finding) -> str:

@@ -47,7 +47,7 @@ class Signature:
         )
 
     def lacks(self, wanted: str) -> str:
-        """Return the letters among those wanted that it does not allow; to write, ``c`` is enough for new blobs."""
+        """Return the letters among those wanted that it does not allow."""
         if self.permissions is None:
             return ""
         return "".join(letter for letter in wanted if letter not in self.permissions)
@@ -64,7 +64,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def used(url: str, source: str, environment: Mapping[str, str]) -> Signature | None:
-    """Return what is known of the SAS that the engine says it would use; ``None`` where it cannot be found again."""
+    """Return what is known of the SAS that the engine says it would use; ``None`` where it is not found."""
     if source == "the URL":
         return Signature.parse(url.partition("?")[2].partition("#")[0])
     text = environment.get(source, "")

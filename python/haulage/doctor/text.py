@@ -31,9 +31,9 @@ TITLES = {
 
 
 def clean(text: str) -> str:
-    """Return the text without what steers a terminal: a server may say anything.
+    r"""Return the text without what steers a terminal: a server may say anything.
 
-    >>> clean("a\\x1b[31mb")
+    >>> clean("a\x1b[31mb")
     'a?[31mb'
     """
     return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -23,7 +23,7 @@ _TOOLS = ("az", "aws")
 def examine_versions() -> Iterator[Finding]:
     """Yield the versions of what is installed, and which extras are whole."""
     python = platform.python_version()
-    values = {"haulage": VERSION, "python": python, "executable": sys.executable}
+    values: dict[str, object] = {"haulage": VERSION, "python": python, "executable": sys.executable}
     yield Finding("versions.haulage", "ok", f"haulage {VERSION}, Python {python}", values=values)
     whole, partly = [], {}
     for extra, names in _extras().items():
