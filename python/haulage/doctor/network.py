@@ -268,7 +268,7 @@ class Path:
         elif code in _STRANGERS:
             none = "; no authorities are installed" if not seen["roots"] else ""
             hint = (
-                "if the service or a proxy is yours, name its root certificate (PEM) with --ca, or in SSL_CERT_FILE"
+                "if the service or proxy is yours, name its root certificate (PEM) with --ca or SSL_CERT_FILE"
                 if seen["roots"]
                 else "install the ca-certificates package, or name a PEM file in SSL_CERT_FILE or with --ca"
             )
