@@ -25,10 +25,14 @@ __all__ = [
     "error_kinds",
     "generate",
     "get",
+    "get_first",
     "get_ranges",
     "main",
+    "make_container",
     "plan",
     "put",
+    "remove",
+    "remove_container",
     "stat",
     "table_compare",
     "table_page_arrow",
@@ -45,6 +49,7 @@ def generate(name: str | PathLike[str], /, size_bytes: int, seed: int) -> None: 
 def stat(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
 def put(url: str | PathLike[str], data: bytes, /, **options: object) -> dict[str, Any]: ...
 def get(url: str | PathLike[str], /, **options: object) -> bytes: ...
+def get_first(url: str | PathLike[str], size: int, /, **options: object) -> tuple[dict[str, Any], bytes]: ...
 def get_ranges(
     url: str | PathLike[str],
     ranges: Sequence[tuple[int, int | None]],
@@ -52,6 +57,27 @@ def get_ranges(
     version: str | None = None,
     **options: object,
 ) -> list[bytes]: ...
+def remove(
+    urls: Sequence[str | PathLike[str]],
+    /,
+    *,
+    recursive: bool,
+    dry_run: bool,
+    max_delete: int | None,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    **options: object,
+) -> dict[str, Any]: ...
+def make_container(url: str | PathLike[str], /, **options: object) -> None: ...
+def remove_container(
+    url: str | PathLike[str],
+    /,
+    *,
+    force: bool,
+    dry_run: bool,
+    max_delete: int | None,
+    **options: object,
+) -> dict[str, Any]: ...
 
 @final
 class Job:

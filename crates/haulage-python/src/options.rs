@@ -80,8 +80,8 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "symlinks" => options.store.follow_symlinks = one_of(&value, SYMLINKS)?,
             "max_memory" => options.max_memory = unit(&value)?,
             "overwrite" => options.overwrite = one_of(&value, OVERWRITES)?,
-            "include" => options.include = value.extract()?,
-            "exclude" => options.exclude = value.extract()?,
+            "include" => options.include = globs(&value)?,
+            "exclude" => options.exclude = globs(&value)?,
             "flush" => options.store.flush = value.extract()?,
             "record" => options.record = Some(value.extract()?),
             "log" => options.log = Some(value.extract::<Name>()?.0),
@@ -155,6 +155,14 @@ fn words(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value.extract::<String>() {
         Ok(text) => Ok(text),
         Err(_) => value.extract::<Vec<String>>().map(|words| words.join(",")),
+    }
+}
+
+/// One glob, or several. A text is one, whatever is in it.
+fn globs(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    match value.extract::<String>() {
+        Ok(one) => Ok(vec![one]),
+        Err(_) => value.extract(),
     }
 }
 
