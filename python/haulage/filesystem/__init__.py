@@ -1,5 +1,7 @@
 """File systems of fsspec: ``haul+az://container/path`` and ``haul+s3://bucket/key``.
 
+xarray takes no ``+`` in a URL; for it they are ``haulaz://`` and ``hauls3://`` too.
+
 xarray, pandas, pyarrow, DuckDB, Dask and whatever else takes a URL of fsspec reads and writes through the
 engine once ``haulage[fsspec]`` is installed; nothing has to be imported or registered.
 

@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from fsspec.asyn import get_loop
+from fsspec.compression import compr
+from fsspec.core import get_compression
 from fsspec.spec import _Cached
 
 from haulage import _engine
@@ -170,6 +172,23 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
 
     # Files.
 
+    def open(
+        self, path: str, mode: str = "rb", *args: Any, compression: str | None = None, **kwargs: Any
+    ) -> Any:
+        """Open an object as a file, or as text; see :class:`ReadFile` and :class:`WriteFile`.
+
+        What compresses a file that is written also closes it, so that it has its name then.
+        """
+        text = "b" not in mode
+        file = super().open(path, mode, *args, compression=None if not text else compression, **kwargs)
+        kind = None if text or compression is None else get_compression(path, compression)
+        if kind is None:
+            return file
+        packed = compr[kind](file, mode=mode[0])
+        if "r" not in mode:
+            packed.close = partial(_close_both, packed.close, file)
+        return packed
+
     def _open(
         self,
         path: str,
@@ -223,6 +242,11 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         return AsyncFile(await self._call(self._open, path, mode), self._call)
 
 
+def _close_both(close: Callable[[], None], file: WriteFile) -> None:
+    close()
+    file.close()
+
+
 #: The options of :class:`~haulage.transfer.StoreOptions` that a file system takes.
 REACH = (
     "endpoint",
@@ -245,7 +269,7 @@ class AzureFileSystem(HaulageFileSystem):
     'climate/cmip6/tas.nc'
     """
 
-    protocol = "haul+az"
+    protocol = ("haul+az", "haulaz")
     scheme = "az"
     largest = 4 << 20  # up to which Azure states a checksum of a range
 
@@ -253,6 +277,6 @@ class AzureFileSystem(HaulageFileSystem):
 class S3FileSystem(HaulageFileSystem):
     """``haul+s3://bucket/key``: S3, at AWS or elsewhere. The arguments: :class:`HaulageFileSystem`."""
 
-    protocol = "haul+s3"
+    protocol = ("haul+s3", "hauls3")
     scheme = "s3"
     largest = 8 << 20  # S3 states no checksum of a range, and charges for each request

@@ -49,7 +49,7 @@ class ReadFile(io.BufferedIOBase):
     @property
     def full_name(self) -> str:
         """The path with the protocol."""
-        return f"{self.fs.protocol}://{self.path}"
+        return f"{self.fs.protocol[0]}://{self.path}"
 
     def info(self) -> dict[str, Any]:
         """Return what `fs.info` said of the version that is read."""
@@ -169,7 +169,7 @@ class WriteFile(io.BufferedIOBase):
     @property
     def full_name(self) -> str:
         """The path with the protocol."""
-        return f"{self.fs.protocol}://{self.path}"
+        return f"{self.fs.protocol[0]}://{self.path}"
 
     def writable(self) -> bool:
         """Return ``True``."""

@@ -41,10 +41,10 @@ def zarr_store(url: str, *, read_only: bool = False, **options: Any) -> ZarrStor
 
 
 class ZarrStore(FsspecStore):
-    """The store that zarr itself has on fsspec, but for parts of objects: made by :func:`zarr_store`.
+    """The store that zarr has on fsspec, but for parts of objects: made by :func:`zarr_store`.
 
-    Of each shard of which a part was read, the version is remembered. Where somebody replaces it meanwhile, a read
-    that needs more of it raises :class:`~haulage.errors.SourceChangedError`; the next one reads the new version.
+    Of each shard of which a part was read, the version is remembered. Where somebody replaces it meanwhile, a
+    read that needs more raises :class:`~haulage.errors.SourceChangedError`; the next one reads the new one.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
