@@ -69,12 +69,13 @@ if TYPE_CHECKING:
         copy as copy,
         list as list,
         plan as plan,
+        read_pairs as read_pairs,
         stat as stat,
         verify as verify,
     )
 
 _HOMES = {
-    "haulage.transfer": "Job copy list plan stat verify",
+    "haulage.transfer": "Job copy list plan read_pairs stat verify",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
     "haulage.objects": "get open put",
     "haulage.ranges": "get_range get_ranges",

@@ -39,7 +39,7 @@ class StoreOptions(TypedDict, total=False):
         only; default: the session's, or what the environment, the profile, the container or the machine
         holds.
     unsigned: Ask S3 without a signature, for what is open to all; default no.
-    requester_pays: Pay for what is read from S3 buckets whose owners do not; default no.
+    requester_pays: Agree to pay for reads from requester-pays S3 buckets; default no.
     insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
     proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
         what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
@@ -71,7 +71,7 @@ class StoreOptions(TypedDict, total=False):
 class Options(StoreOptions, total=False):
     """How to copy; besides these all of :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
 
-    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: as many as pay, found while
+    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: found while
         the job runs, because the best number changes with the link.
     block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: two seconds of what a
         connection gives, from 64 KiB to 4 MiB.
@@ -112,6 +112,16 @@ class Options(StoreOptions, total=False):
         same size and source time is skipped, which makes a second run resume the first.
     include: Copy only names below the source that match this glob, or one of these; default all.
     exclude: Copy no names that match this glob, or one of these; default none.
+    files_from: Names below the one source, relative to it: a sequence, or the file that holds one a line
+        (``"-"`` for standard input). They are asked for directly and nothing is listed; one that is not there
+        fails and the others go on. Default: all that is there.
+    min_size: Only objects of this size or larger, such as ``"1MiB"``; default any.
+    max_size: Only objects of this size or smaller; default any.
+    min_age: Only what was last changed this long ago or longer: ``"7d"`` or a ``timedelta``. Default any. The
+        age of an object is that of the file it was made from, where the list says so (Azure's does).
+    max_age: Only what was changed since this long ago; default any.
+    max_duration: Stop after this long, as :meth:`Job.cancel` does; the same call goes on from there. Default
+        never: it is for batch systems, which kill what takes too long.
     record: Write a row for every attempt into this Parquet file; default none.
     log: Write what happens to this log too, for ``haul watch``: a folder, ``az://container/prefix`` or
         ``s3://bucket/prefix``; default none. What cannot be sent is sent by the next job that writes to it.
@@ -119,7 +129,7 @@ class Options(StoreOptions, total=False):
         default none.
     flush: Wait until files that were written are on the disk before saying that they are done. Default
         ``True``; ``False`` is for scratch, where a power failure may lose them.
-    receipt: Write what lies at the destination at the end, with checksums, into this file of JSON lines, for
+    receipt: Write the destination's objects with their checksums to this file of JSON lines at the end, for
         :func:`haulage.verify` to check later; default none.
     """
 
@@ -142,6 +152,12 @@ class Options(StoreOptions, total=False):
     overwrite: Literal["if-different", "always", "never"] | None
     include: Globs | None
     exclude: Globs | None
+    files_from: str | PathLike[str] | Sequence[str] | None
+    min_size: str | None
+    max_size: str | None
+    min_age: str | timedelta | None
+    max_age: str | timedelta | None
+    max_duration: str | timedelta | None
     record: str | PathLike[str] | None
     log: str | PathLike[str] | None
     metrics: str | None

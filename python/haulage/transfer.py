@@ -50,7 +50,7 @@ class Job:
                     "no destination",
                     "pass dst, or a list of (source, destination)",
                 )
-            return cls(_engine.Job.copy_pairs(_sequence(src), **options))
+            return cls(_engine.Job.copy_pairs(_pairs(src), **options))
         return cls(_engine.Job.copy(_sources(src), dst, **options))
 
     @classmethod
@@ -162,8 +162,9 @@ def copy(
     10
 
     Args:
-        src: One name, several names, or, without ``dst``, pairs of source and destination. Pairs
-            cross into the engine in one call; a million of them is fine.
+        src: One name, several names, or, without ``dst``, pairs of source and destination: tuples, or a table
+            of Arrow or pandas with the columns ``source`` and ``destination``. Pairs cross into the engine in
+            one call; a million of them is fine. :func:`read_pairs` reads them from a file.
         dst: Where to.
         check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
         on_progress: Called with a sample about five times a second, in this thread.
@@ -243,6 +244,25 @@ def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions])
         raise _exception(**problems[0])
 
 
+def read_pairs(path: Name) -> builtins.list[tuple[str, str]]:
+    """Read pairs of source and destination from a file, for :func:`copy`.
+
+    It may be CSV (two columns, or a first row that names ``source`` and ``destination`` among others), lines
+    of JSON, Parquet or an Arrow stream, whatever its name; ``"-"`` is standard input.
+
+    >>> import pathlib, tempfile
+    >>> pairs = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
+    >>> _ = pairs.write_text("a.nc,az://climate/2024/a.nc")
+    >>> read_pairs(pairs)
+    [('a.nc', 'az://climate/2024/a.nc')]
+
+    Raises:
+        UsageError: It is none of these, a row lacks one of the two, or there is no row.
+        NotFoundError: There is no such file.
+    """
+    return _engine.read_pairs(path)
+
+
 @takes(StoreOptions)
 def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
     """Return what is known of one object without reading it.
@@ -255,6 +275,15 @@ def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
 
 def _sequence(items: Iterable[Any]) -> Sequence[Any]:
     return items if isinstance(items, (builtins.list, tuple)) else builtins.list(items)
+
+
+def _pairs(src: Any) -> Sequence[tuple[Name, Name]]:
+    """Return pairs as the engine takes them; those of a table are in two of its columns."""
+    if not hasattr(src, "columns"):
+        return _sequence(src)
+    columns = (src["source"], src["destination"])
+    texts = (getattr(column, "to_pylist", None) or column.tolist for column in columns)
+    return [*zip(*(text() for text in texts), strict=True)]
 
 
 def _sources(src: Any) -> Sequence[Name]:

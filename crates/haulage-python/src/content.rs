@@ -170,7 +170,7 @@ impl Writer {
                 py,
                 "file",
                 "it failed before, another thread writes to it, or it was opened before a fork",
-                "open it again and write it from its beginning",
+                "open it again and write it from the beginning",
             )
         })
     }

@@ -49,7 +49,7 @@ mod _engine {
     #[pymodule_export]
     use super::generate::generate;
     #[pymodule_export]
-    use super::job::{Job, plan};
+    use super::job::{Job, plan, read_pairs};
     #[pymodule_export]
     use super::log::EventLog;
     #[pymodule_export]

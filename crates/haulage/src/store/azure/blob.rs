@@ -224,7 +224,7 @@ pub(super) async fn remove_uncommitted(store: &AzureStore, key: &str, trace: &Tr
 fn taken_for_a_blob(store: &AzureStore, key: &str) -> Error {
     let cause = "this service takes uncommitted blocks for a blob, so that they cannot be removed safely";
     Error::new(ErrorKind::Unsupported, "clean", store.display(key), cause)
-        .hint("it forgets them by itself after a week")
+        .hint("the service removes them after a week")
 }
 
 pub(super) async fn delete(store: &AzureStore, key: &str, trace: &Trace) -> Result<()> {
