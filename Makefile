@@ -141,6 +141,8 @@ check: build $(STAMPS)/demo
 	cargo fetch --quiet --locked --manifest-path fuzz/Cargo.toml
 	$(BIN)/python scripts/check_imports.py
 	$(BIN)/python scripts/check_files.py
+	$(BIN)/python scripts/check_words.py
+	$(BIN)/codespell
 
 # ARGS=--quick for a look.
 bench: build peers

@@ -51,7 +51,19 @@ ENGINE_MUST_NOT = {
 #: The parts of the engine that may import these modules alone.
 ENGINE_ONLY = {"control": {"units", "event", "control"}}
 
-CORE = {"transfer", "objects", "ranges", "session", "events", "units", "errors", "emulator", "stores"}
+CORE = {
+    "transfer",
+    "options",
+    "objects",
+    "ranges",
+    "removal",
+    "session",
+    "events",
+    "units",
+    "errors",
+    "emulator",
+    "stores",
+}
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
@@ -61,10 +73,13 @@ PYTHON_MAY = {
     "units": {"errors"},
     "stores": {"_engine", "errors", "events", "units"},
     "session": {"_engine", "errors"},
-    "transfer": {"_engine", "errors", "events", "units"},
-    "objects": {"_engine", "errors", "events", "transfer"},
-    "ranges": {"_engine", "errors", "transfer"},
+    "options": set(),
+    "transfer": {"_engine", "errors", "events", "options", "units"},
+    "objects": {"_engine", "errors", "events", "options", "transfer"},
+    "ranges": {"_engine", "errors", "options"},
+    "removal": {"_engine", "errors", "events", "options", "transfer"},
     "emulator": {"_engine", "errors"},
+    "filesystem": CORE | {"_engine"},
     "lab": CORE | {"__init__", "_engine"},
     "cluster": CORE | {"__init__", "_engine"},
     "doctor": CORE | {"__init__", "_engine", "web"},

@@ -82,7 +82,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("term", "SIGTERM", signal.SIGTERM),
     Scenario("two", "two movers on one destination, one of them killed", movers=2),
     Scenario("flip", "2 % of bodies with a flipped bit", None, faults="flip=2%"),
-    Scenario("cut", "5 % of connections reset in the midst of a body", None, faults="cut=5%"),
+    Scenario("cut", "5 % of connections reset in the middle of a body", None, faults="cut=5%"),
     Scenario("busy", "30 % answered 503", None, faults="busy=30%", trials=20),
     Scenario("stall", "1 % of bodies that stop moving", None, faults="stall=1%", trials=20),
     Scenario("lost", "5 % of answers lost, though the effect was done", None, faults="lost=5%", trials=20),

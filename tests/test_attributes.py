@@ -107,9 +107,7 @@ def test_tags_that_may_not_be_read_are_no_secret_loss(emulator: Endpoint, haul: 
     container.client.upload_blob("a", b"x", tags=TAGS)
     source = container.url("a", emulator.sas("rl"))
     refused = haul("cp", source, container.az("b"), "--server-side", "never", code=3)
-    assert refused.hints == {"it has tags, which may not be read; leave them behind: --no-tags"}, (
-        refused.stderr
-    )
+    assert refused.hints == {"you may not read its tags; use --no-tags to copy without them"}, refused.stderr
     haul("cp", source, container.az("b"), "--server-side", "never", "--no-tags")
     assert container.client.get_blob_client("b").get_blob_tags() == {}
     # Files have no place for them, so nobody asks.

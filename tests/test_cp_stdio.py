@@ -76,4 +76,4 @@ def test_cp_to_a_reader_that_stops_early_is_no_failure(haul: Haul, container: Co
 
 def test_plan_refuses_a_stream(haul: Haul, container: Container) -> None:
     said = haul("plan", "-", container.az("stream"), code=2)
-    assert "nobody knows what comes out of a stream (hint: name a file or a URL)" in said.stderr
+    assert "the contents of a stream are unknown in advance (hint: name a file or a URL)" in said.stderr

@@ -197,7 +197,7 @@ def test_no_room_for_what_waits_is_said_at_once(haul: Haul, tree: Path) -> None:
     failed = haul(
         "cp", tree, "copy", "--log", "log", env={"XDG_STATE_HOME": str(haul.folder / "file")}, code=1
     )
-    assert failed.hints == {"make room there, or name another folder in XDG_STATE_HOME"}
+    assert failed.hints == {"free some space there, or set XDG_STATE_HOME to another folder"}
 
 
 @pytest.fixture
@@ -391,7 +391,7 @@ def test_metrics_are_what_prometheus_reads(
     assert values["haulage_found_objects", ""] > 100
     with socket.create_server(("127.0.0.1", port)):
         failed = haul(*words, "--metrics", f"127.0.0.1:{port}", code=1)
-    assert failed.hints == {"name another address or port: --metrics 127.0.0.1:9400"}
+    assert failed.hints == {"use another address or port: --metrics 127.0.0.1:9400"}
 
 
 def test_an_address_of_metrics_is_numbers_and_a_port(tmp_path: Path) -> None:

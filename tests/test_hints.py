@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
 from azure.storage.blob import BlobBlock, ContentSettings
@@ -31,7 +32,7 @@ COPY_AGAIN = "copy it again, then verify again"
 LOCAL = [
     (2, "--json", COMMANDS),
     (2, "no-such-command", COMMANDS),
-    (2, "sync", "haul --help lists what is there"),
+    (2, "sync", "haul --help lists the commands"),
     (2, "verfy a b", "did you mean verify?"),
     (2, "cp a b --blok-size 8MiB", "did you mean --block-size?"),
     (2, "cp a b --checksum crc46", "did you mean crc64?"),
@@ -50,23 +51,23 @@ LOCAL = [
     (2, "cp a b --include [", "globs use *, ?, [a-z] and {a,b}; quote them for the shell"),
     (2, "cp a - --json", "use --record FILE.parquet, or copy to a file"),
     (2, "cp - -", "haul cp - URL, or haul cp URL -"),
-    (2, "cp a b --atomic", "leave out --atomic; each file by itself appears at once and whole in any case"),
+    (2, "cp a b --atomic", "leave out --atomic; each file appears only when it is complete in any case"),
     (
         4,
         "cp a b --profile no-such-profile",
-        "write the name of a profile that haul lab has written, or the path of its file",
+        "use the name of a profile that haul lab has written, or the path of its file",
     ),
     (
         2,
         "cp a b --profile bad.toml",
         'concurrency = 32, block_size = "1MiB" and single_put_max = "4MiB", each if you like',
     ),
-    (2, "cp a copy --record /dev/full", "name another file for the record"),
-    (2, "cp a copy --receipt b", "name another file for the receipt"),
+    (2, "cp a copy --record /dev/full", "use another file for the record"),
+    (2, "cp a copy --receipt b", "use another file for the receipt"),
     (2, "cp a copy --record ''", SEE_CP),
     (2, "cp a copy --record ..", "write --record FILE"),
     (4, "cp a copy --receipt nowhere/receipt", "check the path"),
-    (2, "cp x/ into --record into/run.parquet", "name a file of its own, outside of the destination"),
+    (2, "cp x/ into --record into/run.parquet", "use a separate file, outside the destination"),
     (2, "cp '' b", "name a file, a folder or a URL; an unset variable gives an empty name"),
     (2, "cp a az:demo/x", "write az://... for a URL, or ./az:demo/x for a local file"),
     (2, "cp file:a b", "write file://... for a URL, or ./file:a for a local file"),
@@ -79,16 +80,16 @@ LOCAL = [
     ),
     (4, "verify empty/ x", "check the name of the source"),
     (2, "verify a /dev/null", "copy it to a file, then compare that"),
-    (2, "cp b held/by-a-link/a", "remove the link, or copy to the file that it leads to"),
-    (2, "cp x/ held/by-a-link", "remove the link, or name the file that it leads to"),
+    (2, "cp b held/by-a-link/a", "remove the link, or copy to the file it points to"),
+    (2, "cp x/ held/by-a-link", "remove the link, or use the file it points to"),
     (2, "cp x/ held/by-a-folder", "remove it, or choose another name; to copy into it add a / to its name"),
     (
         2,
         "cp x/ held/by-a-pipe",
-        "name it alone, as the only source or as the destination, to read or write it as a stream",
+        "to read or write it as a stream, use it as the only source or as the destination",
     ),
     (1, "cp x/ held/by-a-file", "a file has the name that a folder needs; rename or remove it"),
-    (6, "cp /proc/sys/kernel/random/ into", "name it alone, as the only source, to read it as a stream"),
+    (6, "cp /proc/sys/kernel/random/ into", "to read it as a stream, use it as the only source"),
     (2, "cp a b --profile ''", "name a profile, or leave out --profile"),
     (2, "cp a copy --record az:x", "write ./az:x for a file of that name"),
     (1, "cp x/a y/a both/", "copy the sources to different folders"),
@@ -98,7 +99,7 @@ LOCAL = [
     (1, "du links", "name the file itself as a source to copy it"),
     (4, "ls no-such-folder", "check the name"),
     (2, "stat x/", LIST),
-    (2, "cat x/", "a stream takes one object; name it, or copy into a folder"),
+    (2, "cat x/", "a stream holds one object; name the object, or copy into a folder"),
     (
         2,
         "rm x",
@@ -107,9 +108,14 @@ LOCAL = [
     (2, "rm mem://desk/x/", "add -r to remove all below it"),
     (5, "verify a b --json", COPY_AGAIN),
     (5, "verify x y --json", COPY_AGAIN),
-    (5, "verify torn.jsonl x", "make a new one: run the copy again with --receipt"),
+    (5, "verify torn.jsonl x", "run the copy again with --receipt to make a new one"),
+    (2, "cp --recursive a b", "leave it out: folders are always copied with everything in them"),
+    (2, "cp -r a b", "leave it out: folders are always copied with everything in them"),
+    (2, "cp --dry-run a b", "haul plan shows what cp would do"),
+    (2, "cp --transfers 32 a b", "leave it out, or use --concurrency: by default it follows the link"),
+    (2, "emulate --link rtt=60", "write 60ms"),
     (2, "emulate --listen 10000", "write 127.0.0.1:10000, or port 0 for any free one"),
-    (2, "emulate --listen 0.0.0.0:0", "add --allow-remote if that is meant"),
+    (2, "emulate --listen 0.0.0.0:0", "add --allow-remote if you want that"),
     (
         2,
         "emulate --link up=1mbit",
@@ -127,7 +133,7 @@ LOCAL = [
         3,
         "stat s3://b/key --endpoint http://127.0.0.1:9",
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or sign in with: aws sso login; "
-        "what is open to all is read with --no-sign-request",
+        "use --no-sign-request for public buckets",
     ),
     (
         2,
@@ -135,7 +141,7 @@ LOCAL = [
         "write a local path, az://container/path, s3://bucket/key or https://host/container/path",
     ),
     (2, "stat https://host:port/account/data/a", "write https://host or http://host:port"),
-    (2, "stat https://me:me@host/account/data/a", "give credentials by AZURE_STORAGE_KEY, a SAS or Entra"),
+    (2, "stat https://me:me@host/account/data/a", "use AZURE_STORAGE_KEY, a SAS or Entra"),
     (2, "stat https://account.blob.core.windows.net/data/%FF", ADDRESS),
     (
         2,
@@ -184,7 +190,7 @@ LOCAL = [
     (
         1,
         f"{KEY} stat http://127.0.0.1:9/account/data/a",
-        "is http://127.0.0.1:9 the right address, and does it serve?",
+        "is http://127.0.0.1:9 the right address, and is the server running?",
     ),
 ]
 
@@ -194,7 +200,7 @@ REMOTE = [
     (4, "cp $az/nothing back", "list what is there with: haul ls $az"),
     (4, "cp $az/nothing/ back", LIST),
     (4, "ls $az/nothing", "check the name"),
-    (1, "mb $az", "nothing is left to do, or choose another name"),
+    (1, "mb $az", "nothing to do, or choose another name"),
     (2, "mb $az/a", "write $az, without a path after it"),
     (2, "mb az://", "name a container: az://container; haul ls az:// lists them"),
     (2, "cp a az:///a", "write az://container/path"),
@@ -202,35 +208,35 @@ REMOTE = [
     (
         2,
         "rm -r $az/ --max-delete 1",
-        "look at them with --dry-run, then allow more with --max-delete",
+        "review them with --dry-run, then raise --max-delete",
     ),
     (2, "rb $az", "add --force to remove them as well; haul du counts them"),
     (2, "rm $az", "add -r to remove every object in it; haul rb removes the container itself"),
     (2, "rm $az/a/", "add -r to remove all below it"),
     (2, "cp - $az/", "write the name of the object after the last /"),
     (2, "cp - $az/a --atomic", "leave out --atomic"),
-    (2, "cp $az/ -", "a stream takes one object; name it, or copy into a folder"),
+    (2, "cp $az/ -", "a stream holds one object; name the object, or copy into a folder"),
     (
         1,
         "cp not-utf-8 $az/b/ --atomic --json",
-        "mend what failed and run the same command again: what is staged is not sent again",
+        "fix what failed and run the same command again; staged data is not sent again",
     ),
     (1, "cp $az/odd/ back", "copy this object alone, to a name of your choice"),
-    (2, "cp $az/out/ into", "replace the link by a folder, or name what it leads to"),
+    (2, "cp $az/out/ into", "replace the link with a folder, or use its target"),
     (
         5,
         "cat $az/spoilt",
-        "the bytes changed on the way; nothing wrong was kept, so run the same command again",
+        "the data was damaged in transit and discarded; run the same command again",
     ),
     (5, "verify a $az/nothing --json", COPY_AGAIN),
-    (5, "cp $az/md5 back --block-size 64KiB", "nothing wrong was kept; run the same command again"),
+    (5, "cp $az/md5 back --block-size 64KiB", "no damaged data was kept; run the same command again"),
     (5, "verify receipt.jsonl $az/receipt/ --json", "compare it with its source"),
     (3, "stat $url?$expired", "make a new SAS and run the same command again"),
     (3, "stat $url?$writes", "make a SAS with sp=rw"),
     (
         3,
         "stat $url?sv=2021-12-02&sp=r&sig=AAAA",
-        "check that it was copied whole, for this container, and that it covers blobs and containers",
+        "check that it was copied completely, is for this container, and covers blobs and containers",
     ),
 ]
 
@@ -284,7 +290,7 @@ def test_remote(remote: Desk, code: int, line: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("code", "mounts", "hint"),
     [
-        (1, "mount -t tmpfs -o size=4k tmpfs into", "free some room, then run the same command again"),
+        (1, "mount -t tmpfs -o size=4k tmpfs into", "free some space, then run the same command again"),
         (
             3,
             "mount --bind into into && mount -o remount,bind,ro into",
@@ -300,13 +306,20 @@ def test_disk(desk: Desk, code: int, mounts: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("output", "hint"),
     [
-        ("--receipt", "what was moved is moved; run the same command again for a receipt of all of it"),
-        ("--record", "what was moved is moved; only the record is incomplete"),
+        ("--receipt", "the copy itself is done; run the same command again for a complete receipt"),
+        ("--record", "the copy itself is done; only the record is incomplete"),
     ],
 )
 def test_disk_of_an_output(desk: Desk, output: str, hint: str) -> None:
     full = in_own_mounts("mount -t tmpfs -o size=4k tmpfs full && head -c 4096 /dev/zero > full/file")
     desk.expect(1, f"cp a copied {output} full/output", hint, full)
+
+
+def test_a_port_in_use(desk: Desk, emulator: Endpoint) -> None:
+    address = urlsplit(emulator.url).netloc
+    desk.expect(
+        1, f"emulate --listen {address}", "choose another port with --listen; port 0 takes any free one"
+    )
 
 
 def test_every_hint_is_reached_by_a_test() -> None:

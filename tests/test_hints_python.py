@@ -86,4 +86,4 @@ def test_a_name_that_no_address_can_hold(
     haulage.copy([(tmp_path / "a", "mem://odd/a/../b")])
     with pytest.raises(haulage.UnsupportedError) as caught:
         haulage.copy("mem://odd/", emulator.container().az())
-    assert caught.value.hint == "rename it with the tool that made it"
+    assert caught.value.hint == "rename it with the tool that created it"

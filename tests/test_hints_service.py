@@ -27,21 +27,21 @@ ANSWERS = [
     (4, "404", "check the name of account, container and blob"),
     (4, "404-BlobNotFound", "list what is there with: haul ls $http/404-BlobNotFound/data"),
     (4, "404-ContainerNotFound", "create it with: haul mb $http/404-ContainerNotFound/data"),
-    (1, "409-ContainerAlreadyExists", "nothing is left to do, or choose another name"),
+    (1, "409-ContainerAlreadyExists", "nothing to do, or choose another name"),
     # With 409, as the service says it, it takes half a minute until nobody tries again.
     (1, "503-ContainerBeingDeleted", "the service needs about half a minute for that; try again then"),
-    (1, "409-BlobAlreadyExists", "choose another name, or replace what is there with --overwrite always"),
-    (3, "412-LeaseIdMissing", "break the lease, or wait for its end"),
-    (3, "409-BlobImmutableDueToPolicy", "wait for the end of the policy, or choose another name"),
+    (1, "409-BlobAlreadyExists", "choose another name"),
+    (3, "412-LeaseIdMissing", "break the lease, or wait until it ends"),
+    (3, "409-BlobImmutableDueToPolicy", "wait until the policy ends, or choose another name"),
     (
         1,
         "400-InvalidBlockList",
-        "somebody else wrote this blob, or its blocks are older than a week; run the same command again",
+        "another client wrote this blob, or its blocks are older than a week; run the same command again",
     ),
     (
         1,
         "503-ServerBusy",
-        "run the same command again when the service has rest; what has arrived is not sent again",
+        "run the same command again when the service is less busy; what has arrived is not sent again",
     ),
     (1, "500-FeatureNotSupported", "start Azurite with --loose, or use --checksum md5"),
     (1, "501", "if this server is an emulator, it may lack CRC64: use --checksum md5"),
@@ -51,10 +51,10 @@ ANSWERS = [
         "container names have 3 to 63 lower-case letters, digits and hyphens; "
         "blob names at most 1,024 characters",
     ),
-    (1, "204", "check the endpoint, and whether a proxy or a login page answers in its place"),
+    (1, "204", "check the endpoint, and whether a proxy or a login page answers instead"),
     (1, "301", "check the endpoint: a blob service does not redirect"),
-    (1, "418", "run the same command again; if it stays so, ask those who run the service"),
-    (3, "403-AuthenticationFailed", "check AZURE_STORAGE_KEY and that this machine's clock is right"),
+    (1, "418", "run the same command again; if it keeps failing, contact the operator of the service"),
+    (3, "403-AuthenticationFailed", "check AZURE_STORAGE_KEY and this machine's clock"),
     (
         3,
         "403-AuthorizationFailure",
@@ -80,7 +80,7 @@ LINES = [
     (
         3,
         f"stat $http/403/data/a?{SAS}&sp=r",
-        "check that it was copied whole, for this container, and that it covers blobs and containers",
+        "check that it was copied completely, is for this container, and covers blobs and containers",
     ),
     (
         3,
@@ -111,12 +111,12 @@ LINES = [
     (
         1,
         f"SSL_CERT_FILE=$other {KEY} stat $https/200/data/a",
-        "if the server or the proxy is yours, name its root certificate (PEM) with --ca, or in SSL_CERT_FILE",
+        "if you trust the server or the proxy, pass its root certificate (PEM) with --ca or SSL_CERT_FILE",
     ),
     (
         1,
         f"SSL_CERT_FILE=a SSL_CERT_DIR=links {KEY} stat $https/200/data/a",
-        "install the ca-certificates package, or name a PEM file in SSL_CERT_FILE",
+        "install the ca-certificates package, or set SSL_CERT_FILE to a PEM file",
     ),
     # One that speaks plain http where TLS is expected.
     (
@@ -169,7 +169,7 @@ def test_clean_where_blocks_are_taken_for_a_blob(azurite: Endpoint, desk: Desk) 
     container = azurite.container()
     container.client.get_blob_client("a").stage_block(base64.b64encode(b"0").decode(), b"left over")
     haul = Haul(desk.haul.folder, azurite.env, [endpoints.KEY])
-    Desk(haul).expect(1, f"clean {container.az()}", "it forgets them by itself after a week")
+    Desk(haul).expect(1, f"clean {container.az()}", "the service removes them after a week")
 
 
 @pytest.mark.parametrize("command", ["ls", "cp"])

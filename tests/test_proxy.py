@@ -408,15 +408,11 @@ SIGN_IN = (
     "write them into the proxy's address, USER:PASSWORD@HOST:PORT, with special characters encoded, "
     "such as %40 for @"
 )
-ALLOW = (
-    "ask those who run the proxy to allow it, or go without the proxy: --proxy none, or NO_PROXY=store.test"
-)
-REACH = "check the name of the host, and whether the proxy can reach it; --proxy none goes without the proxy"
+ALLOW = "ask the proxy's operator to allow it, or bypass the proxy: --proxy none, or NO_PROXY=store.test"
+REACH = "check the host name, and whether the proxy can reach it; --proxy none bypasses the proxy"
 NO_PROXY = "check the address of the proxy, and that it is an HTTP proxy that allows CONNECT"
-RUNS = "check the address of the proxy, and that it runs; --proxy none goes without the proxy"
-ONLY_BASIC = (
-    "only Basic is supported: use a proxy on this machine that signs in to that one, or ask for an exception"
-)
+RUNS = "check the proxy's address and that it is running; --proxy none bypasses it"
+ONLY_BASIC = "only Basic is supported: run a local proxy that signs in to this one, or ask for an exception"
 REFUSALS: list[tuple[int, str, bytes, str]] = [
     (3, "both", b"HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic\r\n\r\n", SIGN_IN),
     (3, "both", b"HTTP/1.1 407 Who\r\nProxy-Authenticate: NTLM\r\n\r\n", ONLY_BASIC),
@@ -488,7 +484,7 @@ def json_failure(desk: Desk, line: str, code: int) -> dict[str, Any]:
 
 
 WRONG = (
-    "write http://HOST:PORT, or none; user and password stand before the host, USER:PASSWORD@HOST, "
+    "write http://HOST:PORT, or none; user and password go before the host, USER:PASSWORD@HOST, "
     "with % written as %25"
 )
 
@@ -501,14 +497,14 @@ WRONG = (
         (
             2,
             f"ALL_PROXY=socks5://{WRITTEN}@host {KEY} stat https://store.test/account/data/a",
-            "name an http or https proxy, or use --proxy none",
+            "use an http or https proxy, or --proxy none",
         ),
         (2, f"HTTPS_PROXY={WRITTEN} {KEY} stat https://store.test/account/data/a", WRONG),
         (2, f"cp a b --proxy {WRITTEN}@host:port", WRONG),
         (2, f"cp a b --proxy={WRITTEN}", WRONG),
         (2, "cp a b --proxy ''", WRONG),
-        (2, "cp a b --ca a", "name a PEM file with certificates: -----BEGIN CERTIFICATE-----"),
-        (2, "cp a b --ca no-such-file", "name a PEM file with certificates: -----BEGIN CERTIFICATE-----"),
+        (2, "cp a b --ca a", "use a PEM file with certificates: -----BEGIN CERTIFICATE-----"),
+        (2, "cp a b --ca no-such-file", "use a PEM file with certificates: -----BEGIN CERTIFICATE-----"),
         (
             2,
             f"HTTP_PROXY={DEAD} {KEY} stat http://store.test/account/data/a",

@@ -61,9 +61,7 @@ def test_wrong_credentials_fail_by_name(counting: haulage.Emulator, blobs: Conta
     with haulage.Session(of_emulator(counting, WRONG)) as session:
         with pytest.raises(haulage.CredentialError) as caught:
             haulage.get(blobs.az("a"), session=session)
-        assert caught.value.hint == (
-            "check the key that was given as an argument, and that this machine's clock is right"
-        )
+        assert caught.value.hint == ("check the key you passed, and this machine's clock")
     expired = counting.sas("r", datetime.now(UTC) - timedelta(hours=1))
     credential = haulage.AzureCredential(endpoint=counting.endpoint, sas=expired)
     with haulage.Session(credential) as session, pytest.raises(haulage.CredentialError) as caught:
@@ -98,7 +96,7 @@ ARGUMENTS: list[tuple[Callable[[], object], str, str]] = [
     (
         lambda: haulage.AzureCredential(account="acc", sas="sv=c2VjcmV0"),
         "sas",
-        "copy it again, whole: what follows the ? of the URL",
+        "copy it again, completely: everything after the ? of the URL",
     ),
     (
         lambda: haulage.AzureCredential(account="a b", key=WRONG),
@@ -146,12 +144,12 @@ ARGUMENTS: list[tuple[Callable[[], object], str, str]] = [
     (
         lambda: haulage.S3Credential(key_id="i d", secret="c2VjcmV0"),
         "key_id",
-        "copy id, secret and token again, each alone and whole",
+        "copy id, secret and token again, each completely",
     ),
     (
         lambda: haulage.S3Credential(key_id="id", secret="c2VjcmV0", token=""),
         "token",
-        "leave it out for keys without an end",
+        "leave it out for permanent keys",
     ),
     (
         lambda: haulage.S3Credential(profile=" "),
@@ -231,11 +229,11 @@ def test_keys_that_are_wrong_fail_by_name(buckets: haulage.Emulator, bucket: str
     for changed, hint in (
         (
             {"secret": "c2VjcmV0"},
-            "check the secret that was given as an argument, and that the endpoint is the right one",
+            "check the secret you passed, and the endpoint",
         ),
         (
             {"key_id": "nobody"},
-            "check the key id that was given as an argument, and that the endpoint is the right one",
+            "check the key id you passed, and the endpoint",
         ),
     ):
         with (

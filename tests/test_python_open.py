@@ -270,7 +270,7 @@ def test_a_writer_does_not_outlive_a_fork(blobs: Container) -> None:
     def child() -> None:
         with pytest.raises(haulage.UsageError) as caught:
             file.write(bytes(MIB))
-        assert caught.value.hint == "open it again and write it from its beginning"
+        assert caught.value.hint == "open it again and write it from the beginning"
 
     process = multiprocessing.get_context("fork").Process(target=child)
     process.start()

@@ -176,7 +176,7 @@ def test_a_closed_session_lets_go_and_opens_nothing(counting: haulage.Emulator, 
     for call in calls:
         with pytest.raises(haulage.UsageError) as caught:
             call()
-        assert caught.value.hint == "make a new session, and close it when all is done"
+        assert caught.value.hint == "create a new session, and close it when you are done"
     assert counting.stats()["requests"] == before
 
 

@@ -101,18 +101,17 @@ def raises() -> tuple[str, float]:
         (
             raises,
             "it raised RuntimeError",
-            "ask it for a token by itself, to see why; it gives the token and when that expires",
+            "call it yourself to see why; it must return the token and its expiry",
         ),
         (
             lambda: "c2VjcmV0",
             "it gave no pair of a token and its end",
-            "ask it for a token by itself, to see why; it gives the token and when that expires",
+            "call it yourself to see why; it must return the token and its expiry",
         ),
         (
             lambda: ("c2VjcmV0", time.time() - 1),
             "has expired",
-            "give a token that is still good, and its end in seconds since 1970 "
-            "or as a datetime with a time zone",
+            "give a valid token, with its expiry in seconds since 1970 or as a datetime with a time zone",
         ),
         (
             lambda: ("Bearer c2VjcmV0", time.time() + 600),
@@ -149,7 +148,7 @@ def test_a_token_that_the_service_refuses() -> None:
                 haulage.stat("az://data/a", session=session)
             hints[told] = caught.value.hint
     assert hints["403-InvalidAuthenticationInfo"] == (
-        "give a token for https://storage.azure.com/, of the tenant that the account is in"
+        "use a token for https://storage.azure.com/ from the account's tenant"
     )
 
 

@@ -52,6 +52,13 @@ if TYPE_CHECKING:
     )
     from haulage.objects import get as get, open as open, put as put
     from haulage.ranges import get_range as get_range, get_ranges as get_ranges
+    from haulage.removal import (
+        Removed as Removed,
+        exists as exists,
+        make_container as make_container,
+        remove as remove,
+        remove_container as remove_container,
+    )
     from haulage.session import (
         AzureCredential as AzureCredential,
         S3Credential as S3Credential,
@@ -62,15 +69,17 @@ if TYPE_CHECKING:
         copy as copy,
         list as list,
         plan as plan,
+        read_pairs as read_pairs,
         stat as stat,
         verify as verify,
     )
 
 _HOMES = {
-    "haulage.transfer": "Job copy list plan stat verify",
+    "haulage.transfer": "Job copy list plan read_pairs stat verify",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
     "haulage.objects": "get open put",
     "haulage.ranges": "get_range get_ranges",
+    "haulage.removal": "Removed exists make_container remove remove_container",
     "haulage.session": "AzureCredential S3Credential Session",
     "haulage.emulator": "Emulator",
     "haulage.errors": (

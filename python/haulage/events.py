@@ -177,7 +177,7 @@ class Progress(_Record):
 
 @dataclass(frozen=True, slots=True)
 class Warned(_Record):
-    """Something a person should know that is no failure."""
+    """Something to know that is not an error."""
 
     object: str  #: what it is about
     message: str  #: what was seen and what it means

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias, Unpack, overload
 from haulage import _engine
 from haulage.errors import ExistsError, NotFoundError, UsageError
 from haulage.events import ObjectMeta, Written
-from haulage.transfer import Name, StoreOptions, stat
+from haulage.options import Name, StoreOptions, takes
+from haulage.transfer import stat
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -67,6 +68,7 @@ class OpenOptions(PutOptions, ReadOptions, total=False):
     """
 
 
+@takes(PutOptions)
 def put(url: Name, data: Data, **options: Unpack[PutOptions]) -> Written:
     """Write ``data`` to the object ``url``: one request, which carries a checksum.
 
@@ -83,6 +85,7 @@ def put(url: Name, data: Data, **options: Unpack[PutOptions]) -> Written:
     return Written.from_dict(_engine.put(url, _bytes(data), **options))
 
 
+@takes(StoreOptions)
 def get(url: Name, **options: Unpack[StoreOptions]) -> bytes:
     """Return the bytes of the object ``url``: one request, compared with the checksum stored with it.
 
@@ -104,6 +107,7 @@ def get(url: Name, **options: Unpack[StoreOptions]) -> bytes:
 def open(url: Name, mode: Literal["rb"] = "rb", **options: Unpack[ReadOptions]) -> ObjectReader: ...
 @overload
 def open(url: Name, mode: Literal["wb", "xb"], **options: Unpack[OpenOptions]) -> ObjectWriter: ...
+@takes(OpenOptions)
 def open(url: Name, mode: str = "rb", **options: Unpack[OpenOptions]) -> ObjectReader | ObjectWriter:
     """Open the object ``url`` as a file: ``"rb"`` to read, ``"wb"`` to write, ``"xb"`` to write a new one.
 

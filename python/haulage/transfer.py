@@ -1,151 +1,16 @@
-"""Copy, compare, plan and list.
-
-Every option defaults to ``None``, which leaves the choice to the engine; the default it takes is
-named with the option, with its reason.
-"""
+"""Copy, compare, plan and list."""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import timedelta
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, Unpack
 
 from haulage import _engine
 from haulage.errors import BY_CODE, CancelledError, HaulageError, from_engine
 from haulage.events import Event, ObjectMeta, PlanReport, Progress, Summary, parse
-
-if TYPE_CHECKING:
-    from haulage.session import Session
-
-#: A local path, ``az://container/path``, ``s3://bucket/key``, ``http(s)://host/account/container/path[?SAS]``
-#: or ``mem://name/path``. URLs are ``str``: a ``pathlib.Path`` would fold their ``//``.
-Name: TypeAlias = str | PathLike[str]
-
-
-class StoreOptions(TypedDict, total=False):
-    """How to reach stores. Credentials come from the session, else from where Azure's and AWS's tools look.
-
-    endpoint: Where ``az://container`` and ``s3://bucket`` live, ``https://host[:port]``, for Azure with
-        ``/account``; default: the session's, or the environment's (``AZURE_STORAGE_ENDPOINT``, the
-        connection string, or the account's host; ``AWS_ENDPOINT_URL_S3``, ``AWS_ENDPOINT_URL``, the
-        profile's, or AWS).
-    region: Where an S3 bucket is; default: what the environment, the profile or the service says.
-    addressing: How S3 URLs name a bucket, ``"path"`` or ``"virtual"``; default ``"auto"``: in the host at
-        AWS, in the path elsewhere.
-    keys: Id and secret of an access key of S3, with the session token of one that is good for a time
-        only; default: the session's, or what the environment, the profile, the container or the machine
-        holds.
-    unsigned: Ask S3 without a signature, for what is open to all; default no.
-    requester_pays: Pay for what is read from S3 buckets whose owners do not; default no.
-    insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
-    proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
-        what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
-    ca: A PEM file of authorities to trust besides the system's; default none.
-    stall_timeout: Give up a request without one byte of progress for this long and send it again;
-        ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
-        shorter than a person's patience.
-    cap: Bound on the rate on the wire, both directions together, such as ``"100mbit"``; default none. A job
-        has its own; calls with the same options share it, within their session.
-    session: A :class:`haulage.Session`, whose connections and credentials are used, and stay for the next
-        call. Default: a job opens its own; all other calls share one for as long as the environment names the
-        same credentials.
-    """
-
-    endpoint: str | None
-    region: str | None
-    addressing: Literal["auto", "path", "virtual"] | None
-    keys: tuple[str, str] | tuple[str, str, str] | None
-    unsigned: bool | None
-    requester_pays: bool | None
-    insecure_http: bool | None
-    proxy: str | None
-    ca: str | PathLike[str] | None
-    stall_timeout: str | timedelta | None
-    cap: str | None
-    session: Session | None
-
-
-class Options(StoreOptions, total=False):
-    """How to copy; besides these all of :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
-
-    concurrency: Requests in flight, ``"auto"`` or a number. Default auto: as many as pay, found while
-        the job runs, because the best number changes with the link.
-    block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: two seconds of what a
-        connection gives, from 64 KiB to 4 MiB.
-    single_put_max: Objects up to this size travel in one request, ``"auto"`` or a size. Default auto:
-        one block, or four where there are many objects.
-    method: ``"whole"`` sends every object in one request, ``"ranges"`` never does where there is
-        more than one block. Default ``"auto"``: by size.
-    server_side: ``"never"`` has every byte pass through this machine. Default ``"auto"``: from one container
-        to another of the same service the service copies by itself, which is faster and moves next to nothing
-        over the link.
-    checksum: ``"crc64"``, ``"md5"`` or ``"none"`` on the wire; a CRC64 is stored in any case. Default
-        ``"crc64"``: nearly free, and parts combine into the proof of the whole.
-    content_md5: Store the MD5 of each object as its Content-MD5, which other tools look for. One sent
-        in blocks is read once more for it, at 1.5 s of a processor for each GiB. Default ``False``.
-    tier: Access tier or storage class of what is written: ``"cool"``, ``"STANDARD_IA"`` or another name;
-        Azure and S3 each take the other's for the nearest of their own. ``"default"``: what the account or
-        the bucket gives. Default ``"auto"``: the one that somebody has chosen for the source, unless nothing
-        can be read from it at once.
-    tags: ``False`` leaves tags behind. Default ``True``: they go along from one store of objects to another,
-        with a request for each object that has some.
-    preserve: What of files is kept besides bytes and the time of the last change: ``"mode"``, ``"owner"``,
-        ``"times"`` (of the last access), ``"special"`` (setuid and its like, with the mode); ``"posix"`` is
-        the first three, ``"all"`` all of them. It stands in metadata under the names of rclone and AzCopy,
-        and is restored on the way down, the owner as far as this user may. Default none.
-    atomic: Stage all objects first and commit them together at the end, so that readers see the whole new
-        version or nothing of it; for object stores. Default ``False``: it costs each small object a
-        second request.
-    symlinks: ``"follow"`` copies what symbolic links below a folder lead to, wherever that is. Default
-        ``"skip"``, with a warning for each: a link may lead out of the tree.
-    polite: Give way to other traffic on the link: slow down as soon as bytes queue on the way. Default
-        ``False``: a link is there to be used.
-    profile: Where the search for concurrency and block size begins: the name of a profile that
-        ``haul lab`` has written, or its file. Default none: it is found within seconds.
-    remember_link: Begin with what the last job found of a far link, and leave what this one finds in
-        ``$XDG_CACHE_HOME/haulage/links``. Default ``True``: a short job ends before it has found anything.
-    max_memory: Bound on the bytes in flight in this process. Default 96 MiB: 128 MiB in all.
-    overwrite: ``"always"``, ``"never"``, or by default ``"if-different"``: what is there with the
-        same size and source time is skipped, which makes a second run resume the first.
-    include: Copy only names below the source that match one of these globs; default all.
-    exclude: Copy no names that match one of these globs; default none.
-    record: Write a row for every attempt into this Parquet file; default none.
-    log: Write what happens to this log too, for ``haul watch``: a folder, ``az://container/prefix`` or
-        ``s3://bucket/prefix``; default none. What cannot be sent is sent by the next job that writes to it.
-    metrics: Serve how it goes for Prometheus at this address, such as ``"127.0.0.1:9400"``, while it runs;
-        default none.
-    flush: Wait until files that were written are on the disk before saying that they are done. Default
-        ``True``; ``False`` is for scratch, where a power failure may lose them.
-    receipt: Write what lies at the destination at the end, with checksums, into this file of JSON lines, for
-        :func:`haulage.verify` to check later; default none.
-    """
-
-    concurrency: int | Literal["auto"] | None
-    block_size: str | None
-    single_put_max: str | None
-    method: Literal["auto", "whole", "ranges"] | None
-    server_side: Literal["auto", "never"] | None
-    checksum: Literal["crc64", "md5", "none"] | None
-    content_md5: bool | None
-    tier: str | None
-    tags: bool | None
-    preserve: str | Sequence[str] | None
-    atomic: bool | None
-    symlinks: Literal["skip", "follow"] | None
-    polite: bool | None
-    profile: str | PathLike[str] | None
-    remember_link: bool | None
-    max_memory: str | None
-    overwrite: Literal["if-different", "always", "never"] | None
-    include: Sequence[str] | None
-    exclude: Sequence[str] | None
-    record: str | PathLike[str] | None
-    log: str | PathLike[str] | None
-    metrics: str | None
-    flush: bool | None
-    receipt: str | PathLike[str] | None
+from haulage.options import Name as Name, Options as Options, StoreOptions as StoreOptions, takes
 
 
 class Job:
@@ -168,6 +33,7 @@ class Job:
         self._engine = engine
 
     @classmethod
+    @takes(Options)
     def copy(
         cls,
         src: Name | Iterable[Name] | Iterable[tuple[Name, Name]],
@@ -184,10 +50,11 @@ class Job:
                     "no destination",
                     "pass dst, or a list of (source, destination)",
                 )
-            return cls(_engine.Job.copy_pairs(_sequence(src), **options))
+            return cls(_engine.Job.copy_pairs(_pairs(src), **options))
         return cls(_engine.Job.copy(_sources(src), dst, **options))
 
     @classmethod
+    @takes(Options)
     def verify(
         cls, src: Name, dst: Name, *, stored: bool = False, deep: bool = False, **options: Unpack[Options]
     ) -> Job:
@@ -273,6 +140,7 @@ class Job:
         return summary
 
 
+@takes(Options)
 def copy(
     src: Name | Iterable[Name] | Iterable[tuple[Name, Name]],
     dst: Name | None = None,
@@ -294,8 +162,9 @@ def copy(
     10
 
     Args:
-        src: One name, several names, or, without ``dst``, pairs of source and destination. Pairs
-            cross into the engine in one call; a million of them is fine.
+        src: One name, several names, or, without ``dst``, pairs of source and destination: tuples, or a table
+            of Arrow or pandas with the columns ``source`` and ``destination``. Pairs cross into the engine in
+            one call; a million of them is fine. :func:`read_pairs` reads them from a file.
         dst: Where to.
         check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
         on_progress: Called with a sample about five times a second, in this thread.
@@ -312,6 +181,7 @@ def copy(
     return Job.copy(src, dst, **options).wait(check=check, on_progress=on_progress)
 
 
+@takes(Options)
 def verify(
     src: Name,
     dst: Name,
@@ -344,6 +214,7 @@ def verify(
     )
 
 
+@takes(Options)
 def plan(src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> PlanReport:
     """Say what :func:`copy` would do, from listings alone; nothing moves.
 
@@ -353,6 +224,7 @@ def plan(src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> P
     return PlanReport.from_dict(_engine.plan(_sources(src), dst, **options))
 
 
+@takes(StoreOptions)
 def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions]) -> Iterator[ObjectMeta]:
     """Yield what is below ``url``, in byte order of the names, page by page as it is read.
 
@@ -372,6 +244,26 @@ def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions])
         raise _exception(**problems[0])
 
 
+def read_pairs(path: Name) -> builtins.list[tuple[str, str]]:
+    """Read pairs of source and destination from a file, for :func:`copy`.
+
+    It may be CSV (two columns, or a first row that names ``source`` and ``destination`` among others), lines
+    of JSON, Parquet or an Arrow stream, whatever its name; ``"-"`` is standard input.
+
+    >>> import pathlib, tempfile
+    >>> pairs = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
+    >>> _ = pairs.write_text("a.nc,az://climate/2024/a.nc")
+    >>> read_pairs(pairs)
+    [('a.nc', 'az://climate/2024/a.nc')]
+
+    Raises:
+        UsageError: It is none of these, a row lacks one of the two, or there is no row.
+        NotFoundError: There is no such file.
+    """
+    return _engine.read_pairs(path)
+
+
+@takes(StoreOptions)
 def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
     """Return what is known of one object without reading it.
 
@@ -383,6 +275,15 @@ def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
 
 def _sequence(items: Iterable[Any]) -> Sequence[Any]:
     return items if isinstance(items, (builtins.list, tuple)) else builtins.list(items)
+
+
+def _pairs(src: Any) -> Sequence[tuple[Name, Name]]:
+    """Return pairs as the engine takes them; those of a table are in two of its columns."""
+    if not hasattr(src, "columns"):
+        return _sequence(src)
+    columns = (src["source"], src["destination"])
+    texts = (getattr(column, "to_pylist", None) or column.tolist for column in columns)
+    return [*zip(*(text() for text in texts), strict=True)]
 
 
 def _sources(src: Any) -> Sequence[Name]:

@@ -173,7 +173,7 @@ def test_clean_of_a_prefix_stays_below_it(ending: str, haul: Haul, emulator: End
 def test_clean_of_the_machine_is_refused(root: str, haul: Haul) -> None:
     """`clean /`: refused (2), also as a dry run."""
     run(haul, "clean", root, "--dry-run", codes=(2,)).says(
-        "the whole machine", "name the folder that copies went to"
+        "the whole machine", "give the folder that was copied to"
     )
 
 

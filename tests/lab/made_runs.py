@@ -113,7 +113,7 @@ def transfer(number: int, **values: Any) -> dict[str, Any]:
 
 
 def sample(number: int, **values: Any) -> dict[str, Any]:
-    """A sample of the machine in the midst of a cell."""
+    """A sample of the machine in the middle of a cell."""
     return dict.fromkeys(HOST_COLUMNS) | {
         "unix_ns": 1_271_000_000 * SECOND + number * 2 * SECOND + SECOND // 2,
         "cell": number,

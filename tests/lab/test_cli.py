@@ -154,7 +154,7 @@ def test_estimate_runs_nothing(haul: Haul, tmp_path: Path) -> None:
         (["run", "block-upload", "--set", "replicates"], 2, "hint: write --set KEY=VALUE"),
         (["run", "block-upload", "--set", "idle=100"], 2, "hint: write 100s or 100m"),
         (["run", "block-upload", "--to", "somewhere"], 2, TARGETS),
-        (["run", "block-upload", "--to", "emulated:rtt=60"], 2, "hint: write 60s or 60m"),
+        (["run", "block-upload", "--to", "emulated:rtt=60"], 2, "hint: write 60ms"),
         (["run", "--bogus"], 2, "hint: haul lab run --help tells more"),
         (["bogus"], 2, "hint: haul lab --help tells more"),
         (["report", "nothing"], 4, "hint: name the folder of a run"),

@@ -82,7 +82,10 @@ def test_nodes_leave_no_files_in_the_memory_of_their_workers(own: Cluster, tmp_p
 
 
 def test_a_worker_that_is_killed_is_missing_and_not_dropped(own: Cluster, tmp_path: Path) -> None:
-    plan = small(**{"scale.nodes": [1, 3], "directions": ["up"], "replicates": 1, "warm_up": 0, "again": ""})
+    # Long enough that the worker is still at work when the kill comes, on a busy machine too.
+    files = [{"size": "256KiB", "count": 40}]
+    changes = {"directions": ["up"], "replicates": 1, "warm_up": 0, "again": "", "files": files}
+    plan = small(**{"scale.nodes": [1, 3], **changes})
     killed: list[int] = []
 
     def kill(progress: RunProgress) -> None:

@@ -131,7 +131,7 @@ def test_lines_of_events_say_the_same_as_the_record(tmp_path: Path) -> None:
     by_lines, by_rows = explain(lines), of(rows, tmp_path)
     assert by_lines.whole.ledger == by_rows.whole.ledger
     assert by_lines.whole.cause == by_rows.whole.cause
-    # Killed in the midst of a line: what is whole is read, and the rest said.
+    # Killed in the middle of a line: what is whole is read, and the rest said.
     lines.write_text(lines.read_text()[:-400])
     cut = explain(lines)
     assert cut.unread == 1

@@ -349,7 +349,7 @@ def test_the_command_exports_imports_and_says_what_is_wrong(
     for arguments, hint in (
         (
             ("export", f"az-table://{table}", "rows.txt"),
-            "end its name in .parquet, .arrow, .csv or .jsonl, or give --format",
+            "use a name ending in .parquet, .arrow, .csv or .jsonl, or pass --format",
         ),
         (
             ("export", "az-table://", "a.csv"),

@@ -57,7 +57,7 @@ def test_addresses_without_account_or_with_a_sas(tmp_path: Path) -> None:
     done = subprocess.run(
         command, env=clean_environment(tmp_path), capture_output=True, text=True, timeout=30
     )
-    assert (done.returncode, "haul table moves rows of tables: haul table --help" in done.stderr) == (2, True)
+    assert (done.returncode, "haul table works with tables: haul table --help" in done.stderr) == (2, True)
     signed = said("az-table://rows?sv=1&sig=c2VjcmV0")
     assert "write https://ACCOUNT.table.core.windows.net/TABLE?SAS, or set AZURE_STORAGE_SAS_TOKEN" in signed
     assert "c2VjcmV0" not in signed
@@ -65,7 +65,7 @@ def test_addresses_without_account_or_with_a_sas(tmp_path: Path) -> None:
 
 def test_what_is_not_there(own: TableEndpoint, tmp_path: Path) -> None:
     path = lines(tmp_path / "rows.jsonl", {"PartitionKey": "p", "RowKey": "r"})
-    there = "check the name; haul table import makes a table where none is, with --create"
+    there = "check the name; haul table import --create creates the table"
     assert hint_of(lambda: export_table(at(own, "Nowhere"), tmp_path / "a.csv")) == there
     assert hint_of(lambda: import_table(path, at(own, "Nowhere"))) == there
     assert hint_of(lambda: import_table(tmp_path / "none.parquet", at(own, fresh()))) == "check the path"
@@ -83,7 +83,7 @@ def test_files_that_are_none_of_these(own: TableEndpoint, tmp_path: Path) -> Non
     unknown = hint_of(lambda: import_table(odd, table, format=other))
     assert unknown == "formats are parquet, arrow, csv and jsonl"
     compared = hint_of(lambda: verify(str(odd), table))
-    assert compared in ("end its name in .parquet, .arrow or .jsonl",)
+    assert compared in ("use a name ending in .parquet, .arrow or .jsonl",)
     assert hint_of(lambda: has_keys(tmp_path / "none.parquet")) == "check the path and the format"
     broken = tmp_path / "broken.csv"
     broken.write_bytes(b'a,b\n"1,2\n\xff\xfe')
@@ -142,7 +142,7 @@ def test_rows_with_more_properties_than_a_file_has_columns(own: TableEndpoint, t
     ]
     import_table(lines(tmp_path / "rows.jsonl", *rows), table, create=True)
     hint = hint_of(lambda: export_table(table, tmp_path / "rows.parquet"))
-    assert hint == "name those that you need: --select A,B"
+    assert hint == "select the columns you need: --select A,B"
     assert export_table(table, tmp_path / "some.parquet", select=["x0_1", "x44_239"]).rows == 45
 
 

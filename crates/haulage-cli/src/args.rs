@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use haulage::checksum::ChecksumMode;
 use haulage::http::ProxyChoice;
-use haulage::job::{CopyOptions, MethodChoice, Overwrite, ServerSide, Setting, TierChoice};
+use haulage::job::{Bounds, CopyOptions, MethodChoice, NameList, Overwrite, ServerSide, Setting, TierChoice};
 use haulage::store::{Addressing, Preserve, StoreOptions};
 use haulage::units::{ByteRate, ByteSize};
 
@@ -17,10 +17,10 @@ use crate::value;
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Write JSON lines to standard output, one event or object each
+    /// Print JSON to standard output, one event or object per line
     #[arg(long, global = true)]
     pub json: bool,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
     /// How progress is shown on standard error
@@ -47,36 +47,36 @@ pub enum ProgressMode {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Stores")]
 pub struct StoreArgs {
-    /// Where az://container or s3://bucket lives, if not where the environment says
+    /// Endpoint of az://container or s3://bucket; overrides the environment
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub endpoint: Option<String>,
-    /// Region of an S3 bucket, if neither the environment nor the service shall say
+    /// Region of the S3 bucket; by default from the environment or the service
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
-    /// How S3 URLs name a bucket: auto (in the host at AWS, in the path elsewhere), path or virtual
+    /// How to address S3 buckets: auto (host at AWS, path elsewhere), path or virtual
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = value::addressing())]
     #[arg(action = clap::ArgAction::Set)]
     #[arg(hide_possible_values = true)]
     pub addressing: Setting<Addressing>,
-    /// Ask S3 without a signature: for what is open to all
+    /// Send unsigned S3 requests, for public buckets
     #[arg(long)]
     pub no_sign_request: bool,
-    /// Pay for what is read from S3 buckets whose owners do not
+    /// Agree to pay for reads from requester-pays S3 buckets
     #[arg(long)]
     pub requester_pays: bool,
-    /// Allow plain http beyond this machine: bytes and signatures travel in the clear
+    /// Allow plain http to other machines; data and signatures travel unencrypted
     #[arg(long)]
     pub insecure_http: bool,
-    /// Go through this proxy, or through none, whatever HTTPS_PROXY says
+    /// Use this proxy, or none; overrides HTTPS_PROXY
     #[arg(long, value_name = "URL|none", value_hint = ValueHint::Url)]
     pub proxy: Option<ProxyChoice>,
-    /// Trust the authorities of this file (PEM) too
+    /// Also trust the CA certificates in this PEM file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ca: Option<PathBuf>,
-    /// Send a request again after this long without a byte of progress [default: 30s]
+    /// Retry a request after this long without progress [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub stall_timeout: Option<Duration>,
-    /// Use no more of the link than this, both directions together, such as 500mbit
+    /// Limit the rate, both directions together, such as 500mbit
     #[arg(long, value_name = "RATE")]
     pub cap: Option<ByteRate>,
 }
@@ -105,37 +105,65 @@ impl StoreArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Selection")]
 pub struct SelectArgs {
-    /// Only names below the source that match; may be given again
+    /// Include only matching names below the source; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
-    /// No names that match, even if included; may be given again
+    /// Exclude matching names, even if included; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
-    /// Symbolic links below a folder: skip (and say so), or follow, wherever they lead
+    /// Symbolic links below a folder: skip (and report them), or follow, wherever they lead
     #[arg(long, value_name = "HOW", default_value = "skip", value_parser = value::follow_symlinks())]
     #[arg(action = clap::ArgAction::Set)]
     #[arg(hide_possible_values = true)]
     pub symlinks: bool,
+    /// Only objects of this size or larger
+    #[arg(long, value_name = "SIZE")]
+    pub min_size: Option<ByteSize>,
+    /// Only objects of this size or smaller
+    #[arg(long, value_name = "SIZE")]
+    pub max_size: Option<ByteSize>,
+    /// Only objects last changed this long ago, or longer, such as 7d
+    #[arg(long, value_name = "DURATION", value_parser = value::age)]
+    pub min_age: Option<Duration>,
+    /// Only objects changed since this long ago
+    #[arg(long, value_name = "DURATION", value_parser = value::age)]
+    pub max_age: Option<Duration>,
+    /// Only the names in this file, one a line, relative to SRC; they are asked for directly and nothing is listed; - for
+    /// standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "files_from0")]
+    pub files_from: Option<PathBuf>,
+    /// The same, with a zero byte after each name, as find -print0 writes them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files_from0: Option<PathBuf>,
+}
+
+impl SelectArgs {
+    /// The names that are asked for directly.
+    fn names(&self) -> Option<NameList> {
+        let list = |path: &PathBuf, zero| NameList::File { path: path.clone(), zero };
+        let lines = self.files_from.as_ref().map(|path| list(path, false));
+        lines.or_else(|| self.files_from0.as_ref().map(|path| list(path, true)))
+    }
 }
 
 /// How objects travel.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transfer")]
 pub struct TransferArgs {
-    /// Requests in flight; auto finds as many as pay, while the job runs
+    /// Requests in flight; auto finds the best number while the job runs
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = value::concurrency)]
     pub concurrency: Setting<usize>,
     /// Size of blocks and ranges; auto follows the link, from 64KiB to 4MiB
     #[arg(long, value_name = "auto|SIZE", default_value = "auto", value_parser = value::size_setting)]
     pub block_size: Setting<ByteSize>,
-    /// Objects up to this size travel in one request; auto is one block, four among many objects
+    /// Send objects up to this size in one request; auto: one block, or four with many objects
     #[arg(long, value_name = "auto|SIZE", default_value = "auto", value_parser = value::size_setting)]
     pub single_put_max: Setting<ByteSize>,
-    /// How large objects travel: auto, whole or ranges
+    /// How to copy large objects: auto, whole or ranges
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = value::method())]
     #[arg(hide_possible_values = true)]
     pub method: MethodChoice,
-    /// Within one service: auto (the service copies what it can) or never (every byte passes through here)
+    /// Within one service: auto (the service copies if it can) or never (all data passes through here)
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = value::server_side())]
     #[arg(hide_possible_values = true)]
     pub server_side: ServerSide,
@@ -143,16 +171,19 @@ pub struct TransferArgs {
     #[arg(long, value_name = "KIND", default_value = "crc64", value_parser = value::checksum())]
     #[arg(hide_possible_values = true)]
     pub checksum: ChecksumMode,
-    /// Store the MD5 of each object as its Content-MD5; one sent in blocks is read once more for it
+    /// Store the MD5 of each object as its Content-MD5; objects sent in blocks are read twice
     #[arg(long)]
     pub content_md5: bool,
-    /// Bound on the bytes in flight; the default keeps the whole process below 128 MiB
+    /// Limit on bytes in flight; the default keeps the whole process below 128 MiB
     #[arg(long, value_name = "SIZE", default_value = "96MiB", value_parser = value::size)]
     pub max_memory: ByteSize,
-    /// Give way to other traffic: slow down as soon as bytes queue on the way
+    /// Give way to other traffic: slow down as soon as a queue builds up
     #[arg(long)]
     pub polite: bool,
-    /// Begin with what haul lab has measured: the name of a profile, or its file
+    /// Stop after this long with exit code 130; what has arrived stays, and the same command goes on
+    #[arg(long, value_name = "DURATION", value_parser = value::limit)]
+    pub max_duration: Option<Duration>,
+    /// Start from values that haul lab measured: a profile's name or file
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
 }
@@ -161,15 +192,15 @@ pub struct TransferArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Attributes")]
 pub struct AttributeArgs {
-    /// Access tier or storage class of what is written: auto (as the source's), default (the account's), or a name such
-    /// as cool or STANDARD_IA
+    /// Access tier or storage class of the copies: auto (as the source), default (of the account), or a name such as cool
+    /// or STANDARD_IA
     #[arg(long, visible_alias = "storage-class", value_name = "auto|default|NAME", default_value = "auto")]
     pub tier: TierChoice,
-    /// Leave tags behind; else they go along from one store of objects to another
+    /// Do not copy tags between object stores
     #[arg(long)]
     pub no_tags: bool,
-    /// Keep these of files too, in metadata that rclone and AzCopy know, and restore them: mode, owner, times, special
-    /// (setuid and its like), with commas between them; posix is the first three, all is all
+    /// Keep these file attributes in metadata that rclone and AzCopy understand, and restore them: mode, owner, times,
+    /// special (setuid and the like), separated by commas; posix is the first three, all is all four
     #[arg(long, value_name = "WHAT")]
     pub preserve: Option<Preserve>,
 }
@@ -178,10 +209,10 @@ pub struct AttributeArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Removal")]
 pub struct RemoveArgs {
-    /// Only say what would be removed
+    /// Show what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Remove nothing at all where it would be more objects than this
+    /// Remove nothing if that would be more objects than this
     #[arg(long, value_name = "N")]
     pub max_delete: Option<u64>,
 }
@@ -190,10 +221,10 @@ pub struct RemoveArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Selection")]
 pub struct GlobArgs {
-    /// Only names below that match; may be given again
+    /// Include only matching names; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
-    /// No names that match, even if included; may be given again
+    /// Exclude matching names, even if included; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
 }
@@ -202,13 +233,13 @@ pub struct GlobArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct RecordArgs {
-    /// A row for every attempt goes into this file
+    /// Write a row for every attempt to this file
     #[arg(long, value_name = "FILE.parquet", value_hint = ValueHint::FilePath)]
     pub record: Option<PathBuf>,
-    /// What happens is written to this log too, for haul watch: a folder, az://container/prefix or s3://bucket/prefix
+    /// Write events to this log too, for haul watch: a folder, az://container/prefix or s3://bucket/prefix
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub log: Option<String>,
-    /// Serve how it goes at http://ADDR/metrics for Prometheus, while it runs
+    /// Serve Prometheus metrics at http://ADDR/metrics while the job runs
     #[arg(long, value_name = "ADDR", value_parser = value::metrics)]
     pub metrics: Option<SocketAddr>,
 }
@@ -226,7 +257,7 @@ impl RecordArgs {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Selection")]
 pub struct OverwriteArgs {
-    /// Replace what is there: if-different (makes a re-run a resume), always or never
+    /// Replace existing objects: if-different (so a re-run resumes), always or never
     #[arg(long, value_name = "WHEN", default_value = "if-different", value_parser = value::overwrite())]
     #[arg(hide_possible_values = true)]
     pub overwrite: Overwrite,
@@ -245,6 +276,14 @@ pub fn copy_options(transfer: &TransferArgs, select: SelectArgs, store: &StoreAr
         max_memory: transfer.max_memory,
         polite: transfer.polite,
         profile: transfer.profile.clone(),
+        names: select.names(),
+        bounds: Bounds {
+            min_size: select.min_size,
+            max_size: select.max_size,
+            min_age: select.min_age,
+            max_age: select.max_age,
+        },
+        max_duration: transfer.max_duration,
         include: select.include,
         exclude: select.exclude,
         store: StoreOptions { follow_symlinks: select.symlinks, ..store.options() },

@@ -94,6 +94,10 @@ async fn drive(
         return Ok(INTERRUPTED);
     }
     let summary = summary.unwrap_or_default();
+    if summary.exit_code == INTERRUPTED {
+        output::say(render::out_of_time_line(summary.objects_done));
+        return Ok(INTERRUPTED);
+    }
     // What was said as data is part of the work: a full disk behind standard output is a failure.
     let exit_code = if sink.failed && summary.exit_code == 0 { 1 } else { summary.exit_code };
     report_failures(&summary, &sink.told);
@@ -161,7 +165,7 @@ fn change_cap(handle: &JobHandle, change: CapChange) -> String {
     cap.set(next);
     match next {
         Some(rate) => format!("cap: {rate}; SIGUSR1 halves it, SIGUSR2 doubles it"),
-        None => "cap: none; SIGUSR1 sets it to half of the rate of now".to_owned(),
+        None => "cap: none; SIGUSR1 sets it to half of the current rate".to_owned(),
     }
 }
 
@@ -250,8 +254,11 @@ impl Sink {
 }
 
 /// Data for the options: `--json` asks for events, except where the work itself fills standard output.
-pub fn data_for(output: OutputArgs, destination: &str, options: &StoreOptions) -> Result<Data, Error> {
-    let stdout = Address::parse(destination, options)? == Address::Stdio;
+pub fn data_for(output: OutputArgs, work: &Work, options: &StoreOptions) -> Result<Data, Error> {
+    let stdout = match work {
+        Work::Copy { destination, .. } => Address::parse(destination, options)? == Address::Stdio,
+        _ => false,
+    };
     match (output.json, stdout) {
         (true, true) => Err(Error::new(
             ErrorKind::Usage,

@@ -10,7 +10,7 @@ use crate::stop::Ending;
 /// Says how to have what is in this extra of the package.
 pub fn needed(operation: &'static str, object: String, extra: &str) -> Error {
     Error::new(ErrorKind::Unsupported, operation, object, "it needs Python")
-        .hint(format!("install the package with its extra: pip install 'haulage[{extra}]'"))
+        .hint(format!("install it with: pip install 'haulage[{extra}]'"))
 }
 
 /// The end of a command that is in this extra.

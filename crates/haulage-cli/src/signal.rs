@@ -56,7 +56,7 @@ pub struct CapSignals {
 /// What a signal asks of the cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapChange {
-    /// SIGUSR1: half of it, or half of the rate of now where there is none.
+    /// SIGUSR1: half of it, or half of the current rate if there is none.
     Halve,
     /// SIGUSR2: twice as much.
     Double,

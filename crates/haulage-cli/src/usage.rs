@@ -66,8 +66,9 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
         Mistake::UnknownArgument => {
             let name = option(mistake);
             let cause = if name.starts_with('-') { "no such option" } else { "one argument too many" };
+            let hint = of_others(&name).map(str::to_owned);
             error(name, cause.to_owned())
-                .hint(suggestion(mistake, ContextKind::SuggestedArg).unwrap_or(see_help))
+                .hint(hint.or_else(|| suggestion(mistake, ContextKind::SuggestedArg)).unwrap_or(see_help))
         }
         Mistake::InvalidSubcommand => unknown_command(mistake),
         Mistake::MissingRequiredArgument => {
@@ -78,7 +79,7 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
             error(missing, "missing".to_owned()).hint(see_help)
         }
         Mistake::ArgumentConflict => {
-            error(option(mistake), "given twice, or not with the rest".to_owned()).hint(see_help)
+            error(option(mistake), "duplicate or conflicting option".to_owned()).hint(see_help)
         }
         Mistake::MissingSubcommand => {
             error("arguments".to_owned(), "no command".to_owned()).hint("haul --help lists the commands")
@@ -92,11 +93,25 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
     }
 }
 
+/// What to write in place of an option of other tools.
+fn of_others(name: &str) -> Option<&'static str> {
+    match name {
+        "--recursive" | "-r" | "-R" => {
+            Some("leave it out: folders are always copied with everything in them")
+        }
+        "--dry-run" | "-n" => Some("haul plan shows what cp would do"),
+        "--transfers" | "--checkers" | "--numworkers" | "--parallel" => {
+            Some("leave it out, or use --concurrency: by default it follows the link")
+        }
+        _ => None,
+    }
+}
+
 fn unknown_command(mistake: &clap::Error) -> Error {
     let name = texts(mistake, ContextKind::InvalidSubcommand).concat();
     if PLANNED.contains(&name.as_str()) {
         return Error::new(ErrorKind::Unsupported, "run", name, "this command is planned, and not there yet")
-            .hint("haul --help lists what is there");
+            .hint("haul --help lists the commands");
     }
     let hint = suggestion(mistake, ContextKind::SuggestedSubcommand);
     Error::new(ErrorKind::Usage, "parse", name, "no such command")

@@ -29,7 +29,7 @@ pub fn concurrency(text: &str) -> Result<Setting<usize>, Error> {
 pub fn size(text: &str) -> Result<ByteSize, Error> {
     let size = ByteSize::from_str(text)?;
     if size.bytes() == 0 {
-        return Err(Error::new(ErrorKind::Usage, "parse", text, "nothing fits into no bytes")
+        return Err(Error::new(ErrorKind::Usage, "parse", text, "size must be greater than zero")
             .hint("write a size such as 8MiB"));
     }
     Ok(size)
@@ -39,10 +39,25 @@ pub fn size(text: &str) -> Result<ByteSize, Error> {
 pub fn duration(text: &str) -> Result<Duration, Error> {
     let duration = parse_duration(text)?;
     if duration.is_zero() {
-        return Err(Error::new(ErrorKind::Usage, "parse", text, "no request can be that quick")
+        return Err(Error::new(ErrorKind::Usage, "parse", text, "duration must be greater than zero")
             .hint("write a duration such as 30s"));
     }
     Ok(duration)
+}
+
+/// How long ago, with its unit; zero is now.
+pub fn age(text: &str) -> Result<Duration, Error> {
+    parse_duration(text)
+}
+
+/// How long something may take, with its unit.
+pub fn limit(text: &str) -> Result<Duration, Error> {
+    let limit = parse_duration(text)?;
+    if limit.is_zero() {
+        return Err(Error::new(ErrorKind::Usage, "parse", text, "nothing can be done in no time")
+            .hint("write a duration such as 2h"));
+    }
+    Ok(limit)
 }
 
 /// An address to listen on.

@@ -79,7 +79,7 @@ fn cp_unknown_choice_option_and_command() {
     );
     assert_eq!(
         mistake(&["sync", "a", "b"]),
-        "haul: run sync: this command is planned, and not there yet (hint: haul --help lists what is there)"
+        "haul: run sync: this command is planned, and not there yet (hint: haul --help lists the commands)"
     );
 }
 
@@ -144,7 +144,7 @@ fn emulate_beyond_this_machine() {
     assert_eq!(
         mistake(&["emulate", "--listen", "0.0.0.0:0"]),
         "haul: listen 0.0.0.0:0: other machines could reach it, and its key is public knowledge \
-         (hint: add --allow-remote if that is meant)"
+         (hint: add --allow-remote if you want that)"
     );
     assert_eq!(
         mistake(&["emulate", "--listen", "10000"]),
@@ -165,7 +165,7 @@ fn nodes_need_the_python_package() {
     assert_eq!(
         mistake(&["cp", "Cargo.toml", "build/nowhere", "--nodes", "2"]),
         "haul: run nodes: it needs Python \
-         (hint: install the package with its extra: pip install 'haulage[cluster]')"
+         (hint: install it with: pip install 'haulage[cluster]')"
     );
 }
 
@@ -174,7 +174,7 @@ fn lab_needs_the_python_package() {
     assert_eq!(
         mistake(&["lab", "run", "--to", "emulated:wan"]),
         "haul: start lab run --to emulated:wan: it needs Python \
-         (hint: install the package with its extra: pip install 'haulage[lab]')"
+         (hint: install it with: pip install 'haulage[lab]')"
     );
     assert!(text(&haul(&["--help"]).stdout).contains("\n  lab "));
 }
@@ -184,7 +184,7 @@ fn watch_needs_the_python_package() {
     assert_eq!(
         mistake(&["watch", "az://logs/jobs"]),
         "haul: start watch az://logs/jobs: it needs Python \
-         (hint: install the package with its extra: pip install 'haulage[watch]')"
+         (hint: install it with: pip install 'haulage[watch]')"
     );
     assert!(text(&haul(&["--help"]).stdout).contains("\n  watch "));
 }

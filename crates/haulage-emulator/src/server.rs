@@ -37,14 +37,20 @@ const SHAPED_SEGMENT: u32 = 8 * 1024;
 pub async fn start(config: EmulatorConfig) -> Result<Emulator> {
     let link = Link::new(&config.link).map(Arc::new);
     let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
-    let listener = listen(config.listen, link.as_deref())
-        .map_err(|error| Error::from_io("listen", config.listen.to_string(), error))?;
+    let listener =
+        listen(config.listen, link.as_deref()).map_err(|error| cannot_listen(config.listen, error))?;
     let address =
         listener.local_addr().map_err(|error| Error::from_io("listen", config.listen.to_string(), error))?;
     let service = Arc::new(Service::open(config, address)?);
     let (stop, stopped) = watch::channel(());
     let accepting = tokio::spawn(accept(listener, Arc::clone(&service), link, tls, stopped));
     Ok(Emulator { address, service, stop, accepting })
+}
+
+fn cannot_listen(address: SocketAddr, error: io::Error) -> Error {
+    let in_use = error.kind() == io::ErrorKind::AddrInUse;
+    let error = Error::from_io("listen", address.to_string(), error);
+    if in_use { error.hint("choose another port with --listen; port 0 takes any free one") } else { error }
 }
 
 /// A running endpoint. Stops when dropped.

@@ -279,6 +279,13 @@ fn busy() -> Error {
     Error::new(ErrorKind::Usage, "wait", "job", "another thread waits for this job already")
 }
 
+/// Pairs of source and destination that a file holds.
+#[pyfunction]
+#[pyo3(signature = (path, /))]
+pub(crate) fn read_pairs(py: Python<'_>, path: Name) -> PyResult<Vec<(String, String)>> {
+    enter(py, async { haulage::job::read_pairs(path.0.as_ref()) })?.or_raise(py)
+}
+
 /// What a copy would do, without doing it.
 #[pyfunction]
 #[pyo3(signature = (sources, destination, /, **options))]

@@ -19,6 +19,7 @@ mod job;
 mod log;
 mod options;
 mod reach;
+mod remove;
 mod session;
 mod table;
 
@@ -41,7 +42,7 @@ mod _engine {
     #[pymodule_export]
     use super::cluster::{Coordinator, Node, coordinate};
     #[pymodule_export]
-    use super::content::{Reader, Writer, get, get_ranges, put};
+    use super::content::{Reader, Writer, get, get_first, get_ranges, put};
     #[pymodule_export]
     use super::emulator::Emulator;
     #[pymodule_export]
@@ -49,11 +50,12 @@ mod _engine {
     #[pymodule_export]
     use super::generate::generate;
     #[pymodule_export]
-    use super::job::{Job, plan};
+    use super::job::{Job, plan, read_pairs};
     #[pymodule_export]
     use super::log::EventLog;
     #[pymodule_export]
     use super::reach::{identity, knock, way};
+    use super::remove::{make_container, remove, remove_container};
     #[pymodule_export]
     use super::session::{AzureCredential, S3Credential, Session};
 

@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use haulage::CopyOptions;
 use haulage::checksum::ChecksumMode;
-use haulage::job::{MethodChoice, Overwrite, ServerSide, Setting, links_folder};
+use haulage::job::{MethodChoice, NameList, Overwrite, ServerSide, Setting, links_folder};
 use haulage::store::{AccessKeys, Addressing};
 use haulage::units::parse_duration;
 use pyo3::prelude::*;
@@ -80,8 +81,14 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "symlinks" => options.store.follow_symlinks = one_of(&value, SYMLINKS)?,
             "max_memory" => options.max_memory = unit(&value)?,
             "overwrite" => options.overwrite = one_of(&value, OVERWRITES)?,
-            "include" => options.include = value.extract()?,
-            "exclude" => options.exclude = value.extract()?,
+            "include" => options.include = globs(&value)?,
+            "exclude" => options.exclude = globs(&value)?,
+            "files_from" => options.names = Some(name_list(&value)?),
+            "min_size" => options.bounds.min_size = Some(unit(&value)?),
+            "max_size" => options.bounds.max_size = Some(unit(&value)?),
+            "min_age" => options.bounds.min_age = Some(duration(&value)?),
+            "max_age" => options.bounds.max_age = Some(duration(&value)?),
+            "max_duration" => options.max_duration = Some(duration(&value)?),
             "flush" => options.store.flush = value.extract()?,
             "record" => options.record = Some(value.extract()?),
             "log" => options.log = Some(value.extract::<Name>()?.0),
@@ -134,6 +141,17 @@ fn access_keys(value: &Bound<'_, PyAny>) -> PyResult<AccessKeys> {
     Ok(AccessKeys { id, secret, token: None })
 }
 
+/// Names, or the file that holds one a line.
+fn name_list(value: &Bound<'_, PyAny>) -> PyResult<NameList> {
+    match value.extract::<Name>() {
+        Ok(Name(path)) => Ok(NameList::File { path: path.into(), zero: false }),
+        Err(_) => {
+            let names: Vec<Name> = value.extract()?;
+            Ok(NameList::Given(Arc::new(names.into_iter().map(|Name(name)| name).collect())))
+        }
+    }
+}
+
 /// `"auto"`, or what `parse` makes of it.
 fn setting<'py, T>(
     value: &Bound<'py, PyAny>,
@@ -155,6 +173,14 @@ fn words(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value.extract::<String>() {
         Ok(text) => Ok(text),
         Err(_) => value.extract::<Vec<String>>().map(|words| words.join(",")),
+    }
+}
+
+/// One glob, or several. A text is one, whatever is in it.
+fn globs(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    match value.extract::<String>() {
+        Ok(one) => Ok(vec![one]),
+        Err(_) => value.extract(),
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use haulage::table::{
-    Export, ExportOptions, Format, Import, ImportOptions, ImportProgress, Level, Mode, Place, Progress,
-    Query, arrow_of_page,
+    Export, ExportOptions, Format, Formulas, Import, ImportOptions, ImportProgress, Level, Mode, Place,
+    Progress, Query, arrow_of_page,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -98,7 +98,7 @@ pub(crate) struct TableExport {
 impl TableExport {
     /// Looks at the arguments, and at what an export that was broken off has left.
     #[new]
-    #[pyo3(signature = (table, path, /, *, format=None, filter=None, select=None, queries=None, **options))]
+    #[pyo3(signature = (table, path, /, *, format=None, filter=None, select=None, queries=None, formulas=None, **options))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -108,10 +108,14 @@ impl TableExport {
         filter: Option<String>,
         select: Option<Vec<String>>,
         queries: Option<usize>,
+        formulas: Option<&str>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        let shared = shared_options(options)?;
         let options = ExportOptions {
-            store: shared_options(options)?.store,
+            store: shared.store,
+            record: shared.record,
+            formulas: formulas.map(str::parse::<Formulas>).transpose().or_raise(py)?.unwrap_or_default(),
             format: format.map(str::parse::<Format>).transpose().or_raise(py)?,
             filter,
             select: select.unwrap_or_default(),
@@ -194,8 +198,10 @@ impl TableImport {
             "insert" => Mode::Insert,
             other => return Err(usage(py, other, "no such mode", "modes are replace, merge and insert")),
         };
+        let shared = shared_options(options)?;
         let options = ImportOptions {
-            store: shared_options(options)?.store,
+            store: shared.store,
+            record: shared.record,
             format: format.map(str::parse::<Format>).transpose().or_raise(py)?,
             mode,
             partition_key,

@@ -28,6 +28,7 @@ pub mod job;
 mod metrics;
 mod options;
 mod output;
+mod pairs;
 pub mod receipt;
 mod secret;
 mod spool;

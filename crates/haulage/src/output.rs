@@ -111,7 +111,7 @@ fn check(path: &Path, kind: Kind) -> Result<bool> {
     if path.file_name().is_none() {
         return refuse(format!("this names no file for the {word}"), format!("write --{word} FILE"));
     }
-    let another = format!("name another file for the {word}");
+    let another = format!("use another file for the {word}");
     match std::fs::symlink_metadata(path) {
         Err(_) => Ok(false),
         Ok(found) if !found.is_file() => {

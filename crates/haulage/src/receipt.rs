@@ -130,7 +130,7 @@ impl ReceiptWriter {
 
 fn failed(path: &Path, error: std::io::Error) -> Error {
     Error::from_io("write the receipt", path.display().to_string(), error)
-        .hint("what was moved is moved; run the same command again for a receipt of all of it")
+        .hint("the copy itself is done; run the same command again for a complete receipt")
 }
 
 /// Whether a file is a receipt.
@@ -156,7 +156,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<ReceiptObject>> {
 pub(crate) fn read_lines(lines: impl BufRead, name: &str) -> Result<Vec<ReceiptObject>> {
     let broken = |cause: String| {
         Error::new(ErrorKind::Integrity, "read the receipt", name, cause)
-            .hint("make a new one: run the copy again with --receipt")
+            .hint("run the copy again with --receipt to make a new one")
     };
     let (mut objects, mut end) = (Vec::new(), None);
     for (number, text) in lines.lines().enumerate() {

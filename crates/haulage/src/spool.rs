@@ -87,7 +87,7 @@ fn read(from: &mut impl Read) -> io::Result<(String, u64)> {
 
 fn failed(error: io::Error) -> Error {
     Error::from_io("keep names in", std::env::temp_dir().display().to_string(), error)
-        .hint("make room there, or name another folder in TMPDIR")
+        .hint("free some space there, or set TMPDIR to another folder")
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_named_with_what_helps() {
         let error = failed(io::ErrorKind::StorageFull.into());
-        assert_eq!(error.hint_text(), Some("make room there, or name another folder in TMPDIR"));
+        assert_eq!(error.hint_text(), Some("free some space there, or set TMPDIR to another folder"));
         assert_eq!(error.object_name(), std::env::temp_dir().display().to_string());
     }
 

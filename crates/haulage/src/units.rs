@@ -37,13 +37,15 @@ const RATE_UNITS: [(&str, u64); 12] = [
     ("tb", 8_000_000_000_000),
 ];
 
-const DURATION_UNITS: [(&str, u64); 6] = [
+const DURATION_UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
     ("ms", 1_000_000),
     ("s", 1_000_000_000),
     ("m", 60_000_000_000),
     ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+    ("w", 604_800_000_000_000),
 ];
 
 /// A number of bytes. Parses `8MiB`, `500KB`, `0B`; prints in binary units.
@@ -213,7 +215,7 @@ impl<'de> serde::Deserialize<'de> for ByteSize {
     }
 }
 
-/// Parses a duration with its unit: `60ms`, `1.5s`, `30m`, `2h`.
+/// Parses a duration with its unit: `60ms`, `1.5s`, `30m`, `2h`, `7d`, `4w`.
 pub fn parse_duration(text: &str) -> Result<Duration> {
     let (number, unit) = split_unit(text);
     let scale = DURATION_UNITS.iter().find(|(name, _)| *name == unit);

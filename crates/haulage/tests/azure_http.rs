@@ -266,7 +266,7 @@ async fn what_fails_after_the_first_contact_says_what_to_check() {
     let nowhere = Origin::parse("https", "no-such-host.invalid").unwrap();
     for (origin, kind, hint) in [
         (&origin, ErrorKind::Protocol, "check that the endpoint is a blob service"),
-        (&gone, ErrorKind::Connection, "check that the server runs and the port is right"),
+        (&gone, ErrorKind::Connection, "check that the server is running and the port is right"),
         (&nowhere, ErrorKind::Connection, "check the account name, the endpoint and the network"),
     ] {
         let error = exchange(&client, origin, &Trace::detached()).await.unwrap_err();

@@ -306,7 +306,7 @@ async fn a_shard_that_costs_three_nodes_is_given_up_by_name() {
     let failure = &summary.failures[0];
     assert_eq!(failure.kind, ErrorKind::NodeLost);
     assert!(failure.object.ends_with("one.nc") && failure.cause.contains("3 nodes"), "{failure:?}");
-    let hint = "look into the logs of the nodes; is their memory enough, and their link steady?";
+    let hint = "check the nodes' logs, memory and network";
     assert_eq!(failure.hint.as_deref(), Some(hint));
 }
 
@@ -345,7 +345,7 @@ async fn of_a_collection_nothing_is_committed_where_one_has_failed() {
     coordinator.finish();
     let summary = handle.wait().await.unwrap();
     assert_eq!((summary.objects_done, summary.objects_failed), (0, 21), "{summary:?}");
-    let hint = "mend what failed and run the same command again: what is staged is not sent again";
+    let hint = "fix what failed and run the same command again; staged data is not sent again";
     assert!(summary.failures.iter().any(|failure| failure.hint.as_deref() == Some(hint)));
     let opener = haulage::store::StoreOpener::new(ground.store()).unwrap();
     let place = opener.open(&ground.url("one/t/d0/f0.nc")).unwrap();

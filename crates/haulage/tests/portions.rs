@@ -207,7 +207,7 @@ async fn a_source_of_another_version_is_neither_staged_nor_committed() {
     let etag = etag.as_deref();
     for portion in [Portion::Commit(staged.parts), Portion::Stretch(BlockRange { offset: 0, len: BLOCK })] {
         let (record, summary) = ground.run(portion, etag).await;
-        assert_failed(&record, ErrorKind::SourceChanged, "begin anew with the version that is there");
+        assert_failed(&record, ErrorKind::SourceChanged, "start over with the version that is there");
         assert_eq!(summary.exit_code, 6);
     }
     assert!(!ground.is_there().await);

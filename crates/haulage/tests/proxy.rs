@@ -337,7 +337,7 @@ async fn a_proxy_that_is_not_there_is_named() {
     assert_eq!(error.cause(), format!("connection refused: the proxy {gone} (--proxy)"));
     let error = fails("no-such-proxy.invalid", &store()).await;
     assert_eq!(error.cause(), "host not found: the proxy no-such-proxy.invalid:80 (--proxy)");
-    assert!(error.hint_text().unwrap().starts_with("check the address of the proxy"), "{error}");
+    assert!(error.hint_text().unwrap().starts_with("check the proxy's address"), "{error}");
     // Plain http where the proxy is said to speak https.
     let address = format!("127.0.0.1:{}", speaking_first(b"HTTP/1.1 400 Bad\r\n\r\n").await);
     let error = fails(&format!("https://{address}"), &store()).await;

@@ -160,7 +160,7 @@ async fn another_region_is_asked_once_and_no_redirect_is_followed() {
     );
     let (store, asked) = server(vec![malformed.clone(), malformed]).await;
     let error = list(&store).await.unwrap_err();
-    assert_eq!(error.hint_text(), Some("name its region with --region, or check the endpoint"));
+    assert_eq!(error.hint_text(), Some("set --region, or check the endpoint"));
     assert_eq!(asked.lock().unwrap().len(), 2);
     let elsewhere = answer("307 Temporary Redirect", "location: http://127.0.0.1:9/\r\n", "");
     let (store, asked) = server(vec![elsewhere]).await;
@@ -389,7 +389,7 @@ async fn a_commit_whose_answer_was_lost_is_known_by_what_it_made() {
     assert!(asked[4].starts_with("HEAD /bucket/k "), "{}", asked[4]);
     let (committed, _) = commit(vec![gone, there("AAAAAAAAAAA=")]).await;
     let error = committed.unwrap_err();
-    let hint = "somebody else has finished or removed it; run the same command again";
+    let hint = "another client has finished or removed it; run the same command again";
     assert_eq!((error.service_code(), error.hint_text()), (Some("NoSuchUpload"), Some(hint)));
 }
 

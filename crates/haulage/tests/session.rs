@@ -90,10 +90,7 @@ async fn what_was_given_is_used_and_its_failure_says_so() {
     let wrong = given(AzureSecret::Key(WRONG.to_owned()), Some(&at));
     let error = access::make_container("az://shared", &on(&wrong)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Permission);
-    assert_eq!(
-        error.hint_text(),
-        Some("check the key that was given as an argument, and that this machine's clock is right")
-    );
+    assert_eq!(error.hint_text(), Some("check the key you passed, and this machine's clock"));
     assert!(!format!("{error:?} {wrong:?}").contains(WRONG));
     // Nothing but the account's own emulator key is left to whoever gives none.
     access::make_container(&format!("{at}/shared"), &StoreOptions::default()).await.unwrap();

@@ -177,9 +177,9 @@ def streams_of(state: State) -> list[Stream]:
 def health(state: State, stream: Stream) -> str:
     """Return how a stream is: ``alive``, ``silent``, ``done``, ``failed``, ``lost``, ``panicked``, ``quiet``.
 
-    One is quiet that nothing is heard of and that has not said that it began: nobody knows whether it
-    should be heard. This is measured by when the log was read last: while it cannot be read, nobody is
-    silent.
+    One is quiet that nothing is heard of and that has not said that it began: it is unknown
+    whether it should be heard. This is measured by when the log was read last: while it cannot be read,
+    nobody is silent.
     """
     if stream.end:
         return stream.end

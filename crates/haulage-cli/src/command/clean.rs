@@ -14,7 +14,7 @@ use crate::render::{count, public_url};
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
 
-/// Remove what interrupted copies have left: partial files, and blocks of uploads
+/// Remove what interrupted copies left behind: partial files and uncommitted blocks
 #[derive(Args, Debug)]
 #[command(after_help = help!(
     "  haul clean --dry-run here/               what is there?

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use haulage::Job;
-use haulage::job::{Work, links_folder};
+use haulage::job::{Work, links_folder, read_pairs};
 
 use super::help;
 use crate::args::{
@@ -25,6 +25,8 @@ use crate::stop::Ending;
   haul cp az://climate/cmip6/ s3://climate/      from one cloud to another
   tar c logs | haul cp - az://archive/logs.tar   upload a stream
   haul cp az://archive/logs.tar - | tar t        download to a pipe
+  haul cp az://climate/ . --files-from names.txt only these names; nothing is listed
+  haul cp --pairs list.csv                       each source to its own destination
   haul cp big/ az://climate/ --block-size 4MiB --concurrency 8 --record run.parquet"
     )
 )]
@@ -32,15 +34,20 @@ pub struct Cp {
     /// Local paths, az://container/path, s3://bucket/path, http(s)://host/container/path[?SAS], or - for standard input
     #[arg(value_name = "SRC", required = true, num_args = 1..)]
     sources: Vec<String>,
-    /// Where to; a trailing / means into; - for standard output
+    /// Destination; a trailing / means into; - is standard output
     #[arg(value_name = "DST", required = true)]
-    destination: String,
+    destination: Option<String>,
+    /// Copy each source in this file to its own destination, in place of SRC and DST: CSV or JSON lines with source and
+    /// destination, Parquet or an Arrow stream; - for standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Selection")]
+    #[arg(conflicts_with_all = ["sources", "destination", "files_from", "files_from0", "include", "exclude"])]
+    pairs: Option<PathBuf>,
     #[command(flatten)]
     transfer: TransferArgs,
-    /// Commit all objects together at the end: readers see the whole new version, or nothing of it
+    /// Commit all objects together at the end: readers see the whole new version, or none of it
     #[arg(long, help_heading = "Transfer")]
     atomic: bool,
-    /// Do not wait until files are on the disk: for scratch, where a power failure may lose them
+    /// Do not wait for files to reach the disk; a power failure may lose them
     #[arg(long, help_heading = "Transfer")]
     no_flush: bool,
     #[command(flatten)]
@@ -55,7 +62,7 @@ pub struct Cp {
     store: StoreArgs,
     #[command(flatten)]
     record: RecordArgs,
-    /// What lies at the destination, with checksums, goes into this file; haul verify checks it later
+    /// Write the destination's objects and checksums to this file, for haul verify
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     receipt: Option<PathBuf>,
 }
@@ -72,8 +79,13 @@ impl Cp {
         self.record.apply(&mut options);
         options.receipt = self.receipt;
         options.store.flush = !self.no_flush;
-        let data = job::data_for(output, &self.destination, &options.store)?;
-        let work = Work::Copy { sources: self.sources, destination: self.destination };
+        let work = match (self.pairs, self.destination) {
+            (Some(list), _) => Work::CopyPairs(read_pairs(&list)?),
+            (None, destination) => {
+                Work::Copy { sources: self.sources, destination: destination.unwrap_or_default() }
+            }
+        };
+        let data = job::data_for(output, &work, &options.store)?;
         match self.nodes.is_wanted() {
             true => job::run_on(self.nodes, work, options, data, output),
             false => job::run(Job::new(work, options), data, output),

@@ -23,7 +23,7 @@ pub struct Du {
     /// Containers, prefixes or folders
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
-    /// Sizes in bytes
+    /// Show sizes in bytes
     #[arg(long)]
     bytes: bool,
     #[command(flatten)]

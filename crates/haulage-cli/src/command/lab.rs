@@ -7,7 +7,7 @@ use clap::Args;
 use crate::python;
 use crate::stop::Ending;
 
-/// Measure a link and a way of moving, and explain why it was not faster: haul lab --help
+/// Measure a link and explain what limits it: haul lab --help
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Lab {

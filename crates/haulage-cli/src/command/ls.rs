@@ -12,7 +12,7 @@ use crate::render::{ObjectLine, list_line, prefix_line};
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
 
-/// List objects: size, time of change (UTC), name within the container
+/// List objects: size, modification time (UTC), name within the container
 #[derive(Args, Debug)]
 #[command(after_help = help!(
     "  haul ls az://climate                one level, like a folder
@@ -20,13 +20,13 @@ use crate::stop::{Ending, Stop};
   haul ls -r --json az://climate      one object a line, with ETag and checksums"
 ))]
 pub struct Ls {
-    /// Container, prefix or object; a local folder works as well
+    /// Container, prefix, object or local folder
     #[arg(value_name = "URL")]
     url: String,
-    /// All names below, not one level
+    /// List everything below, not just one level
     #[arg(long, short)]
     recursive: bool,
-    /// Sizes in bytes
+    /// Show sizes in bytes
     #[arg(long)]
     bytes: bool,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::render::public_url;
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
 
-/// Make a container
+/// Create a container
 #[derive(Args, Debug)]
 #[command(after_help = help!("  haul mb az://climate\n  haul mb s3://climate"))]
 pub struct Mb {

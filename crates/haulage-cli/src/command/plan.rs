@@ -13,7 +13,7 @@ use crate::render::plan_lines;
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
 
-/// Tell what cp would do: objects, requests, methods, block sizes, time
+/// Show what cp would do: objects, requests, methods, block sizes, time
 #[derive(Args, Debug)]
 #[command(
     override_usage = "haul plan [OPTIONS] SRC... DST",
@@ -26,7 +26,7 @@ pub struct Plan {
     /// Local paths or URLs, as for cp
     #[arg(value_name = "SRC", required = true, num_args = 1..)]
     sources: Vec<String>,
-    /// Where to
+    /// Destination
     #[arg(value_name = "DST", required = true)]
     destination: String,
     #[command(flatten)]

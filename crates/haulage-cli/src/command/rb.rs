@@ -14,7 +14,7 @@ use crate::render::public_url;
 use crate::runtime::block_on_interruptible;
 use crate::stop::Ending;
 
-/// Remove a container, if it is empty
+/// Remove a container if it is empty
 #[derive(Args, Debug)]
 #[command(after_help = help!(
     "  haul rb az://scratch
@@ -25,7 +25,7 @@ pub struct Rb {
     /// The container
     #[arg(value_name = "CONTAINER-URL")]
     url: String,
-    /// Remove it with all objects that are in it
+    /// Remove it together with all objects in it
     #[arg(long)]
     force: bool,
     #[command(flatten)]

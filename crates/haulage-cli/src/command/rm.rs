@@ -16,7 +16,7 @@ use crate::render::{count, public_url};
 use crate::runtime::block_on_interruptible;
 use crate::stop::{Ending, Stop};
 
-/// Remove one object, or with -r all below a prefix; never a local file
+/// Remove one object, or with -r everything below a prefix; never a local file
 #[derive(Args, Debug)]
 #[command(after_help = help!(
     "  haul rm az://climate/cmip6/tas.nc                one object
@@ -28,7 +28,7 @@ pub struct Rm {
     /// Objects; with -r containers and prefixes too
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
-    /// All names below
+    /// Remove everything below
     #[arg(long, short)]
     recursive: bool,
     #[command(flatten)]

@@ -9,12 +9,12 @@ use crate::args::{OutputArgs, RecordArgs, SelectArgs, StoreArgs, TransferArgs, c
 use crate::job::{self, Data};
 use crate::stop::Ending;
 
-/// Compare contents by checksum; name what differs, is missing or is extra
+/// Compare contents by checksum; list what differs, is missing or is extra
 #[derive(Args, Debug)]
 #[command(after_help = help!(
     "  haul verify model-output/ az://climate/cmip6/           read both sides
   haul verify model-output/ az://climate/cmip6/ --stored  trust the checksums stored with the objects
-  haul verify receipt.jsonl az://climate/cmip6/           is all that the receipt tells of still there?
+  haul verify receipt.jsonl az://climate/cmip6/           is everything in the receipt still there?
   haul verify receipt.jsonl az://climate/cmip6/ --deep    the same, reading every byte"
 ))]
 pub struct Verify {
@@ -27,7 +27,7 @@ pub struct Verify {
     /// Trust the checksums stored with remote objects instead of reading them again
     #[arg(long)]
     stored: bool,
-    /// Read the contents where a receipt could be compared with what the store says of its objects
+    /// Read the contents, even if the receipt can be checked against the store's own checksums
     #[arg(long, conflicts_with = "stored")]
     deep: bool,
     #[command(flatten)]

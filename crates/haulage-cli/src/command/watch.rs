@@ -7,7 +7,7 @@ use clap::Args;
 use crate::python;
 use crate::stop::Ending;
 
-/// Show jobs on this machine and on others while they run, or replay them: haul watch --help
+/// Show running jobs on this and other machines, or replay finished ones: haul watch --help
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Watch {

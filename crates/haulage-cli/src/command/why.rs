@@ -7,7 +7,7 @@ use clap::Args;
 use crate::python;
 use crate::stop::Ending;
 
-/// Where the time of a recorded job went, what limited it, and what would settle it: haul why --help
+/// Show where the time of a recorded job went and what limited it: haul why --help
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Why {

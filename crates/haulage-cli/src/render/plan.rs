@@ -19,7 +19,7 @@ pub fn plan_lines(report: &PlanReport) -> Vec<String> {
     };
     row("objects", format!("{}{skipped}", thousands(report.objects)));
     row("bytes", ByteSize::new(report.bytes).to_string());
-    row("requests", format!("{}, if none is retried", thousands(report.requests)));
+    row("requests", format!("{}, not counting retries", thousands(report.requests)));
     row("methods", methods(report));
     if let Some((smallest, largest)) = report.block_size {
         row("block size", sizes(smallest, largest));
@@ -98,7 +98,7 @@ mod tests {
             [
                 "objects       144, 12 there already",
                 "bytes         58 GiB",
-                "requests      7,400, if none is retried",
+                "requests      7,400, not counting retries",
                 "methods       40 whole, 92 in blocks; 7 copied by the service",
                 "block size    4 MiB to 8 MiB",
                 "concurrency   32 requests to begin with",

@@ -20,11 +20,11 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         }
     };
     if verify || summary.objects_done > 0 {
-        let why = if verify { "not regular files" } else { "there already or not to be copied" };
+        let why = if verify { "not regular files" } else { "already there or excluded" };
         add(summary.objects_skipped, format!("skipped: {}, {why}", count(summary.objects_skipped, "object")));
     }
     let how = if verify { " could not be compared" } else { "" };
-    let remedy = "(hint: haul cp --overwrite always copies them again)";
+    let remedy = "(hint: check which side is right before you copy again)";
     add(summary.objects_differ, format!("differ: {} {remedy}", count(summary.objects_differ, "object")));
     add(
         summary.objects_missing,
@@ -81,14 +81,25 @@ pub fn failure_lines(summary: &Summary, line: impl Fn(&Error) -> String) -> Vec<
     lines
 }
 
-/// What a person should know that is no failure; one line each.
+/// Things to know that are not errors; one line each.
 pub fn warning_lines(summary: &Summary) -> Vec<String> {
     summary.warnings.iter().map(|warning| format!("warning: {}", printable(warning))).collect()
 }
 
 /// What to say after Ctrl-C.
 pub fn interrupted_line(objects_done: u64) -> String {
-    format!("interrupted: {} done; run the same command again to resume", count(objects_done, "object"))
+    format!(
+        "interrupted: {} done; what has arrived is kept; run the same command again to resume",
+        count(objects_done, "object")
+    )
+}
+
+/// What to say when the time that the user gave is over.
+pub fn out_of_time_line(objects_done: u64) -> String {
+    format!(
+        "stopped by --max-duration: {} done; run the same command again to resume",
+        count(objects_done, "object")
+    )
 }
 
 fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
@@ -96,10 +107,7 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
     match (objects_done, objects_skipped, objects_failed) {
         (0, 0, 0) => "nothing to copy: no objects found".to_owned(),
         (0, skipped, 0) => {
-            format!(
-                "nothing to copy: {} skipped, there already or not to be copied",
-                count(skipped, "object")
-            )
+            format!("nothing to copy: {} skipped, already there or excluded", count(skipped, "object"))
         }
         (0, ..) => "copied nothing".to_owned(),
         _ => {
@@ -187,7 +195,7 @@ mod tests {
             summary_lines(&summary, ChecksumMode::Crc64),
             [
                 "copied 140 of 144 objects, 58.2 GiB in 3 m 20 s (2.5 Gbit/s)",
-                "skipped: 12 objects, there already or not to be copied",
+                "skipped: 12 objects, already there or excluded",
                 "failed: 4 objects",
                 "retried: 7 requests, 2 because a checksum did not match",
                 "unproven: 3 objects with no checksum to compare with; lengths were compared",
@@ -202,7 +210,7 @@ mod tests {
         let line = |summary: &Summary| summary_lines(summary, ChecksumMode::Crc64).remove(0);
         assert_eq!(line(&Summary::default()), "nothing to copy: no objects found");
         let again = Summary { objects_skipped: 144, ..Summary::default() };
-        assert_eq!(line(&again), "nothing to copy: 144 objects skipped, there already or not to be copied");
+        assert_eq!(line(&again), "nothing to copy: 144 objects skipped, already there or excluded");
         let verify = Summary {
             operation: "verify",
             objects_differ: 3,
@@ -215,7 +223,7 @@ mod tests {
             summary_lines(&verify, ChecksumMode::Crc64),
             [
                 "144 objects are equal, 58.2 GiB in 3 m 20 s (2.5 Gbit/s)",
-                "differ: 3 objects (hint: haul cp --overwrite always copies them again)",
+                "differ: 3 objects (hint: check which side is right before you copy again)",
                 "missing: 2 objects (hint: haul cp copies them)",
                 "failed: 1 object could not be compared",
                 "extra: 1 object only at the destination"
@@ -234,7 +242,7 @@ mod tests {
         assert_eq!(lines[10], "and 4 more (--json lists all)");
         assert_eq!(
             interrupted_line(49),
-            "interrupted: 49 objects done; run the same command again to resume"
+            "interrupted: 49 objects done; what has arrived is kept; run the same command again to resume"
         );
     }
 }

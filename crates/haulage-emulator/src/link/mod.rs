@@ -11,7 +11,7 @@ mod spec;
 mod stream;
 
 pub use spec::{LinkChange, LinkSpec};
-pub(crate) use spec::{print_duration, print_rate, rate};
+pub(crate) use spec::{milliseconds, print_duration, print_rate, rate};
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};

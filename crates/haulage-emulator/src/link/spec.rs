@@ -92,6 +92,14 @@ impl FromStr for LinkSpec {
     }
 }
 
+/// A round trip, of which a bare number most likely counts milliseconds.
+pub(crate) fn milliseconds(text: &str) -> Result<Duration, Error> {
+    parse_duration(text).map_err(|error| match text.parse::<f64>() {
+        Ok(_) => error.hint(format!("write {text}ms")),
+        Err(_) => error,
+    })
+}
+
 /// Reads `10s:total=2.3mbit:rtt=90ms`.
 fn change(text: &str, change: &str) -> Result<LinkChange, Error> {
     let (after, rest) =
@@ -112,7 +120,7 @@ fn set(settings: &mut LinkChange, text: &str, item: &str) -> Result<(), Error> {
     let (key, value) =
         item.split_once('=').ok_or_else(|| bad(text, format!("'{item}' is not name=value")))?;
     match key {
-        "rtt" => settings.rtt = Some(parse_duration(value)?),
+        "rtt" => settings.rtt = Some(milliseconds(value)?),
         "conn" => settings.connection = Some(rate(text, value)?),
         "total" => settings.total = Some(rate(text, value)?),
         _ => return Err(bad(text, format!("a link has no '{key}'"))),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use haulage::units::{ByteRate, ByteSize, parse_duration};
 use haulage::{Error, ErrorKind};
 
-use crate::link::{print_duration, print_rate, rate};
+use crate::link::{milliseconds, print_duration, print_rate, rate};
 
 const GRAMMAR: &str =
     "write something like rtt=80ms,total=200mbit,queue=50ms,loss=0.5%,jitter=2ms,seed=7,at=10s:total=2.3mbit";
@@ -150,7 +150,7 @@ impl PacketLinkSpec {
             "police" => self.policed = Some(rate(text, value)?),
             "queue" => self.queue = queue(value)?,
             "burst" => self.burst = whole(text, key, value, 1, 10_000)?,
-            "jitter" => self.jitter = parse_duration(value)?,
+            "jitter" => self.jitter = milliseconds(value)?,
             "mtu" => self.mtu = whole(text, key, value, MTU_LEAST, u16::MAX)?,
             "control" => self.control = Some(control(text, value)?),
             "compete" => {
@@ -183,7 +183,7 @@ impl PacketLinkSpec {
 
 fn set_change(change: &mut PacketChange, text: &str, key: &str, value: &str) -> Result<(), Error> {
     match key {
-        "rtt" => change.rtt = Some(parse_duration(value)?),
+        "rtt" => change.rtt = Some(milliseconds(value)?),
         "total" => {
             let rate = Some(rate(text, value)?);
             (change.up, change.down) = (rate, rate);

@@ -112,7 +112,7 @@ async fn leftovers(url: &str, filter: &Filter, options: &StoreOptions) -> Result
         }
         Address::Local(path) if path.canonicalize().is_ok_and(|path| path.parent().is_none()) => {
             return Err(Error::new(ErrorKind::Usage, "clean", url, "this is the whole machine")
-                .hint("name the folder that copies went to"));
+                .hint("give the folder that was copied to"));
         }
         Address::Azure(address) if address.container.is_empty() => return Err(whole_account("clean", url)),
         Address::S3(address) if address.bucket.is_empty() => return Err(all_buckets("clean", url)),

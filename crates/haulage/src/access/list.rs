@@ -8,6 +8,7 @@ use super::shown;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::secret;
+use crate::stage::list::with_glob_hint;
 use crate::store::azure::AzureStore;
 use crate::store::s3::S3Store;
 use crate::store::{
@@ -158,12 +159,10 @@ pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<
         // Nothing below a prefix means that there is no such prefix.
         pages.first = pages.next().await?;
         if pages.first.is_none() {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                "list",
-                store.name(&key),
-                "no object has this name or prefix",
-            ));
+            let name = store.name(&key);
+            let missing =
+                Error::new(ErrorKind::NotFound, "list", &*name, "no object has this name or prefix");
+            return Err(with_glob_hint(missing, &name));
         }
     }
     Ok(Listing::new(pages))

@@ -34,7 +34,7 @@ pub struct RemoveOptions {
     pub include: Vec<String>,
     /// No names that match one of these globs.
     pub exclude: Vec<String>,
-    /// Remove nothing at all where it would be more objects than this.
+    /// Remove nothing if that would be more objects than this.
     pub max_delete: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ impl RemoveOptions {
                     urls => format!("{} URLs", urls.len()),
                 };
                 Err(Error::new(ErrorKind::Usage, operation, name, cause)
-                    .hint("look at them with --dry-run, then allow more with --max-delete"))
+                    .hint("review them with --dry-run, then raise --max-delete"))
             }
             _ => Ok(()),
         }

@@ -85,28 +85,24 @@ impl ErrorKind {
     pub(super) const fn usual_hint(self) -> Option<&'static str> {
         match self {
             Self::Busy => Some(
-                "run the same command again when the service has rest; what has arrived is not sent again",
+                "run the same command again when the service is less busy; what has arrived is not sent again",
             ),
             Self::Connection | Self::Stalled => {
                 Some("check the network and run the same command again; what has arrived is not sent again")
             }
             Self::Service => {
-                Some("run the same command again; if it stays so, ask those who run the service")
+                Some("run the same command again; if it keeps failing, contact the operator of the service")
             }
-            Self::Protocol => {
-                Some("check the endpoint, and whether a proxy or a login page answers in its place")
-            }
-            Self::Exists => Some("choose another name, or replace what is there with --overwrite always"),
+            Self::Protocol => Some("check the endpoint, and whether a proxy or a login page answers instead"),
+            Self::Exists => Some("choose another name"),
             Self::SourceChanged => Some("run the same command again when nobody writes to it"),
-            Self::Integrity => Some("nothing wrong was kept; run the same command again"),
-            Self::Permission => Some("check who may read and write there"),
+            Self::Integrity => Some("no damaged data was kept; run the same command again"),
+            Self::Permission => Some("check the permissions"),
             Self::Io => Some("check the path and the disk it is on"),
             Self::Usage | Self::Unsupported => Some("haul --help shows examples"),
             Self::NotFound => Some("check the name"),
-            Self::NoSpace => Some("free some room, then run the same command again"),
-            Self::NodeLost => {
-                Some("look into the logs of the nodes; is their memory enough, and their link steady?")
-            }
+            Self::NoSpace => Some("free some space, then run the same command again"),
+            Self::NodeLost => Some("check the nodes' logs, memory and network"),
             Self::Cancelled => None,
         }
     }

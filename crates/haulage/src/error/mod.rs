@@ -224,7 +224,7 @@ mod tests {
             assert_eq!(error.hint_text().is_none(), kind == ErrorKind::Cancelled, "{kind:?}");
         }
         let refused = Error::new(ErrorKind::Permission, "read", "az://data/a.nc", "no");
-        assert_eq!(refused.hint_text(), Some("check who may read and write there"));
+        assert_eq!(refused.hint_text(), Some("check the permissions"));
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Outbox {
         let opened = create(folder, &path, &head).and_then(|file| Ok((file.try_clone()?, file)));
         let (sent, file) = opened.map_err(|error| {
             Error::from_io("keep lines in", path.display().to_string(), error)
-                .hint("make room there, or name another folder in XDG_STATE_HOME")
+                .hint("free some space there, or set XDG_STATE_HOME to another folder")
         })?;
         Ok((Self { file, written: 0, dropped: 0, closed: false }, Waiting { path, file: sent, head }))
     }

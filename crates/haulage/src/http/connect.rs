@@ -145,7 +145,7 @@ pub(super) async fn insist(
         // It names the proxy, or what is behind it, and what to do about either.
         return Err(error);
     }
-    Err(error.hint(format!("is {} the right address, and does it serve?", way.origin)))
+    Err(error.hint(format!("is {} the right address, and is the server running?", way.origin)))
 }
 
 fn since(began: Instant) -> u64 {

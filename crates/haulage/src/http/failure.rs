@@ -12,7 +12,7 @@ use crate::units::{ByteSize, format_duration};
 
 /// What to do where a proxy is not to be reached, or does not do what it is there for.
 pub(super) const NO_SUCH_PROXY: &str =
-    "check the address of the proxy, and that it runs; --proxy none goes without the proxy";
+    "check the proxy's address and that it is running; --proxy none bypasses it";
 
 /// What is being done to what, for errors.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +95,7 @@ pub(super) fn connect(call: Call<'_>, way: Way<'_>, source: io::Error) -> Error 
     let error = error(format!("{}: {}", words(&source), way.origin));
     match source.kind() {
         io::ErrorKind::ConnectionRefused => {
-            error.hint("check that the server runs and the port is right").source(source)
+            error.hint("check that the server is running and the port is right").source(source)
         }
         _ => error.source(source),
     }
@@ -113,7 +113,7 @@ pub(super) fn handshake(call: Call<'_>, peer: &dyn fmt::Display, source: io::Err
         return call
             .on_the_way(ErrorKind::Connection, format!("the certificate of {peer} does not hold: {source}"))
             .hint(
-                "if the server or the proxy is yours, name its root certificate (PEM) with --ca, or in SSL_CERT_FILE",
+                "if you trust the server or the proxy, pass its root certificate (PEM) with --ca or SSL_CERT_FILE",
             )
             .source(source);
     }

@@ -41,7 +41,7 @@ impl Origin {
                 scheme,
                 "a user name in the URL is not understood",
             )
-            .hint("give credentials by AZURE_STORAGE_KEY, a SAS or Entra"));
+            .hint("use AZURE_STORAGE_KEY, a SAS or Entra"));
         }
         let default_port = if secure { 443 } else { 80 };
         let split = match authority.strip_prefix('[') {

@@ -57,10 +57,10 @@ impl Wrong {
         match self {
             Self::Scheme => call
                 .error(ErrorKind::Unsupported, format!("{named_by} names a proxy that is neither http nor https"))
-                .hint("name an http or https proxy, or use --proxy none"),
+                .hint("use an http or https proxy, or --proxy none"),
             Self::Address => call
                 .error(ErrorKind::Usage, format!("{named_by} does not hold the address of a proxy"))
-                .hint("write http://HOST:PORT, or none; user and password stand before the host, USER:PASSWORD@HOST, with % written as %25"),
+                .hint("write http://HOST:PORT, or none; user and password go before the host, USER:PASSWORD@HOST, with % written as %25"),
         }
     }
 }

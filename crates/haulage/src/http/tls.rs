@@ -74,7 +74,7 @@ impl Tls {
         if roots.is_empty() {
             return Err(call
                 .error(ErrorKind::Connection, "this system has no root certificates to check servers with")
-                .hint("install the ca-certificates package, or name a PEM file in SSL_CERT_FILE"));
+                .hint("install the ca-certificates package, or set SSL_CERT_FILE to a PEM file"));
         }
         let mut provider = rustls::crypto::ring::default_provider();
         // Where the service leaves the choice to us: AES with 10 rounds, not 14, at no loss that matters here.
@@ -100,7 +100,7 @@ fn read_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
             path.display().to_string(),
             format!("not usable as certificates: {why}"),
         )
-        .hint("name a PEM file with certificates: -----BEGIN CERTIFICATE-----")
+        .hint("use a PEM file with certificates: -----BEGIN CERTIFICATE-----")
     };
     let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(&error))?;
     let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(&error))?;

@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 use crate::event::{AttemptRecord, Clock, Failure, Progress, Summary};
 use crate::gate::Gate;
 use crate::http::Cap;
-use crate::stage::list::{Filter, Listed, Listing};
+use crate::stage::list::{Listed, Listing};
 use crate::stage::record::{Recorder, Sinks};
 use crate::stage::schedule::{Schedule, Unit};
 use crate::stage::transfer::{Held, Purpose};
@@ -210,10 +210,8 @@ impl Flow {
     /// Begins to list what the work names.
     fn list(&self) -> Result<Names> {
         let (sender, found) = mpsc::channel(1000);
-        let filter = Filter::new(&self.options.include, &self.options.exclude)?;
-        let outputs = [&self.options.record, &self.options.receipt].into_iter().flatten().cloned().collect();
-        let listing = Listing::new(self.opener.clone(), filter, self.options.overwrite, sender)
-            .without(outputs)
+        let now_ns = self.clock.began_unix_ns();
+        let listing = Listing::new(self.opener.clone(), &self.options, now_ns, sender)?
             .single(self.options.portion != Portion::All)
             .for_requests(self.options.concurrency.fixed().unwrap_or(usize::MAX));
         let work = self.work.clone();
@@ -276,10 +274,9 @@ impl Flow {
 impl Flow {
     /// Waits until what was written is on the disk.
     async fn flush(&mut self, listed: bool) {
-        let filtered = !(self.options.include.is_empty() && self.options.exclude.is_empty());
         // A node knows of its own part alone.
         let fed = matches!(self.work, Work::Fed(_));
-        let whole = listed && self.recorder.summary().objects_failed == 0 && !filtered && !fed;
+        let whole = listed && self.recorder.summary().objects_failed == 0 && !self.options.selects() && !fed;
         self.meter.flushing();
         if let Err(error) = self.opener.flush(whole).await {
             self.recorder.not_on_disk(&error);

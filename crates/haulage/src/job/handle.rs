@@ -1,6 +1,7 @@
 //! A job to start, and the handle on it while it runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -70,11 +71,25 @@ impl Job {
         let (to_log, logged) = Logged::open(&mut self.options, false)?.unzip();
         self.sinks.extend(to_log);
         let sinks = Sinks::of(&self.options.job, &self.options.node, self.sinks);
+        let limit = self.options.max_duration;
         let flow = Flow::new(self.work, self.options, sinks, cancelled, Arc::clone(&progress))?;
         let (cap, gate) = (flow.cap(), flow.gate());
+        stop_after(limit, &cancel);
         let task = with_log(tokio::spawn(flow.run()), logged);
         Ok(JobHandle::of(events, progress, cancel, cap, gate, task))
     }
+}
+
+/// Stops a job after this long, unless it has ended by then.
+pub(super) fn stop_after(limit: Option<Duration>, cancel: &watch::Sender<bool>) {
+    let Some(limit) = limit else { return };
+    let cancel = cancel.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = tokio::time::sleep(limit) => drop(cancel.send_replace(true)),
+            () = cancel.closed() => {}
+        }
+    });
 }
 
 /// A job at work. Dropping the handle cancels the job.

@@ -8,12 +8,13 @@ mod plan;
 mod writer;
 
 pub use crate::gate::Allowance;
+pub use crate::pairs::read_pairs;
 pub use cluster::{Coordinator, Dealt, Node, Phase};
 pub use handle::{Job, JobHandle, Lease};
 pub use plan::{PlanReport, plan};
 pub use writer::Writer;
 
 pub use crate::options::{
-    CopyOptions, Feed, MethodChoice, Overwrite, Portion, Profile, ServerSide, Setting, StartValues,
-    TierChoice, Work, links_folder,
+    Bounds, CopyOptions, Feed, MethodChoice, NameList, Overwrite, Portion, Profile, ServerSide, Setting,
+    StartValues, TierChoice, Work, links_folder,
 };

@@ -9,7 +9,7 @@ use crate::control::{Observation, controller};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Failure};
 use crate::gate::{Gate, through};
-use crate::stage::list::{Filter, Listed, Listing};
+use crate::stage::list::{Listed, Listing};
 use crate::stage::plan::{ByService, Decision, Existing, Pair, Pieces, decide};
 use crate::stage::transfer::look_at;
 use crate::store::{Address, ListRequest, Location, Request, StoreOpener};
@@ -60,13 +60,12 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
                 ErrorKind::Usage,
                 "plan",
                 source,
-                "nobody knows what comes out of a stream",
+                "the contents of a stream are unknown in advance",
             )
             .hint("name a file or a URL"));
         }
     }
     let opener = StoreOpener::new(options.store.clone())?;
-    let filter = Filter::new(&options.include, &options.exclude)?;
     let work = Work::Copy { sources: sources.to_vec(), destination: destination.to_owned() };
     let round_trip = round_trip(&opener, sources, destination).await?;
     let mut controller = controller(&options.wishes_for(&work)?, options.max_memory);
@@ -74,7 +73,7 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     controller.observe(&seen, Duration::ZERO);
     let limits = controller.limits();
     let (found, mut listed) = mpsc::channel(1000);
-    let listing = Listing::new(opener.clone(), filter, options.overwrite, found);
+    let listing = Listing::new(opener.clone(), options, opener.gate().clock().began_unix_ns(), found)?;
     let listing = tokio::spawn(async move { listing.run(&work).await });
 
     let mut report = PlanReport {

@@ -118,7 +118,7 @@ impl Writer {
 
     fn stopped(&self) -> Error {
         Error::new(ErrorKind::Cancelled, "write", &*self.name, "it failed or was stopped before")
-            .hint("open it again and write it from its beginning")
+            .hint("open it again and write it from the beginning")
     }
 }
 

@@ -59,7 +59,7 @@ impl Metrics {
     pub(crate) fn serve(address: SocketAddr, labels: Labels) -> Result<Self> {
         let failed = |error| {
             Error::from_io("serve metrics at", address.to_string(), error)
-                .hint("name another address or port: --metrics 127.0.0.1:9400")
+                .hint("use another address or port: --metrics 127.0.0.1:9400")
         };
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;

@@ -39,7 +39,7 @@ pub(super) fn written(labels: &Labels, look: &Look) -> String {
     text.family("haulage_elapsed_seconds", "gauge", "Time since the job began.");
     text.value("haulage_elapsed_seconds", &[], progress.elapsed_ns as f64 / 1e9);
     if let Some(eta) = progress.eta_ns {
-        text.family("haulage_eta_seconds", "gauge", "Time left at the rate of now.");
+        text.family("haulage_eta_seconds", "gauge", "Time left at the current rate.");
         text.value("haulage_eta_seconds", &[], eta as f64 / 1e9);
     }
     text.out

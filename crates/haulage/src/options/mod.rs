@@ -2,17 +2,19 @@
 
 mod links;
 mod profile;
+mod select;
 mod shard;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use links::LinkFile;
 pub use links::links_folder;
 pub use profile::{Profile, StartValues};
+pub use select::{Bounds, NameList};
 use serde::{Deserialize, Serialize};
 pub use shard::Feed;
 pub(crate) use shard::{Assigned, Given, Item, Root, Shard};
@@ -185,6 +187,13 @@ pub struct CopyOptions {
     pub include: Vec<String>,
     /// No names that match one of these globs.
     pub exclude: Vec<String>,
+    /// Only sizes and ages within these.
+    pub bounds: Bounds,
+    /// Only these names below the one source, a folder or prefix. Each is asked for directly and nothing is listed. One that is not
+    /// there fails, and the others go on.
+    pub names: Option<NameList>,
+    /// Stop after this long, as [`JobHandle::cancel`](crate::JobHandle::cancel) does: what has arrived stays, and the next run goes on.
+    pub max_duration: Option<Duration>,
     /// A row for every attempt and object goes into this Parquet file.
     pub record: Option<PathBuf>,
     /// What lies at the destination at the end, and how that was proven, goes into this file: JSON lines, to be checked
@@ -222,6 +231,9 @@ impl Default for CopyOptions {
             links: None,
             include: Vec::new(),
             exclude: Vec::new(),
+            bounds: Bounds::default(),
+            names: None,
+            max_duration: None,
             record: None,
             receipt: None,
             store: StoreOptions::default(),
@@ -257,6 +269,12 @@ pub enum Work {
 }
 
 impl CopyOptions {
+    /// Whether anything is left out of what the sources hold.
+    pub(crate) fn selects(&self) -> bool {
+        let globs = !(self.include.is_empty() && self.exclude.is_empty());
+        globs || self.bounds.is_any() || self.names.is_some()
+    }
+
     /// What the user wants of the controller.
     ///
     /// # Errors

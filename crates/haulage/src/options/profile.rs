@@ -69,7 +69,7 @@ impl Profile {
         let read = open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
         read.map_err(|error| {
             Error::from_io("read the profile", &shown, error)
-                .hint("write the name of a profile that haul lab has written, or the path of its file")
+                .hint("use the name of a profile that haul lab has written, or the path of its file")
         })?;
         Self::parse(&text, &shown)
     }

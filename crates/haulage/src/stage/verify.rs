@@ -42,7 +42,7 @@ pub(crate) fn agreed<T: Copy + PartialEq + Display, const N: usize>(
         Some((first, other)) => {
             let cause = format!("the source states {checksum} {first} and {other} of the same version");
             Err(Error::new(ErrorKind::Integrity, "verify", name, cause)
-                .hint("nothing wrong was kept; run the same command again")
+                .hint("no damaged data was kept; run the same command again")
                 .retry(Retry::Backoff))
         }
     }
@@ -51,7 +51,7 @@ pub(crate) fn agreed<T: Copy + PartialEq + Display, const N: usize>(
 fn differs(name: &str, checksum: &str, arrived: &dyn Display, stated: &dyn Display) -> Error {
     let cause = format!("{checksum} of what arrived is {arrived}, the source says {stated}");
     Error::new(ErrorKind::Integrity, "verify", name, cause)
-        .hint("the bytes changed on the way; nothing wrong was kept, so run the same command again")
+        .hint("the data was damaged in transit and discarded; run the same command again")
         .retry(Retry::Backoff)
 }
 

@@ -76,6 +76,7 @@ impl Address {
             "az" | "http" | "https" => {
                 AzureAddress::parse(&format!("{scheme}://{rest}"), options).map(Self::Azure)
             }
+            "abfs" | "abfss" => AzureAddress::lake(rest, options).map(Self::Azure),
             "mem" => {
                 let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
                 Ok(Self::Memory { name: name.to_owned(), key: key.to_owned() })
@@ -84,7 +85,7 @@ impl Address {
             "s3" => S3Address::parse(&format!("s3://{rest}")).map(Self::S3),
             "az-table" => {
                 Err(Error::new(ErrorKind::Usage, "open", text, "this is a table, whose rows are no objects")
-                    .hint("haul table moves rows of tables: haul table --help"))
+                    .hint("haul table works with tables: haul table --help"))
             }
             _ => Err(Error::new(ErrorKind::Usage, "open", text, format!("unknown scheme {scheme}://")).hint(
                 "write a local path, az://container/path, s3://bucket/key or https://host/container/path",
@@ -157,9 +158,18 @@ mod tests {
 
     #[test]
     fn what_begins_like_a_url_is_no_local_file() {
-        for text in
-            ["az:demo/x", "AZ:demo", "s3:x", "abfs:c", "abfs://c@a/x", "gs:x", "file:x", "a.b+c-d:x", "x:"]
-        {
+        for text in [
+            "az:demo/x",
+            "AZ:demo",
+            "s3:x",
+            "abfs:c",
+            "abfs://c@a/x",
+            "wasb://c@a/x",
+            "gs:x",
+            "file:x",
+            "a.b+c-d:x",
+            "x:",
+        ] {
             let error = parse(text).unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::Usage | ErrorKind::Unsupported), "{text}: {error}");
         }

@@ -67,7 +67,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub use crate::trace::{Phase, Trace};
 
 /// The hint where a container or folder is there already that was to be made.
-const CONTAINER_THERE: &str = "nothing is left to do, or choose another name";
+const CONTAINER_THERE: &str = "nothing to do, or choose another name";
 
 /// What may be asked of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub enum Request {
     Delete,
     /// Delete several objects at once.
     DeleteMany,
-    /// Make a container.
+    /// Create a container.
     CreateContainer,
     /// Delete one.
     DeleteContainer,

@@ -57,7 +57,7 @@ impl Arriving {
     fn wrong_length(&self, came: &str) -> Error {
         let cause = format!("{came} where {} were announced", self.len);
         Error::new(ErrorKind::Integrity, "read", self.name.as_str(), cause)
-            .hint("nothing wrong was kept; run the same command again")
+            .hint("no damaged data was kept; run the same command again")
             .retry(Retry::Backoff)
     }
 }

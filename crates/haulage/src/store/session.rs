@@ -156,7 +156,7 @@ impl Session {
         if self.is_closed() {
             let cause = "it is closed, and opens nothing any more";
             return Err(Error::new(ErrorKind::Usage, "open", "session", cause)
-                .hint("make a new session, and close it when all is done"));
+                .hint("create a new session, and close it when you are done"));
         }
         if !opened.is_own() {
             *opened = Opened { process: std::process::id(), pools: Vec::new(), openers: Vec::new() };
@@ -362,7 +362,7 @@ mod tests {
         session.close();
         let error = StoreOpener::new(options(&session)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage);
-        assert_eq!(error.hint_text(), Some("make a new session, and close it when all is done"));
+        assert_eq!(error.hint_text(), Some("create a new session, and close it when you are done"));
         assert!(format!("{session:?}").contains("closed: true"));
     }
 

@@ -57,7 +57,7 @@ impl Columns {
                 if names.len() > COLUMNS_MAX {
                     let cause = format!("the rows have more than {COLUMNS_MAX} different properties");
                     return Err(Error::new(ErrorKind::Usage, "export", object, cause)
-                        .hint("name those that you need: --select A,B"));
+                        .hint("select the columns you need: --select A,B"));
                 }
             }
         }
@@ -131,7 +131,9 @@ impl<'a> Batches<'a> {
     /// The next batch; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
         let (mut held, mut rows, mut bytes) = (Vec::new(), 0, 0);
-        while rows < ROWS && bytes < BYTES {
+        // A column takes memory for each row, whether there is a value or not.
+        let most = ROWS.min(BYTES / (8 * self.columns.names.len()).max(1));
+        while rows < most && bytes < BYTES {
             let Some(page) = self.page()? else { break };
             rows += page.num_rows();
             bytes += page.get_array_memory_size();

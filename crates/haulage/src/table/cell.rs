@@ -14,9 +14,9 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::column::Value;
 use super::kind::Kind;
-use super::page::Typed;
 use super::template::KeyValue;
 use super::time;
+use super::written::Typed;
 
 /// The value of a column in a row, as a key is made from it; `None` where there is none.
 pub(super) fn key_value(array: &ArrayRef, row: usize) -> Option<KeyValue<'_>> {

@@ -113,7 +113,7 @@ impl Side {
         }
         let format = Format::of_name(text).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "compare", text, "nothing says which format the file has")
-                .hint("end its name in .parquet, .arrow or .jsonl")
+                .hint("use a name ending in .parquet, .arrow or .jsonl")
         })?;
         Ok(Self::File(PathBuf::from(text), format))
     }

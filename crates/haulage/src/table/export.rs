@@ -10,11 +10,13 @@ use serde::Serialize;
 use super::assemble::{Batches, Columns};
 use super::fetch::{Counters, Fetch, blocking};
 use super::page::{PARTITION_KEY, ROW_KEY};
-use super::sink::{Format, Sink};
+use super::recording::Recording;
+use super::sink::{Format, Formulas, Sink};
 use super::spool::{Spool, Subject};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Gate;
 use crate::http::WireMeter;
+use crate::stage::record::Recorder;
 use crate::store::StoreOptions;
 use crate::store::azure::table::TableService;
 
@@ -38,6 +40,10 @@ pub struct ExportOptions {
     pub select: Vec<String>,
     /// Queries in flight; 16 where nothing is said.
     pub concurrency: Option<usize>,
+    /// What becomes of text in CSV that a spreadsheet would run.
+    pub formulas: Formulas,
+    /// Where a row for every request goes, as Parquet.
+    pub record: Option<PathBuf>,
 }
 
 /// What an export has done.
@@ -63,6 +69,10 @@ pub struct Exported {
     pub seconds: f64,
     /// A hash over the rows, whatever their order.
     pub hash: String,
+    /// Rows that an earlier run had fetched.
+    pub resumed_rows: u64,
+    /// Texts of a CSV file that have an apostrophe in front, because a spreadsheet would run them as formulas.
+    pub disarmed: u64,
 }
 
 /// How far it is.
@@ -97,6 +107,7 @@ pub struct Export {
     path: PathBuf,
     format: Format,
     progress: Progress,
+    recorder: Option<Recorder>,
 }
 
 impl Export {
@@ -117,7 +128,7 @@ impl Export {
             None => {
                 return usage(
                     "nothing says which format the file shall have",
-                    "end its name in .parquet, .arrow, .csv or .jsonl, or give --format",
+                    "use a name ending in .parquet, .arrow, .csv or .jsonl, or pass --format",
                 );
             }
         };
@@ -132,13 +143,15 @@ impl Export {
             filter: options.filter.clone(),
             select: (!options.select.is_empty()).then(|| options.select.join(",")),
         };
-        let spool = Spool::open(&spool_of(path))?;
         let gate = Gate::default();
+        let recorder = options.record.as_deref();
+        let recorder = recorder.map(|path| Recording::create("export", &gate, path)).transpose()?;
+        let spool = Spool::open(&spool_of(path))?;
         let select = select_of(&options.select);
         let meter = Arc::clone(service.meter());
         let fetch = Arc::new(Fetch::new(service, gate.clone(), subject, select, spool)?);
         let progress = Progress { counters: Arc::clone(&fetch.counters), meter, gate };
-        Ok(Self { fetch, options, path: path.to_path_buf(), format, progress })
+        Ok(Self { fetch, options, path: path.to_path_buf(), format, progress, recorder })
     }
 
     /// How far it is, to be looked at while it runs.
@@ -152,11 +165,17 @@ impl Export {
     /// Those of the service and of the disk.
     pub async fn run(self) -> Result<Exported> {
         let began = Instant::now();
-        let Self { fetch, options, path, format, progress } = self;
+        let Self { fetch, options, path, format, progress, recorder } = self;
         let workers = options.concurrency.unwrap_or(QUERIES).max(1);
         fetch.gate.guide(workers);
         fetch.service.prepare(1);
-        Arc::clone(&fetch).run(workers).await?;
+        let recording = recorder.map(|recorder| Recording::begin(recorder, &fetch.gate));
+        let fetched = Arc::clone(&fetch).run(workers).await;
+        let recorded = match recording {
+            Some(recording) => recording.end().await,
+            None => Ok(()),
+        };
+        fetched?;
         let order = fetch.order();
         let name = fetch.service.name();
         let fetch = Arc::into_inner(fetch).ok_or_else(|| {
@@ -164,23 +183,25 @@ impl Export {
         })?;
         let (spool, shown) = (fetch.spool, path.display().to_string());
         let (object, table) = (name.clone(), fetch.service.table().to_owned());
-        let columns = blocking(move || {
+        let (columns, disarmed) = blocking(move || {
             let columns = Columns::of(&spool, &order, &object)?;
             let words = [
                 ("haulage:table", table),
                 ("haulage:rows", columns.hash.rows.to_string()),
                 ("haulage:hash", columns.hash.hex()),
             ];
-            let mut sink = Sink::create(&path, format, &columns.schema, columns.names(), &words)?;
+            let mut sink =
+                Sink::create(&path, (format, options.formulas), &columns.schema, columns.names(), &words)?;
             let mut batches = Batches::new(&spool, &columns, &order, &object);
             while let Some(batch) = batches.next()? {
                 sink.write(&batch)?;
             }
-            sink.finish()?;
+            let disarmed = sink.finish()?;
             spool.remove()?;
-            Ok(columns)
+            Ok((columns, disarmed))
         })
         .await?;
+        recorded?;
         let counted = progress.gate.counted();
         Ok(Exported {
             table: name,
@@ -193,6 +214,8 @@ impl Export {
             bytes_wire: progress.bytes_wire(),
             seconds: rounded(began.elapsed()),
             hash: columns.hash.hex(),
+            resumed_rows: progress.counters.resumed.load(Ordering::Relaxed),
+            disarmed,
         })
     }
 }

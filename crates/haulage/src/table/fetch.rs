@@ -41,6 +41,8 @@ const PAGE_GOOD: usize = 3 << 20;
 pub(super) struct Counters {
     pub(super) rows: AtomicU64,
     pub(super) pages: AtomicU64,
+    /// Rows that an earlier run had fetched.
+    pub(super) resumed: AtomicU64,
 }
 
 /// What all workers share.
@@ -210,6 +212,7 @@ impl Fetch {
         if let Some(last) = heads.last() {
             let rows = heads.iter().map(|head| head.rows).sum();
             self.counters.rows.fetch_add(rows, Ordering::Relaxed);
+            self.counters.resumed.fetch_add(rows, Ordering::Relaxed);
             next = last.next.clone();
             let mut state = self.lock();
             let reading = state.reading(id);

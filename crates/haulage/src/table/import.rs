@@ -1,40 +1,35 @@
 //! The import of a file into a table: rows are read, gathered by partition into transactions, and written by several requests at
 //! once. What was done is kept, so that an import that was killed goes on; what the service refuses goes to a file with the reason.
 
-use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use bytes::Bytes;
-use http::Method;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::export::rounded;
-use super::hash::RowHasher;
 use super::journal::{Journal, Subject};
-use super::page::{PARTITION_KEY, Page, ROW_KEY};
+use super::page::{PARTITION_KEY, ROW_KEY};
 use super::prepare::{Preparation, Refused};
-use super::query;
+use super::recording::Recording;
 use super::rows_in::RowsIn;
 use super::sink::Format;
 use super::template::Template;
-use super::transaction::{self, BYTES_MAX, Mode, ROWS_MAX, Ready};
+use super::transaction::{Mode, Ready};
+use super::waiting::{InFlight, Waiting};
+use super::write::{Settled, create, write};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gate::{Gate, through};
+use crate::gate::Gate;
 use crate::http::WireMeter;
+use crate::stage::record::Recorder;
 use crate::store::StoreOptions;
-use crate::store::azure::table::{TableRequest, TableService};
+use crate::store::azure::table::TableService;
 
 /// Transactions in flight unless somebody says otherwise.
 const TRANSACTIONS: usize = 16;
-
-/// Rows that wait for others of their partition, at most, and their bytes.
-const WAITING_ROWS: usize = 50_000;
-const WAITING_BYTES: usize = 32 << 20;
 
 /// How to import.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +55,8 @@ pub struct ImportOptions {
     pub dead_letters: Option<PathBuf>,
     /// Transactions in flight; 16 where nothing is said.
     pub concurrency: Option<usize>,
+    /// Where a row for every request goes, as Parquet.
+    pub record: Option<PathBuf>,
 }
 
 /// What an import has done.
@@ -125,6 +122,7 @@ pub struct Import {
     subject: Subject,
     options: ImportOptions,
     progress: ImportProgress,
+    recorder: Option<Recorder>,
 }
 
 impl Import {
@@ -170,13 +168,15 @@ impl Import {
         let letters = options.dead_letters.clone().unwrap_or_else(|| beside("refused.jsonl"));
         let journal = Journal::open(beside("haul-import"), &letters, subject.clone())?;
         let gate = Gate::default();
+        let recorder = options.record.as_deref();
+        let recorder = recorder.map(|path| Recording::create("import", &gate, path)).transpose()?;
         let progress = ImportProgress {
             done: Arc::new(AtomicU64::new(journal.from())),
             meter: Arc::clone(service.meter()),
             gate: gate.clone(),
         };
         let source = source.to_path_buf();
-        Ok(Self { service, gate, source, format, preparation, journal, subject, options, progress })
+        Ok(Self { service, gate, source, format, preparation, journal, subject, options, progress, recorder })
     }
 
     /// How far it is, to be looked at while it runs.
@@ -188,10 +188,21 @@ impl Import {
     ///
     /// # Errors
     /// Those of the service and of the disk; rows that are refused are none.
-    pub async fn run(self) -> Result<Imported> {
+    pub async fn run(mut self) -> Result<Imported> {
+        let recording = self.recorder.take().map(|recorder| Recording::begin(recorder, &self.gate));
+        let imported = self.run_to_its_end().await;
+        let recorded = match recording {
+            Some(recording) => recording.end().await,
+            None => Ok(()),
+        };
+        recorded.and(imported)
+    }
+
+    async fn run_to_its_end(self) -> Result<Imported> {
         let began = Instant::now();
-        let Self { service, gate, source, format, preparation, mut journal, subject, options, progress } =
-            self;
+        let Self {
+            service, gate, source, format, preparation, mut journal, subject, options, progress, ..
+        } = self;
         let concurrency = options.concurrency.unwrap_or(TRANSACTIONS).max(1);
         gate.guide(concurrency);
         if options.create {
@@ -199,7 +210,8 @@ impl Import {
         }
         let resumed_from = journal.from();
         let mut read = reading(&source, format, preparation, resumed_from);
-        let (mut waiting, mut running) = (Waiting::default(), JoinSet::new());
+        let (mut waiting, mut running, mut in_flight) =
+            (Waiting::default(), JoinSet::new(), InFlight::default());
         let mut rows = resumed_from;
         loop {
             // Full transactions go at once; others when there is no room for more, or no more rows.
@@ -217,15 +229,17 @@ impl Import {
                 }
                 None => {
                     let Some(transaction) = waiting.take() else { break };
-                    while running.len() >= concurrency {
+                    while running.len() >= concurrency || in_flight.holds_any_of(&transaction) {
                         let Some(ended) = running.join_next().await else { break };
-                        settle(ended, &mut journal, &progress)?;
+                        in_flight.landed(settle(ended, &mut journal, &progress)?);
                     }
-                    running.spawn(write(service.clone(), gate.clone(), transaction, options.mode));
+                    let keys = in_flight.left(&transaction);
+                    let writing = write(service.clone(), gate.clone(), transaction, options.mode);
+                    running.spawn(async move { writing.await.map(|settled| (keys, settled)) });
                 }
             }
             while let Some(ended) = running.try_join_next() {
-                settle(ended, &mut journal, &progress)?;
+                in_flight.landed(settle(ended, &mut journal, &progress)?);
             }
             journal.keep()?;
         }
@@ -302,191 +316,19 @@ fn reading(
     receiver
 }
 
-/// Rows that wait for others of their partition.
-#[derive(Default)]
-struct Waiting {
-    groups: HashMap<String, Group>,
-    /// Partitions by when their first row came.
-    order: VecDeque<String>,
-    full: VecDeque<Vec<Ready>>,
-    rows: usize,
-    bytes: usize,
-}
-
-#[derive(Default)]
-struct Group {
-    rows: Vec<Ready>,
-    keys: HashSet<String>,
-    bytes: usize,
-}
-
-impl Waiting {
-    fn add(&mut self, row: Ready) {
-        let size = row.size();
-        let group = match self.groups.get_mut(&row.partition) {
-            Some(group) => group,
-            None => {
-                self.order.push_back(row.partition.clone());
-                self.groups.entry(row.partition.clone()).or_default()
-            }
-        };
-        // A transaction holds each row once.
-        let closed =
-            group.rows.len() == ROWS_MAX || group.bytes + size > BYTES_MAX || group.keys.contains(&row.row);
-        if closed {
-            let Group { rows, bytes, .. } = std::mem::take(group);
-            (self.rows, self.bytes) = (self.rows - rows.len(), self.bytes - bytes);
-            self.full.push_back(rows);
-        }
-        group.bytes += size;
-        group.keys.insert(row.row.clone());
-        group.rows.push(row);
-        (self.rows, self.bytes) = (self.rows + 1, self.bytes + size);
-    }
-
-    fn has_full(&self) -> bool {
-        !self.full.is_empty()
-    }
-
-    fn is_full(&self) -> bool {
-        self.rows > WAITING_ROWS || self.bytes > WAITING_BYTES
-    }
-
-    /// A full transaction, or else the one that has waited longest.
-    fn take(&mut self) -> Option<Vec<Ready>> {
-        if let Some(full) = self.full.pop_front() {
-            return Some(full);
-        }
-        loop {
-            let partition = self.order.pop_front()?;
-            let Some(group) = self.groups.remove(&partition) else { continue };
-            if group.rows.is_empty() {
-                continue;
-            }
-            (self.rows, self.bytes) = (self.rows - group.rows.len(), self.bytes - group.bytes);
-            return Some(group.rows);
-        }
-    }
-}
-
-/// What became of the rows of a transaction.
-struct Settled {
-    written: Vec<u64>,
-    refused: Vec<Refused>,
-}
-
+/// Takes in how a transaction ended; the keys that are not in flight any more.
 fn settle(
-    ended: std::result::Result<Result<Settled>, tokio::task::JoinError>,
+    ended: std::result::Result<Result<(Vec<u64>, Settled)>, tokio::task::JoinError>,
     journal: &mut Journal,
     progress: &ImportProgress,
-) -> Result<()> {
-    let settled = match ended {
+) -> Result<Vec<u64>> {
+    let (keys, settled) = match ended {
         Ok(settled) => settled?,
         Err(lost) if lost.is_panic() => std::panic::resume_unwind(lost.into_panic()),
-        Err(_) => return Ok(()),
+        Err(_) => return Ok(Vec::new()),
     };
     progress.done.fetch_add((settled.written.len() + settled.refused.len()) as u64, Ordering::Relaxed);
     settled.refused.iter().try_for_each(|one| journal.refused(one))?;
     settled.written.into_iter().for_each(|number| journal.written(number));
-    Ok(())
-}
-
-/// Writes rows of one partition, without those that the service refuses.
-async fn write(service: TableService, gate: Gate, rows: Vec<Ready>, mode: Mode) -> Result<Settled> {
-    let name = service.name();
-    let mut settled = Settled { written: Vec::new(), refused: Vec::new() };
-    let mut parts = vec![rows];
-    while let Some(mut rows) = parts.pop() {
-        if rows.is_empty() {
-            continue;
-        }
-        let sent: Result<_> = through!(gate, "EntityGroupTransaction", name, trace => {
-            transaction::send(&service, &rows, mode, trace).await
-        });
-        match sent {
-            Ok(Ok(())) => settled.written.extend(rows.iter().map(|row| row.number)),
-            Ok(Err((at, error))) => {
-                let row = rows.remove(at);
-                if error.kind() == ErrorKind::Exists && is_there(&service, &gate, &row).await? {
-                    settled.written.push(row.number);
-                } else {
-                    let reason = error.cause().to_owned();
-                    settled.refused.push(Refused { number: row.number, reason, text: row.body });
-                }
-                parts.push(rows);
-            }
-            Err(error) if error.kind() == ErrorKind::Usage || error.status() == Some(413) => {
-                if rows.len() == 1 {
-                    let reason = error.cause().to_owned();
-                    settled.refused.extend(rows.pop().map(|row| Refused {
-                        number: row.number,
-                        reason,
-                        text: row.body,
-                    }));
-                } else {
-                    let half = rows.split_off(rows.len() / 2);
-                    parts.extend([half, rows]);
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(settled)
-}
-
-/// Whether a row of these keys is the one that was to be written: an answer that was lost looks as if another had written it.
-async fn is_there(service: &TableService, gate: &Gate, row: &Ready) -> Result<bool> {
-    let name = service.name();
-    let answer: Result<_> = through!(gate, "GetEntity", name, trace => {
-        let request = TableRequest {
-            operation: "read a row of",
-            method: Method::GET,
-            path: transaction::address(service.table(), &row.partition, &row.row),
-            query: &[],
-            accept: query::TYPED,
-            content_type: None,
-            if_match: None,
-            body: Bytes::new(),
-            status: 200,
-            largest: query::ROW_MAX,
-            permission: 'r',
-        };
-        service.send(request, &name, trace).await
-    });
-    let answer = match answer {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        answer => answer?,
-    };
-    let hash = |json: &[u8]| -> Result<_> {
-        let text = [b"{\"value\":[", json, b"]}"].concat();
-        let page = Page::parse(&text, &name)?;
-        Ok(RowHasher::new(&page.columns).hash(page.batch.columns(), 0..page.batch.num_rows()))
-    };
-    Ok(hash(&answer.body)? == hash(row.body.as_bytes())?)
-}
-
-/// Makes the table where none is.
-pub(super) async fn create(service: &TableService, gate: &Gate) -> Result<()> {
-    let name = service.name();
-    let body = Bytes::from(serde_json::json!({"TableName": service.table()}).to_string());
-    let made: Result<_> = through!(gate, "CreateTable", name, trace => {
-        let request = TableRequest {
-            operation: "create",
-            method: Method::POST,
-            path: "Tables".to_owned(),
-            query: &[],
-            accept: "application/json;odata=nometadata",
-            content_type: Some("application/json"),
-            if_match: None,
-            body: body.clone(),
-            status: 204,
-            largest: query::PAGE_MAX,
-            permission: 'c',
-        };
-        service.send(request, &name, trace).await
-    });
-    match made {
-        Err(error) if error.kind() == ErrorKind::Exists => Ok(()),
-        made => made.map(drop),
-    }
+    Ok(keys)
 }

@@ -138,6 +138,7 @@ impl Journal {
     }
 
     fn write(&mut self, done: u64) -> Result<()> {
+        self.letters.sync()?;
         let io = |error| Error::from_io("write", self.path.display().to_string(), error);
         let kept = Kept { subject: self.subject.clone(), done };
         let text = serde_json::to_vec(&kept).map_err(|error| io(error.into()))?;
@@ -146,7 +147,8 @@ impl Journal {
     }
 
     /// All is done: nothing is left but the refused rows.
-    pub(super) fn finish(self) -> Result<Option<PathBuf>> {
+    pub(super) fn finish(mut self) -> Result<Option<PathBuf>> {
+        self.letters.sync()?;
         let io = |error| Error::from_io("remove", self.path.display().to_string(), error);
         std::fs::remove_file(&self.path).and_then(|()| std::fs::remove_file(&self.lock)).map_err(io)?;
         Ok(self.letters.file.map(|_| self.letters.path))
@@ -159,6 +161,8 @@ struct Letters {
     file: Option<File>,
     /// Rows that are in it, by earlier runs too.
     numbers: BTreeSet<u64>,
+    /// Some may not be on the disk yet.
+    unsynced: bool,
 }
 
 #[derive(Deserialize)]
@@ -168,7 +172,8 @@ struct LetterNumber {
 
 impl Letters {
     fn open(path: &Path, goes_on_from: Option<u64>) -> Result<Self> {
-        let mut letters = Self { path: path.to_path_buf(), file: None, numbers: BTreeSet::new() };
+        let mut letters =
+            Self { path: path.to_path_buf(), file: None, numbers: BTreeSet::new(), unsynced: false };
         let Ok(file) = File::open(path) else { return Ok(letters) };
         if file.metadata().is_ok_and(|found| found.len() == 0) {
             return Ok(letters);
@@ -212,6 +217,17 @@ impl Letters {
         let file = self.file.as_mut().map(|file| file.write_all(format!("{letter}\n").as_bytes()));
         file.transpose().map_err(io)?;
         self.numbers.insert(refused.number);
+        self.unsynced = true;
+        Ok(())
+    }
+
+    /// Nothing says that a row is done before its refusal is on the disk.
+    fn sync(&mut self) -> Result<()> {
+        if let Some(file) = self.file.as_ref().filter(|_| self.unsynced) {
+            file.sync_data()
+                .map_err(|error| Error::from_io("write", self.path.display().to_string(), error))?;
+            self.unsynced = false;
+        }
         Ok(())
     }
 }

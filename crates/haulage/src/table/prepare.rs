@@ -4,11 +4,12 @@ use arrow_array::RecordBatch;
 
 use super::cell::{key_value, stored};
 use super::column::Value;
-use super::page::{PARTITION_KEY, ROW_KEY, TIMESTAMP, Typed};
+use super::page::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use super::rows_in::{Read, Stored, column, stored_columns};
 use super::sink::json_property;
 use super::template::{Template, index_row_key};
 use super::transaction::{BYTES_MAX, Ready};
+use super::written::Typed;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A row that is not sent, for the file of such rows.

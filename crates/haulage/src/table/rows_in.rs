@@ -13,8 +13,9 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use super::cell::can_be_stored;
 use super::column::ColumnName;
 use super::kind::{Kind, METADATA};
-use super::page::{Row, Rows};
+use super::page::Rows;
 use super::sink::Format;
+use super::written::Row;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Rows that are read at a time.
@@ -124,7 +125,7 @@ impl RowsIn {
         let (mut rows, mut numbers, mut unread) = (Rows::default(), Vec::new(), Vec::new());
         let mut line = Vec::new();
         let mut held = 0;
-        while numbers.len() + unread.len() < ROWS && held < 8 << 20 {
+        while numbers.len() + unread.len() < ROWS && held < 8 << 20 && rows.has_room() {
             line.clear();
             let mut limited = std::io::Read::take(&mut *reader, LINE_MAX as u64);
             if limited.read_until(b'\n', &mut line).map_err(io)? == 0 {

@@ -65,6 +65,32 @@ impl FromStr for Format {
     }
 }
 
+/// What becomes of text in CSV that a spreadsheet would run as a formula. Others hold text as text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Formulas {
+    /// It gets an apostrophe in front.
+    #[default]
+    Disarm,
+    /// It stays as it is, for programs.
+    Keep,
+}
+
+impl FromStr for Formulas {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "disarm" => Ok(Self::Disarm),
+            "keep" => Ok(Self::Keep),
+            _ => Err(Error::new(ErrorKind::Usage, "choose what becomes of formulas", text, "no such choice")
+                .hint("write disarm or keep")),
+        }
+    }
+}
+
+/// What makes a spreadsheet take the text of a cell for a formula.
+const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
+
 /// Where rows go. It gets its name when it is whole.
 pub(super) struct Sink {
     writer: Writer,
@@ -73,6 +99,8 @@ pub(super) struct Sink {
     columns: Vec<ColumnName>,
     names: Vec<String>,
     name: String,
+    formulas: Formulas,
+    disarmed: u64,
 }
 
 enum Writer {
@@ -85,7 +113,7 @@ impl Sink {
     /// Creates the file beside its name, or takes standard output for `-`. `words` go along where the form has a place for them.
     pub(super) fn create(
         path: &Path,
-        format: Format,
+        (format, formulas): (Format, Formulas),
         schema: &SchemaRef,
         columns: &[ColumnName],
         words: &[(&str, String)],
@@ -125,11 +153,11 @@ impl Sink {
             )),
             Format::Csv | Format::Json => Writer::Text(format, out),
         };
-        let mut sink = Self { writer, path, columns: columns.to_vec(), names, name };
+        let mut sink = Self { writer, path, columns: columns.to_vec(), names, name, formulas, disarmed: 0 };
         if let Writer::Text(Format::Csv, out) = &mut sink.writer {
             let mut line = String::new();
             for name in &sink.names {
-                field(&mut line, Some(name));
+                sink.disarmed += u64::from(text_field(&mut line, name, formulas));
             }
             end_line(&mut line);
             out.write_all(line.as_bytes())
@@ -158,7 +186,7 @@ impl Sink {
                         (column, name.as_str(), value_at(array, column.kind, row))
                     });
                     if *format == Format::Csv {
-                        csv_row(&mut text, cells);
+                        self.disarmed += csv_row(&mut text, cells, self.formulas);
                     } else {
                         json_row(&mut text, cells);
                     }
@@ -175,8 +203,10 @@ impl Sink {
     }
 
     /// Writes the end, and gives the file its name when it is on the disk.
-    pub(super) fn finish(self) -> Result<()> {
-        let Self { writer, path, name, .. } = self;
+    ///
+    /// Returns how many texts were disarmed.
+    pub(super) fn finish(self) -> Result<u64> {
+        let Self { writer, path, name, disarmed, .. } = self;
         let io = |error| Error::from_io("write", name.as_str(), error);
         let odd = |error: String| Error::new(ErrorKind::Io, "write", name.as_str(), error);
         let mut out = match writer {
@@ -186,9 +216,10 @@ impl Sink {
         };
         out.flush().map_err(io)?;
         drop(out);
-        let Some((path, beside)) = path else { return Ok(()) };
+        let Some((path, beside)) = path else { return Ok(disarmed) };
         File::open(&beside).and_then(|file| file.sync_all()).map_err(io)?;
-        std::fs::rename(&beside, &path).map_err(io)
+        std::fs::rename(&beside, &path).map_err(io)?;
+        Ok(disarmed)
     }
 }
 
@@ -247,12 +278,27 @@ fn end_line(line: &mut String) {
 
 type CellOf<'a> = (&'a ColumnName, &'a str, Option<Value<'a>>);
 
-fn csv_row<'a>(line: &mut String, cells: impl Iterator<Item = CellOf<'a>>) {
+/// Writes a row; returns how many of its texts were disarmed.
+fn csv_row<'a>(line: &mut String, cells: impl Iterator<Item = CellOf<'a>>, formulas: Formulas) -> u64 {
+    let mut disarmed = 0;
     for (_, _, value) in cells {
-        let text = value.as_ref().map(text_of);
-        field(line, text.as_deref());
+        match value {
+            Some(Value::Text(text)) => disarmed += u64::from(text_field(line, text, formulas)),
+            value => field(line, value.as_ref().map(text_of).as_deref()),
+        }
     }
     end_line(line);
+    disarmed
+}
+
+/// Writes a field of text; whether it was disarmed.
+fn text_field(line: &mut String, text: &str, formulas: Formulas) -> bool {
+    let disarm = formulas == Formulas::Disarm && text.starts_with(FORMULA);
+    match disarm {
+        true => field(line, Some(&format!("'{text}"))),
+        false => field(line, Some(text)),
+    }
+    disarm
 }
 
 fn json_row<'a>(line: &mut String, cells: impl Iterator<Item = CellOf<'a>>) {
@@ -271,7 +317,8 @@ fn json_row<'a>(line: &mut String, cells: impl Iterator<Item = CellOf<'a>>) {
 pub(super) fn json_property(line: &mut String, name: &str, value: &Value<'_>) {
     let typed = match value {
         Value::Text(_) | Value::Boolean(_) | Value::Int32(_) => false,
-        Value::Double(value) => !value.is_finite(),
+        // JavaScript writes `1.0` as `1`, and so do services that are written in it.
+        Value::Double(value) => !value.is_finite() || value.fract() == 0.0,
         Value::Int64(_) | Value::Time(_) | Value::FarTime(_) | Value::Guid(_) | Value::Binary(_) => true,
     };
     if typed {
@@ -293,4 +340,27 @@ pub(super) fn json_property(line: &mut String, name: &str, value: &Value<'_>) {
 fn json_text(line: &mut String, text: &str) {
     // Writing text into memory cannot fail.
     line.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_a_spreadsheet_would_run_has_an_apostrophe_in_front() {
+        let written = |text: &str, formulas| {
+            let mut line = String::new();
+            let disarmed = text_field(&mut line, text, formulas);
+            (line, disarmed)
+        };
+        for text in ["=1+1", "+cmd", "-2+3", "@SUM(A1)"] {
+            assert_eq!(written(text, Formulas::Disarm), (format!("'{text},"), true));
+            assert_eq!(written(text, Formulas::Keep), (format!("{text},"), false));
+        }
+        assert_eq!(written("\t=1", Formulas::Disarm), ("'\t=1,".to_owned(), true));
+        assert_eq!(written("\n=1", Formulas::Disarm), ("\"'\n=1\",".to_owned(), true));
+        for text in ["a=1", "'=1", "1-2"] {
+            assert_eq!(written(text, Formulas::Disarm), (format!("{text},"), false));
+        }
+    }
 }

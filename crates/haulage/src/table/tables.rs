@@ -1,5 +1,7 @@
 //! Single questions to a table: a page of rows as the service writes it, and the names of the tables of an account.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use http::Method;
 use serde::Deserialize;
@@ -10,6 +12,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::store::StoreOptions;
 use crate::store::azure::table::{TableRequest, TableService};
+
+/// Pages of a list of tables; each has a thousand names.
+const PLACES_MAX: usize = 2_000;
 
 /// How much the service says beside the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +87,7 @@ impl Table {
         struct Names {
             value: Vec<Named>,
         }
-        let (mut names, mut next) = (Vec::new(), None::<String>);
+        let (mut names, mut next, mut places) = (Vec::new(), None::<String>, HashSet::new());
         let account = self.service.named("").name();
         loop {
             let pairs: Vec<_> = next.as_deref().map(|next| ("NextTableName", next)).into_iter().collect();
@@ -112,8 +117,10 @@ impl Table {
             if following.is_none() {
                 return Ok(names);
             }
-            if following == next {
-                return Err(broken("the list ends where it began, so that it would never end"));
+            if following.as_ref().is_some_and(|name| !places.insert(name.clone()))
+                || places.len() > PLACES_MAX
+            {
+                return Err(broken("the list comes back to where it was, so that it would never end"));
             }
             next = following;
         }

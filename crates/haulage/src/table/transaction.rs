@@ -169,7 +169,7 @@ fn judge(answer: &[u8], rows: usize, object: &str) -> Result<std::result::Result
     let cause = if line.is_empty() { word.clone() } else { format!("{word}: {line}") };
     let mut error = Error::new(kind, "write rows of", object, cause).retry(retry).service(status, Some(word));
     if kind == ErrorKind::NotFound {
-        error = error.hint("check the name; haul table import makes a table where none is, with --create");
+        error = error.hint("check the name; haul table import --create creates the table");
     }
     // What holds for the account or the moment is no fault of a row.
     match number {

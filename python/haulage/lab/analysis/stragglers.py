@@ -203,11 +203,11 @@ def cards(results: Results) -> Iterator[Finding]:
 
 
 def alike(results: Results) -> Iterator[Finding]:
-    """Say whether two halves of the nodes are told apart."""
+    """Say whether two halves of the nodes differ."""
     for _, row in table(results, "node_halves").iterrows():
         ratio = number(row["even_over_odd"])
-        says = "are told apart: something differs among the nodes" if row["says"] == "different" else (
-            "are alike" if row["says"] == "equivalent" else "are not told apart"
+        says = "differ: something differs among the nodes" if row["says"] == "different" else (
+            "are alike" if row["says"] == "equivalent" else "may differ or not"
         )  # fmt: skip
         value = "" if ratio is None else f": {ratio:.4g} times{bounded(row['low'], row['high'], as_times)}"
         sentence = (
@@ -248,7 +248,7 @@ TABLES = [
         "node_halves",
         "scale_nodes",
         "Two halves of the nodes",
-        "Are nodes that should be alike told apart (A/A)?",
+        "Do nodes that should be alike differ (A/A)?",
         "In each cell of an even number of nodes the geometric mean rate of those of odd number beside that"
         " of those of"
         " even number; Hodges-Lehmann shift of the paired log ratios with its signed-rank interval,"

@@ -17,7 +17,7 @@ from haulage.lab.cli.output import STDERR, examples
         "haul lab plans                               what can be run",
         "haul lab run block-upload                    run it on an emulated link, write a report",
         "haul lab run concurrency --to 'https://A.blob.core.windows.net/c?SAS'  against a real store",
-        "haul lab run --continue runs/block-upload-1  go on where Ctrl-C stopped it",
+        "haul lab run --continue runs/block-upload-1  resume after Ctrl-C",
         "haul lab verify runs/block-upload-1          check every file, make the page again",
         "haul lab rerun runs/block-upload-1           repeat it, same seed and order, and compare",
         "haul lab run scale-out --nodes 1,2,4,8       many nodes started together",

@@ -34,7 +34,7 @@ def examples(*lines: str) -> str:
 
 def output_options(command: F) -> F:
     """Add what every command takes."""
-    quiet = click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
     as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
     return quiet(as_json(command))
 

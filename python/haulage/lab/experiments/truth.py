@@ -135,7 +135,7 @@ def judge_all(
 
 
 def judge_again(rows: Path) -> list[Scored]:
-    """Return what the rules of now make of kept rows: what was recorded and what the experiments gave.
+    """Return what the current rules make of kept rows: what was recorded and what the experiments gave.
 
     Raises:
         OSError: They cannot be read.
@@ -219,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m haulage.lab.experiments.truth", description=__doc__)
     parser.add_argument("--out", type=Path, help="Markdown file, or one with marks for it; default stdout")
     parser.add_argument("--rows", type=Path, help="every case as a line of JSON goes here")
-    parser.add_argument("--again", type=Path, help="judge such lines with the rules of now; nothing is moved")
+    parser.add_argument("--again", type=Path, help="judge such lines by the current rules; moves nothing")
     parser.add_argument("--causes", default=",".join(CASES), help="default all: %(default)s")
     parser.add_argument("--seeds", type=int, default=10, help="seeds of each cause; default %(default)s")
     parser.add_argument("--first-seed", type=int, default=0, help="default %(default)s")

@@ -123,7 +123,7 @@ def _manifest(directory: Path) -> dict[str, Any] | None:
             raise UsageError(
                 "verify",
                 str(directory),
-                "recorded by a version that did not hash every file, so nobody can know",
+                "recorded by a version that did not hash every file, so it cannot be checked",
                 f"repeat the run: haul lab rerun {directory}",
             )
         hint = f"make it with: haul lab report {directory}"

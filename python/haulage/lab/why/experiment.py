@@ -41,7 +41,7 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
         return Experiment(
             f"haul cp SRC DST --concurrency 8 {_RECORD}",
             f"several times {now}: it was that one request waited for the other; as fast as now: one"
-            " connection is all that the path or the disk takes",
+            " connection already fills the path or the disk",
         )
     if name == "mixed":
         # What can be changed alone comes first; then the number in flight.

@@ -175,7 +175,7 @@ def _shared(cause: Cause, evidence: Evidence) -> str:
     return (
         f"All requests together reached {rate_words(evidence.rate)}, and each became slower as others"
         f" joined: they shared one limit for {_of(cause, 'shared')} of the time in flight. It may be"
-        f" {may_be}: a record does not tell these apart."
+        f" {may_be}: a record cannot distinguish these."
     )
 
 

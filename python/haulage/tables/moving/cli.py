@@ -21,6 +21,7 @@ from haulage.units import BYTES, in_units
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_RECORD = click.option("--record", metavar="FILE", help="Write a row for every request to FILE, as Parquet.")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _EXIT = """\b
@@ -104,6 +105,15 @@ def _tell_export(done: Exported, as_json: bool) -> None:
         f"{done.rows:,} rows of {done.table} to {done.path} in {done.seconds:.1f} s ({rate:,} rows/s, "
         f"{done.requests:,} requests)"
     )
+    if done.resumed_rows:
+        STDERR.print(
+            f"haul: {done.resumed_rows:,} of these rows were there from an earlier run that was interrupted"
+        )
+    if done.disarmed:
+        STDERR.print(
+            f"haul: put an apostrophe before {done.disarmed:,} texts that a spreadsheet would run as a "
+            "formula; --formulas keep leaves them as they are"
+        )
     if done.index:
         STDERR.print(f"haul: rows were found by the index {done.index}; --no-index reads the table itself")
     for name, types in done.mixed:
@@ -169,6 +179,14 @@ def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> 
 @click.option("--select", metavar="NAMES", help="Properties, with commas between them.")
 @click.option("--queries", metavar="N", type=click.IntRange(1, 256), help="At once; default 16.")
 @click.option("--no-index", is_flag=True, help="Read the table itself, whether an index fits or not.")
+@click.option(
+    "--formulas",
+    type=click.Choice(["disarm", "keep"]),
+    default="disarm",
+    show_default=True,
+    help="Text in CSV that a spreadsheet would run: put an apostrophe in front, or keep it.",
+)
+@_RECORD
 @_reach
 def export(table: str, path: str, **given: Any) -> int:
     """Write the rows of TABLE to FILE: Parquet, Arrow, CSV or lines of JSON; - for standard output."""
@@ -181,6 +199,8 @@ def export(table: str, path: str, **given: Any) -> int:
             select=[name.strip() for name in (given["select"] or "").split(",") if name.strip()],
             queries=given["queries"],
             use_index=not given["no_index"],
+            formulas=given["formulas"],
+            record=given["record"],
             on_progress=progress,
             **_options(given),
         )
@@ -222,6 +242,7 @@ def export(table: str, path: str, **given: Any) -> int:
 @click.option("--create", is_flag=True, help="Make the table where none is.")
 @click.option("--dead-letters", metavar="FILE", help="Where refused rows go; default: beside FILE.")
 @click.option("--transactions", metavar="N", type=click.IntRange(1, 256), help="At once; default 16.")
+@_RECORD
 @_reach
 def import_(path: str, table: str, **given: Any) -> int:
     """Write the rows of FILE to TABLE. Refused rows go to a file, with the reason.
@@ -245,6 +266,7 @@ def import_(path: str, table: str, **given: Any) -> int:
             create=given["create"],
             dead_letters=given["dead_letters"],
             transactions=given["transactions"],
+            record=given["record"],
             on_progress=progress,
             **_options(given),
         )

@@ -23,6 +23,8 @@ ROWS_MAX = 5_000
 #: Rows that are fetched at a time.
 _AT_ONCE = 16
 _KEYS = ("PartitionKey", "RowKey")
+#: What begins text that a spreadsheet would run.
+_FORMULA = r"^([=+\-@\t\r\n])"
 
 
 @dataclass
@@ -118,13 +120,16 @@ def _rows(
     return found
 
 
-def write(found: Found, table: str, path: Path, format: str | None) -> Exported:
+def write(found: Found, table: str, path: Path, format: str | None, *, disarm: bool = True) -> Exported:
     """Write the rows to a file in the form that an export has."""
     form = format or {"pq": "parquet", "ndjson": "jsonl", "json": "jsonl"}.get(
         path.suffix[1:], path.suffix[1:]
     )
     rows, mixed = _typed(found.rows)
     beside = path.with_name(f".{path.name}.haul-partial")
+    disarmed = 0
+    if form == "csv" and disarm:
+        rows, disarmed = _disarmed(rows)
     _write(rows, found.rows, Path("/dev/stdout") if str(path) == "-" else beside, form)
     if str(path) != "-":
         beside.replace(path)
@@ -144,6 +149,7 @@ def write(found: Found, table: str, path: Path, format: str | None) -> Exported:
         seconds=round(time.monotonic() - found.began, 6),
         hash=digest,
         index=found.index,
+        disarmed=disarmed,
     )
 
 
@@ -162,6 +168,22 @@ def _typed(rows: list[dict[str, Any]]) -> tuple[Any, list[tuple[str, list[str]]]
         for plain, _, kind in (name.rpartition("@") for name in page.column_names)
     ]
     return page.rename_columns(names), [(name, of) for name, of in kinds.items() if len(of) > 1]
+
+
+def _disarmed(rows: Any) -> tuple[Any, int]:
+    """Return the rows with an apostrophe before text that a spreadsheet would run, and how many they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = 0
+    for at, column in enumerate(rows.schema):
+        if column.type != pa.string() or (column.metadata or {}).get(b"edm", b"Edm.String") != b"Edm.String":
+            continue
+        found = pc.match_substring_regex(rows.column(at), _FORMULA)
+        count += pc.sum(found).as_py() or 0
+        armed = pc.replace_substring_regex(rows.column(at), _FORMULA, r"'\1")
+        rows = rows.set_column(at, column, armed)
+    return rows, count
 
 
 def _write(rows: Any, raw: list[dict[str, Any]], path: Path, form: str) -> None:

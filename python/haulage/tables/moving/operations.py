@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -22,12 +23,16 @@ from haulage.transfer import StoreOptions
 
 #: The forms of a file.
 Format = Literal["parquet", "arrow", "csv", "jsonl"]
+#: What becomes of text in CSV that a spreadsheet would run as a formula.
+Formulas = Literal["disarm", "keep"]
 #: What becomes of rows whose keys are there already.
 Mode = Literal["replace", "merge", "insert"]
 
 #: What a receipt is called beside its backup.
 RECEIPT = ".receipt.json"
 _VERSION = 1
+#: Of rows that a copy which was broken off has read.
+_COPY_LASTS_S = 24 * 3600
 
 
 OnProgress = Callable[[Progress], None]
@@ -42,6 +47,8 @@ def export_table(
     select: Sequence[str] = (),
     queries: int | None = None,
     use_index: bool = True,
+    formulas: Formulas = "disarm",
+    record: str | PathLike[str] | None = None,
     on_progress: OnProgress | None = None,
     **options: Unpack[StoreOptions],
 ) -> Exported:
@@ -60,6 +67,11 @@ def export_table(
         queries: In flight at once. Default 16.
         use_index: Find rows by an index table that :func:`import_table` has made, where the filter names its
             column. Rows that were written without the index are not found so.
+        formulas: What becomes of text in CSV that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line
+            break, which a spreadsheet would run. Default ``"disarm"``: it gets an apostrophe in front, and
+            the result says how many did; ``"keep"`` for files that programs read. Other formats hold text as
+            it is.
+        record: Where a row for every request goes, as Parquet. Rows that an index finds are read without one.
         on_progress: Called several times a second.
         **options: How the service is reached.
 
@@ -69,7 +81,7 @@ def export_table(
     """
     found = indexed.answer(table, filter, select, options) if filter and use_index else None
     if found is not None:
-        return indexed.write(found, table, Path(os.fspath(path)), format)
+        return indexed.write(found, table, Path(os.fspath(path)), format, disarm=formulas == "disarm")
     export = _engine.TableExport(
         table,
         os.fspath(path),
@@ -77,6 +89,8 @@ def export_table(
         filter=filter,
         select=list(select) or None,
         queries=queries,
+        formulas=formulas,
+        record=None if record is None else os.fspath(record),
         **options,
     )
     return Exported(**export.run(_calls(on_progress)))
@@ -95,6 +109,7 @@ def import_table(
     create: bool = False,
     dead_letters: str | PathLike[str] | None = None,
     transactions: int | None = None,
+    record: str | PathLike[str] | None = None,
     on_progress: OnProgress | None = None,
     **options: Unpack[StoreOptions],
 ) -> Imported:
@@ -119,6 +134,7 @@ def import_table(
         create: Make the table where none is.
         dead_letters: Where refused rows go; default: beside the source.
         transactions: In flight at once. Default 16.
+        record: Where a row for every request goes, as Parquet; those of index tables are not in it.
         on_progress: Called several times a second.
         **options: How the service is reached.
 
@@ -156,6 +172,7 @@ def import_table(
         transactions=transactions,
         partition_key=partition_key,
         row_key=row_key,
+        record=None if record is None else os.fspath(record),
         **options,
     )
     done = Imported(**made.run(_calls(on_progress)))
@@ -193,22 +210,33 @@ def copy_table(
 ) -> tuple[Exported, Imported]:
     """Copy a table to another one, of the same account or of another.
 
-    The rows lie on this machine in between, in the user's cache, so that a copy that was killed goes on.
+    Between the two the rows are kept on this machine, in the user's cache, so that a copy that was killed can
+    resume. Rows that were read more than a day ago are read again. Refused rows are in a file in that cache,
+    until the next copy of the same table.
     """
     scratch = _scratch(source, destination)
     scratch.mkdir(parents=True, exist_ok=True)
-    between, note = scratch / "rows.arrow", scratch / "exported.json"
-    if not (between.exists() and note.exists()):
+    between, note, letters = scratch / "rows.arrow", scratch / "exported.json", scratch / "refused.jsonl"
+    if not (note.exists() and between.exists() and time.time() - note.stat().st_mtime < _COPY_LASTS_S):
+        for stale in (note, between, letters):
+            stale.unlink(missing_ok=True)
         exported = export_table(source, between, on_progress=on_progress, **options)
         note.write_text(json.dumps(asdict(exported)), encoding="utf-8")
     exported = Exported(**json.loads(note.read_text(encoding="utf-8")))
     imported = import_table(
-        between, destination, mode=mode, create=create, on_progress=on_progress, **options
+        between,
+        destination,
+        mode=mode,
+        create=create,
+        dead_letters=letters,
+        on_progress=on_progress,
+        **options,
     )
+    # The next copy reads the table anew.
+    for path in (note, between):
+        path.unlink()
     if not imported.refused:
-        for path in scratch.iterdir():
-            path.unlink()
-        scratch.rmdir()
+        shutil.rmtree(scratch)
     return exported, imported
 
 

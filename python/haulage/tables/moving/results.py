@@ -33,6 +33,10 @@ class Exported:
     hash: str
     #: The index table by which rows were found, if there is one.
     index: str | None = None
+    #: Rows that an earlier run had fetched.
+    resumed_rows: int = 0
+    #: Texts of a CSV file that got an apostrophe in front, because a spreadsheet would run them as formulas.
+    disarmed: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which columns look like an id, a time or a group, which tell rows apart, how each is written in keys."""
+"""Which columns look like an id, a time or a group, which identify rows, how each is written in keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GROUPS = re.compile(
 
 
 def ids(profiles: Mapping[str, Profile]) -> list[Profile]:
-    """Return the columns that alone tell all rows apart, the likeliest id first."""
+    """Return the columns that alone identify every row, the likeliest id first."""
     found = [
         one for one in profiles.values() if one.unique and one.keyable and not sql.is_time(one.column.type)
     ]

@@ -48,14 +48,14 @@ pub struct Emulate {
     /// Address and port; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10000", value_parser = value::listen)]
     listen: SocketAddr,
-    /// Where the bytes go: memory, null (dropped; reads give a pattern) or a folder
+    /// Where to keep data: memory, null (discarded; reads return a pattern) or a folder
     #[arg(long, value_name = "memory|null|DIR", default_value = "memory")]
     store: StoreKind,
-    /// The link: wan, lan, none, or such as rtt=60ms,conn=20mbit,total=1gbit; with packets: before it, one of real
-    /// packets (Linux, root)
+    /// Link to emulate: wan, lan, none, or for example rtt=60ms,conn=20mbit,total=1gbit; the prefix packets: makes a link
+    /// of real packets (Linux, root)
     #[arg(long, value_name = "SPEC", default_value = "none")]
     link: Link,
-    /// Faults by share of requests, such as busy=5%,cut=5%,stall=1%,flip=1%,seed=7
+    /// Faults, as shares of the requests, such as busy=5%,cut=5%,stall=1%,flip=1%,seed=7
     #[arg(long, value_name = "SPEC", default_value = "none")]
     faults: FaultSpec,
     /// Serve https with this certificate (PEM)
@@ -64,13 +64,13 @@ pub struct Emulate {
     /// The certificate's private key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Listen beyond this machine; the account's key is public knowledge
+    /// Let other machines connect; the account's key is public knowledge
     #[arg(long)]
     allow_remote: bool,
-    /// Let the near end of a link of packets be in the network namespace of this process, which nothing else may use
+    /// Put the near end of a packets: link into this process's network namespace, which nothing else may use
     #[arg(long)]
     here: bool,
-    /// Run this command against it, with what clients of Azure and S3 need in its environment, and stop when it ends
+    /// Run this command with the environment that Azure and S3 clients need, and stop when it ends
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -111,7 +111,7 @@ impl Emulate {
         if !self.listen.ip().is_loopback() && !self.allow_remote {
             let cause = "other machines could reach it, and its key is public knowledge";
             let error = Error::new(ErrorKind::Usage, "listen", self.listen.to_string(), cause);
-            return Err(error.hint("add --allow-remote if that is meant").into());
+            return Err(error.hint("add --allow-remote if you want that").into());
         }
         if let StoreKind::Directory(path) = &self.store {
             check_local(path)?;

@@ -54,14 +54,14 @@ pub(in crate::http) fn refused(
             let cause = format!("{proxy} does not allow a connection to {target} (HTTP {status})");
             let host = origin.host();
             call.error(ErrorKind::Permission, cause).hint(format!(
-                "ask those who run the proxy to allow it, or go without the proxy: --proxy none, or NO_PROXY={host}"
+                "ask the proxy's operator to allow it, or bypass the proxy: --proxy none, or NO_PROXY={host}"
             ))
         }
         429 | 500 | 502..=504 => {
             let cause = format!("{proxy} cannot reach {target} (HTTP {status})");
-            call.error(ErrorKind::Connection, cause)
-                .retry(Retry::Backoff)
-                .hint("check the name of the host, and whether the proxy can reach it; --proxy none goes without the proxy")
+            call.error(ErrorKind::Connection, cause).retry(Retry::Backoff).hint(
+                "check the host name, and whether the proxy can reach it; --proxy none bypasses the proxy",
+            )
         }
         _ => no_proxy(call, proxy, &format!("HTTP {status}")),
     }
@@ -80,8 +80,9 @@ fn unknown(call: Call<'_>, proxy: &Proxy, headers: &HeaderMap) -> Error {
     let asked = asked_for(headers);
     let error = |cause: &str| call.error(ErrorKind::Permission, format!("{proxy} {cause} (HTTP 407)"));
     if !asked.is_empty() && !asked.contains(&"Basic") {
-        return error(&format!("asks for {}, which is not supported", asked.join(" or ")))
-            .hint("only Basic is supported: use a proxy on this machine that signs in to that one, or ask for an exception");
+        return error(&format!("asks for {}, which is not supported", asked.join(" or "))).hint(
+            "only Basic is supported: run a local proxy that signs in to this one, or ask for an exception",
+        );
     }
     error(match proxy.authorization() {
         Some(_) => "does not accept this user name and password",

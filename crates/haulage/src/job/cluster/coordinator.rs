@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::event::{Failure, ObjectRecord, Outcome, Progress, Summary};
 use crate::gate::{Allowance, Gate};
 use crate::job::flow::check::check;
-use crate::job::handle::{EVENTS, JobHandle};
+use crate::job::handle::{EVENTS, JobHandle, stop_after};
 use crate::job::logged::{Logged, with_log};
 use crate::options::{CopyOptions, Work};
 use crate::stage::record::{Attempts, Recorder, Sink, Sinks};
@@ -92,6 +92,7 @@ impl Coordinator {
             options,
         });
         let beside = recorder.wants_attempt(true).then(|| gate.keep_rows());
+        stop_after(shared.options.max_duration, &cancel);
         let run = Run {
             scratch,
             gate: gate.clone(),

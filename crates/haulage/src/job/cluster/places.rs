@@ -12,7 +12,7 @@ pub(super) fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, 
         return Err(usage("portion", "nodes are given portions by themselves").hint("copy the whole object"));
     }
     if options.atomic && options.checksum == ChecksumMode::None {
-        return Err(usage("--atomic", "parts that several nodes stage are told apart by their CRC64")
+        return Err(usage("--atomic", "parts that several nodes stage are identified by their CRC64")
             .hint("leave out --checksum none"));
     }
     if options.source_etag.is_some() {

@@ -27,7 +27,7 @@ pub(super) fn merge(path: &Path, nodes: &[NodeRecord], object_of: impl Fn(u64) -
     let (output, file) = OutputFile::create(path, Kind::Record)?;
     write_all(file, nodes, object_of).map_err(|error| {
         Error::new(ErrorKind::Io, "record", path.display().to_string(), error.to_string())
-            .hint("what was moved is moved; only the record is incomplete")
+            .hint("the copy itself is done; only the record is incomplete")
     })?;
     output.finish().map_err(|e| Error::from_io("record", path.display().to_string(), e))
 }

@@ -16,7 +16,7 @@ use crate::job::flow::atomic::too_large;
 use crate::job::flow::next_row;
 use crate::job::plan::look;
 use crate::options::Work;
-use crate::stage::list::{Filter, Listed, Listing};
+use crate::stage::list::{Listed, Listing};
 use crate::stage::plan::{Decision, Pair, decide};
 use crate::stage::record::Recorder;
 use crate::store::StoreOpener;
@@ -137,9 +137,7 @@ impl Run {
 
     fn listing(&self, found: mpsc::Sender<Listed>) -> Result<Listing> {
         let options = &self.shared.options;
-        let filter = Filter::new(&options.include, &options.exclude)?;
-        let outputs = [&options.record, &options.receipt].into_iter().flatten().cloned().collect();
-        Ok(Listing::new(self.opener.clone(), filter, options.overwrite, found).without(outputs))
+        Listing::new(self.opener.clone(), options, self.clock.began_unix_ns(), found)
     }
 
     async fn plan(&mut self, listed: Listed) {

@@ -35,7 +35,7 @@ impl Flow {
 pub(in crate::job) fn uncommitted(failed: u64) -> Failure {
     let cause = format!("not committed, because {failed} of its collection failed");
     let error = Error::new(ErrorKind::Cancelled, "commit", "", cause);
-    let hint = "mend what failed and run the same command again: what is staged is not sent again";
+    let hint = "fix what failed and run the same command again; staged data is not sent again";
     Failure::from(&error.hint(hint))
 }
 

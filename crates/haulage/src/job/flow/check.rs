@@ -7,12 +7,16 @@ use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{CopyOptions, Portion, Work};
 use crate::output::identity;
-use crate::stage::list::Filter;
+use crate::stage::list::{Filter, check_names};
 use crate::store::{Address, is_tier_of_azure};
 
 /// Refuses what cannot work before anything is touched.
 pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     Filter::new(&options.include, &options.exclude)?;
+    options.bounds.check()?;
+    if let Some(names) = &options.names {
+        check_names(names, work, &options.store)?;
+    }
     check_outputs(work, options)?;
     if options.atomic {
         check_atomic(work, options)?;
@@ -64,7 +68,7 @@ fn check_portion(work: &Work, options: &CopyOptions) -> Result<()> {
             .hint("begin it with a stretch of no bytes, and give the ETag that this tells to the others"));
     }
     if options.checksum == ChecksumMode::None {
-        return Err(usage(source, "parts of several jobs are told apart by their CRC64")
+        return Err(usage(source, "parts of several jobs are identified by their CRC64")
             .hint("leave out --checksum none"));
     }
     if options.atomic {
@@ -112,7 +116,7 @@ fn check_outputs(work: &Work, options: &CopyOptions) -> Result<()> {
         [&options.record, &options.receipt].into_iter().flatten().map(PathBuf::as_path).collect();
     let refuse = |path: &Path, cause: String| {
         Err(Error::new(ErrorKind::Usage, "create", path.display().to_string(), cause)
-            .hint("name a file of its own, outside of the destination"))
+            .hint("use a separate file, outside the destination"))
     };
     if let [record, receipt] = outputs[..]
         && identity(record).is_some_and(|path| identity(receipt) == Some(path))
@@ -179,7 +183,7 @@ fn check_atomic(work: &Work, options: &CopyOptions) -> Result<()> {
                 name,
                 "only an object store can commit a collection at once",
             )
-            .hint("leave out --atomic; each file by itself appears at once and whole in any case"));
+            .hint("leave out --atomic; each file appears only when it is complete in any case"));
         }
     }
     let Work::Copy { sources, .. } = work else { return Ok(()) };

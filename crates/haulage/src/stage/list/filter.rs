@@ -3,18 +3,47 @@
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::Bounds;
+use crate::store::ObjectMeta;
 
 /// Globs on the name below the source; `*` passes `/`, so that `*.nc` finds files in every folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     include: Option<GlobSet>,
     exclude: GlobSet,
+    bounds: Bounds,
+    now_ns: i128,
 }
 
 impl Filter {
     pub(crate) fn new(include: &[String], exclude: &[String]) -> Result<Self> {
         let included = (!include.is_empty()).then(|| globs(include)).transpose()?;
-        Ok(Self { include: included, exclude: globs(exclude)? })
+        Ok(Self { include: included, exclude: globs(exclude)?, bounds: Bounds::default(), now_ns: 0 })
+    }
+
+    /// The same, within these bounds too; ages are counted from `now_ns`, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// `Usage` where nothing can be within them.
+    pub(crate) fn within(self, bounds: Bounds, now_ns: u64) -> Result<Self> {
+        bounds.check()?;
+        Ok(Self { bounds, now_ns: i128::from(now_ns), ..self })
+    }
+
+    /// Whether an object is within the bounds. Its age is that of the file it was made from, where the store says so.
+    pub(crate) fn takes(&self, meta: &ObjectMeta) -> bool {
+        let Bounds { min_size, max_size, min_age, max_age } = self.bounds;
+        let sized = min_size.is_none_or(|least| meta.size >= least.bytes())
+            && max_size.is_none_or(|most| meta.size <= most.bytes());
+        let age_ns = self.now_ns - meta.source_modified_ns.unwrap_or(meta.modified_ns);
+        sized
+            && min_age.is_none_or(|least| age_ns >= least.as_nanos() as i128)
+            && max_age.is_none_or(|most| age_ns <= most.as_nanos() as i128)
+    }
+
+    /// Whether it has bounds.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.bounds.is_any()
     }
 
     pub(crate) fn wants(&self, name: &str) -> bool {
@@ -42,7 +71,10 @@ fn bad(pattern: &str, error: &globset::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::units::ByteSize;
 
     #[test]
     fn exclude_wins_over_include() {
@@ -51,5 +83,46 @@ mod tests {
         assert!(!filter.wants("a.txt") && !filter.wants("tmp/a.nc"));
         assert!(Filter::new(&[], &[]).unwrap().wants("anything"));
         assert_eq!(Filter::new(&["[".into()], &[]).unwrap_err().kind(), ErrorKind::Usage);
+    }
+    #[test]
+    fn bounds_belong_to_what_they_allow() {
+        let bounds = |least: Option<u64>, most: Option<u64>| Bounds {
+            min_size: least.map(ByteSize::new),
+            max_size: most.map(ByteSize::new),
+            ..Bounds::default()
+        };
+        let takes = |bounds: Bounds, size: u64| {
+            let filter = Filter::new(&[], &[]).unwrap().within(bounds, 0).unwrap();
+            filter.takes(&ObjectMeta { size, ..ObjectMeta::default() })
+        };
+        assert!(takes(bounds(Some(5), Some(5)), 5) && takes(bounds(None, None), 0));
+        assert!(!takes(bounds(Some(5), None), 4) && !takes(bounds(None, Some(5)), 6));
+        let nothing = Filter::new(&[], &[]).unwrap().within(bounds(Some(6), Some(5)), 0);
+        assert_eq!(nothing.unwrap_err().kind(), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn the_age_is_that_of_the_file_where_the_store_says_so() {
+        let hour = Duration::from_secs(3600);
+        let old = Bounds { min_age: Some(hour), ..Bounds::default() };
+        let new = Bounds { max_age: Some(hour), ..Bounds::default() };
+        let now = 100 * hour.as_nanos() as u64;
+        let meta = |modified: i128, source: Option<i128>| ObjectMeta {
+            modified_ns: modified * hour.as_nanos() as i128,
+            source_modified_ns: source.map(|hours| hours * hour.as_nanos() as i128),
+            ..ObjectMeta::default()
+        };
+        let takes = |bounds: Bounds, meta: &ObjectMeta| {
+            Filter::new(&[], &[]).unwrap().within(bounds, now).unwrap().takes(meta)
+        };
+        for (modified, source, is_old, is_new) in [
+            (98, None, true, false),
+            (99, None, true, true),
+            (100, Some(2), true, false),
+            (101, None, false, true),
+        ] {
+            let meta = meta(modified, source);
+            assert_eq!((takes(old, &meta), takes(new, &meta)), (is_old, is_new), "{modified} {source:?}");
+        }
     }
 }

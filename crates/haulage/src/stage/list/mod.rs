@@ -8,6 +8,8 @@ mod ahead;
 mod cursor;
 mod fed;
 mod filter;
+mod lookups;
+mod named;
 mod one;
 mod pages;
 mod pairs;
@@ -23,13 +25,14 @@ use tokio::time::timeout;
 
 use self::cursor::Cursor;
 pub(crate) use self::filter::Filter;
+pub(crate) use self::named::check_names;
 pub(crate) use self::one::find;
 use self::one::{as_prefix, names_none, one};
 use self::pages::Pages;
 use super::plan::{Existing, Pair, Place};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::through;
-use crate::options::{Overwrite, Work};
+use crate::options::{CopyOptions, NameList, Overwrite, Work};
 use crate::output::{keys_below, resolved};
 use crate::spool::Spool;
 use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, Store, StoreOpener};
@@ -64,6 +67,8 @@ pub(crate) struct Listing {
     pub(crate) found: mpsc::Sender<Listed>,
     /// The job's own record and receipt, which are no content.
     outputs: Vec<PathBuf>,
+    /// Names that are asked for instead of listing what is there.
+    names: Option<NameList>,
     /// Only one object is meant, never what lies below a name.
     single: bool,
     /// Connections opened beforehand to one place, at most.
@@ -86,31 +91,30 @@ impl From<Gone> for Error {
 }
 
 impl Listing {
+    /// A listing for a job with these options, whose ages are counted from `now_ns`, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// `Usage` for a glob that is none, and for bounds that nothing is within.
     pub(crate) fn new(
         opener: StoreOpener,
-        filter: Filter,
-        overwrite: Overwrite,
+        options: &CopyOptions,
+        now_ns: u64,
         found: mpsc::Sender<Listed>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        let filter = Filter::new(&options.include, &options.exclude)?.within(options.bounds, now_ns)?;
+        Ok(Self {
             opener,
             filter,
-            overwrite,
+            overwrite: options.overwrite,
             found,
-            outputs: Vec::new(),
+            outputs: [&options.record, &options.receipt].into_iter().flatten().cloned().collect(),
+            names: options.names.clone(),
             single: false,
             ahead_max: usize::MAX,
             origin: 0,
             taken: None,
             folder: None,
-        }
-    }
-
-    /// Leaves out the files that the job itself writes.
-    #[must_use]
-    pub(crate) fn without(mut self, outputs: Vec<PathBuf>) -> Self {
-        self.outputs = outputs;
-        self
+        })
     }
 
     /// Takes only a source that is one object.
@@ -142,6 +146,9 @@ impl Listing {
 
     /// Lists everything that `work` names.
     pub(crate) async fn run(mut self, work: &Work) -> Result<()> {
+        if let Some(names) = self.names.take() {
+            return self.named(&names, work).await;
+        }
         match work {
             Work::Copy { sources, destination } => {
                 let several = sources.len() > 1;
@@ -290,7 +297,7 @@ impl Listing {
                     }
                     Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
                     // The answer to the first question says it best.
-                    _ => Err(missing),
+                    _ => Err(with_glob_hint(missing, &name)),
                 }
             }
         }
@@ -339,15 +346,20 @@ impl Listing {
                     continue;
                 }
                 seen += 1;
-                if !self.filter.wants(&relative) {
+                let taken = self.filter.takes(&meta);
+                // One of the wrong size or age is there all the same, and its counterpart is not extra.
+                if !self.filter.wants(&relative) || !(taken || verify) {
                     continue;
                 }
-                wanted += 1;
                 let key = format!("{to}{relative}");
                 let (mut existing, passed) = there.find(&key).await?;
                 if verify {
                     self.keep_extras(&passed, &to, &mut extras)?;
                 }
+                if !taken {
+                    continue;
+                }
+                wanted += 1;
                 if verify && existing == Existing::Absent {
                     // A store may list in another order than ours; one look settles what is missing.
                     existing = Existing::Unknown;
@@ -369,19 +381,28 @@ impl Listing {
             |cause: String, hint: &str| Err(Error::new(ErrorKind::NotFound, "list", name, cause).hint(hint));
         match (seen, wanted) {
             (1.., 0) => {
-                let cause =
-                    format!("none of the {seen} names is wanted: --include and --exclude leave nothing");
-                error(
-                    cause,
-                    "globs match the name below the source; * passes /, and quotes keep it from the shell",
-                )
+                let (bounds, hint) = match self.filter.is_bounded() {
+                    true => (
+                        ", --min-size, --max-size, --min-age and --max-age",
+                        "allow more sizes and ages, or other names",
+                    ),
+                    false => (
+                        "",
+                        "globs match the name below the source; * passes /, and quotes keep it from the shell",
+                    ),
+                };
+                let cause = format!(
+                    "none of the {seen} names is wanted: --include and --exclude{bounds} leave nothing"
+                );
+                error(cause, hint)
             }
             // Where something could not be read, that is what is said.
             (0, 0) if verify && whole => {
                 error("nothing was compared: there is no object".to_owned(), "check the name of the source")
             }
             _ if any || source.store.capabilities().folders || source.key.is_empty() => Ok(()),
-            _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL"),
+            _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL")
+                .map_err(|error| with_glob_hint(error, &source.store.name(&source.key))),
         }
     }
 
@@ -454,6 +475,16 @@ impl Listing {
     async fn send(&self, listed: Listed) -> Result<()> {
         self.found.send(listed).await.map_err(|_| Gone.into())
     }
+}
+
+/// What is not there may have been meant as a pattern, which a name of a store is not.
+pub(crate) fn with_glob_hint(error: Error, name: &str) -> Error {
+    let Some(at) = name.find(['*', '[', '{']).filter(|_| error.kind() == ErrorKind::NotFound) else {
+        return error;
+    };
+    let slash = name[..at].rfind('/').map_or(0, |slash| slash + 1);
+    let (folder, pattern) = name.split_at(slash);
+    error.hint(format!("names of objects hold no wildcards; write {folder} --include '{pattern}'"))
 }
 
 enum Shape {

@@ -15,7 +15,7 @@ pub(crate) async fn find(from: &Location, operation: &'static str) -> Result<Obj
     let Location { store, key, gate } = from;
     if names_none(key) {
         return Err(Error::new(ErrorKind::Usage, operation, store.name(key), "this names no object")
-            .hint("a stream takes one object; name it, or copy into a folder"));
+            .hint("a stream holds one object; name the object, or copy into a folder"));
     }
     through!(gate, store.api(Request::Look), store.name(key), trace => store.head(key, trace).await)
 }

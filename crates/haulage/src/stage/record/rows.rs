@@ -110,7 +110,7 @@ impl RowWriter {
 
 fn failed(path: &Path, error: &ParquetError) -> Error {
     Error::new(ErrorKind::Io, "record", path.display().to_string(), error.to_string())
-        .hint("what was moved is moved; only the record is incomplete")
+        .hint("the copy itself is done; only the record is incomplete")
 }
 
 /// The columns of times that count from the beginning of the job; those behind them are durations.

@@ -117,7 +117,7 @@ pub(super) async fn with_tags(task: &Task, meta: &ObjectMeta, trace: &Trace) -> 
         // There may be none: then nobody is refused anything.
         Err(error) if told.tags == Tags::Unknown && is_refusal(error.kind()) => Vec::new(),
         Err(error) if error.kind() == ErrorKind::Permission => {
-            return Err(error.hint("it has tags, which may not be read; leave them behind: --no-tags"));
+            return Err(error.hint("you may not read its tags; use --no-tags to copy without them"));
         }
         other => other?,
     };

@@ -51,7 +51,7 @@ impl Endpoint {
         };
         let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("the endpoint has no scheme"))?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let origin = Origin::parse(scheme, authority)?;
+        let origin = blobs_of(Origin::parse(scheme, authority)?)?;
         let path = path.trim_end_matches('/');
         if path.contains(['/', '?', '#']) {
             return Err(wrong("more than an account follows the host"));
@@ -123,6 +123,19 @@ pub(super) fn is_account(name: &str) -> bool {
 fn is_twin(host: &str, blobs: &str) -> bool {
     let cloud = blobs.strip_prefix(".blob");
     cloud.and_then(|cloud| host.strip_suffix(cloud)).is_some_and(|rest| rest.ends_with(".table"))
+}
+
+/// The same account's blobs, where the host is that of its data lake: both are doors to the same objects.
+fn blobs_of(origin: Origin) -> Result<Origin> {
+    let host = origin.host();
+    let lake = |suffix: &&&str| {
+        let cloud = suffix.strip_prefix(".blob").unwrap_or_default();
+        host.strip_suffix(cloud)?.strip_suffix(".dfs").map(|account| format!("{account}{suffix}"))
+    };
+    let Some(blobs) = BLOB_SUFFIXES.iter().find_map(|suffix| lake(&suffix)) else { return Ok(origin) };
+    let shown = origin.to_string();
+    let (scheme, authority) = shown.split_once("://").unwrap_or_default();
+    Origin::parse(scheme, &authority.replacen(host, &blobs, 1))
 }
 
 fn account_of_host(origin: &Origin) -> Option<&str> {
@@ -204,6 +217,32 @@ impl AzureAddress {
         Ok(Self { endpoint, container: container.to_owned(), key: key.to_owned(), short: true, sas: None })
     }
 
+    /// Takes apart what follows `abfs://`: `container@account.dfs.core.windows.net/path`, or `container/path`, which is as after
+    /// `az://`. As there, every character of the path stands for itself.
+    pub(in crate::store) fn lake(rest: &str, options: &StoreOptions) -> Result<Self> {
+        let (place, key) = rest.split_once('/').unwrap_or((rest, ""));
+        let Some((container, host)) = place.split_once('@') else {
+            return Self::parse(&format!("az://{rest}"), options);
+        };
+        let text = format!("abfss://{container}@{host}/{key}");
+        let shown = text.split('?').next().unwrap_or_default().to_owned();
+        let wrong = |cause: &str| {
+            Error::new(ErrorKind::Usage, "open", &*shown, cause)
+                .hint("write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/path")
+        };
+        if key.split_once('?').is_some_and(|(_, query)| query.to_ascii_lowercase().contains("sig=")) {
+            return Err(wrong("a SAS cannot follow abfss://")
+                .hint("write https://ACCOUNT.blob.core.windows.net/container/path?SAS, or set AZURE_STORAGE_SAS_TOKEN"));
+        }
+        let origin = blobs_of(Origin::parse("https", host)?)?;
+        let account =
+            account_of_host(&origin).ok_or_else(|| wrong("the host names no storage account"))?.to_owned();
+        check_container(container, &shown)?;
+        check_key(container, key, &shown)?;
+        let endpoint = Endpoint { origin, account, path_style: false };
+        Ok(Self { endpoint, container: container.to_owned(), key: key.to_owned(), short: false, sas: None })
+    }
+
     fn url(text: &str) -> Result<Self> {
         let Parts { url, endpoint, path, sas } = parts(text, "container")?;
         let (container, key) = path.split_once('/').unwrap_or((&path, ""));
@@ -246,7 +285,7 @@ pub(super) fn parts<'a>(text: &'a str, place: &str) -> Result<Parts<'a>> {
     };
     let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("not a URL"))?;
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let origin = Origin::parse(&scheme.to_ascii_lowercase(), authority)?;
+    let origin = blobs_of(Origin::parse(&scheme.to_ascii_lowercase(), authority)?)?;
     let path = percent_decode_str(path).decode_utf8().map_err(|_| wrong("the path is not UTF-8"))?;
     let host_account = account_of_host(&origin).map(str::to_owned);
     let path_style = host_account.is_none();
@@ -402,6 +441,62 @@ mod tests {
                 "{url}"
             );
             assert_eq!(parsed.key, key, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_data_lake_is_reached_by_the_door_of_its_blobs() {
+        for (text, endpoint, container, key) in [
+            (
+                "abfss://c@acc.dfs.core.windows.net/a b%20?#.nc",
+                "https://acc.blob.core.windows.net",
+                "c",
+                "a b%20?#.nc",
+            ),
+            ("abfs://c@acc.dfs.core.windows.net", "https://acc.blob.core.windows.net", "c", ""),
+            ("abfss://c@acc.blob.core.windows.net/a/", "https://acc.blob.core.windows.net", "c", "a/"),
+            ("abfss://c@acc.dfs.core.chinacloudapi.cn/a", "https://acc.blob.core.chinacloudapi.cn", "c", "a"),
+            ("abfss://c@acc.z1.dfs.storage.azure.net/a", "https://acc.z1.blob.storage.azure.net", "c", "a"),
+            ("https://acc.dfs.core.windows.net/c/a%20b", "https://acc.blob.core.windows.net", "c", "a b"),
+            ("https://acc.dfs.core.usgovcloudapi.net/c", "https://acc.blob.core.usgovcloudapi.net", "c", ""),
+            (
+                "https://acc.privatelink.dfs.core.windows.net/c/a",
+                "https://acc.privatelink.blob.core.windows.net",
+                "c",
+                "a",
+            ),
+        ] {
+            let Ok(crate::store::Address::Azure(parsed)) = crate::store::Address::parse(text, &options(None))
+            else {
+                panic!("{text}")
+            };
+            assert_eq!(parsed.endpoint.to_string(), endpoint, "{text}");
+            assert_eq!(
+                (&*parsed.endpoint.account, &*parsed.container, &*parsed.key),
+                ("acc", container, key),
+                "{text}"
+            );
+        }
+        let given = Endpoint::parse("https://acc.dfs.core.windows.net", None).unwrap();
+        assert_eq!(given.to_string(), "https://acc.blob.core.windows.net");
+        let short =
+            crate::store::Address::parse("abfs://c/a", &options(Some("http://127.0.0.1:1/acc"))).unwrap();
+        let same =
+            crate::store::Address::parse("az://c/a", &options(Some("http://127.0.0.1:1/acc"))).unwrap();
+        assert_eq!(short, same);
+        // The names of other hosts stay: they are no data lake of ours.
+        let other = AzureAddress::parse("https://a.dfs.example.org/acc/c", &options(None)).unwrap();
+        assert_eq!(other.endpoint.to_string(), "https://a.dfs.example.org/acc");
+        for text in [
+            "abfss://c@storage.example.org/a",
+            "abfss://c@acc.dfs.core.windows.net/../a",
+            "abfss://Bad_Name@acc.dfs.core.windows.net/a",
+            "abfss://@acc.dfs.core.windows.net/a",
+            "abfss://c@acc.dfs.core.windows.net/a?sv=1&sig=secret",
+        ] {
+            let error = crate::store::Address::parse(text, &options(None)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
+            assert!(!error.to_string().contains("secret"), "{error}");
         }
     }
 

@@ -88,7 +88,7 @@ pub(super) async fn get(
         return Err(asked.error(ErrorKind::SourceChanged, "the blob was replaced while it was read"));
     }
     let len = answer::length(&head.headers).map_err(not_believed)?;
-    if let Some(range) = options.range {
+    if let Some(range) = options.range_of(meta.size) {
         if options.if_match.is_none() && meta.size < range.end() {
             return Err(asked.error(ErrorKind::SourceChanged, "the blob is shorter than it was when listed"));
         }
@@ -224,7 +224,7 @@ pub(super) async fn remove_uncommitted(store: &AzureStore, key: &str, trace: &Tr
 fn taken_for_a_blob(store: &AzureStore, key: &str) -> Error {
     let cause = "this service takes uncommitted blocks for a blob, so that they cannot be removed safely";
     Error::new(ErrorKind::Unsupported, "clean", store.display(key), cause)
-        .hint("it forgets them by itself after a week")
+        .hint("the service removes them after a week")
 }
 
 pub(super) async fn delete(store: &AzureStore, key: &str, trace: &Trace) -> Result<()> {

@@ -190,7 +190,7 @@ fn check_sas(name: &'static str, sas: &str) -> Result<()> {
         return Ok(());
     }
     Err(wrong(name, "the SAS has no signature (sig=)")
-        .hint("copy it again, whole: what follows the ? of the URL"))
+        .hint("copy it again, completely: everything after the ? of the URL"))
 }
 
 fn wrong(name: &'static str, cause: &str) -> Error {
@@ -256,7 +256,12 @@ mod tests {
             (key(""), Some("acc"), "key", "copy it again from the portal: Storage account, Access keys"),
             (key(KEY), None, "key", "give account, or endpoint, with it"),
             (key(KEY), Some("a/b"), "account", "write the name alone, as in the portal"),
-            (sas("sv=secret"), Some("acc"), "sas", "copy it again, whole: what follows the ? of the URL"),
+            (
+                sas("sv=secret"),
+                Some("acc"),
+                "sas",
+                "copy it again, completely: everything after the ? of the URL",
+            ),
             (sas(SAS), None, "sas", "give account, or endpoint, with it"),
             (
                 string("AccountName=acc"),

@@ -83,11 +83,11 @@ fn classify(
             .hint("the service needs about half a minute for that; try again then"),
         (_, "BlobAlreadyExists" | "UnmodifiedSinceConditionNotMet") => asked.error(Exists, "the blob exists already"),
         (_, "LeaseIdMissing" | "LeaseLost" | "LeaseIdMismatchWithBlobOperation") => {
-            asked.error(Permission, "the blob is under a lease").hint("break the lease, or wait for its end")
+            asked.error(Permission, "the blob is under a lease").hint("break the lease, or wait until it ends")
         }
         (_, "BlobImmutableDueToPolicy") => asked
             .error(Permission, "a policy keeps the blob from being changed")
-            .hint("wait for the end of the policy, or choose another name"),
+            .hint("wait until the policy ends, or choose another name"),
         (412, _) | (_, "ConditionNotMet") if asked.unmet == SourceChanged => {
             asked.error(SourceChanged, "the blob changed while it was read").hint("run the same command again")
         }
@@ -100,7 +100,7 @@ fn classify(
         (400, "InvalidMd5" | "InvalidCrc64") => asked.error(Service, "the service did not take the checksum"),
         (_, "InvalidBlockList") => asked
             .error(Service, "a block of the list is no longer there")
-            .hint("somebody else wrote this blob, or its blocks are older than a week; run the same command again"),
+            .hint("another client wrote this blob, or its blocks are older than a week; run the same command again"),
         (401 | 403, _) => refused(asked, credential, code, message),
         // Azurite's strict mode, which answers so with status 500.
         (_, "FeatureNotSupported") => asked
@@ -135,6 +135,11 @@ fn described(status: u16, code: &str, message: Option<&str>) -> String {
     }
 }
 
+/// These permissions and one more, in the order in which Azure wants them.
+fn in_order(has: &str, more: char) -> String {
+    "racwdxltmeopi".chars().filter(|&letter| letter == more || has.contains(letter)).collect()
+}
+
 /// Why we were not let in, and how to get in.
 fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Option<&str>) -> Error {
     let word = if code.is_empty() { "access refused" } else { code };
@@ -147,24 +152,23 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
         Credential::Sas(sas) if !sas.allows(asked.permission) => {
             let has = sas.permissions.as_deref().unwrap_or_default();
             error(format!("the SAS lacks permission `{}` (it has `{has}`)", asked.permission))
-                .hint(format!("make a SAS with sp={}{has}", asked.permission))
+                .hint(format!("make a SAS with sp={}", in_order(has, asked.permission)))
         }
         Credential::Sas(_) => error(format!("the SAS was refused ({word})")).hint(
-            "check that it was copied whole, for this container, and that it covers blobs and containers",
+            "check that it was copied completely, is for this container, and covers blobs and containers",
         ),
         Credential::SharedKey(key) if code == "AuthenticationFailed" && key.is_given() => {
             error("the service does not know this key (AuthenticationFailed)".to_owned())
-                .hint("check the key that was given as an argument, and that this machine's clock is right")
+                .hint("check the key you passed, and this machine's clock")
         }
         Credential::SharedKey(_) if code == "AuthenticationFailed" => {
             error("the service does not know this key (AuthenticationFailed)".to_owned())
-                .hint("check AZURE_STORAGE_KEY and that this machine's clock is right")
+                .hint("check AZURE_STORAGE_KEY and this machine's clock")
         }
         // Azure means its network rules by this, Azurite a wrong key.
         Credential::SharedKey(key) if code == "AuthorizationFailure" && key.is_given() => {
-            error("the account refuses this key or this machine (AuthorizationFailure)".to_owned()).hint(
-                "check the key that was given as an argument, and the account's network rules (portal: Networking)",
-            )
+            error("the account refuses this key or this machine (AuthorizationFailure)".to_owned())
+                .hint("check the key you passed, and the account's network rules (portal: Networking)")
         }
         Credential::SharedKey(_) if code == "AuthorizationFailure" => {
             error("the account refuses this key or this machine (AuthorizationFailure)".to_owned())
@@ -177,7 +181,7 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
         }
         Credential::Entra(entra) if code == "InvalidAuthenticationInfo" && entra.is_given() => {
             error("the token that was given was refused (InvalidAuthenticationInfo)".to_owned())
-                .hint("give a token for https://storage.azure.com/, of the tenant that the account is in")
+                .hint("use a token for https://storage.azure.com/ from the account's tenant")
         }
         Credential::Entra(_) if code == "InvalidAuthenticationInfo" => {
             error("the token was refused (InvalidAuthenticationInfo)".to_owned())
@@ -258,6 +262,8 @@ mod tests {
         let other = Credential::Sas(Sas::new("se=2999-01-01&sp=wl&sig=x"));
         let error = answer(403, "AuthorizationPermissionMismatch", &other);
         assert_eq!(error.cause(), "the SAS lacks permission `r` (it has `wl`)");
+        assert_eq!(error.hint_text(), Some("make a SAS with sp=rwl"));
+        assert_eq!((in_order("r", 'l'), in_order("lw", 'd')), ("rl".to_owned(), "wdl".to_owned()));
     }
 
     #[test]
@@ -266,20 +272,16 @@ mod tests {
         let source = TokenSource::new(|| Err("never asked".to_owned()));
         let token = Credential::Entra(Entra::given(source).into());
         for (credential, code, hint) in [
-            (
-                &key,
-                "AuthenticationFailed",
-                "check the key that was given as an argument, and that this machine's clock is right",
-            ),
+            (&key, "AuthenticationFailed", "check the key you passed, and this machine's clock"),
             (
                 &key,
                 "AuthorizationFailure",
-                "check the key that was given as an argument, and the account's network rules (portal: Networking)",
+                "check the key you passed, and the account's network rules (portal: Networking)",
             ),
             (
                 &token,
                 "InvalidAuthenticationInfo",
-                "give a token for https://storage.azure.com/, of the tenant that the account is in",
+                "use a token for https://storage.azure.com/ from the account's tenant",
             ),
         ] {
             assert_eq!(answer(403, code, credential).hint_text(), Some(hint));

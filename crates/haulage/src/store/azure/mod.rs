@@ -193,7 +193,7 @@ impl AzureStore {
         };
         if let Some(cause) = cause {
             return Err(Error::new(ErrorKind::Unsupported, operation, self.display(key), cause)
-                .hint("rename it with the tool that made it"));
+                .hint("rename it with the tool that created it"));
         }
         Ok(())
     }

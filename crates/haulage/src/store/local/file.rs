@@ -78,9 +78,9 @@ fn regular(operation: &'static str, path: &Path, found: &Stat) -> Result<()> {
         FileType::RegularFile => Ok(()),
         FileType::Directory => error(ErrorKind::NotFound, "is a folder"),
         FileType::Symlink => error(ErrorKind::Unsupported, "a symbolic link is there")
-            .map_err(|e: Error| e.hint("remove the link, or name the file that it leads to")),
+            .map_err(|e: Error| e.hint("remove the link, or use the file it points to")),
         _ => error(ErrorKind::Unsupported, "not a regular file").map_err(|e: Error| {
-            e.hint("name it alone, as the only source or as the destination, to read or write it as a stream")
+            e.hint("to read or write it as a stream, use it as the only source or as the destination")
         }),
     }
 }
@@ -150,7 +150,7 @@ impl Reader {
 
     /// The stretch that is asked for, if the file is still the one that was listed.
     pub(super) fn range(&self, options: &GetOptions) -> Result<BlockRange> {
-        let range = options.range.unwrap_or(BlockRange { offset: 0, len: self.meta.size });
+        let range = options.range_of(self.meta.size).unwrap_or(BlockRange { offset: 0, len: self.meta.size });
         let replaced = options.if_match.as_ref().is_some_and(|etag| *etag != self.meta.etag);
         if replaced || range.end() > self.meta.size {
             return Err(changed(&self.path));
@@ -215,7 +215,7 @@ impl Reader {
         if range.end() == self.meta.size && past()? > 0 {
             let cause = format!("it holds more than the {} bytes that it states", self.meta.size);
             return Err(Error::new(ErrorKind::SourceChanged, "read", self.path.display().to_string(), cause)
-                .hint("name it alone, as the only source, to read it as a stream"));
+                .hint("to read it as a stream, use it as the only source"));
         }
         Ok(())
     }

@@ -407,13 +407,10 @@ mod tests {
         let trace = Trace::detached();
         let refused = [
             (store.delete_container(&trace).await.unwrap_err(), "remove it with rm -r or rmdir"),
-            (
-                store.head("link", &trace).await.unwrap_err(),
-                "remove the link, or name the file that it leads to",
-            ),
+            (store.head("link", &trace).await.unwrap_err(), "remove the link, or use the file it points to"),
             (
                 store.head("pipe", &trace).await.unwrap_err(),
-                "name it alone, as the only source or as the destination, to read or write it as a stream",
+                "to read or write it as a stream, use it as the only source or as the destination",
             ),
         ];
         for (error, hint) in refused {

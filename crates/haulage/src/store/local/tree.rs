@@ -327,7 +327,7 @@ pub(super) fn may_be_replaced(place: &Place) -> Result<Option<Mode>> {
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => Ok(Some(Mode::from_raw_mode(found.st_mode) & PERMISSIONS)),
         FileType::Symlink => {
-            refuse("a symbolic link is there", "remove the link, or copy to the file that it leads to")
+            refuse("a symbolic link is there", "remove the link, or copy to the file it points to")
         }
         FileType::Directory => refuse(
             "a folder is there",
@@ -335,7 +335,7 @@ pub(super) fn may_be_replaced(place: &Place) -> Result<Option<Mode>> {
         ),
         _ => refuse(
             "what is there is no regular file",
-            "it is never replaced; name it alone as the destination to write into it",
+            "it is never replaced; to write into it, use it as the destination of a single object",
         ),
     }
 }
@@ -343,7 +343,7 @@ pub(super) fn may_be_replaced(place: &Place) -> Result<Option<Mode>> {
 fn link_in_the_way(path: &Path) -> Error {
     let cause = "a symbolic link is in the way, and links below the folder are not followed";
     Error::new(ErrorKind::Unsupported, "open", path.display().to_string(), cause)
-        .hint("replace the link by a folder, or name what it leads to")
+        .hint("replace the link with a folder, or use its target")
 }
 
 fn os_str(bytes: &[u8]) -> &OsStr {
@@ -426,7 +426,7 @@ mod tests {
             assert_eq!(may_be_replaced(&tree.place(name, false).unwrap()).is_ok(), allowed, "{name}");
         }
         let pipe = may_be_replaced(&tree.place("pipe", false).unwrap()).unwrap_err();
-        let hint = "it is never replaced; name it alone as the destination to write into it";
+        let hint = "it is never replaced; to write into it, use it as the destination of a single object";
         assert_eq!(pipe.hint_text(), Some(hint));
     }
 }

@@ -103,11 +103,11 @@ fn check_keys(keys: &AccessKeys) -> Result<()> {
     // Remembers the secrets, so that nothing shows them.
     let AccessKeys { id, secret, token } = keys;
     if token.as_deref() == Some("") {
-        return Err(wrong("token", "it is empty").hint("leave it out for keys without an end"));
+        return Err(wrong("token", "it is empty").hint("leave it out for permanent keys"));
     }
     Keys::new(id, secret, token.as_deref()).map(drop).map_err(|_| {
         wrong("key_id", "id, secret or token is empty, or holds what no access key holds")
-            .hint("copy id, secret and token again, each alone and whole")
+            .hint("copy id, secret and token again, each completely")
     })
 }
 
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_right_is_refused_by_name_and_shows_nothing() {
-        let copied = "copy id, secret and token again, each alone and whole";
+        let copied = "copy id, secret and token again, each completely";
         let token = |token: &str| {
             let keys = AccessKeys { id: "id".into(), secret: SECRET.into(), token: Some(token.to_owned()) };
             S3Access::Keys(keys)
@@ -143,7 +143,7 @@ mod tests {
             (keys(""), None, None, "key_id", copied),
             (keys("a b"), None, None, "key_id", copied),
             (token("a\nb"), None, None, "key_id", copied),
-            (token(""), None, None, "token", "leave it out for keys without an end"),
+            (token(""), None, None, "token", "leave it out for permanent keys"),
             (S3Access::Profile(" ".into()), None, None, "profile", "name a profile of ~/.aws/config"),
             (keys("id"), Some("host"), None, "host", "write the endpoint as https://host[:port]"),
             (S3Access::Anonymous, None, Some("a/b"), "a/b", "write a region such as eu-west-1"),

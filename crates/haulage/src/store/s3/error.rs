@@ -9,7 +9,7 @@ use crate::store::CONTAINER_THERE;
 use crate::store::answer::{Broken, in_a_while, told};
 
 /// What some servers want that keep objects as files.
-const PLAIN_NAMES: &str = "choose a name in which nothing between slashes is . or ..";
+const PLAIN_NAMES: &str = "choose a name without . or .. between slashes";
 
 /// What was asked, as far as errors need it.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ fn classify(
             .hint(format!("list what is there with: haul ls {}", asked.bucket)),
         (_, "NoSuchUpload") => asked
             .error(Service, "the upload is no longer there")
-            .hint("somebody else has finished or removed it; run the same command again"),
+            .hint("another client has finished or removed it; run the same command again"),
         (404, _) => asked.error(NotFound, "not found").hint("check the name of bucket and object"),
         (_, "BucketAlreadyExists") => asked
             .error(Exists, "a bucket of this name exists already, and may be somebody else's")
@@ -104,7 +104,7 @@ fn classify(
             .retry(Retry::Backoff),
         (_, "InvalidPart" | "InvalidPartOrder") => asked
             .error(Service, "a part of the upload is not what was sent")
-            .hint("somebody else writes this object; run the same command again"),
+            .hint("another client is writing this object; run the same command again"),
         (_, "EntityTooSmall") => asked
             .error(Service, "a part of the upload is smaller than the service allows")
             .hint("run the same command with --block-size 8MiB or more"),
@@ -113,7 +113,7 @@ fn classify(
             .hint("run the same command with another --block-size"),
         (_, "InvalidObjectState") => asked
             .error(Unsupported, "the object is archived, and cannot be read now")
-            .hint("restore it with the service's own tools, and wait until that is done"),
+            .hint("restore it with the service's own tools, and wait until it is restored"),
         (_, "XMinioStorageFull" | "QuotaExceeded") => asked.error(NoSpace, described(status, code, message)),
         (_, "InvalidBucketName") => {
             asked.error(Usage, "the service does not take this bucket name").hint(NAMES)
@@ -133,13 +133,13 @@ fn classify(
         )
         | (301 | 302 | 307 | 308, _) => asked
             .error(Service, format!("the bucket is in another region, or somewhere else (HTTP {status})"))
-            .hint("name its region with --region, or check the endpoint"),
+            .hint("set --region, or check the endpoint"),
         (429 | 503, _) | (_, "SlowDown" | "ServiceUnavailable") => asked.error(Busy, busy(code)),
         (401 | 403, _) | (_, "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired") => {
             refused(asked, credential, status, code, message)
         }
         (501, _) | (_, "NotImplemented") => asked.error(Service, described(status, code, message)).hint(
-            "this service lacks something that was asked for; if it is the checksum, use --checksum md5",
+            "this service does not support the request; if it is the checksum, use --checksum md5",
         ),
         _ => asked.error(Service, described(status, code, message)),
     }
@@ -168,18 +168,18 @@ fn refused(
 ) -> Error {
     let error = |cause: &str| asked.error(ErrorKind::Permission, cause);
     match code {
-        "SignatureDoesNotMatch" if credential.is_given() => error(
-            "the service does not accept the signature (SignatureDoesNotMatch)",
-        )
-        .hint("check the secret that was given as an argument, and that the endpoint is the right one"),
+        "SignatureDoesNotMatch" if credential.is_given() => {
+            error("the service does not accept the signature (SignatureDoesNotMatch)")
+                .hint("check the secret you passed, and the endpoint")
+        }
         "SignatureDoesNotMatch" => error("the service does not accept the signature (SignatureDoesNotMatch)")
-            .hint("check AWS_SECRET_ACCESS_KEY or the profile, and that the endpoint is the right one"),
-        "InvalidAccessKeyId" if credential.is_given() => error(
-            "the service does not know the access key (InvalidAccessKeyId)",
-        )
-        .hint("check the key id that was given as an argument, and that the endpoint is the right one"),
+            .hint("check AWS_SECRET_ACCESS_KEY or the profile, and the endpoint"),
+        "InvalidAccessKeyId" if credential.is_given() => {
+            error("the service does not know the access key (InvalidAccessKeyId)")
+                .hint("check the key id you passed, and the endpoint")
+        }
         "InvalidAccessKeyId" => error("the service does not know the access key (InvalidAccessKeyId)")
-            .hint("check AWS_ACCESS_KEY_ID or AWS_PROFILE, and that the endpoint is the right one"),
+            .hint("check AWS_ACCESS_KEY_ID or AWS_PROFILE, and the endpoint"),
         // Others may be had where these came from.
         "ExpiredToken" | "TokenRefreshRequired" if credential.forget() => {
             error("the keys have ended").retry(Retry::Few).hint(SIGN_IN)
@@ -187,13 +187,12 @@ fn refused(
         "ExpiredToken" | "TokenRefreshRequired" => error("the keys have ended").hint(SIGN_IN),
         "InvalidToken" if credential.is_given() => {
             error("the session token is none of this service (InvalidToken)")
-                .hint("check the token that was given as an argument; keys without an end need none")
+                .hint("check the token you passed; permanent keys need none")
         }
         "InvalidToken" => error("the session token is none of this service (InvalidToken)")
-            .hint("check AWS_SESSION_TOKEN; keys without an end need none"),
-        "RequestTimeTooSkewed" => {
-            error("this machine's clock is wrong, so that no signature holds").hint("set the clock")
-        }
+            .hint("check AWS_SESSION_TOKEN; permanent keys need none"),
+        "RequestTimeTooSkewed" => error("this machine's clock is wrong, so that no signature holds")
+            .hint("set this machine's clock"),
         _ if credential.is_unsigned() => asked
             .error(ErrorKind::Permission, "this is not open to all")
             .hint("leave out --no-sign-request, and give credentials"),
@@ -275,7 +274,7 @@ mod tests {
         for (status, code, hint) in [
             (404, "NoSuchBucket", "create it with: haul mb s3://b"),
             (404, "NoSuchKey", "list what is there with: haul ls s3://b"),
-            (404, "NoSuchUpload", "somebody else has finished or removed it; run the same command again"),
+            (404, "NoSuchUpload", "another client has finished or removed it; run the same command again"),
             (404, "", "check the name of bucket and object"),
             (409, "BucketAlreadyExists", "choose another name"),
             (409, "BucketAlreadyOwnedByYou", CONTAINER_THERE),
@@ -285,40 +284,32 @@ mod tests {
                 "run haul clean on it, remove old versions with the service's own tools, then run the same command again",
             ),
             (412, "", "run the same command again"),
-            (400, "InvalidPart", "somebody else writes this object; run the same command again"),
+            (400, "InvalidPart", "another client is writing this object; run the same command again"),
             (400, "EntityTooSmall", "run the same command with --block-size 8MiB or more"),
             (400, "EntityTooLarge", "run the same command with another --block-size"),
             (
                 403,
                 "InvalidObjectState",
-                "restore it with the service's own tools, and wait until that is done",
+                "restore it with the service's own tools, and wait until it is restored",
             ),
             (400, "InvalidBucketName", NAMES),
             (400, "KeyTooLongError", "object names have at most 1,024 bytes"),
-            (400, "XMinioInvalidResourceName", "choose a name in which nothing between slashes is . or .."),
-            (301, "", "name its region with --region, or check the endpoint"),
-            (
-                403,
-                "SignatureDoesNotMatch",
-                "check AWS_SECRET_ACCESS_KEY or the profile, and that the endpoint is the right one",
-            ),
-            (
-                403,
-                "InvalidAccessKeyId",
-                "check AWS_ACCESS_KEY_ID or AWS_PROFILE, and that the endpoint is the right one",
-            ),
+            (400, "XMinioInvalidResourceName", "choose a name without . or .. between slashes"),
+            (301, "", "set --region, or check the endpoint"),
+            (403, "SignatureDoesNotMatch", "check AWS_SECRET_ACCESS_KEY or the profile, and the endpoint"),
+            (403, "InvalidAccessKeyId", "check AWS_ACCESS_KEY_ID or AWS_PROFILE, and the endpoint"),
             (
                 400,
                 "ExpiredToken",
                 "sign in again, with aws sso login or new keys, and run the same command again",
             ),
-            (400, "InvalidToken", "check AWS_SESSION_TOKEN; keys without an end need none"),
-            (403, "RequestTimeTooSkewed", "set the clock"),
+            (400, "InvalidToken", "check AWS_SESSION_TOKEN; permanent keys need none"),
+            (403, "RequestTimeTooSkewed", "set this machine's clock"),
             (403, "AccessDenied", "leave out --no-sign-request, and give credentials"),
             (
                 501,
                 "NotImplemented",
-                "this service lacks something that was asked for; if it is the checksum, use --checksum md5",
+                "this service does not support the request; if it is the checksum, use --checksum md5",
             ),
         ] {
             assert_eq!(answer(status, code).hint_text(), Some(hint), "{status} {code}");
@@ -328,15 +319,9 @@ mod tests {
         assert_eq!(error.hint_text(), Some("ask for the permission s3:GetObject on s3://b"));
         assert_eq!(error.cause(), "access refused (HTTP 403)");
         for (code, hint) in [
-            (
-                "SignatureDoesNotMatch",
-                "check the secret that was given as an argument, and that the endpoint is the right one",
-            ),
-            (
-                "InvalidAccessKeyId",
-                "check the key id that was given as an argument, and that the endpoint is the right one",
-            ),
-            ("InvalidToken", "check the token that was given as an argument; keys without an end need none"),
+            ("SignatureDoesNotMatch", "check the secret you passed, and the endpoint"),
+            ("InvalidAccessKeyId", "check the key id you passed, and the endpoint"),
+            ("InvalidToken", "check the token you passed; permanent keys need none"),
         ] {
             let body = format!("<Error><Code>{code}</Code></Error>");
             let error = service_error(ASKED, &keys, 403, &HeaderMap::new(), body.as_bytes());

@@ -53,7 +53,7 @@ class Comparison:
 
 
 def verdict(shift: Interval, p: float, *, margin: float = MARGIN, own: float = 0.0) -> Says:
-    """Say whether two things differ, are equivalent, or cannot be told apart nor together.
+    """Say whether two things differ, are equivalent, or neither can be shown.
 
     Equivalent is what two one-sided tests show: that B is slower by less than the margin, and faster by less
     than it. That is so where the interval lies within the margin, so noise makes it harder, not easier.

@@ -13,7 +13,7 @@ impl Copying {
         if self.source_etag.as_ref().is_some_and(|wanted| wanted != etag) {
             let cause = "this is not the version that was asked for";
             return Err(Error::new(ErrorKind::SourceChanged, "read", &*name, cause)
-                .hint("begin anew with the version that is there"));
+                .hint("start over with the version that is there"));
         }
         if self.portion != Portion::All && etag.is_empty() {
             let cause = "its store tells no version from another";

@@ -41,11 +41,11 @@ impl TokenSource {
         };
         let given = given.map_err(|cause| {
             error(format!("the source of tokens that was given as an argument failed: {cause}"))
-                .hint("ask it for a token by itself, to see why; it gives the token and when that expires")
+                .hint("call it yourself to see why; it must return the token and its expiry")
         })?;
         if given.expires <= SystemTime::now() {
             return Err(error("the token that was given as an argument has expired".to_owned()).hint(
-                "give a token that is still good, and its end in seconds since 1970 or as a datetime with a time zone",
+                "give a valid token, with its expiry in seconds since 1970 or as a datetime with a time zone",
             ));
         }
         Ok(given)
@@ -107,11 +107,11 @@ mod tests {
         };
         assert_eq!(
             refused(Err("no network")).await,
-            "ask it for a token by itself, to see why; it gives the token and when that expires"
+            "call it yourself to see why; it must return the token and its expiry"
         );
         assert_eq!(
             refused(Ok(("token", 0))).await,
-            "give a token that is still good, and its end in seconds since 1970 or as a datetime with a time zone"
+            "give a valid token, with its expiry in seconds since 1970 or as a datetime with a time zone"
         );
         assert_eq!(
             refused(Ok(("Bearer token", 60))).await,

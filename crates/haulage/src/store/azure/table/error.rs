@@ -46,7 +46,7 @@ fn classify(asked: Asked<'_>, status: u16, code: &str, message: Option<&str>) ->
     Some(match (status, code) {
         (_, "TableNotFound") => asked
             .error(NotFound, "no such table")
-            .hint("check the name; haul table import makes a table where none is, with --create"),
+            .hint("check the name; haul table import --create creates the table"),
         (_, "TableAlreadyExists") => asked.error(Exists, "the table exists already"),
         (_, "TableBeingDeleted") => asked
             .error(Service, "the table is still being deleted")

@@ -119,7 +119,7 @@ impl Chain {
         }
         Err(Error::new(ErrorKind::Permission, operation, object, format!("no credential found{tried}")).hint(
             "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or sign in with: aws sso login; \
-             what is open to all is read with --no-sign-request",
+             use --no-sign-request for public buckets",
         ))
     }
 }
@@ -193,7 +193,7 @@ mod tests {
             error.hint_text(),
             Some(
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or sign in with: aws sso login; \
-                 what is open to all is read with --no-sign-request"
+                 use --no-sign-request for public buckets"
             )
         );
         let named =

@@ -1,0 +1,236 @@
+//! One row as the service writes it, in JSON: properties in their order, and the types that stand beside them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+
+use super::column::Value;
+use super::kind::Kind;
+use super::page::{PARTITION_KEY, ROW_KEY, Rows, TIMESTAMP, shown, without_position};
+use super::time;
+
+/// A row has at most 255 properties; more are no row of this service.
+pub(super) const PROPERTIES_MAX: usize = 1_024;
+
+/// A property as it is written.
+#[derive(Debug)]
+pub(super) enum Cell<'de> {
+    Null,
+    Boolean(bool),
+    Whole(i64),
+    Double(f64),
+    Text(Cow<'de, str>),
+}
+
+/// One row as it is written.
+#[derive(Debug, Default)]
+pub(super) struct Row<'de> {
+    cells: Vec<(Cow<'de, str>, Cell<'de>)>,
+    /// Types that stand beside the values: `name@odata.type`.
+    types: Vec<(Cow<'de, str>, Kind)>,
+}
+
+pub(super) struct RowSeed<'a, 'de>(pub(super) &'a mut Row<'de>);
+
+impl<'de> DeserializeSeed<'de> for RowSeed<'_, 'de> {
+    type Value = Row<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Row<'de>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for RowSeed<'_, 'de> {
+    type Value = Row<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
+        let mut row = std::mem::take(self.0);
+        row.cells.clear();
+        row.types.clear();
+        while let Some(Name(key)) = map.next_key::<Name<'de>>()? {
+            if row.cells.len() + row.types.len() > 2 * PROPERTIES_MAX {
+                return Err(A::Error::custom("a row has more properties than any can have"));
+            }
+            if let Some(name) = key.strip_suffix("@odata.type") {
+                let Name(kind) = map.next_value::<Name<'de>>()?;
+                let kind = Kind::of_edm(&kind).ok_or_else(|| {
+                    A::Error::custom(format!("`{}` is no type of this service", shown(&kind)))
+                })?;
+                row.types.push((name.to_owned().into(), kind));
+            } else if key.starts_with("odata.") || key.contains("@odata.") {
+                map.next_value::<IgnoredAny>()?;
+            } else {
+                let cell = map.next_value::<Cell<'de>>()?;
+                row.cells.push((key, cell));
+            }
+        }
+        Ok(row)
+    }
+}
+
+/// Text that is borrowed where it has no escapes.
+struct Name<'de>(Cow<'de, str>);
+
+impl<'de> serde::Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+        impl<'de> Visitor<'de> for NameVisitor {
+            type Value = Name<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Cell<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CellVisitor;
+        impl<'de> Visitor<'de> for CellVisitor {
+            type Value = Cell<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value that is no list and no object")
+            }
+            fn visit_unit<E>(self) -> Result<Cell<'de>, E> {
+                Ok(Cell::Null)
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Cell<'de>, E> {
+                Ok(Cell::Boolean(value))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Cell<'de>, E> {
+                Ok(Cell::Whole(value))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Cell<'de>, E> {
+                // No type of whole numbers holds more; and JavaScript writes doubles below 1e21 without a point.
+                Ok(i64::try_from(value).map_or(Cell::Double(value as f64), Cell::Whole))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Cell<'de>, E> {
+                Ok(Cell::Double(value))
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Cell<'de>, E> {
+                Ok(Cell::Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Cell<'de>, E> {
+                Ok(Cell::Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_any(CellVisitor)
+    }
+}
+
+impl<'de> Row<'de> {
+    /// Reads a row that stands alone, as on a line.
+    pub(super) fn parse(json: &'de [u8]) -> Result<Self, String> {
+        let mut reader = serde_json::Deserializer::from_slice(json);
+        let mut row = Row::default();
+        let read = RowSeed(&mut row).deserialize(&mut reader).and_then(|row| reader.end().map(|()| row));
+        read.map_err(|error| without_position(&error))
+    }
+
+    /// Types its values, and hands them over in the order in which they are written.
+    pub(super) fn values(&self) -> Result<Vec<(&str, Typed<'_>)>, String> {
+        let mut cursor = self.types.iter().peekable();
+        let mut values = Vec::with_capacity(self.cells.len());
+        for (name, cell) in &self.cells {
+            let kind = match cursor.peek() {
+                // Types stand before their values, in the same order.
+                Some((typed, kind)) if typed == name => {
+                    cursor.next();
+                    Some(*kind)
+                }
+                _ => self.types.iter().find(|(typed, _)| typed == name).map(|(_, kind)| *kind),
+            };
+            let kind = kind.or((name == TIMESTAMP).then_some(Kind::Time));
+            let wrong = || format!("the value of `{}` is not of its type", shown(name));
+            if let Some(value) = typed(cell, kind).ok_or_else(wrong)? {
+                values.push((&**name, value));
+            }
+        }
+        Ok(values)
+    }
+
+    /// Adds it to the rows of a page, each of which has both keys.
+    pub(super) fn give(&self, rows: &mut Rows) -> Result<(), String> {
+        let values = self.values()?;
+        for key in [PARTITION_KEY, ROW_KEY] {
+            let found = values.iter().find(|(name, _)| *name == key).map(|(_, value)| value.value());
+            match found {
+                Some(Value::Text(_)) => {}
+                Some(_) => return Err(format!("the {key} of a row is no text")),
+                None => return Err(format!("a row has no {key}")),
+            }
+        }
+        rows.push(values.iter().map(|(name, value)| (*name, value.value())))
+    }
+}
+
+/// A value of a type, which may have been decoded from text.
+#[derive(Debug)]
+pub(super) enum Typed<'a> {
+    Held(Value<'a>),
+    Text(String),
+    Guid(String),
+    FarTime(String),
+    Binary(Vec<u8>),
+}
+
+impl Typed<'_> {
+    pub(super) fn value(&self) -> Value<'_> {
+        match self {
+            Self::Held(value) => value.clone(),
+            Self::Text(text) => Value::Text(text),
+            Self::Guid(text) => Value::Guid(text),
+            Self::FarTime(text) => Value::FarTime(text),
+            Self::Binary(bytes) => Value::Binary(bytes),
+        }
+    }
+}
+
+/// The value of a cell, where nothing is no value; `None` where it is not of its type.
+fn typed<'a>(cell: &'a Cell<'_>, kind: Option<Kind>) -> Option<Option<Typed<'a>>> {
+    let held = |value| Some(Some(Typed::Held(value)));
+    match (cell, kind) {
+        (Cell::Null, _) => Some(None),
+        (Cell::Text(text), None | Some(Kind::Text)) => held(Value::Text(text)),
+        (Cell::Boolean(value), None | Some(Kind::Boolean)) => held(Value::Boolean(*value)),
+        (Cell::Whole(value), Some(Kind::Double)) => held(Value::Double(*value as f64)),
+        (Cell::Whole(value), Some(Kind::Int64)) => held(Value::Int64(*value)),
+        (Cell::Whole(value), None | Some(Kind::Int32)) => held(match i32::try_from(*value) {
+            Ok(value) => Value::Int32(value),
+            // Who writes without types has no other way for larger ones.
+            Err(_) if kind.is_none() => Value::Int64(*value),
+            Err(_) => return None,
+        }),
+        (Cell::Double(value), None | Some(Kind::Double)) => held(Value::Double(*value)),
+        (Cell::Text(text), Some(Kind::Int64)) => held(Value::Int64(text.parse().ok()?)),
+        (Cell::Text(text), Some(Kind::Double)) => held(Value::Double(match &**text {
+            "NaN" => f64::NAN,
+            "Infinity" => f64::INFINITY,
+            "-Infinity" => f64::NEG_INFINITY,
+            number => number.parse().ok()?,
+        })),
+        (Cell::Text(text), Some(Kind::Time | Kind::FarTime)) => match time::parse(text)? {
+            Ok(ns) => held(Value::Time(ns)),
+            Err(far) => Some(Some(Typed::FarTime(far))),
+        },
+        (Cell::Text(text), Some(Kind::Guid)) => held(Value::Guid(text)),
+        (Cell::Text(text), Some(Kind::Binary)) => {
+            Some(Some(Typed::Binary(BASE64_STANDARD.decode(&**text).ok()?)))
+        }
+        _ => None,
+    }
+}
