@@ -82,7 +82,7 @@ PYTHON_MAY = {
     "filesystem": CORE | {"_engine"},
     "lab": CORE | {"__init__", "_engine"},
     "cluster": CORE | {"__init__", "_engine"},
-    "doctor": CORE | {"__init__", "_engine", "web"},
+    "doctor": CORE | {"__init__", "_engine", "cluster", "web"},
     "web": set(),
     "watch": CORE | {"__init__", "_engine", "web"},
     "tables": CORE | {"__init__", "_engine", "web"},

@@ -5,7 +5,7 @@
 True
 """
 
-from haulage.doctor.examining import examine as examine
+from haulage.doctor.examining import examine as examine, examine_project as examine_project
 from haulage.doctor.finding import Finding as Finding, Level as Level, Report as Report
 
-__all__ = ["Finding", "Level", "Report", "examine"]
+__all__ = ["Finding", "Level", "Report", "examine", "examine_project"]

@@ -6,12 +6,12 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from haulage.doctor.examining import examine
-from haulage.doctor.finding import Report
+from haulage.doctor.examining import examine, examine_project
+from haulage.doctor.finding import Finding, Report
 from haulage.doctor.page import as_page
 from haulage.doctor.text import Screen, clean
 from haulage.errors import HaulageError, LocalIOError, UsageError
@@ -23,6 +23,9 @@ Examples:
   haul doctor az://climate/cmip6/ --write       and written: a tiny object, removed again
   haul doctor --job az://climate/cmip6/ here/   whether there is room for a copy
   haul doctor s3://archive --html doctor.html   a page to send to an administrator
+  haul doctor --project requirements.txt        whether all that a project needs is installed
+  haul doctor --project pyproject.toml --scheduler tcp://10.0.0.1:8786 --corrected new.toml
+                                                on every node too, and what the file would have to say
 
 Exit codes, if there is a fault those of the copy that it would spoil:
   0  no faults                  4    not found
@@ -60,8 +63,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--write", action="store_true", help="prove rights by a tiny object, which is removed again"
     )
+    project = parser.add_argument_group("projects")
+    project.add_argument(
+        "--project", metavar="FILE", help="compare requirements.txt, pyproject.toml or environment.yml"
+    )
+    project.add_argument("--scheduler", metavar="ADDRESS", help="with each node of this Dask cluster too")
+    project.add_argument("--scheduler-file", metavar="FILE", help="the same, by the scheduler's file")
+    project.add_argument("--corrected", metavar="FILE", help="write the project's file for what is installed")
     parser.add_argument(
-        "--timeout", metavar="DURATION", type=_duration, default=5.0, help="for each look [default: 5s]"
+        "--timeout", metavar="DURATION", type=_duration, help="for each look [default: 5s; 30s for a project]"
     )
     parser.add_argument("--html", metavar="FILE", help="write the findings as one page as well")
     parser.add_argument("--json", action="store_true", help="print all findings as one line of JSON")
@@ -79,13 +89,55 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
+    _check_usage(given)
+    for file in (given.html, given.corrected):
+        if file is not None:
+            # Before the work, not after it.
+            _check(Path(file))
+    screen = None if given.json or given.quiet else Screen(sys.stdout)
+    told: str | None = None
+
+    def show(finding: Finding) -> None:
+        if screen is not None:
+            screen.show(finding)
+
+    try:
+        report = _examine(given, show)
+        told = report.verdict()
+    finally:
+        if screen is not None:
+            screen.end(told)
+    return _render(report, given)
+
+
+def _check_usage(given: argparse.Namespace) -> None:
+    hint = "haul doctor --help shows examples"
     if given.url == "":
-        raise UsageError("parse", "URL", "a name must not be empty", "haul doctor --help shows examples")
+        raise UsageError("parse", "URL", "a name must not be empty", hint)
     if given.url is not None and given.job is not None:
         raise UsageError("parse", "--job", "duplicate or conflicting option", "give a URL or --job, not both")
-    if given.html is not None:
-        # Before the work, not after it.
-        _check(Path(given.html))
+    if given.project is not None and (given.url is not None or given.job is not None):
+        cause = "a project is examined by itself"
+        raise UsageError("parse", "--project", cause, "run haul doctor once more for the URL or the job")
+    if given.scheduler is not None and given.scheduler_file is not None:
+        cause = "duplicate or conflicting option"
+        raise UsageError("parse", "--scheduler-file", cause, "give --scheduler or --scheduler-file, not both")
+    for name in ("scheduler", "scheduler_file", "corrected"):
+        if given.project is None and getattr(given, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError("parse", option, "it goes with --project", "name the project: --project FILE")
+
+
+def _examine(given: argparse.Namespace, show: Callable[[Finding], None]) -> Report:
+    time = {} if given.timeout is None else {"timeout": given.timeout}
+    if given.project is not None:
+        return examine_project(
+            given.project,
+            scheduler=given.scheduler,
+            scheduler_file=given.scheduler_file,
+            on_finding=show,
+            **time,
+        )
     options: dict[str, Any] = {
         "endpoint": given.endpoint,
         "region": given.region,
@@ -95,23 +147,8 @@ def _run(arguments: Sequence[str]) -> int:
         "proxy": given.proxy,
         "ca": given.ca,
     }
-    screen = None if given.json or given.quiet else Screen(sys.stdout)
-    told: str | None = None
-
-    def show(finding: Any) -> None:
-        if screen is not None:
-            screen.show(finding)
-
-    try:
-        job = (given.job[0], given.job[1]) if given.job is not None else None
-        report = examine(
-            given.url, job=job, write=given.write, timeout=given.timeout, on_finding=show, **options
-        )
-        told = report.verdict()
-    finally:
-        if screen is not None:
-            screen.end(told)
-    return _render(report, given)
+    job = (given.job[0], given.job[1]) if given.job is not None else None
+    return examine(given.url, job=job, write=given.write, on_finding=show, **time, **options)
 
 
 def _render(report: Report, given: argparse.Namespace) -> int:
@@ -122,13 +159,19 @@ def _render(report: Report, given: argparse.Namespace) -> int:
             hint = f" (hint: {clean(fault.hint)})" if fault.hint else ""
             print(f"haul: {clean(fault.text)}{hint}", file=sys.stderr)  # noqa: T201
     if given.html is not None:
-        try:
-            Path(given.html).write_text(as_page(report), encoding="utf-8")
-        except OSError as error:
-            raise LocalIOError("write", given.html, error.strerror or str(error)) from None
-        if not given.quiet:
-            print(f"page: {given.html}", file=sys.stderr)  # noqa: T201
+        _write("page", Path(given.html), as_page(report), given.quiet)
+    if given.corrected is not None and report.corrected is not None:
+        _write("corrected file", Path(given.corrected), report.corrected, given.quiet)
     return report.exit_code
+
+
+def _write(what: str, file: Path, text: str, quiet: bool) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LocalIOError("write", str(file), error.strerror or str(error)) from None
+    if not quiet:
+        print(f"{what}: {file}", file=sys.stderr)  # noqa: T201
 
 
 def _check(file: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from os import PathLike
 from typing import Any, Unpack
 
@@ -16,6 +18,7 @@ from haulage.doctor.finding import Finding, Report, by_error
 from haulage.doctor.job import examine_job
 from haulage.doctor.machine import examine_machine
 from haulage.doctor.network import Path
+from haulage.doctor.project import NODES_S, ProjectExamination
 from haulage.doctor.rights import examine_reading, examine_writing
 from haulage.doctor.versions import examine_versions
 from haulage.errors import UsageError
@@ -87,6 +90,57 @@ def examine(
     )
     stamp = f"{made:%Y-%m-%dT%H:%M:%SZ}"
     return Report(target, tuple(findings), time.monotonic() - began, stamp)
+
+
+def examine_project(
+    file: Name,
+    *,
+    scheduler: str | None = None,
+    scheduler_file: Name | None = None,
+    timeout: float | timedelta = NODES_S,
+    on_finding: Tell | None = None,
+) -> Report:
+    """Compare what a project needs with what is installed, here and on every node of a cluster.
+
+    Each requirement that does not hold is a finding, as is what installed packages lack themselves, and
+    versions that differ between nodes. :attr:`Report.corrected` is the file with the versions that are
+    installed everywhere, and with names of packages in place of names of modules; what is not installed stays
+    in it. Needs ``haulage[doctor]``, and ``haulage[cluster]`` for a cluster.
+
+    Args:
+        file: ``requirements.txt`` (with what it includes), ``pyproject.toml`` (also Poetry's) or
+            ``environment.yml``.
+        scheduler: Address of the cluster's scheduler, ``tls://host:port`` or ``tcp://host:port``. Default: no
+            cluster.
+        scheduler_file: The file that ``dask scheduler --scheduler-file`` has written, in place of that.
+        timeout: For the answers of all nodes together, in seconds or as a ``timedelta``. Default 30 s.
+        on_finding: Called with each finding as it is made.
+
+    Raises:
+        NotFoundError: There is no such file.
+        UsageError: It lists nothing that a project needs.
+        UnsupportedError: A package is missing that reads it.
+        KeyboardInterrupt: Ctrl-C, at once.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "requirements.txt"
+    >>> _ = file.write_text("haulage>=99")
+    >>> report = examine_project(file)
+    >>> report.find("project.version").level
+    'fault'
+    """
+    began, made = time.monotonic(), datetime.now(UTC)
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+    written = None if scheduler_file is None else os.fspath(scheduler_file)
+    examination = ProjectExamination(pathlib.Path(file), ask, seconds, scheduler, written)
+    findings = []
+    for finding in chain(examine_versions(), examination.run()):
+        findings.append(finding)
+        if on_finding is not None:
+            on_finding(finding)
+    stamp = f"{made:%Y-%m-%dT%H:%M:%SZ}"
+    taken = time.monotonic() - began
+    return Report(os.fspath(file), tuple(findings), taken, stamp, examination.corrected)
 
 
 def _text(name: Name | None) -> str | None:

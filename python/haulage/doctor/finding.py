@@ -69,12 +69,15 @@ class Report:
         findings: Them.
         seconds: How long it took.
         made: When, as ``2026-03-01T12:00:00Z``.
+        corrected: The project's file as it would have to be for what is installed; ``None`` where no project
+            was examined.
     """
 
     target: str | None
     findings: tuple[Finding, ...]
     seconds: float
     made: str
+    corrected: str | None = None
 
     @property
     def faults(self) -> tuple[Finding, ...]:
@@ -122,6 +125,7 @@ class Report:
             "exit_code": self.exit_code,
             "verdict": self.verdict(),
             "findings": [dataclasses.asdict(finding) for finding in self.findings],
+            **({} if self.corrected is None else {"corrected": self.corrected}),
         }
 
     def __str__(self) -> str:

@@ -32,7 +32,7 @@ class Path:
 
     Attributes:
         reached: Whether a storage service answered, so that asking it more makes sense.
-        skew_s: How far this machine's clock is ahead of the service's; ``None`` where nobody knows.
+        skew_s: How far this machine's clock is ahead of the service's; ``None`` if it is not known.
     """
 
     def __init__(self, way: dict[str, Any], ask: Ask, url: str, options: dict[str, Any]) -> None:

@@ -27,6 +27,7 @@ th { width: 6.5em; padding: 7px 12px 7px 0; text-align: left; vertical-align: to
 td { padding: 7px 0; vertical-align: top; overflow-wrap: anywhere; }
 tr { border-top: 1px solid var(--grid); }
 .hint { color: var(--muted); }
+pre { margin: 0; padding: 12px; border: 1px solid var(--grid); overflow-x: auto; font-size: 14px; }
 
 .ok { color: var(--ok); } .note { color: var(--note); } .warning { color: var(--warning); }
 .fault { color: var(--fault); }
@@ -63,10 +64,19 @@ def as_page(report: Report) -> str:
 <main>
 {first}
 {body}
+{_corrected(report)}
 </main>
 </body>
 </html>
 """
+
+
+def _corrected(report: Report) -> str:
+    """Return the project's file as it would have to be, to copy from."""
+    if report.corrected is None:
+        return ""
+    lines = "\n".join(clean(line) for line in report.corrected.splitlines())
+    return f"<section>\n<h2>The file, corrected</h2>\n<pre>{escape(lines)}</pre>\n</section>"
 
 
 def as_table(report: Report) -> str:

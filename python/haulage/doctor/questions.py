@@ -58,11 +58,12 @@ def _shown(error: Any) -> dict[str, Any]:
 
 
 def _answer(question: str) -> Callable[..., Any]:
-    from haulage.doctor import asked_of_disks, asked_of_networks, asked_of_stores
+    from haulage.doctor import asked_of_disks, asked_of_networks, asked_of_nodes, asked_of_stores
 
     found: Callable[..., Any] = {
         **asked_of_disks.QUESTIONS,
         **asked_of_networks.QUESTIONS,
+        **asked_of_nodes.QUESTIONS,
         **asked_of_stores.QUESTIONS,
     }[question]
     return found
