@@ -50,7 +50,9 @@ if TYPE_CHECKING:
         Summary as Summary,
         Written as Written,
     )
-    from haulage.objects import get as get, open as open, put as put
+    from haulage.job import Job as Job
+    from haulage.listing import list as list, stat as stat
+    from haulage.objects import cat as cat, get as get, open as open, put as put
     from haulage.ranges import get_range as get_range, get_ranges as get_ranges
     from haulage.removal import (
         Removed as Removed,
@@ -65,19 +67,18 @@ if TYPE_CHECKING:
         Session as Session,
     )
     from haulage.transfer import (
-        Job as Job,
         copy as copy,
-        list as list,
         plan as plan,
         read_pairs as read_pairs,
-        stat as stat,
         verify as verify,
     )
 
 _HOMES = {
-    "haulage.transfer": "Job copy list plan read_pairs stat verify",
+    "haulage.transfer": "copy plan read_pairs verify",
+    "haulage.job": "Job",
+    "haulage.listing": "list stat",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
-    "haulage.objects": "get open put",
+    "haulage.objects": "cat get open put",
     "haulage.ranges": "get_range get_ranges",
     "haulage.removal": "Removed exists make_container remove remove_container",
     "haulage.session": "AzureCredential S3Credential Session",

@@ -18,6 +18,7 @@ from haulage import _engine
 from haulage.errors import ExistsError, NotFoundError, UsageError
 from haulage.events import ObjectMeta, Written
 from haulage.options import Name, StoreOptions, takes
+from haulage.places import urls_of
 from haulage.transfer import stat
 
 if TYPE_CHECKING:
@@ -103,6 +104,21 @@ def get(url: Name, **options: Unpack[StoreOptions]) -> bytes:
     return _engine.get(url, **options)
 
 
+@takes(StoreOptions)
+def cat(urls: Name | Iterable[Name], **options: Unpack[StoreOptions]) -> bytes:
+    """Return the bytes of one object, or of several one after the other, as ``haul cat`` prints them.
+
+    >>> _ = put("mem://guide/1", b"one "), put("mem://guide/2", b"two")
+    >>> cat(["mem://guide/1", "mem://guide/2"])
+    b'one two'
+
+    Raises:
+        HaulageError: As :func:`get`, for the first that cannot be read.
+    """
+    names = [urls] if isinstance(urls, (str, os.PathLike)) else urls
+    return b"".join(get(name, **options) for name in names)
+
+
 @overload
 def open(url: Name, mode: Literal["rb"] = "rb", **options: Unpack[ReadOptions]) -> ObjectReader: ...
 @overload
@@ -153,7 +169,8 @@ class ObjectReader(io.BufferedIOBase):
         self._at = 0
         self._lock = threading.Lock()
         self._engine = _engine.Reader(url, **options)
-        self.meta = ObjectMeta.from_dict(self._engine.meta())
+        values = self._engine.meta()
+        self.meta = ObjectMeta.from_dict({**values, "url": urls_of(url)(values["key"])})
 
     @property
     def name(self) -> str:

@@ -216,7 +216,9 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
             return ReadFile(self, path, self._window(path, known[0]), known[0])
         container, _ = self._split(path)
         values, content = _engine.get_first(f"{self.scheme}://{path}", PIECE, **self._reach)
-        entry = entries.of_object(container, ObjectMeta.from_dict(values))
+        entry = entries.of_object(
+            container, ObjectMeta.from_dict({**values, "url": f"{self.scheme}://{path}"})
+        )
         window = self._window(path, entry)
         if content:
             window.keep(0, content)
