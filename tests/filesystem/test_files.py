@@ -16,6 +16,7 @@ import pytest
 import haulage
 from filesystem.places import Counted, Place
 from haulage.filesystem import AzureFileSystem
+from haulage.filesystem.files import ReadFile
 
 CONTENT = random.Random(3).randbytes(5_300_001)
 
@@ -277,6 +278,7 @@ def test_options_that_are_none_are_refused_by_name() -> None:
 def test_files_are_files(place: Place) -> None:
     place.fs.pipe(place.path("a"), b"one\ntwo\n")
     with place.fs.open(place.path("a")) as file:
+        assert isinstance(file, ReadFile)
         assert isinstance(file, io.BufferedIOBase)
         assert file.readlines() == [b"one\n", b"two\n"]
         file.seek(-4, os.SEEK_END)

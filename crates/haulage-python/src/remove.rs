@@ -43,11 +43,7 @@ pub(crate) fn remove<'py>(
 /// Creates the container of a URL.
 #[pyfunction]
 #[pyo3(signature = (url, /, **options))]
-pub(crate) fn make_container(
-    py: Python<'_>,
-    url: Name,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<()> {
+pub(crate) fn make_container(py: Python<'_>, url: Name, options: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     let options = shared_options(options)?.store;
     enter(py, access::make_container(&url.0, &options))?.or_raise(py)
 }

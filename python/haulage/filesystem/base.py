@@ -6,10 +6,10 @@ import asyncio
 import builtins
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from fsspec.asyn import get_loop
 from fsspec.compression import compr
@@ -27,10 +27,13 @@ from haulage.filesystem.steps import PIECE
 from haulage.filesystem.window import Cache, Window
 from haulage.objects import open as open_object
 from haulage.ranges import get_ranges
-from haulage.session import Session
+from haulage.session import Credential, Session
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+#: A credential, or the name of a function that returns one: ``"package.module:function"``.
+Given: TypeAlias = Credential | Callable[[], Credential] | str
 
 #: Requests that wait at once, as many as the engine sends by itself.
 THREADS = 64
@@ -76,11 +79,10 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
             ``unsigned``, ``requester_pays``, ``insecure_http``, ``proxy``, ``ca``, ``stall_timeout``,
             ``cap``. See :class:`haulage.transfer.StoreOptions`.
 
-    It may be used by several threads, and goes on in a forked child over connections of its own. Pickled, it
-    takes no secret
-    along: one with a credential or a session of this process is refused, with a hint; one that finds its
-        credentials in
-    the environment, or by the name of a function, finds them anew where it is unpickled.
+    Threads may share it, and a forked child can use it: the child opens connections of its own. Pickling
+    never includes a secret. A file system that holds a credential or a session of this process cannot be
+    pickled; one whose credentials come from the environment, or from a function given by name, looks for them
+    again where it is unpickled.
     """
 
     cachable = True
@@ -88,8 +90,8 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
     def __init__(
         self,
         *args: Any,
-        credential: builtins.list[str] | None = None,
-        session: str | None = None,
+        credential: Given | Iterable[Given] | None = None,
+        session: Session | str | None = None,
         cache_bytes: int = CACHE,
         asynchronous: bool = False,
         loop: asyncio.AbstractEventLoop | None = None,
@@ -113,8 +115,10 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         if session is not None and credential is not None:
             hint = "make the session with the credential: haulage.Session(credential)"
             raise UsageError("open a file system", "session", "credential and session at once", hint)
-        self._references = [*(credential or ()), *([session] if session else ())]
-        self._session = referent(session) if session else Session(credentials(credential or ()))
+        # The metaclass has put names in the place of both.
+        named = cast("builtins.list[str]", credential or [])
+        self._references = [*named, *([cast("str", session)] if session else ())]
+        self._session = referent(cast("str", session)) if session else Session(credentials(named))
         self._reach: dict[str, Any] = {**options, "session": self._session}
         self.cache = Cache(cache_bytes)
         self._threads: tuple[int, ThreadPoolExecutor] | None = None

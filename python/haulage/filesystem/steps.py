@@ -35,6 +35,7 @@ class Steps:
     jump: int = 0  #: from the read before the last to the last
     straight: int = 0  #: bytes read straight on
     same: int = 0  #: jumps of the same length, one after the other
+    bold: bool = True  #: what was read ahead of the last large read was wanted, or nothing was yet
 
     def step(self, begin: int, end: int, size: int, largest: int, most: int) -> Wanted:
         """Take note of a read of ``begin`` to ``end``, and say what to ask for.
@@ -48,9 +49,13 @@ class Steps:
 
         >>> steps = Steps()
         >>> steps.step(0, 100_000, 50 << 20, 4 << 20, 32 << 20)
-        Wanted(until=1048576, ahead=[])
+        Wanted(until=1048576, ahead=[(1048576, 5242880)])
         >>> steps.step(100_000, 200_000, 50 << 20, 4 << 20, 32 << 20)
         Wanted(until=4194304, ahead=[(200000, 4194304)])
+        >>> steps.step(20 << 20, 21 << 20, 50 << 20, 4 << 20, 32 << 20).ahead
+        [(22020096, 26214400)]
+        >>> steps.step(40 << 20, 41 << 20, 50 << 20, 4 << 20, 32 << 20).ahead
+        []
         """
         plain = Wanted(min(max(end, begin + PIECE), size), [])
         if 0 <= begin - self.end <= SKIP and self.end > 0:
@@ -58,6 +63,7 @@ class Steps:
             self.begin, self.end, self.same = begin, end, 0
             if self.straight < STRAIGHT:
                 return plain
+            self.bold = True
             ahead = min(max(self.straight, largest), most)
             last = min((end + ahead) // largest * largest, size) if end + ahead < size else size
             until = min((end // largest + 1) * largest, size)
@@ -68,7 +74,13 @@ class Steps:
         self.same = self.same + 1 if self.jump > 0 and abs(jump - self.jump) <= SKIP else 0
         self.begin, self.end, self.jump, self.straight = begin, end, jump, 0
         if self.same == 0:
-            return plain
+            if end - begin < STRAIGHT:
+                return plain
+            # Most who read much of one place go on from there. One guess costs nobody a round trip; there is
+            # no second one before the first was right.
+            more, self.bold = self.bold, False
+            last = min(plain.until + min(largest, most), size)
+            return Wanted(plain.until, [(plain.until, last)] if more and last > plain.until else [])
         length = end - begin + 2 * SKIP
         stops = [begin + jump * number - SKIP for number in range(1, min(STOPS, most // length) + 1)]
         return Wanted(end, [(stop, min(stop + length, size)) for stop in stops if end <= stop < size])
