@@ -95,7 +95,12 @@ def test_names_that_leave_the_root_are_refused_and_the_others_go_on(haul: Haul, 
 def test_files_from_mistakes_are_told(haul: Haul, tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     cases = [
-        (["cp", "tree", "tree", "out", "--files-from", "-"], b"a", 2, "for several sources use --pairs FILE"),
+        (
+            ["cp", "tree", "tree", "out", "--files-from", "-"],
+            b"a",
+            2,
+            "give one SRC with --files-from; for several sources use --pairs FILE",
+        ),
         (["cp", "tree", "out", "--files-from", "-"], b"", 4, "write one name a line, relative to SRC"),
         (
             ["cp", "tree", "out", "--files-from", "-"],
@@ -103,7 +108,32 @@ def test_files_from_mistakes_are_told(haul: Haul, tmp_path: Path) -> None:
             2,
             "zero bytes end the names: use --files-from0",
         ),
-        (["cp", "-", "out", "--files-from", "-"], b"a", 2, "a container or a prefix on both sides"),
+        (
+            ["cp", "-", "out", "--files-from", "-"],
+            b"a",
+            2,
+            "with --files-from name a folder, a container or a prefix on both sides",
+        ),
+        (
+            ["cp", "tree", "out", "--files-from0", "-"],
+            b"x" * 70_000,
+            2,
+            "for one name a line use --files-from",
+        ),
+        (["cp", "tree", "out", "--files-from", "-"], b"x" * 70_000, 2, "write one name a line"),
+        (
+            ["cp", "tree", "out", "--files-from", "-"],
+            b"../a",
+            2,
+            "write names relative to SRC, such as 2024/tas.nc",
+        ),
+        (["cp", "tree", "out", "--max-duration", "0s"], b"", 2, "write a duration such as 2h"),
+        (
+            ["ls", "abfss://c@localhost/x"],
+            b"",
+            2,
+            "write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/path",
+        ),
         (["cp", "tree", "out", "--files-from", "none"], b"", 4, "check the path"),
     ]
     for line, stdin, code, hint in cases:
@@ -140,7 +170,7 @@ def test_pairs_in_every_format(counted: Haul, blobs: Container, tmp_path: Path) 
     put(blobs, {"a,b.nc": b"1", "c.nc": b"2"})
     sources = [blobs.az("a,b.nc"), blobs.az("c.nc")]
     for number, suffix in enumerate(("csv", "jsonl", "parquet", "arrow")):
-        destinations = [f"{number}/x/one", f"{number}/two"]
+        destinations = [str(tmp_path / f"{number}/x/one"), str(tmp_path / f"{number}/two")]
         pairs, file = list(zip(sources, destinations, strict=True)), tmp_path / f"list.{suffix}"
         table = pa.table({"size": [1, 2], "source": sources, "destination": destinations})
         if suffix == "csv":
@@ -157,7 +187,10 @@ def test_pairs_in_every_format(counted: Haul, blobs: Container, tmp_path: Path) 
         assert haulage.read_pairs(file) == pairs
         assert haulage.copy(table, overwrite="always").objects_done == 2
     (tmp_path / "bad").write_text("a,b\nc")
-    assert "line 2 has 1 columns" in counted("cp", "--pairs", "bad", code=2).stderr
+    said = counted("cp", "--pairs", "bad", code=2).stderr
+    assert "line 2 has 1 columns" in said
+    hint = "write source,destination in each row; a first row with these names may say which columns they are"
+    assert hint in said
     assert "parse SRC" in counted("cp", "a", "b", "--pairs", "bad", code=2).stderr
 
 

@@ -176,7 +176,7 @@ SCHEMES = (
     "s3:bucket/key",
     "gs://bucket/key",
     "abfs:x",
-    "abfss://c@account.dfs.core.windows.net/x",
+    "abfss://c@host/x",
     "wasbs://c@account.blob.core.windows.net/x",
     "http:x",
     "https:/host/c/x",

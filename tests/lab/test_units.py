@@ -33,6 +33,7 @@ TAKEN: list[tuple[str, Parse, str, int]] = [
     ("stall_timeout", parse_duration, "60ms", 60_000_000),
     ("stall_timeout", parse_duration, "1.5 s", 1_500_000_000),
     ("stall_timeout", parse_duration, "30m", 1_800_000_000_000),
+    ("stall_timeout", parse_duration, "2d", 172_800_000_000_000),
 ]
 REFUSED: list[tuple[str, Parse, str]] = [
     ("block_size", parse_size, "8"),
@@ -49,7 +50,7 @@ REFUSED: list[tuple[str, Parse, str]] = [
     ("cap", parse_rate, "20mbit/h"),
     ("stall_timeout", parse_duration, "30"),
     ("stall_timeout", parse_duration, "30S"),
-    ("stall_timeout", parse_duration, "2d"),
+    ("stall_timeout", parse_duration, "2y"),
     ("stall_timeout", parse_duration, "999999999999h"),
 ]
 

@@ -90,7 +90,7 @@ def _change(before: Step, after_ns: int, settings: list[str]) -> Step:
     for setting in settings:
         key, _, value = setting.partition("=")
         if key == "rtt":
-            rtt = parse_duration(value)
+            rtt = parse_duration(value, ("ms", "s"))
         elif key == "conn":
             connection = float(parse_rate(value))
         elif key in ("total", "up", "down"):

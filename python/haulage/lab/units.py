@@ -44,13 +44,15 @@ _DURATIONS = {
     "s": 10**9,
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
+    "d": 86_400 * 10**9,
+    "w": 7 * 86_400 * 10**9,
 }
 #: The engine counts in 64 bits.
 _MOST = 2**64 - 1
 _PARTS = re.compile(r"([0-9.]*)\s*(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
-_PIECES = re.compile(r"(?:(?:\d+(?:\.\d+)?)(?:h|ms|us|ns|m|s)\s*){2,}", re.ASCII)
-_PIECE = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)", re.ASCII)
+_PIECES = re.compile(r"(?:(?:\d+(?:\.\d+)?)(?:w|d|h|ms|us|ns|m|s)\s*){2,}", re.ASCII)
+_PIECE = re.compile(r"(\d+(?:\.\d+)?)(w|d|h|ms|us|ns|m|s)", re.ASCII)
 
 
 def parse_size(text: str) -> int:
@@ -74,8 +76,10 @@ def parse_rate(text: str) -> int:
     return _parse(text, _RATES, "rate", ("mbit", "MiB/s"), lambda unit: unit.lower().removesuffix("/s"))
 
 
-def parse_duration(text: str) -> int:
+def parse_duration(text: str, examples: tuple[str, str] = ("s", "m")) -> int:
     """Return nanoseconds for text such as ``"30s"``, ``"200ms"`` or ``"9m30s"``.
+
+    A hint names the units in ``examples``.
 
     >>> parse_duration("9m30s")
     570000000000
@@ -87,7 +91,7 @@ def parse_duration(text: str) -> int:
         pieces = [parse_duration(number + unit) for number, unit in _PIECE.findall(text)]
         if sum(pieces) <= _MOST:
             return sum(pieces)
-    return _parse(text, _DURATIONS, "duration", ("s", "m"), str)
+    return _parse(text, _DURATIONS, "duration", examples, str)
 
 
 def _parse(

@@ -249,6 +249,8 @@ mod tests {
         let error = Error::new(ErrorKind::Usage, "open", "ftp://me:hunter2@host/a@b", cause);
         assert_eq!(error.object_name(), "ftp://REDACTED@host/a@b");
         assert_eq!(error.cause(), "ftp://REDACTED@h, and http://host/a@b://REDACTED@h stay apart");
+        let lake = Error::new(ErrorKind::Usage, "open", "abfss://cont-1@host/a", "abfss://user:secret@host");
+        assert_eq!((lake.object_name(), lake.cause()), ("abfss://cont-1@host/a", "abfss://REDACTED@host"));
     }
 
     #[test]

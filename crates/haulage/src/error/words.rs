@@ -7,7 +7,7 @@ pub(super) fn without_secrets(text: String) -> String {
     without_user(without_signature(redacted(text)))
 }
 
-/// The text without who stands before the host of a URL: `://user:password@`.
+/// The text without who stands before the host of a URL: `://user:password@`. Before that of `abfss://` stands a container.
 fn without_user(text: String) -> String {
     const MARK: &str = "://";
     let mut clean = String::new();
@@ -17,14 +17,20 @@ fn without_user(text: String) -> String {
         clean.push_str(before);
         let end = after.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(after.len());
         rest = match after[..end].rfind('@') {
-            Some(host) => {
+            Some(host) if !is_container(before, &after[..host]) => {
                 clean.push_str("REDACTED");
                 &after[host..]
             }
-            None => after,
+            _ => after,
         };
     }
     if clean.is_empty() { text } else { clean + rest }
+}
+
+/// Whether what comes before the host of such a URL is the name of a container, and so no secret.
+fn is_container(before: &str, user: &str) -> bool {
+    let lake = before.ends_with("abfs://") || before.ends_with("abfss://");
+    lake && user.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// The text without what may be the signature of a SAS: users paste URLs where they do not belong, and
