@@ -58,7 +58,7 @@ def test_requirements_with_what_they_include(haul: Haul, tmp_path: Path) -> None
     file = tmp_path / "requirements.txt"
     file.write_text(
         "# for the model\n"
-        "--index-url https://pypi.example.org/simple\n"
+        "--prefer-binary\n"
         f"numpy>={LATER} \\\n    --hash=sha256:{'0' * 64}\n"
         "xarray[io]\n"
         'pywin32>=300; sys_platform == "win32"\n'
@@ -82,7 +82,7 @@ def test_requirements_with_what_they_include(haul: Haul, tmp_path: Path) -> None
     assert report.corrected is not None
     assert report.corrected.splitlines() == [
         "# for the model",
-        "--index-url https://pypi.example.org/simple",
+        "--prefer-binary",
         f"numpy=={HAVE}",
         f"xarray[io]=={version('xarray')}",
         'pywin32>=300; sys_platform == "win32"',

@@ -1,8 +1,9 @@
-"""Python as in a notebook: bars, tables, datetimes, coroutines; in a kernel of Jupyter, at a prompt, in a script."""
+"""Python as in a notebook: bars, tables, datetimes and coroutines, in a kernel, at a prompt, in a script."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pty
 import subprocess
@@ -115,11 +116,14 @@ def test_the_prompt_shows_a_bar(emulator: Endpoint, folder: Path, tmp_path: Path
     with subprocess.Popen(
         [sys.executable, "-q"], stdin=follower, stdout=follower, stderr=follower, env=env
     ) as prompt:
+        os.close(follower)
         os.write(leader, f"{code}\nexit()\n".encode())
         said = b""
-        while prompt.poll() is None or b"copied 2" not in said:
-            said += os.read(leader, 65536)
-    os.close(follower)
+        # When nobody writes there any more, reading ends with an error.
+        with contextlib.suppress(OSError):
+            while True:
+                said += os.read(leader, 65536)
+        assert prompt.wait(60) == 0
     os.close(leader)
     assert b"\r\x1b[K" in said
     assert b"copied 2 objects" in said
@@ -132,13 +136,14 @@ def test_a_cancelled_coroutine_cancels_its_job(
     container = emulator.container()
 
     async def main() -> None:
-        jobs = [haulage.Job.copy(folder, container.az(f"{number}/"), cap=SLOW) for number in range(12)]
+        jobs = [haulage.Job.copy(folder, container.az(f"{number}/"), cap="500kbit") for number in range(8)]
         await asyncio.wait_for(asyncio.gather(*jobs), 0.5)
 
     began = time.monotonic()
     with pytest.raises(TimeoutError):
         asyncio.run(main())
-    assert time.monotonic() - began < 2.4
+    # Each takes more than nine seconds.
+    assert time.monotonic() - began < 7
     assert container.contents() == {}
 
     async def good() -> haulage.Summary:
