@@ -1,4 +1,4 @@
-"""The command ``haul``: an entry point into Rust; ``lab``, ``watch``, ``table`` and ``view`` are in Python.
+"""The command ``haul``: an entry point into Rust, and commands in Python.
 
 Imports nothing but the engine unless asked to, so that the command starts as quickly as Python does.
 """
@@ -13,7 +13,7 @@ def main() -> int:
         The exit code: 0 all done, 1 some objects failed, 2 usage, 3 credentials or permission,
         4 not found, 5 integrity, 6 the source changed, 130 interrupted.
     """
-    if sys.argv[1:2] in (["lab"], ["why"], ["watch"], ["table"], ["view"], ["index"]):
+    if sys.argv[1:2] in (["lab"], ["why"], ["watch"], ["table"], ["view"], ["index"], ["doctor"]):
         return _in_python(sys.argv[1], sys.argv[2:])
     try:
         from haulage._engine import main as run
@@ -30,6 +30,8 @@ def _in_python(command: str, arguments: list[str]) -> int:
             from haulage.lab.cli import main as run
         elif command == "watch":
             from haulage.watch.cli import main as run
+        elif command == "doctor":
+            from haulage.doctor.cli import main as run
         elif command == "table":
             from haulage.tables.cli import main as run
         elif command == "view":

@@ -5,6 +5,7 @@ mod clean;
 mod completion;
 mod config;
 mod cp;
+mod doctor;
 mod du;
 mod emulate;
 mod index;
@@ -70,6 +71,7 @@ pub enum Command {
     View(view::View),
     Index(index::Index),
     Config(config::Config),
+    Doctor(doctor::Doctor),
     Completion(completion::Completion),
 }
 
@@ -97,6 +99,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::View(command) => command.run(),
         Command::Index(command) => command.run(),
         Command::Config(command) => command.run(output),
+        Command::Doctor(command) => command.run(),
         Command::Completion(command) => command.run(),
     }
 }
