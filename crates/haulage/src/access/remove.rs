@@ -143,7 +143,7 @@ impl Removal {
                 report.bytes = batch.iter().fold(report.bytes, |sum, (_, size)| sum.saturating_add(*size));
                 continue;
             }
-            let mut deletes = std::pin::pin!(delete_all(&*store, batch, &gate));
+            let mut deletes = std::pin::pin!(delete_all(&*store, &batch, &gate));
             while let Some(outcomes) = deletes.next().await {
                 for deleted in outcomes {
                     match deleted.outcome {

@@ -60,7 +60,7 @@ impl Doomed {
             };
             match &mut versions {
                 None => {
-                    let mut deletes = std::pin::pin!(delete_all(&**store, batch, gate));
+                    let mut deletes = std::pin::pin!(delete_all(&**store, &batch, gate));
                     while let Some(some) = deletes.next().await {
                         for deleted in some {
                             if !tell(deleted).await {
@@ -102,7 +102,7 @@ fn folders_above(key: &str, root: &str, folders: &mut BTreeSet<String>) {
 /// Deletes objects, many at once, and says what became of them as it is known.
 pub(crate) fn delete_all<'a>(
     store: &'a dyn Store,
-    batch: Vec<(String, u64)>,
+    batch: &[(String, u64)],
     gate: &'a Gate,
 ) -> impl Stream<Item = Vec<Deleted>> + use<'a> {
     let together: Vec<Vec<(String, u64)>> = batch.chunks(store.delete_max()).map(<[_]>::to_vec).collect();

@@ -92,7 +92,7 @@ impl Listing {
             there.rest(&mut |extra| extras.keep(extra)).await?;
         }
         let found = Found { seen, chosen, any, whole: extras.whole, bounded: self.filter.is_bounded() };
-        let missed = missed(source, wanted, found);
+        let missed = missed(source, wanted, &found);
         match (wanted, there.into_gap()) {
             (Wanted::Deleted(_), gap) => match missed.or(gap).or(extras.gap.take()) {
                 Some(error) => return Err(error),
@@ -135,11 +135,11 @@ struct Found {
 }
 
 /// What is wrong with a source in which so much was found.
-fn missed(source: &Location, wanted: Wanted, found: Found) -> Option<Error> {
+fn missed(source: &Location, wanted: Wanted, found: &Found) -> Option<Error> {
     let name = source.store.name(&source.key);
     let error =
         |cause: String, hint: &str| Some(Error::new(ErrorKind::NotFound, "list", &*name, cause).hint(hint));
-    match found {
+    match *found {
         Found { chosen: 0, .. } if wanted.allows_empty() => None,
         Found { seen: seen @ 1.., chosen: 0, bounded: true, .. } => error(
             format!(
