@@ -14,7 +14,7 @@ use crate::stop::Stop;
 const SECRET: [&str; 1] = ["--proxy"];
 
 /// Commands of the contract that are written in Python.
-const PLANNED: [&str; 4] = ["sync", "doctor", "table", "view"];
+const PLANNED: [&str; 3] = ["doctor", "table", "view"];
 
 /// Prints what was asked for or what is wrong; returns the exit code.
 pub fn report(ending: &clap::Error, args: &[OsString]) -> u8 {
