@@ -137,9 +137,9 @@ class TableEndpoint:
 
 
 @contextmanager
-def azurite(folder: Path) -> Iterator[Endpoint]:
-    """Run Azurite with its blobs in memory."""
-    with _azurite(folder, AZURITE, "blob") as url:
+def azurite(folder: Path, *, strict: bool = False) -> Iterator[Endpoint]:
+    """Run Azurite with its blobs in memory; strict, it knows no CRC64."""
+    with _azurite(folder, AZURITE, "blob", strict=strict) as url:
         yield Endpoint("azurite", url, connection_string(url))
 
 
@@ -151,12 +151,12 @@ def azurite_tables(folder: Path) -> Iterator[TableEndpoint]:
 
 
 @contextmanager
-def _azurite(folder: Path, program: Path, service: str) -> Iterator[str]:
+def _azurite(folder: Path, program: Path, service: str, *, strict: bool = False) -> Iterator[str]:
     port = free_port()
     command = ["node", str(program), "--inMemoryPersistence", "--silent", "--disableTelemetry"]
     # Strict, it refuses CRC64 headers; loose, it takes them. The SDK of the day may speak a newer version
     # of the protocol than this Azurite has heard of.
-    command += ["--loose", "--disableTelemetry"]
+    command += [] if strict else ["--loose"]
     command += ["--skipApiVersionCheck", f"--{service}Host", "127.0.0.1", f"--{service}Port", str(port)]
     with subprocess.Popen(
         command,

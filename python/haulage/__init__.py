@@ -50,30 +50,39 @@ if TYPE_CHECKING:
         Summary as Summary,
         Written as Written,
     )
-    from haulage.objects import get as get, open as open, put as put
+    from haulage.job import Job as Job
+    from haulage.listing import list as list, stat as stat
+    from haulage.objects import cat as cat, get as get, open as open, put as put
     from haulage.ranges import get_range as get_range, get_ranges as get_ranges
+    from haulage.removal import (
+        Removed as Removed,
+        exists as exists,
+        make_container as make_container,
+        remove as remove,
+        remove_container as remove_container,
+    )
     from haulage.session import (
         AzureCredential as AzureCredential,
         S3Credential as S3Credential,
         Session as Session,
     )
     from haulage.transfer import (
-        Job as Job,
         copy as copy,
-        list as list,
         move as move,
         plan as plan,
         read_pairs as read_pairs,
-        stat as stat,
         sync as sync,
         verify as verify,
     )
 
 _HOMES = {
-    "haulage.transfer": "Job copy list move plan read_pairs stat sync verify",
+    "haulage.transfer": "copy move plan read_pairs sync verify",
+    "haulage.job": "Job",
+    "haulage.listing": "list stat",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
-    "haulage.objects": "get open put",
+    "haulage.objects": "cat get open put",
     "haulage.ranges": "get_range get_ranges",
+    "haulage.removal": "Removed exists make_container remove remove_container",
     "haulage.session": "AzureCredential S3Credential Session",
     "haulage.emulator": "Emulator",
     "haulage.errors": (

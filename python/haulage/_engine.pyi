@@ -25,14 +25,21 @@ __all__ = [
     "error_kinds",
     "generate",
     "get",
+    "get_first",
     "get_ranges",
+    "identity",
+    "knock",
     "main",
+    "make_container",
     "plan",
     "put",
     "read_pairs",
+    "remove",
+    "remove_container",
     "stat",
     "table_compare",
     "table_page_arrow",
+    "way",
 ]
 
 VERSION: Final[str]
@@ -45,8 +52,14 @@ def plan(
 def read_pairs(path: str | PathLike[str], /) -> list[tuple[str, str]]: ...
 def generate(name: str | PathLike[str], /, size_bytes: int, seed: int) -> None: ...
 def stat(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
+def way(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
+def identity(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
+def knock(
+    url: str | PathLike[str], times: int, crc64: bool, /, **options: object
+) -> list[dict[str, Any]]: ...
 def put(url: str | PathLike[str], data: bytes, /, **options: object) -> dict[str, Any]: ...
 def get(url: str | PathLike[str], /, **options: object) -> bytes: ...
+def get_first(url: str | PathLike[str], size: int, /, **options: object) -> tuple[dict[str, Any], bytes]: ...
 def get_ranges(
     url: str | PathLike[str],
     ranges: Sequence[tuple[int, int | None]],
@@ -54,6 +67,27 @@ def get_ranges(
     version: str | None = None,
     **options: object,
 ) -> list[bytes]: ...
+def remove(
+    urls: Sequence[str | PathLike[str]],
+    /,
+    *,
+    recursive: bool,
+    dry_run: bool,
+    max_delete: int | None,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    **options: object,
+) -> dict[str, Any]: ...
+def make_container(url: str | PathLike[str], /, **options: object) -> None: ...
+def remove_container(
+    url: str | PathLike[str],
+    /,
+    *,
+    force: bool,
+    dry_run: bool,
+    max_delete: int | None,
+    **options: object,
+) -> dict[str, Any]: ...
 
 @final
 class Job:

@@ -25,11 +25,17 @@ ServiceError          service             1
 
 The last four are kinds of :class:`TransientError`: the same call may succeed later, and it then
 resumes where it stood.
+
+All but ``UsageError``, ``UnsupportedError`` and ``CancelledError`` are ``OSError`` too, of Python's own kind
+where there is one, so that code written for files catches them: ``NotFoundError`` is a ``FileNotFoundError``,
+``ExistsError`` a ``FileExistsError``, ``CredentialError`` a ``PermissionError``, ``ConnectionLostError`` a
+``ConnectionError``, ``StalledError`` a ``TimeoutError``. A ``UsageError`` is a ``ValueError``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import errno
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from haulage.events import Summary
@@ -50,9 +56,15 @@ class HaulageError(Exception):
 
     code: ClassVar[str]
     exit_code: ClassVar[int] = 1
+    _errno: ClassVar[int] = errno.EIO
 
     def __init__(self, operation: str, object: str, cause: str, hint: str | None = None) -> None:
-        super().__init__(operation, object, cause, hint)
+        this: Any = self
+        if isinstance(this, OSError):
+            super().__init__(self._errno, cause)
+            this.filename = object
+        # What copies and pickles of it are made with.
+        self.args = (operation, object, cause, hint)
         self.operation = operation
         self.object = object
         self.cause = cause
@@ -64,7 +76,7 @@ class HaulageError(Exception):
         return f"{self.operation} {self.object}: {self.cause}{hint}"
 
 
-class UsageError(HaulageError):
+class UsageError(HaulageError, ValueError):
     """The call itself makes no sense: a bad option, a bad URL."""
 
     code = "usage"
@@ -78,31 +90,34 @@ class UnsupportedError(HaulageError):
     exit_code = 2
 
 
-class CredentialError(HaulageError):
+class CredentialError(HaulageError, PermissionError):
     """The service or the file system refused access."""
 
     code = "permission"
+    _errno = errno.EACCES
     exit_code = 3
 
 
-class NotFoundError(HaulageError):
+class NotFoundError(HaulageError, FileNotFoundError):
     """No such file, blob or container."""
 
     code = "not_found"
+    _errno = errno.ENOENT
     exit_code = 4
 
 
-class IntegrityError(HaulageError):
+class IntegrityError(HaulageError, OSError):
     """Bytes differ from their checksum."""
 
     code = "integrity"
     exit_code = 5
 
 
-class SourceChangedError(HaulageError):
+class SourceChangedError(HaulageError, OSError):
     """The source changed while it was read."""
 
     code = "source_changed"
+    _errno = errno.ESTALE
     exit_code = 6
 
 
@@ -113,37 +128,40 @@ class CancelledError(HaulageError):
     exit_code = 130
 
 
-class ExistsError(HaulageError):
+class ExistsError(HaulageError, FileExistsError):
     """The target exists already and must not be replaced."""
 
     code = "exists"
+    _errno = errno.EEXIST
 
 
-class StorageFullError(HaulageError):
+class StorageFullError(HaulageError, OSError):
     """No room left at the destination."""
 
     code = "no_space"
+    _errno = errno.ENOSPC
 
 
-class LocalIOError(HaulageError):
+class LocalIOError(HaulageError, OSError):
     """The local file system failed."""
 
     code = "io"
 
 
-class NodeLostError(HaulageError):
+class NodeLostError(HaulageError, OSError):
     """The machines that were to do it were lost, one after the other."""
 
     code = "node_lost"
 
 
-class ProtocolError(HaulageError):
+class ProtocolError(HaulageError, OSError):
     """The answer is not one that such a service gives, so that nothing in it was believed."""
 
     code = "protocol"
+    _errno = errno.EPROTO
 
 
-class TransientError(HaulageError):
+class TransientError(HaulageError, OSError):
     """A failure that may pass by itself; all attempts were used up."""
 
 
@@ -153,13 +171,13 @@ class BusyError(TransientError):
     code = "busy"
 
 
-class ConnectionLostError(TransientError):
+class ConnectionLostError(TransientError, ConnectionError):
     """The connection broke or could not be made."""
 
     code = "connection"
 
 
-class StalledError(TransientError):
+class StalledError(TransientError, TimeoutError):
     """No byte of progress within the stall timeout."""
 
     code = "stalled"

@@ -2,13 +2,15 @@
 
 The same fields stand in the JSON lines of ``haul --json`` and, for attempts and objects, in the
 columns of ``--record``. Sizes are in bytes, rates in bits per second, times in nanoseconds since the
-job began, on one monotonic clock; :class:`JobStarted` ties that clock to the calendar.
+job began, on one monotonic clock; :class:`JobStarted` ties that clock to the calendar. Beside the nanoseconds
+there are properties with datetimes (UTC) and timedeltas, to the microsecond.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 Outcome: TypeAlias = Literal[
@@ -63,6 +65,16 @@ def _names(cls: type[_Record]) -> tuple[str, ...]:
 
 _NAMES: dict[type[_Record], tuple[str, ...]] = {}
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _span(ns: int) -> timedelta:
+    return timedelta(microseconds=ns // 1000)
+
+
+def _time(unix_ns: int) -> datetime:
+    return _EPOCH + _span(unix_ns)
+
 
 @dataclass(frozen=True, slots=True)
 class Failure(_Record):
@@ -86,6 +98,11 @@ class JobStarted(_Record):
     destination: str  #: without secrets
     started_unix_ns: int  #: start of the clock, since 1970 (UTC)
     version: str  #: of the engine
+
+    @property
+    def started(self) -> datetime:
+        """When the clock started."""
+        return _time(self.started_unix_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +204,21 @@ class Progress(_Record):
 
     _nested: ClassVar[Mapping[str, type[_Record]]] = {"slowest": SlowObject}
 
+    @property
+    def elapsed(self) -> timedelta:
+        """Time since the job began."""
+        return _span(self.elapsed_ns)
+
+    @property
+    def eta(self) -> timedelta | None:
+        """Time left at this rate; ``None`` while unknown."""
+        return None if self.eta_ns is None else _span(self.eta_ns)
+
+    def __repr__(self) -> str:
+        from haulage.display import progress_line
+
+        return f"<Progress: {progress_line(self)}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Warned(_Record):
@@ -247,6 +279,27 @@ class Summary(_Record):
 
     _nested: ClassVar[Mapping[str, type[_Record]]] = {"failures": Failure, "proofs": Proofs}
 
+    @property
+    def elapsed(self) -> timedelta:
+        """Wall time."""
+        return _span(self.elapsed_ns)
+
+    def to_arrow(self) -> Any:
+        """Return the failures as a table of pyarrow, with the columns of :class:`Failure`."""
+        from haulage.arrow import table_of
+
+        return table_of(Failure, self.failures)
+
+    def __repr__(self) -> str:
+        from haulage.display import summary_line
+
+        return f"<Summary: {summary_line(self)}>"
+
+    def _repr_html_(self) -> str:
+        from haulage.display import summary_table
+
+        return summary_table(self)
+
 
 @dataclass(frozen=True, slots=True)
 class PlanReport(_Record):
@@ -281,6 +334,17 @@ class ObjectMeta(_Record):
     crc64: str | None  #: CRC-64/NVME of the whole as stored with the object, hexadecimal
     md5: str | None  #: MD5 of the whole as stored with the object
     content_type: str | None  #: media type
+    url: str  #: where it is, as other calls take it, without a signature
+
+    @property
+    def modified(self) -> datetime:
+        """Last change at this store; 1970 for a folded prefix."""
+        return _time(self.modified_ns)
+
+    @property
+    def source_modified(self) -> datetime | None:
+        """Last change of the file it was copied from."""
+        return None if self.source_modified_ns is None else _time(self.source_modified_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias, Unpack, overload
 from haulage import _engine
 from haulage.errors import ExistsError, NotFoundError, UsageError
 from haulage.events import ObjectMeta, Written
-from haulage.transfer import Name, StoreOptions, stat
+from haulage.options import Name, StoreOptions, takes
+from haulage.places import urls_of
+from haulage.transfer import stat
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -67,6 +69,7 @@ class OpenOptions(PutOptions, ReadOptions, total=False):
     """
 
 
+@takes(PutOptions)
 def put(url: Name, data: Data, **options: Unpack[PutOptions]) -> Written:
     """Write ``data`` to the object ``url``: one request, which carries a checksum.
 
@@ -83,6 +86,7 @@ def put(url: Name, data: Data, **options: Unpack[PutOptions]) -> Written:
     return Written.from_dict(_engine.put(url, _bytes(data), **options))
 
 
+@takes(StoreOptions)
 def get(url: Name, **options: Unpack[StoreOptions]) -> bytes:
     """Return the bytes of the object ``url``: one request, compared with the checksum stored with it.
 
@@ -100,10 +104,26 @@ def get(url: Name, **options: Unpack[StoreOptions]) -> bytes:
     return _engine.get(url, **options)
 
 
+@takes(StoreOptions)
+def cat(urls: Name | Iterable[Name], **options: Unpack[StoreOptions]) -> bytes:
+    """Return the bytes of one object, or of several one after the other, as ``haul cat`` prints them.
+
+    >>> _ = put("mem://guide/1", b"one "), put("mem://guide/2", b"two")
+    >>> cat(["mem://guide/1", "mem://guide/2"])
+    b'one two'
+
+    Raises:
+        HaulageError: As :func:`get`, for the first that cannot be read.
+    """
+    names = [urls] if isinstance(urls, (str, os.PathLike)) else urls
+    return b"".join(get(name, **options) for name in names)
+
+
 @overload
 def open(url: Name, mode: Literal["rb"] = "rb", **options: Unpack[ReadOptions]) -> ObjectReader: ...
 @overload
 def open(url: Name, mode: Literal["wb", "xb"], **options: Unpack[OpenOptions]) -> ObjectWriter: ...
+@takes(OpenOptions)
 def open(url: Name, mode: str = "rb", **options: Unpack[OpenOptions]) -> ObjectReader | ObjectWriter:
     """Open the object ``url`` as a file: ``"rb"`` to read, ``"wb"`` to write, ``"xb"`` to write a new one.
 
@@ -149,7 +169,8 @@ class ObjectReader(io.BufferedIOBase):
         self._at = 0
         self._lock = threading.Lock()
         self._engine = _engine.Reader(url, **options)
-        self.meta = ObjectMeta.from_dict(self._engine.meta())
+        values = self._engine.meta()
+        self.meta = ObjectMeta.from_dict({**values, "url": urls_of(url)(values["key"])})
 
     @property
     def name(self) -> str:

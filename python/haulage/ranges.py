@@ -8,7 +8,7 @@ from typing import Unpack
 
 from haulage import _engine
 from haulage.errors import UsageError
-from haulage.transfer import Name, StoreOptions
+from haulage.options import Name, StoreOptions, takes
 
 
 class RangeOptions(StoreOptions, total=False):
@@ -23,6 +23,7 @@ class RangeOptions(StoreOptions, total=False):
     concurrency: int | None
 
 
+@takes(RangeOptions)
 def get_range(
     url: Name,
     start: int,
@@ -43,6 +44,7 @@ def get_range(
     return get_ranges(url, [(start, length)], version=version, **options)[0]
 
 
+@takes(RangeOptions)
 def get_ranges(
     url: Name,
     ranges: Iterable[tuple[int, int | None]],

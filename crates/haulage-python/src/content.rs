@@ -59,6 +59,22 @@ pub(crate) fn get_ranges<'py>(
     Ok(found.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
 }
 
+/// Reads up to `size` bytes from the beginning of an object, with what is known of it.
+#[pyfunction]
+#[pyo3(signature = (url, size, /, **options))]
+pub(crate) fn get_first<'py>(
+    py: Python<'py>,
+    url: Name,
+    size: u64,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyBytes>)> {
+    let options = shared_options(options)?;
+    let opener = StoreOpener::new(options.store.clone()).or_raise(py)?;
+    let read = haulage::access::get_first(&opener, &url.0, size, &options);
+    let (meta, bytes) = enter(py, read)?.or_raise(py)?;
+    Ok((to_python(py, &meta_json(&meta))?, PyBytes::new(py, &bytes)))
+}
+
 /// One version of an object, for reading. Made in another process it is of no use: see `is_foreign`.
 #[pyclass(frozen, module = "haulage._engine")]
 pub(crate) struct Reader(Owned<haulage::access::Reader>);

@@ -18,6 +18,8 @@ mod generate;
 mod job;
 mod log;
 mod options;
+mod reach;
+mod remove;
 mod session;
 mod table;
 
@@ -40,7 +42,7 @@ mod _engine {
     #[pymodule_export]
     use super::cluster::{Coordinator, Node, coordinate};
     #[pymodule_export]
-    use super::content::{Reader, Writer, get, get_ranges, put};
+    use super::content::{Reader, Writer, get, get_first, get_ranges, put};
     #[pymodule_export]
     use super::emulator::Emulator;
     #[pymodule_export]
@@ -51,6 +53,10 @@ mod _engine {
     use super::job::{Job, plan, read_pairs};
     #[pymodule_export]
     use super::log::EventLog;
+    #[pymodule_export]
+    use super::reach::{identity, knock, way};
+    #[pymodule_export]
+    use super::remove::{make_container, remove, remove_container};
     #[pymodule_export]
     use super::session::{AzureCredential, S3Credential, Session};
 

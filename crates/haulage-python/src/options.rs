@@ -86,8 +86,8 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "compare" => options.compare = unit(&value)?,
             "dry_run" => options.dry_run = value.extract()?,
             "backup_dir" => options.backup = Some(value.extract::<Name>()?.0),
-            "include" => options.include = value.extract()?,
-            "exclude" => options.exclude = value.extract()?,
+            "include" => options.include = globs(&value)?,
+            "exclude" => options.exclude = globs(&value)?,
             "files_from" => options.names = Some(name_list(&value)?),
             "min_size" => options.bounds.min_size = Some(unit(&value)?),
             "max_size" => options.bounds.max_size = Some(unit(&value)?),
@@ -179,6 +179,14 @@ fn words(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value.extract::<String>() {
         Ok(text) => Ok(text),
         Err(_) => value.extract::<Vec<String>>().map(|words| words.join(",")),
+    }
+}
+
+/// One glob, or several. A text is one, whatever is in it.
+fn globs(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    match value.extract::<String>() {
+        Ok(one) => Ok(vec![one]),
+        Err(_) => value.extract(),
     }
 }
 

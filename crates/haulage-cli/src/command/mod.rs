@@ -5,8 +5,10 @@ mod clean;
 mod completion;
 mod config;
 mod cp;
+mod doctor;
 mod du;
 mod emulate;
+mod index;
 mod lab;
 mod ls;
 mod mb;
@@ -18,6 +20,7 @@ mod stat;
 mod sync;
 mod table;
 mod verify;
+mod view;
 mod watch;
 mod why;
 
@@ -65,7 +68,10 @@ pub enum Command {
     Why(why::Why),
     Watch(watch::Watch),
     Table(table::Table),
+    View(view::View),
+    Index(index::Index),
     Config(config::Config),
+    Doctor(doctor::Doctor),
     Completion(completion::Completion),
 }
 
@@ -90,7 +96,10 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Why(command) => command.run(),
         Command::Watch(command) => command.run(),
         Command::Table(command) => command.run(),
+        Command::View(command) => command.run(),
+        Command::Index(command) => command.run(),
         Command::Config(command) => command.run(output),
+        Command::Doctor(command) => command.run(),
         Command::Completion(command) => command.run(),
     }
 }

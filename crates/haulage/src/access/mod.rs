@@ -20,7 +20,7 @@ pub use self::clean::{CleanReport, Cleaning};
 pub use self::get::get;
 pub use self::list::{Listing, list};
 pub use self::put::put;
-pub use self::ranges::get_ranges;
+pub use self::ranges::{get_first, get_ranges};
 pub use self::reader::Reader;
 pub use self::remove::{
     Removal, RemoveOptions, RemoveReport, check_remote, make_container, remove_container,

@@ -8,14 +8,14 @@ use futures_util::stream;
 use tokio::task::JoinSet;
 
 use super::get::does_not_fit;
-use super::replaced;
+use super::{replaced, shown};
 use crate::checksum::Crc64;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::through;
 use crate::options::CopyOptions;
 use crate::stage::list::find;
 use crate::stage::verify::check_crc64;
-use crate::store::{BlockRange, GetOptions, Location, Request, StoreOpener};
+use crate::store::{BlockRange, GetOptions, Location, ObjectMeta, Request, StoreOpener};
 use crate::task::joined;
 use crate::units::ByteSize;
 
@@ -65,21 +65,58 @@ pub async fn get_ranges(
     if version.is_some_and(|version| version != meta.etag) {
         return Err(replaced(&reading.location));
     }
-    let there: Vec<BlockRange> = wanted.iter().map(|range| within(*range, meta.size)).collect();
+    let there: Vec<BlockRange> = wanted.iter().map(|range| range.within(meta.size)).collect();
     match failed {
         Some(error) if there == wanted => Err(error),
         _ => reading.all(&there, Some(&meta.etag).filter(|etag| !etag.is_empty()).map(String::as_str)).await,
     }
 }
 
-fn beginning_at((offset, len): (u64, Option<u64>)) -> BlockRange {
-    BlockRange { offset, len: len.unwrap_or(u64::MAX).min(u64::MAX - offset) }
+/// Up to `len` bytes from the beginning of the object that `url` names, and what is known of it: one request, so that whoever
+/// opens an object need not ask for its size first. The bytes are compared with the checksum of their range, where the store
+/// states one; for that `len` is bounded by what the store vouches for at once.
+///
+/// # Errors
+/// `NotFound` where there is no such object.
+pub async fn get_first(
+    opener: &StoreOpener,
+    url: &str,
+    len: u64,
+    options: &CopyOptions,
+) -> Result<(ObjectMeta, Bytes)> {
+    let location = opener.open_object(url, "read")?;
+    options.wishes(false)?;
+    let most = location.store.capabilities().range_checksum_max;
+    let len = len.min(if most > 0 { most } else { AT_ONCE });
+    let range = BlockRange { offset: 0, len };
+    let Location { store, key, gate } = &location;
+    let (api, name) = (store.api(Request::Get), store.name(key));
+    let options = GetOptions { range: Some(range), up_to: true, if_match: None, range_checksum: len <= most };
+    let read = through!(gate, api, name; range, trace => {
+        let fetched = async {
+            let got = store.get(key, &options, trace).await?;
+            let bytes = got.payload.collect().await?;
+            check_crc64(&name, Crc64::of(&bytes), got.crc64)?;
+            Ok((got.meta, bytes))
+        };
+        fetched.await
+    });
+    let (meta, bytes) = match read {
+        // HTTP has no range of an object of no bytes.
+        Err(error) if error.status() == Some(416) => {
+            let meta = find(&location, "read").await?;
+            if meta.size > 0 {
+                return Err(error);
+            }
+            (meta, Bytes::new())
+        }
+        other => other?,
+    };
+    Ok((shown(meta), bytes))
 }
 
-/// As much of a range as there is in so many bytes.
-fn within(range: BlockRange, size: u64) -> BlockRange {
-    let offset = range.offset.min(size);
-    BlockRange { offset, len: range.end().min(size) - offset }
+fn beginning_at((offset, len): (u64, Option<u64>)) -> BlockRange {
+    BlockRange { offset, len: len.unwrap_or(u64::MAX).min(u64::MAX - offset) }
 }
 
 /// Reads from one object.
@@ -182,6 +219,7 @@ async fn piece(from: &Location, range: BlockRange, version: Option<&str>) -> Res
     let (api, name) = (store.api(Request::Get), store.name(key));
     let options = GetOptions {
         range: Some(range),
+        up_to: false,
         if_match: version.map(str::to_owned),
         range_checksum: range.len <= store.capabilities().range_checksum_max,
     };
@@ -230,6 +268,17 @@ mod tests {
                 let to = (offset.saturating_add(len.unwrap_or(u64::MAX)) as usize).min(content.len());
                 assert_eq!(found, content[from..to], "{offset} {len:?}");
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_bytes_come_with_what_is_known_of_the_object() {
+        let (opener, options) = (StoreOpener::new(StoreOptions::default()).unwrap(), CopyOptions::default());
+        for (content, len, found) in [("", 4, ""), ("abc", 0, ""), ("abc", 2, "ab"), ("abc", 9, "abc")] {
+            let url = "mem://ranges/first";
+            let etag = put(&opener, url, content.as_bytes().to_vec(), &options).await.unwrap().etag;
+            let (meta, bytes) = get_first(&opener, url, len, &options).await.unwrap();
+            assert_eq!((meta.size, meta.etag, &bytes[..]), (content.len() as u64, etag, found.as_bytes()));
         }
     }
 

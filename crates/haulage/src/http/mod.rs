@@ -47,7 +47,7 @@ pub use connections::Connections;
 pub use meter::{WireLook, WireMeter};
 pub use origin::Origin;
 pub(crate) use proxy::Relayed;
-pub use proxy::{Proxies, Proxy, ProxyChoice};
+pub use proxy::{Proxies, Proxy, ProxyChoice, ProxyUsed};
 
 use crate::error::{ErrorKind, Result, Retry};
 use crate::trace::{Route, Trace};

@@ -208,6 +208,21 @@ impl ProxyChoice {
     }
 }
 
+/// A proxy as it may be shown.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ProxyUsed {
+    /// Its host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Whether it speaks TLS itself.
+    pub secure: bool,
+    /// The option or the variable that named it.
+    pub named_by: &'static str,
+    /// Whether it is told who we are.
+    pub signed_in: bool,
+}
+
 /// Which hosts are reached through which proxy; by default all without.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
@@ -243,6 +258,21 @@ impl Proxies {
             https: first(&["https_proxy", "HTTPS_PROXY"]).or(any),
             direct: Exempt::parse(&direct),
         }
+    }
+
+    /// The proxy that this origin is reached through, as it may be shown.
+    ///
+    /// # Errors
+    /// `Usage` or `Unsupported` where what is named is no proxy.
+    pub(crate) fn used_for(&self, origin: &Origin) -> Result<Option<ProxyUsed>> {
+        let call = Call { operation: "open", object: &origin.to_string(), proxy: None };
+        Ok(self.way(origin, call)?.proxy.map(|Proxy(parts)| ProxyUsed {
+            host: parts.origin.host().to_owned(),
+            port: parts.origin.port(),
+            secure: parts.origin.is_secure(),
+            named_by: parts.named_by,
+            signed_in: parts.authorization.is_some(),
+        }))
     }
 
     /// How this origin is reached.

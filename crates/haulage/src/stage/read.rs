@@ -21,6 +21,7 @@ pub(crate) async fn open(
     let most = store.capabilities().range_checksum_max;
     let options = GetOptions {
         range,
+        up_to: false,
         if_match: (!listed.etag.is_empty()).then(|| listed.etag.clone()),
         range_checksum: range.is_some_and(|range| range.len <= most),
     };

@@ -35,6 +35,12 @@ impl BlockRange {
     pub fn end(&self) -> u64 {
         self.offset + self.len
     }
+
+    /// As much of it as there is in so many bytes.
+    pub(crate) fn within(self, size: u64) -> Self {
+        let offset = self.offset.min(size);
+        Self { offset, len: self.end().min(size) - offset }
+    }
 }
 
 /// What a staged block holds.

@@ -145,7 +145,7 @@ impl Store for MemoryStore {
                 "the object has changed",
             ));
         }
-        let range = options.range.unwrap_or(BlockRange { offset: 0, len: meta.size });
+        let range = options.range_of(meta.size).unwrap_or(BlockRange { offset: 0, len: meta.size });
         if range.end() > meta.size {
             return Err(Error::new(
                 ErrorKind::SourceChanged,

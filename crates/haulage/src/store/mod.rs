@@ -20,6 +20,7 @@ mod options;
 mod payload;
 mod posix;
 mod properties;
+pub mod reach;
 mod receipt;
 mod renewed;
 pub mod s3;

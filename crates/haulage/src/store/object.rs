@@ -47,10 +47,19 @@ impl ObjectMeta {
 pub struct GetOptions {
     /// A stretch of it, or all.
     pub range: Option<BlockRange>,
+    /// The object may end before the range does; what there is of it is read. An answer tells how long the object is.
+    pub up_to: bool,
     /// Fail with `SourceChanged` unless the object still has this ETag.
     pub if_match: Option<String>,
     /// Ask for a checksum of exactly the bytes returned.
     pub range_checksum: bool,
+}
+
+impl GetOptions {
+    /// The range that an object of `size` bytes must answer with; `None` where all of it was asked for.
+    pub(super) fn range_of(&self, size: u64) -> Option<BlockRange> {
+        self.range.map(|range| if self.up_to { range.within(size) } else { range })
+    }
 }
 
 /// An object, or part of it, being read.

@@ -165,9 +165,10 @@ def _words(question: Question, row: pd.Series) -> str:
     }[question.column]
     base = {"format": "Atom's", "answers": "the pages'", "way": "the store's own pages'"}[question.column]
     bounds = bounded(row["low"], row["high"], as_times)
+    payload = float(row["payload_ratio"])
+    size = "the same bytes" if abs(payload - 1) < 0.01 else f"{payload:.3g} times the bytes"
     sentence = (
-        f"{where}{subject} takes {float(row['time_ratio']):.3g}{bounds} times {base} time, with"
-        f" {float(row['payload_ratio']):.3g} times the bytes."
+        f"{where}{subject} takes {float(row['time_ratio']):.3g}{bounds} times {base} time, with {size}."
     )
     return f"{sentence} {_beside_founding(question, str(row['says']))}"
 

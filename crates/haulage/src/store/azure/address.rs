@@ -5,8 +5,10 @@
 
 use std::fmt;
 
+use http::header::{HeaderMap, HeaderName, USER_AGENT};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
+use super::service::{AGENT, VERSION};
 use super::settings::{DEVELOPMENT_ACCOUNT, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::Origin;
@@ -162,6 +164,19 @@ pub struct AzureAddress {
 }
 
 impl AzureAddress {
+    /// What somebody without a name may ask of the container, and whose answer tells who serves it: a path with its query, and
+    /// the version that we speak.
+    pub(crate) fn doorstep(&self) -> (String, HeaderMap) {
+        let account =
+            if self.endpoint.path_style { format!("/{}", self.endpoint.account) } else { String::new() };
+        let path = match self.container.as_str() {
+            "" => format!("{account}/?comp=list&maxresults=1"),
+            name => format!("{account}/{name}?restype=container&comp=list&maxresults=1"),
+        };
+        let headers = [(USER_AGENT, AGENT), (HeaderName::from_static("x-ms-version"), VERSION)];
+        (path, headers.into_iter().collect())
+    }
+
     /// Whether both are in one container and reached with the same secret.
     pub(crate) fn same_container(&self, other: &Self) -> bool {
         (&self.endpoint, &self.container, self.short, &self.sas, &self.remote)

@@ -88,7 +88,7 @@ pub(super) async fn get(
         return Err(asked.error(ErrorKind::SourceChanged, "the blob was replaced while it was read"));
     }
     let len = answer::length(&head.headers).map_err(not_believed)?;
-    if let Some(range) = options.range {
+    if let Some(range) = options.range_of(meta.size) {
         if options.if_match.is_none() && meta.size < range.end() {
             return Err(asked.error(ErrorKind::SourceChanged, "the blob is shorter than it was when listed"));
         }

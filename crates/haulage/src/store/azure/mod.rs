@@ -28,6 +28,7 @@ mod times;
 mod xml;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -48,8 +49,10 @@ use crate::checksum::Md5Queue;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use account::Learnt;
+use auth::Credential;
 use error::Asked;
 use service::{Operation, Service};
+use settings::Settings;
 
 /// Put Blob takes 5,000 MiB, Put Block 4,000 MiB, a list 50,000 blocks (versions since 2019-12-12).
 const PUT_MAX: u64 = 5_000 << 20;
@@ -77,6 +80,26 @@ impl AzureStore {
     pub fn open(address: AzureAddress, options: &StoreOptions, http: HttpClient) -> Result<Self> {
         let account = Account::open(&address, options, &http)?;
         Ok(Self::of(&account, address, http))
+    }
+
+    /// Who would ask for what is at `address`, what gave the credential, and when it ends. A token is asked for.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub(crate) async fn identity(
+        address: &AzureAddress,
+        options: &StoreOptions,
+        http: &HttpClient,
+    ) -> Result<(&'static str, &'static str, Option<SystemTime>)> {
+        let (named, settings) = (options.endpoint.is_some(), Settings::of(options)?);
+        match Credential::find_named(address, named, &settings, http)? {
+            (Credential::SharedKey(_), source) => Ok(("shared key", source, None)),
+            (Credential::Sas(_), source) => Ok(("SAS", source, None)),
+            (Credential::Entra(entra), _) => {
+                let (source, ends) = entra.source("sign in", &address.name("")).await?;
+                Ok(("Microsoft Entra", source, Some(ends)))
+            }
+        }
     }
 
     /// A container of an account that is known, reached through `http`.

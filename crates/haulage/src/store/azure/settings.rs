@@ -13,7 +13,7 @@ pub(super) const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
 pub(super) const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-const CONNECTION: &str = "AZURE_STORAGE_CONNECTION_STRING";
+pub(super) const CONNECTION: &str = "AZURE_STORAGE_CONNECTION_STRING";
 
 /// Account, endpoint and secrets as arguments and the environment have them.
 #[derive(Clone, Default)]

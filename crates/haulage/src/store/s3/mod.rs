@@ -28,6 +28,7 @@ mod writer;
 mod xml;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -49,7 +50,7 @@ use super::{
 use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Manners;
-use crate::http::HttpClient;
+use crate::http::{HttpClient, Origin};
 use auth::Credential;
 use error::Asked;
 use list::Leftover;
@@ -121,6 +122,33 @@ impl S3Store {
         self.need_bucket("inspect")?;
         bucket::head(self, trace).await?;
         Ok(self.service.region().0)
+    }
+
+    /// What somebody without a name may ask of the bucket: where, and a path with its query.
+    pub(crate) fn doorstep(&self) -> (Origin, String) {
+        let site = self.service.site();
+        let query = if self.bucket().is_empty() { "" } else { "?list-type=2&max-keys=1" };
+        (site.origin.clone(), format!("{}{query}", site.path("")))
+    }
+
+    /// The region that requests are signed for, and whether somebody has named it.
+    pub(crate) fn region(&self) -> (String, bool) {
+        self.service.region()
+    }
+
+    /// Who asks, what gave the keys, and when they end. Keys of a role are asked for.
+    ///
+    /// # Errors
+    /// `Permission` where there are none.
+    pub(crate) async fn identity(&self) -> Result<(&'static str, &'static str, Option<SystemTime>)> {
+        match self.service.credential() {
+            Credential::Unsigned => Ok(("nobody", "--no-sign-request", None)),
+            Credential::Keys(_) => Ok(("access key", "the call", None)),
+            Credential::Chain(chain) => {
+                let (source, ends) = chain.source("sign in", &self.name).await?;
+                Ok(("access key", source, ends))
+            }
+        }
     }
 
     /// Copies an object of the same service to `key`, in one request of at most 5 GiB; `attributes` in place of its own, where

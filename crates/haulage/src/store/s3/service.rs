@@ -149,6 +149,11 @@ impl Service {
         (self.site().region.clone(), self.shared.settings.region_named)
     }
 
+    /// Who asks.
+    pub(super) fn credential(&self) -> &Credential {
+        &self.shared.credential
+    }
+
     /// Opens connections for requests to come.
     pub(super) fn prepare(&self, requests: usize) {
         if !self.bucket.is_empty() {

@@ -78,9 +78,27 @@ impl Entra {
         self.token.get(self.fetch(operation, object)).await
     }
 
+    /// What gives the token, and when that ends.
+    pub(crate) async fn source(
+        &self,
+        operation: &'static str,
+        object: &str,
+    ) -> Result<(&'static str, SystemTime)> {
+        match &self.sources {
+            Sources::Surroundings(context, sources) => {
+                let (name, _, ends) = look_around(context, sources, operation, object).await?;
+                Ok((name, ends))
+            }
+            Sources::Given(_) => Ok(("the session", self.fetch(operation, object).await?.1)),
+        }
+    }
+
     async fn fetch(&self, operation: &'static str, object: &str) -> Result<(HeaderValue, SystemTime)> {
         match &self.sources {
-            Sources::Surroundings(context, sources) => look_around(context, sources, operation, object).await,
+            Sources::Surroundings(context, sources) => {
+                let (_, header, ends) = look_around(context, sources, operation, object).await?;
+                Ok((header, ends))
+            }
             Sources::Given(source) => {
                 let given = source.ask(operation, object).await?;
                 let header = header(&given.token).ok_or_else(|| {
@@ -108,7 +126,7 @@ async fn look_around(
     sources: &[(&'static str, Provider)],
     operation: &'static str,
     object: &str,
-) -> Result<(HeaderValue, SystemTime)> {
+) -> Result<(&'static str, HeaderValue, SystemTime)> {
     let mut tried = String::new();
     for (name, source) in sources {
         match source.provide_credential_dyn(context).await {
@@ -118,7 +136,7 @@ async fn look_around(
                     |s| UNIX_EPOCH + Duration::from_secs(s),
                 );
                 if let Some(header) = header(&token) {
-                    return Ok((header, ends));
+                    return Ok((name, header, ends));
                 }
                 tried.push_str(&format!("; {name}: not a token"));
             }

@@ -17,7 +17,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::address::AzureAddress;
 use super::credentials;
-use super::settings::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, Settings};
+use super::settings::{CONNECTION, DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 
@@ -51,40 +51,50 @@ impl Credential {
         settings: &Settings,
         http: &HttpClient,
     ) -> Result<Self> {
+        Self::find_named(address, endpoint_given, settings, http).map(|(credential, _)| credential)
+    }
+
+    /// The same, with what gave it.
+    pub(super) fn find_named(
+        address: &AzureAddress,
+        endpoint_given: bool,
+        settings: &Settings,
+        http: &HttpClient,
+    ) -> Result<(Self, &'static str)> {
         let endpoint = &address.endpoint;
         let account = endpoint.account.as_str();
         if let Some(sas) = &address.sas {
-            return Ok(Self::Sas(Sas::new(sas)));
+            return Ok((Self::Sas(Sas::new(sas)), "the URL"));
         }
         // A key only signs, but a SAS or a token is itself what a thief wants. It goes to the service, to the
         // endpoint the user named, and to no other host that happens to carry the account in its path.
         let asked = endpoint.is_azure() || (address.short && endpoint_given);
         if let Some(given) = credentials::find(&settings.given, address, asked)? {
-            return Ok(given);
+            return Ok((given, "the session"));
         }
         let configured = settings.configured().ok().flatten();
         let trusted = asked || configured.is_some_and(|configured| configured.origin == endpoint.origin);
         if let Some(connection) = &settings.connection {
             let same = connection.account.as_deref().is_none_or(|name| name == account);
             match (&connection.key, &connection.sas) {
-                (Some(key), _) if same => return SharedKey::new(account, key).map(Self::SharedKey),
-                (None, Some(sas)) if same && trusted => return Ok(Self::Sas(Sas::new(sas))),
+                (Some(key), _) if same => return signed_by(account, key, CONNECTION),
+                (None, Some(sas)) if same && trusted => return Ok((Self::Sas(Sas::new(sas)), CONNECTION)),
                 _ => {}
             }
         }
         let named = settings.account.as_deref();
         if let Some(key) = settings.key.as_ref().filter(|_| named.is_none_or(|name| name == account)) {
-            return SharedKey::new(account, key).map(Self::SharedKey);
+            return signed_by(account, key, "AZURE_STORAGE_KEY");
         }
         let own = address.short || named == Some(account);
         if let Some(sas) = settings.sas.as_ref().filter(|_| own && trusted) {
-            return Ok(Self::Sas(Sas::new(sas)));
+            return Ok((Self::Sas(Sas::new(sas)), "AZURE_STORAGE_SAS_TOKEN"));
         }
         if account == DEVELOPMENT_ACCOUNT && endpoint.origin.is_loopback() {
-            return SharedKey::new(account, DEVELOPMENT_KEY).map(Self::SharedKey);
+            return signed_by(account, DEVELOPMENT_KEY, "the key of every emulator");
         }
         if endpoint.origin.is_secure() && trusted {
-            return Ok(Self::Entra(Arc::new(Entra::new(http.clone()))));
+            return Ok((Self::Entra(Arc::new(Entra::new(http.clone()))), "Microsoft Entra"));
         }
         Err(Error::new(
             ErrorKind::Permission,
@@ -153,6 +163,10 @@ impl Credential {
         headers.insert(AUTHORIZATION, value);
         Ok(())
     }
+}
+
+fn signed_by(account: &str, key: &str, source: &'static str) -> Result<(Credential, &'static str)> {
+    Ok((Credential::SharedKey(SharedKey::new(account, key)?), source))
 }
 
 /// What is signed besides the headers.

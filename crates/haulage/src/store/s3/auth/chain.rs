@@ -74,20 +74,38 @@ impl Chain {
         self.keys.forget()
     }
 
+    /// What gives the keys, and when they end, where that is known.
+    pub(in crate::store::s3) async fn source(
+        &self,
+        operation: &'static str,
+        object: &str,
+    ) -> Result<(&'static str, Option<SystemTime>)> {
+        let (name, _, ends) = self.look_around(operation, object).await?;
+        Ok((name, ends))
+    }
+
     async fn fetch(&self, operation: &'static str, object: &str) -> Result<(Arc<Keys>, SystemTime)> {
+        let (_, keys, ends) = self.look_around(operation, object).await?;
+        Ok((keys, ends.unwrap_or_else(|| SystemTime::now() + UNKNOWN_LIFE)))
+    }
+
+    /// The first keys that one of the sources has, its name, and their end.
+    async fn look_around(
+        &self,
+        operation: &'static str,
+        object: &str,
+    ) -> Result<(&'static str, Arc<Keys>, Option<SystemTime>)> {
         let mut tried = String::new();
         for (name, source) in &self.sources {
             match source.provide_credential_dyn(&self.context).await {
                 Ok(Some(Credential {
                     access_key_id, secret_access_key, session_token, expires_in, ..
                 })) => {
-                    let ends = expires_in.and_then(|ends| u64::try_from(ends.as_second()).ok()).map_or_else(
-                        || SystemTime::now() + UNKNOWN_LIFE,
-                        |s| UNIX_EPOCH + Duration::from_secs(s),
-                    );
+                    let ends = expires_in.and_then(|ends| u64::try_from(ends.as_second()).ok());
+                    let ends = ends.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
                     let token = session_token.filter(|token| !token.is_empty());
                     let keys = Keys::new(&access_key_id, &secret_access_key, token.as_deref())?;
-                    return Ok((Arc::new(keys), ends));
+                    return Ok((name, Arc::new(keys), ends));
                 }
                 Ok(None) => {}
                 Err(error) => tried.push_str(&format!("; {name}: {}", words(&error))),

@@ -1,0 +1,154 @@
+"""Jobs and what came of them as people see them in Python: one line, or a table for a notebook; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from haulage.units import BYTES, format_rate, in_units
+
+if TYPE_CHECKING:
+    from haulage.events import Progress, Summary
+
+#: Failures that a table names; ``summary.failures`` has more.
+FAILURES_SHOWN = 10
+
+
+def format_size(size_bytes: int) -> str:
+    """Return a size for people.
+
+    >>> format_size(30_000), format_size(12)
+    ('29.3 KiB', '12 B')
+    """
+    return in_units(size_bytes, BYTES, "B", ".1f")
+
+
+def format_span(ns: int) -> str:
+    """Return a span of time for people.
+
+    >>> [format_span(int(seconds * 1e9)) for seconds in (0.0123, 7.25, 200, 7300)]
+    ['12 ms', '7.2 s', '3 m 20 s', '2 h 1 m']
+    """
+    seconds = ns / 1e9
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} m {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} m"
+
+
+def summary_line(summary: Summary) -> str:
+    """Return the end of a job in one line."""
+    objects = _objects(summary.objects_done)
+    done = f"{objects} equal" if summary.operation == "verify" else f"copied {objects}"
+    pace = f"{format_size(summary.bytes_done)} in {format_span(summary.elapsed_ns)}"
+    rate = format_rate(summary.goodput_bits_per_second)
+    parts = [f"{done}, {pace} ({rate})"]
+    parts += [
+        f"{number:,} {word}"
+        for number, word in (
+            (summary.objects_skipped, "skipped"),
+            (summary.objects_failed, "failed"),
+            (summary.objects_differ, "differ"),
+            (summary.objects_missing, "missing"),
+            (summary.objects_extra, "extra"),
+        )
+        if number
+    ]
+    return ", ".join(parts)
+
+
+def _objects(count: int) -> str:
+    return f"{count:,} object{'s' * (count != 1)}"
+
+
+def progress_line(progress: Progress) -> str:
+    """Return how far a job has come in one line."""
+    plus = "" if progress.listed else "+"
+    parts = [
+        f"{format_size(progress.bytes_done)} of {format_size(progress.bytes_total)}{plus}",
+        f"{progress.objects_done:,} of {progress.objects_total:,}{plus} objects",
+        format_rate(progress.rate_bits_per_second),
+    ]
+    share = fraction(progress)
+    if share is not None:
+        parts.insert(0, f"{int(share * 100)} %")
+    if progress.eta_ns is not None and progress.listed:
+        parts.append(f"{format_span(progress.eta_ns)} left")
+    if progress.objects_failed:
+        parts.append(f"{progress.objects_failed:,} failed")
+    if progress.flushing:
+        parts.append("writing to disk")
+    return ", ".join(parts)
+
+
+def fraction(progress: Progress) -> float | None:
+    """Return the part that is done, from 0 to 1; ``None`` while the whole is not known."""
+    if not progress.listed:
+        return None
+    # Objects decide where there are no bytes: empty files, or a run that skips all.
+    done, total = (
+        (progress.bytes_done, progress.bytes_total)
+        if progress.bytes_total
+        else (progress.objects_done, progress.objects_total)
+    )
+    return min(done / total, 1.0) if total else 1.0
+
+
+def summary_table(summary: Summary) -> str:
+    """Return the end of a job as HTML: the figures that matter, and the first failures."""
+    figures: list[tuple[str, str]] = [
+        ("equal" if summary.operation == "verify" else "copied", _objects(summary.objects_done)),
+        ("size", format_size(summary.bytes_done)),
+        ("time", format_span(summary.elapsed_ns)),
+        ("rate", format_rate(summary.goodput_bits_per_second)),
+        ("requests", f"{summary.requests:,}"),
+    ]
+    figures += [
+        (name, f"{number:,}")
+        for name, number in (
+            ("skipped", summary.objects_skipped),
+            ("failed", summary.objects_failed),
+            ("differ", summary.objects_differ),
+            ("missing", summary.objects_missing),
+            ("extra", summary.objects_extra),
+            ("retries", summary.retries),
+            ("not proven", summary.objects_unproven),
+        )
+        if number
+    ]
+    if summary.chosen:
+        figures.append(("chosen", summary.chosen))
+    parts = [table(figures)]
+    if summary.failures:
+        rows = [
+            (failure.object, failure.cause, failure.hint or "")
+            for failure in summary.failures[:FAILURES_SHOWN]
+        ]
+        parts.append(table(rows, ("object", "failed because", "hint")))
+        more = max(summary.objects_failed, len(summary.failures)) - len(rows)
+        if more > 0:
+            parts.append(f"<p>and {more:,} more: see <code>summary.failures</code></p>")
+    return "\n".join(parts)
+
+
+def progress_bar(name: str, progress: Progress) -> str:
+    """Return how far a job has come as HTML."""
+    share = fraction(progress)
+    value = "" if share is None else f' value="{share:.3f}"'
+    line = escape(progress_line(progress))
+    return f'<div>{escape(name)} <progress max="1"{value} style="width:20em"></progress> {line}</div>'
+
+
+def table(rows: Iterable[Sequence[str]], heads: Sequence[str] = ()) -> str:
+    """Return a table as HTML; without heads the first column is the head of each row."""
+    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    lines = [f"<thead><tr>{top}</tr></thead>"] if heads else []
+    for row in rows:
+        cells = [f'<td style="text-align:left">{escape(cell)}</td>' for cell in row]
+        if not heads:
+            cells[0] = f'<th style="text-align:left">{escape(row[0])}</th>'
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>"

@@ -1,0 +1,199 @@
+"""The command ``haul doctor``: parse, one call, render. Needs no other package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from haulage.doctor.examining import examine, examine_project
+from haulage.doctor.finding import Finding, Report
+from haulage.doctor.page import as_page
+from haulage.doctor.text import Screen, clean
+from haulage.errors import HaulageError, LocalIOError, UsageError
+
+_EPILOG = """\
+Examples:
+  haul doctor                                   what is here
+  haul doctor az://climate/cmip6/               whether it can be reached and read
+  haul doctor az://climate/cmip6/ --write       and written: a tiny object, removed again
+  haul doctor --job az://climate/cmip6/ here/   whether there is room for a copy
+  haul doctor s3://archive --html doctor.html   a page to send to an administrator
+  haul doctor --project requirements.txt        whether all that a project needs is installed
+  haul doctor --project pyproject.toml --scheduler tcp://10.0.0.1:8786 --corrected new.toml
+                                                on every node too, and what the file would have to say
+
+Exit codes, if there is a fault those of the copy that it would spoil:
+  0  no faults                  4    not found
+  1  a copy would fail          5    bytes differ from their checksum
+  2  wrong usage                130  interrupted
+  3  credentials or permission
+"""
+_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError("parse", "arguments", message, "haul doctor --help shows examples")
+
+
+def _duration(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m)", text)
+    if found is None or not float(found[1]):
+        raise argparse.ArgumentTypeError(f"{text} is not a time (write one such as 5s)")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="haul doctor",
+        description="Say what is here, what is missing and what to do: this machine, a service, a copy.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("url", metavar="URL", nargs="?", help="container, bucket, prefix, object or folder")
+    parser.add_argument(
+        "--job", nargs=2, metavar=("SRC", "DST"), help="examine what a copy from SRC to DST would lack"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="prove rights by a tiny object, which is removed again"
+    )
+    project = parser.add_argument_group("projects")
+    project.add_argument(
+        "--project", metavar="FILE", help="compare requirements.txt, pyproject.toml or environment.yml"
+    )
+    project.add_argument("--scheduler", metavar="ADDRESS", help="with each node of this Dask cluster too")
+    project.add_argument("--scheduler-file", metavar="FILE", help="the same, by the scheduler's file")
+    project.add_argument("--corrected", metavar="FILE", help="write the project's file for what is installed")
+    parser.add_argument(
+        "--timeout", metavar="DURATION", type=_duration, help="for each look [default: 5s; 30s for a project]"
+    )
+    parser.add_argument("--html", metavar="FILE", help="write the findings as one page as well")
+    parser.add_argument("--json", action="store_true", help="print all findings as one line of JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print faults only")
+    stores = parser.add_argument_group("stores")
+    stores.add_argument("--endpoint", metavar="URL", help="where az:// or s3:// lives")
+    stores.add_argument("--region", metavar="NAME", help="region of an S3 bucket")
+    stores.add_argument("--addressing", choices=("auto", "path", "virtual"), help="how S3 URLs name a bucket")
+    stores.add_argument("--no-sign-request", action="store_true", help="ask S3 without a signature")
+    stores.add_argument("--insecure-http", action="store_true", help="allow plain http beyond this machine")
+    stores.add_argument("--proxy", metavar="URL|none", help="go through this proxy, or through none")
+    stores.add_argument("--ca", metavar="FILE", help="trust the authorities of this file (PEM) too")
+    return parser
+
+
+def _run(arguments: Sequence[str]) -> int:
+    given = _parser().parse_args(arguments)
+    _check_usage(given)
+    for file in (given.html, given.corrected):
+        if file is not None:
+            # Before the work, not after it.
+            _check(Path(file))
+    screen = None if given.json or given.quiet else Screen(sys.stdout)
+    told: str | None = None
+
+    def show(finding: Finding) -> None:
+        if screen is not None:
+            screen.show(finding)
+
+    try:
+        report = _examine(given, show)
+        told = report.verdict()
+    finally:
+        if screen is not None:
+            screen.end(told)
+    return _render(report, given)
+
+
+def _check_usage(given: argparse.Namespace) -> None:
+    hint = "haul doctor --help shows examples"
+    if given.url == "":
+        raise UsageError("parse", "URL", "a name must not be empty", hint)
+    if given.url is not None and given.job is not None:
+        raise UsageError("parse", "--job", "duplicate or conflicting option", "give a URL or --job, not both")
+    if given.project is not None and (given.url is not None or given.job is not None):
+        cause = "a project is examined by itself"
+        raise UsageError("parse", "--project", cause, "run haul doctor once more for the URL or the job")
+    if given.scheduler is not None and given.scheduler_file is not None:
+        cause = "duplicate or conflicting option"
+        raise UsageError("parse", "--scheduler-file", cause, "give --scheduler or --scheduler-file, not both")
+    for name in ("scheduler", "scheduler_file", "corrected"):
+        if given.project is None and getattr(given, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError("parse", option, "it goes with --project", "name the project: --project FILE")
+
+
+def _examine(given: argparse.Namespace, show: Callable[[Finding], None]) -> Report:
+    time = {} if given.timeout is None else {"timeout": given.timeout}
+    if given.project is not None:
+        return examine_project(
+            given.project,
+            scheduler=given.scheduler,
+            scheduler_file=given.scheduler_file,
+            on_finding=show,
+            **time,
+        )
+    options: dict[str, Any] = {
+        "endpoint": given.endpoint,
+        "region": given.region,
+        "addressing": given.addressing,
+        "unsigned": given.no_sign_request or None,
+        "insecure_http": given.insecure_http or None,
+        "proxy": given.proxy,
+        "ca": given.ca,
+    }
+    job = (given.job[0], given.job[1]) if given.job is not None else None
+    return examine(given.url, job=job, write=given.write, on_finding=show, **time, **options)
+
+
+def _render(report: Report, given: argparse.Namespace) -> int:
+    if given.json:
+        print(json.dumps(report.to_dict()))  # noqa: T201
+    elif given.quiet:
+        for fault in report.faults:
+            hint = f" (hint: {clean(fault.hint)})" if fault.hint else ""
+            print(f"haul: {clean(fault.text)}{hint}", file=sys.stderr)  # noqa: T201
+    if given.html is not None:
+        _write("page", Path(given.html), as_page(report), given.quiet)
+    if given.corrected is not None and report.corrected is not None:
+        _write("corrected file", Path(given.corrected), report.corrected, given.quiet)
+    return report.exit_code
+
+
+def _write(what: str, file: Path, text: str, quiet: bool) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LocalIOError("write", str(file), error.strerror or str(error)) from None
+    if not quiet:
+        print(f"{what}: {file}", file=sys.stderr)  # noqa: T201
+
+
+def _check(file: Path) -> None:
+    if not file.parent.is_dir() or file.is_dir():
+        why = "it is a folder" if file.is_dir() else "its folder is not there"
+        raise LocalIOError("write", str(file), why, "name a file in a folder that is there")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run ``haul doctor`` with these arguments; return the exit code."""
+    try:
+        return _run(arguments)
+    except HaulageError as error:
+        print(f"haul: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("haul: interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+    except BrokenPipeError:
+        # Whoever read has seen enough.
+        sys.stdout = None
+        return 0
+    except SystemExit as end:
+        # What argparse does after its help.
+        return end.code if isinstance(end.code, int) else 0

@@ -1,0 +1,141 @@
+"""Rights on a target, proven by what the service does; and what that tells of its checksums and its rate."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from haulage.doctor.finding import Finding, Level, by_error
+from haulage.doctor.network import Ask, no_crc64
+from haulage.errors import BY_CODE, HaulageError, TransientError
+from haulage.units import format_rate
+
+#: What the tiny object holds.
+CONTENT = "written by haul doctor, which removes it at once\n"
+
+
+def _error(shown: dict[str, Any]) -> HaulageError:
+    words = dict(shown)
+    return BY_CODE[words.pop("code")](**words)
+
+
+def tiny_name() -> str:
+    """Return a name that nobody else uses: 64 random bits stand in it."""
+    return f".haul-doctor-{secrets.token_hex(8)}"
+
+
+def examine_reading(ask: Ask, url: str, key: str, options: dict[str, Any], writes: bool) -> Iterator[Finding]:
+    """Yield whether the target can be listed and read; ``writes``: it need not be listed."""
+    answer = ask("look", url=url, key=key, options=options)
+    found = answer.value or (answer.partial[-1] if answer.partial else None)
+    if found is None:
+        yield (
+            by_error("rights.list", answer.error)
+            if answer.error
+            else Finding("rights.list", "note", "nothing")
+        )
+        return
+    yield from _listed(found, writes)
+    if "stat_error" in found and "list_error" in found:
+        yield by_error("rights.read", _error(found["stat_error"]))
+    if "read_error" in found:
+        yield by_error("rights.read", _error(found["read_error"]))
+    elif answer.hung and found.get("listed"):
+        text = "reading what is there took too long; allow more with --timeout"
+        yield Finding("rights.read", "warning", text, "try again with --timeout 30s")
+    elif found["object"] is not None and "read_s" in found:
+        yield Finding(
+            "rights.read", "ok", "read some of what is there", values={"bytes": found["read_bytes"]}
+        )
+        yield from rate("path.read-rate", "reading over one connection", found["read_bytes"], found["read_s"])
+    elif found["object"] is None and found["listed"] is not None and "stat_error" not in found:
+        yield Finding("rights.read", "note", "reading is not proven: there is nothing to read")
+
+
+def _listed(found: dict[str, Any], writes: bool) -> Iterator[Finding]:
+    if "list_error" not in found:
+        if found["listed"] is not None:
+            more = "at least " if found["listed"] >= 1000 else ""
+            text = f"listed: {more}{found['listed']} objects"
+            yield Finding("rights.list", "ok", text, values={"objects": found["listed"]})
+        return
+    error = _error(found["list_error"])
+    if found.get("missing") and writes:
+        text = "nothing has this name or prefix yet"
+        yield Finding("rights.list", "note", text, values={"objects": 0})
+        return
+    # One object can be copied by who may not list, and a folder can be written.
+    milder: Level = "warning" if error.code == "permission" and (found["object"] or writes) else "fault"
+    yield by_error("rights.list", error, milder)
+
+
+def rate(check: str, what: str, size: int, seconds: float) -> Iterator[Finding]:
+    """Yield a rate, where enough moved to tell one."""
+    if size >= 64 << 10 and seconds > 0:
+        values = {"bits_per_second": 8 * size / seconds, "bytes": size}
+        text = f"{what}: {format_rate(8 * size / seconds)}"
+        yield Finding(check, "ok", text, values=values)
+
+
+def examine_writing(ask: Ask, url: str, key: str, options: dict[str, Any]) -> Iterator[Finding]:
+    """Yield whether a tiny object could be written, read and removed again."""
+    name = tiny_name()
+    answer = ask("write", url=url, key=key, name=name, data=CONTENT, options=options)
+    told = answer.value or (answer.partial[-1] if answer.partial else None)
+    if told is None:
+        yield (
+            by_error("rights.write", answer.error)
+            if answer.error
+            else Finding("rights.write", "note", "nothing")
+        )
+        if answer.hung:
+            yield _left(name)
+        return
+    yield from _written(told)
+    if told.get("object") is None:
+        return
+    if "read_error" in told:
+        yield by_error("rights.read", _error(told["read_error"]))
+    elif told.get("read_back") is False:
+        text = "what was read back differs from what was written"
+        hint = "do not use this service before its owner knows why"
+        yield Finding("rights.read", "fault", text, hint, "integrity")
+    elif told.get("read_back"):
+        yield Finding("rights.read", "ok", "read back what was written")
+    if "remove_error" in told:
+        yield by_error("rights.delete", _error(told["remove_error"]))
+    elif answer.error is None:
+        yield Finding("rights.delete", "ok", "removed it again")
+    if told["left"]:
+        yield _left(told["object"])
+    if "rate_s" in told:
+        yield from rate("path.write-rate", "writing over one connection", told["rate_bytes"], told["rate_s"])
+
+
+def _left(name: str) -> Finding:
+    hint = "remove it with haul rm, as somebody who may delete"
+    return Finding(
+        "rights.left", "warning", f"this object may still be there: {name}", hint, values={"object": name}
+    )
+
+
+def _written(told: dict[str, Any]) -> Iterator[Finding]:
+    crc64, md5 = told.get("crc64_error"), told.get("md5_error")
+    if told.get("object") is None:
+        yield by_error("rights.write", _error(told.get("crc64_error") or told["md5_error"]))
+        return
+    yield Finding("rights.write", "ok", "wrote a tiny object", values={"object": told["object"]})
+    stored = told.get("stored") or {}
+    if crc64 is not None:
+        # It took the same bytes with an MD5; what passes by itself says nothing of checksums.
+        error = _error(crc64)
+        transient = isinstance(error, TransientError) and error.code != "service"
+        yield by_error("rights.write", error, "warning") if transient else no_crc64()
+        return
+    proof = {name: told[name]["proof"] for name in ("crc64", "md5") if name in told}
+    taken = [name.upper() for name in ("crc64", "md5") if name in told]
+    keeps = [name.upper() for name in ("crc64", "md5") if stored.get(name)]
+    text = f"takes {' and '.join(taken)}" + (f", keeps {' and '.join(keeps)}" if keeps else "")
+    values = {"crc64": True, "md5": md5 is None, "proof": proof}
+    yield Finding("checksums.taken", "ok", text, values=values)

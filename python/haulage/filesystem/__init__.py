@@ -1,0 +1,52 @@
+"""File systems of fsspec: ``haul+az://container/path`` and ``haul+s3://bucket/key``.
+
+xarray takes no ``+`` in a URL; for it they are ``haulaz://`` and ``hauls3://`` too.
+
+xarray, pandas, pyarrow, DuckDB, Dask and whatever else takes a URL of fsspec reads and writes through the
+engine once ``haulage[fsspec]`` is installed; nothing has to be imported or registered.
+
+>>> import fsspec
+>>> type(fsspec.filesystem("haul+az")).__name__
+'AzureFileSystem'
+
+:func:`zarr_store` gives a store for Zarr 3.
+"""
+
+from __future__ import annotations
+
+# As `typing.TYPE_CHECKING`: what needs fsspec or zarr is imported when it is first used.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from haulage.filesystem.base import (
+        AzureFileSystem as AzureFileSystem,
+        HaulageFileSystem as HaulageFileSystem,
+        S3FileSystem as S3FileSystem,
+    )
+    from haulage.filesystem.store import ZarrStore as ZarrStore, zarr_store as zarr_store
+
+_HOME_OF = {
+    "AzureFileSystem": "base",
+    "HaulageFileSystem": "base",
+    "S3FileSystem": "base",
+    "ZarrStore": "store",
+    "zarr_store": "store",
+}
+
+__all__ = ["AzureFileSystem", "HaulageFileSystem", "S3FileSystem", "ZarrStore", "zarr_store"]
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'haulage.filesystem' has no attribute {name!r}")
+    try:
+        found: object = getattr(import_module(f"haulage.filesystem.{_HOME_OF[name]}"), name)
+    except ModuleNotFoundError as missing:
+        extra = {"fsspec": "fsspec", "zarr": "zarr"}.get((missing.name or "").split(".")[0])
+        if extra is None:
+            raise
+        missing.add_note(f"hint: pip install 'haulage[{extra}]'")
+        raise
+    return found

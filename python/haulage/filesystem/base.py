@@ -1,0 +1,288 @@
+"""The file systems: names, listings, and what reads and writes whole objects."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+
+from fsspec.asyn import get_loop
+from fsspec.compression import compr
+from fsspec.core import get_compression
+from fsspec.spec import _Cached
+
+from haulage import _engine
+from haulage.errors import UsageError
+from haulage.events import ObjectMeta
+from haulage.filesystem import entries
+from haulage.filesystem.content import Content
+from haulage.filesystem.files import ReadFile, WriteFile, refuse_mode
+from haulage.filesystem.references import ELSEWHERE, credentials, leads_elsewhere, reference, referent
+from haulage.filesystem.steps import PIECE
+from haulage.filesystem.window import Cache, Window
+from haulage.objects import open as open_object
+from haulage.ranges import get_ranges
+from haulage.session import Credential, Session
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: A credential, or the name of a function that returns one: ``"package.module:function"``.
+Given: TypeAlias = Credential | Callable[[], Credential] | str
+
+#: Requests that wait at once, as many as the engine sends by itself.
+THREADS = 64
+#: Bytes kept of all open files: eight requests of the largest size on their way, and as much again at hand.
+CACHE = 64 << 20
+#: Seconds for which a listing is believed: one walk through a tree sees one state, and what others write
+#: shows soon.
+LISTED = 10.0
+
+
+class _ByReference(_Cached):  # type: ignore[misc]
+    """Has sessions and credentials go by name from the beginning, so that fsspec keeps no secret."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        if kwargs.get("session") is not None:
+            kwargs["session"] = reference(kwargs["session"])
+        given = kwargs.get("credential")
+        if given is not None:
+            several = isinstance(given, (list, tuple, set, frozenset))
+            kwargs["credential"] = [reference(one) for one in (given if several else [given])]
+        # What is not given is not there, for fsspec tells instances apart by it.
+        return super().__call__(*args, **{name: value for name, value in kwargs.items() if value is not None})
+
+
+class HaulageFileSystem(Content, metaclass=_ByReference):
+    """What :class:`AzureFileSystem` and :class:`S3FileSystem` have in common. Paths are ``container/path``.
+
+    Args:
+        credential: An :class:`haulage.AzureCredential` or :class:`haulage.S3Credential`, several of them, or
+            the name of a function that returns one, ``"package.module:function"``. Default: the
+            environment's.
+        session: A :class:`haulage.Session` to share with other calls; default: one of its own.
+        cache_bytes: Bound on what is kept of all open files, and read ahead of their readers. Default 64 MiB:
+            eight requests of 4 MiB on their way, and as much again at hand. A reader never gets more ahead
+            than half of it.
+        use_listings_cache: Whether listings are kept; what is written or removed through this file system is
+            forgotten at once. Default ``True``.
+        listings_expiry_time: Seconds for which they are. Default 10: a walk through a tree sees one state,
+            and what others write shows soon.
+        asynchronous: For use from coroutines, by the methods that begin with ``_``:
+            ``await fs._cat_file(path)``. Default ``False``.
+        options: How to reach the store, as for every call: ``endpoint``, ``region``, ``addressing``,
+            ``unsigned``, ``requester_pays``, ``insecure_http``, ``proxy``, ``ca``, ``stall_timeout``,
+            ``cap``. See :class:`haulage.transfer.StoreOptions`.
+
+    Threads may share it, and a forked child can use it: the child opens connections of its own. Pickling
+    never includes a secret. A file system that holds a credential or a session of this process cannot be
+    pickled; one whose credentials come from the environment, or from a function given by name, looks for them
+    again where it is unpickled.
+    """
+
+    cachable = True
+
+    def __init__(
+        self,
+        *args: Any,
+        credential: Given | Iterable[Given] | None = None,
+        session: Session | str | None = None,
+        cache_bytes: int = CACHE,
+        asynchronous: bool = False,
+        loop: asyncio.AbstractEventLoop | None = None,
+        batch_size: int | None = None,
+        listings_expiry_time: float | None = LISTED,
+        **options: Any,
+    ) -> None:
+        listing = {name: options.pop(name) for name in ("use_listings_cache", "max_paths") if name in options}
+        super().__init__(
+            *args,
+            asynchronous=asynchronous,
+            loop=loop,
+            batch_size=batch_size,
+            listings_expiry_time=listings_expiry_time,
+            **listing,
+        )
+        for name in options:
+            if name not in REACH:
+                hint = f"there are {', '.join(REACH)}; secrets go into credential="
+                raise UsageError("open a file system", name, "no such option", hint)
+        if session is not None and credential is not None:
+            hint = "make the session with the credential: haulage.Session(credential)"
+            raise UsageError("open a file system", "session", "credential and session at once", hint)
+        # The metaclass has put names in the place of both.
+        named = cast("builtins.list[str]", credential or [])
+        self._references = [*named, *([cast("str", session)] if session else ())]
+        self._session = referent(cast("str", session)) if session else Session(credentials(named))
+        self._reach: dict[str, Any] = {**options, "session": self._session}
+        self.cache = Cache(cache_bytes)
+        self._threads: tuple[int, ThreadPoolExecutor] | None = None
+        self._lock = threading.Lock()
+
+    # What belongs to one process.
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The loop that runs the coroutines of calls that are none; a forked child has its own."""
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._loop = None if self.asynchronous else get_loop()
+        return self._loop
+
+    def _executor(self) -> Executor:
+        """Return the threads in which the engine is waited for."""
+        held = self._threads
+        if held is None or held[0] != os.getpid():
+            if held is not None:
+                # A lock that another thread of the parent's held is never let go of here.
+                self._lock = threading.Lock()
+            with self._lock:
+                held = self._threads
+                if held is None or held[0] != os.getpid():
+                    held = self._threads = (os.getpid(), ThreadPoolExecutor(THREADS, "haulage-fsspec"))
+        return held[1]
+
+    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        running = asyncio.get_running_loop()
+        return await running.run_in_executor(self._executor(), partial(function, *args, **kwargs))
+
+    def __reduce__(self) -> Any:
+        if not all(leads_elsewhere(name) for name in self._references):
+            raise TypeError(
+                "this file system has a credential or a session of this process, and is not pickled:"
+                f" whoever got the bytes would get the secret; {ELSEWHERE}"
+            )
+        return super().__reduce__()
+
+    # Names.
+
+    def url(self, path: str, **_: Any) -> str:
+        """Return what the engine calls a path.
+
+        >>> AzureFileSystem().url("climate/tas.nc")
+        'az://climate/tas.nc'
+        """
+        return f"{self.scheme}://{self._strip_protocol(path)}"
+
+    @staticmethod
+    def _split(path: str) -> tuple[str, str]:
+        container, _, key = path.partition("/")
+        return container, key
+
+    # Files.
+
+    def open(
+        self, path: str, mode: str = "rb", *args: Any, compression: str | None = None, **kwargs: Any
+    ) -> Any:
+        """Open an object as a file, or as text; see :class:`ReadFile` and :class:`WriteFile`.
+
+        What compresses a file that is written also closes it, so that it has its name then.
+        """
+        text = "b" not in mode
+        file = super().open(path, mode, *args, compression=None if not text else compression, **kwargs)
+        kind = None if text or compression is None else get_compression(path, compression)
+        if kind is None:
+            return file
+        packed = compr[kind](file, mode=mode[0])
+        if "r" not in mode:
+            packed.close = partial(_close_both, packed.close, file)
+        return packed
+
+    def _open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: int | None = None,
+        autocommit: bool = True,
+        **_: Any,
+    ) -> ReadFile | WriteFile:
+        path = self._strip_protocol(path)
+        if mode == "rb":
+            return self._open_to_read(path)
+        if mode not in ("wb", "xb"):
+            raise refuse_mode(mode)
+        self._need_object("write", path)
+        size = {} if block_size is None else {"block_size": f"{block_size}B"}
+        writer = open_object(f"{self.scheme}://{path}", mode, **size, **self._reach)  # type: ignore[call-overload]
+        return WriteFile(self, path, writer, autocommit=autocommit)
+
+    def _open_to_read(self, path: str) -> ReadFile:
+        known = [
+            entry for entry in self._known(path) or () if entry["name"] == path and entry["type"] == "file"
+        ]
+        if known and known[0]["size"] > PIECE:
+            # Its size and version are known, so the first request is for what is wanted first.
+            return ReadFile(self, path, self._window(path, known[0]), known[0])
+        container, _ = self._split(path)
+        values, content = _engine.get_first(f"{self.scheme}://{path}", PIECE, **self._reach)
+        entry = entries.of_object(
+            container, ObjectMeta.from_dict({**values, "url": f"{self.scheme}://{path}"})
+        )
+        window = self._window(path, entry)
+        if content:
+            window.keep(0, content)
+        return ReadFile(self, path, window, entry)
+
+    def _window(self, path: str, entry: Mapping[str, Any]) -> Window:
+        """Return a window on the version of an object that an entry tells of."""
+        url, largest = f"{self.scheme}://{path}", self.largest
+
+        def fetch(begin: int, length: int) -> bytes:
+            ranges = [(begin, length)]
+            options = {**self._reach, "block_size": f"{largest}B"}
+            return get_ranges(url, ranges, version=entry["etag"] or None, **options)[0]
+
+        return Window(entry["size"], fetch, self.cache, self._executor, largest)
+
+    async def open_async(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
+        """Open an object as a file for ``async with``; its ``read``, ``write`` and ``close`` are awaited."""
+        from haulage.filesystem.streams import AsyncFile
+
+        if "b" not in mode or kwargs.get("compression"):
+            raise refuse_mode(mode)
+        return AsyncFile(await self._call(self._open, path, mode), self._call)
+
+
+def _close_both(close: Callable[[], None], file: WriteFile) -> None:
+    close()
+    file.close()
+
+
+#: The options of :class:`~haulage.transfer.StoreOptions` that a file system takes.
+REACH = (
+    "endpoint",
+    "region",
+    "addressing",
+    "unsigned",
+    "requester_pays",
+    "insecure_http",
+    "proxy",
+    "ca",
+    "stall_timeout",
+    "cap",
+)
+
+
+class AzureFileSystem(HaulageFileSystem):
+    """``haul+az://container/path``: Azure Blob storage. The arguments: :class:`HaulageFileSystem`.
+
+    >>> AzureFileSystem._strip_protocol("haul+az://climate/cmip6/tas.nc")
+    'climate/cmip6/tas.nc'
+    """
+
+    protocol = ("haul+az", "haulaz")
+    scheme = "az"
+    largest = 4 << 20  # up to which Azure states a checksum of a range
+
+
+class S3FileSystem(HaulageFileSystem):
+    """``haul+s3://bucket/key``: S3, at AWS or elsewhere. The arguments: :class:`HaulageFileSystem`."""
+
+    protocol = ("haul+s3", "hauls3")
+    scheme = "s3"
+    largest = 8 << 20  # S3 states no checksum of a range, and charges for each request

@@ -1,0 +1,236 @@
+"""Whole objects, ranges of them, and copies between places."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fsspec.callbacks import DEFAULT_CALLBACK
+
+from haulage.errors import ExistsError, UsageError
+from haulage.events import Progress
+from haulage.filesystem import entries
+from haulage.filesystem.listing import Listings
+from haulage.objects import get, open as open_object, put
+from haulage.ranges import get_ranges
+from haulage.removal import make_container, remove, remove_container
+from haulage.transfer import Job
+
+#: Ranges of an object no further apart than this are one request: less than a round trip brings in.
+GAP = 1 << 18
+#: Up to so many bytes one request writes; more goes in blocks, over several connections.
+AT_ONCE = 8 << 20
+
+
+class Content(Listings):
+    """The part of a file system that moves and removes."""
+
+    largest: ClassVar[int]  #: bytes of the largest request of a reader
+
+    async def _cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+        path = self._strip_protocol(path)
+        url = f"{self.scheme}://{path}"
+        if not start and end is None:
+            whole: bytes = await self._call(get, url, **self._reach)
+            return whole
+        if (start or 0) < 0 or (end or 0) < 0:
+            size = (await self._info(path))["size"]
+            start = max(size + (start or 0), 0) if (start or 0) < 0 else start
+            end = size + end if end is not None and end < 0 else end
+        start = start or 0
+        if end is not None and end <= start:
+            return b""
+        length = None if end is None else end - start
+        found: list[bytes] = await self._call(get_ranges, url, [(start, length)], **self._reach)
+        return found[0]
+
+    async def _cat_ranges(
+        self,
+        paths: builtins.list[str],
+        starts: int | Iterable[int | None] | None,
+        ends: int | Iterable[int | None] | None,
+        max_gap: int | None = None,
+        batch_size: int | None = None,  # noqa: ARG002
+        on_error: str = "return",
+        **_: Any,
+    ) -> builtins.list[Any]:
+        if not isinstance(paths, builtins.list):
+            raise TypeError("paths is a list")
+        first = [starts] * len(paths) if starts is None or isinstance(starts, int) else [*starts]
+        last = [ends] * len(paths) if ends is None or isinstance(ends, int) else [*ends]
+        if len(first) != len(paths) or len(last) != len(paths):
+            raise ValueError("as many starts and ends as paths")
+        plain = [
+            number
+            for number in range(len(paths))
+            if (first[number] or 0) >= 0 and (last[number] or -1) > (first[number] or 0)
+        ]
+        asked = entries.merged(
+            [self._strip_protocol(paths[number]) for number in plain],
+            [first[number] or 0 for number in plain],
+            [last[number] or 0 for number in plain],
+            GAP if max_gap is None else max_gap,
+            self.largest,
+        )
+        found: builtins.list[Any] = [None] * len(paths)
+
+        async def one(number: int) -> None:
+            found[number] = await self._cat_file(paths[number], first[number], last[number])
+
+        async def several(path: str, begin: int, end: int, numbers: builtins.list[int]) -> None:
+            content = await self._cat_file(path, begin, end)
+            for number in (plain[place] for place in numbers):
+                found[number] = content[(first[number] or 0) - begin : (last[number] or 0) - begin]
+
+        left = sorted({*range(len(paths))} - {*plain})
+        groups = [
+            *((number,) for number in left),
+            *(tuple(plain[n] for n in numbers) for *_, numbers in asked),
+        ]
+        done = await asyncio.gather(
+            *(one(number) for number in left),
+            *(several(*request) for request in asked),
+            return_exceptions=True,
+        )
+        for group, result in zip(groups, done, strict=True):
+            if isinstance(result, BaseException):
+                if on_error != "return":
+                    raise result
+                for number in group:
+                    found[number] = result
+        return found
+
+    async def _pipe_file(self, path: str, value: Any, mode: str = "overwrite", **_: Any) -> None:
+        path = self._strip_protocol(path)
+        self._need_object("write", path)
+        overwrite = "never" if mode == "create" else "always"
+        await self._call(self._write, f"{self.scheme}://{path}", value, overwrite)
+        self.invalidate_cache(path)
+
+    def _write(self, url: str, value: Any, overwrite: Any) -> None:
+        if memoryview(value).nbytes <= AT_ONCE:
+            put(url, value, overwrite=overwrite, **self._reach)
+        else:
+            with open_object(url, "xb" if overwrite == "never" else "wb", **self._reach) as file:
+                file.write(value)
+
+    # Between places.
+
+    async def _move(
+        self, pair: tuple[str, str], overwrite: str = "always", callback: Any = DEFAULT_CALLBACK
+    ) -> None:
+        """Copy one object to exactly this name; stops where the coroutine is cancelled."""
+        job = Job.copy([pair], overwrite=overwrite, **self._reach)  # type: ignore[arg-type]
+
+        def told(progress: Progress) -> None:
+            if progress.listed:
+                callback.set_size(progress.bytes_total)
+            callback.absolute_update(progress.bytes_done)
+
+        listen = None if callback is DEFAULT_CALLBACK else told
+        running = asyncio.ensure_future(self._call(job.wait, on_progress=listen))
+        try:
+            summary = await asyncio.shield(running)
+        except asyncio.CancelledError:
+            job.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            raise
+        if summary.objects_skipped:
+            raise ExistsError(
+                "write", pair[1], "it is there already", 'write with mode "overwrite" to replace it'
+            )
+
+    async def _cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        source, target = self._strip_protocol(path1), self._strip_protocol(path2)
+        self._need_object("write", target)
+        await self._move((f"{self.scheme}://{source}", f"{self.scheme}://{target}"))
+        self.invalidate_cache(target)
+
+    async def _put_file(
+        self, lpath: Any, rpath: str, mode: str = "overwrite", callback: Any = DEFAULT_CALLBACK, **_: Any
+    ) -> None:
+        local, target = Path(lpath).absolute(), self._strip_protocol(rpath)
+        if local.is_dir():
+            return
+        self._need_object("write", target)
+        overwrite = "never" if mode == "create" else "always"
+        await self._move((str(local), f"{self.scheme}://{target}"), overwrite, callback)
+        self.invalidate_cache(target)
+
+    async def _get_file(self, rpath: str, lpath: Any, callback: Any = DEFAULT_CALLBACK, **_: Any) -> None:
+        if hasattr(lpath, "write"):
+            lpath.write(await self._cat_file(rpath))
+            return
+        local, source = Path(lpath).absolute(), self._strip_protocol(rpath)
+        # A folder was made with what is in it.
+        if not local.is_dir():
+            await self._move((f"{self.scheme}://{source}", str(local)), callback=callback)
+
+    # What makes and removes.
+
+    async def _rm(
+        self,
+        path: str | builtins.list[str],
+        recursive: bool = False,
+        batch_size: int | None = None,  # noqa: ARG002
+        maxdepth: int | None = None,
+        max_delete: int | None = None,
+        **_: Any,
+    ) -> None:
+        paths = [path] if isinstance(path, str) else builtins.list(path)
+        if maxdepth is not None:
+            paths = await self._expand_path(paths, recursive=recursive, maxdepth=maxdepth)
+            paths = [one for one in paths if await self._isfile(one)]
+            recursive = False
+        elif any("*" in one or "?" in one or "[" in one for one in paths):
+            paths = await self._expand_path(paths)
+        names = [self._strip_protocol(one) for one in paths]
+        if names:
+            urls = [f"{self.scheme}://{one}" for one in names]
+            await self._call(remove, urls, recursive=recursive, max_delete=max_delete, **self._reach)
+        for one in names:
+            self._forget_below(one)
+
+    async def _rm_file(self, path: str, **_: Any) -> None:
+        await self._rm(path)
+
+    def _forget_below(self, path: str) -> None:
+        for listed in [one for one in self.dircache if one.startswith(f"{path}/")]:
+            self.dircache.pop(listed, None)
+        self.invalidate_cache(path)
+
+    async def _mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:  # noqa: ARG002
+        path = self._strip_protocol(path)
+        if path and "/" not in path:
+            await self._call(make_container, f"{self.scheme}://{path}", **self._reach)
+            self.invalidate_cache(path)
+
+    async def _makedirs(self, path: str, exist_ok: bool = False) -> None:
+        try:
+            await self._mkdir(path)
+        except FileExistsError:
+            if not exist_ok:
+                raise
+
+    async def _rmdir(self, path: str) -> None:
+        path = self._strip_protocol(path)
+        if path and "/" not in path:
+            await self._call(remove_container, f"{self.scheme}://{path}", **self._reach)
+            self._forget_below(path)
+            return
+        if await self._ls(path, refresh=True):
+            raise UsageError(
+                "remove", self.url(path), "it holds objects", "remove them: fs.rm(path, recursive=True)"
+            )
+
+    def rmdir(self, path: str) -> None:
+        """Remove a container that is empty; a folder is gone with what is in it."""
+        self._sync(self._rmdir, path)
+
+    def _need_object(self, operation: str, path: str) -> None:
+        if "/" not in path:
+            hint = "write container/name"
+            raise UsageError(operation, f"{self.scheme}://{path}", "this names no object", hint)

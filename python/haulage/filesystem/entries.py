@@ -1,0 +1,70 @@
+"""What fsspec calls an entry of a listing, made of what the engine says of objects; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from haulage.events import ObjectMeta
+
+Entry: TypeAlias = dict[str, Any]
+
+
+def of_object(container: str, meta: ObjectMeta) -> Entry:
+    """Return the entry of an object; one whose name ends in ``/`` stands for a folder."""
+    name = f"{container}/{meta.key}"
+    if meta.key.endswith("/"):
+        return of_folder(name)
+    return {
+        "name": name,
+        "size": meta.size_bytes,
+        "type": "file",
+        "etag": meta.etag,
+        "last_modified": datetime.fromtimestamp(meta.modified_ns / 1e9, UTC),
+        "content_type": meta.content_type,
+        "crc64": meta.crc64,
+        "md5": meta.md5,
+    }
+
+
+def of_folder(name: str) -> Entry:
+    """Return the entry of a container or of a prefix."""
+    return {"name": name.rstrip("/"), "size": 0, "type": "directory"}
+
+
+def folders(names: Iterable[str], below: str) -> list[str]:
+    """Return the folders between ``below`` and each name, in their order.
+
+    >>> folders(["c/a/b/1", "c/a/2"], "c")
+    ['c/a', 'c/a/b']
+    """
+    found = set()
+    for name in names:
+        parent = name.rpartition("/")[0]
+        while len(parent) > len(below) and parent not in found:
+            found.add(parent)
+            parent = parent.rpartition("/")[0]
+    return sorted(found)
+
+
+def merged(
+    paths: list[str], starts: list[int], ends: list[int], gap: int, most: int
+) -> list[tuple[str, int, int, list[int]]]:
+    """Return few requests for many ranges: those of an object within ``gap`` bytes are one, up to ``most``.
+
+    Each has the path, its first byte, its end, and which of the ranges lie in it.
+
+    >>> merged(["a", "b", "a"], [0, 5, 12], [10, 9, 20], 4, 100)
+    [('a', 0, 20, [0, 2]), ('b', 5, 9, [1])]
+    """
+    asked: list[tuple[str, int, int, list[int]]] = []
+    for number in sorted(range(len(paths)), key=lambda number: (paths[number], starts[number])):
+        path, start, end = paths[number], starts[number], ends[number]
+        if asked:
+            last, first, until, numbers = asked[-1]
+            if last == path and start <= until + gap and max(end, until) - first <= most:
+                asked[-1] = (path, first, max(end, until), [*numbers, number])
+                continue
+        asked.append((path, start, end, [number]))
+    return asked

@@ -1,0 +1,90 @@
+"""What is there: listings, and what is known of one object."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from typing import Any, Unpack
+
+from haulage import _engine
+from haulage.errors import from_engine
+from haulage.events import ObjectMeta
+from haulage.options import Name, StoreOptions, takes
+from haulage.places import urls_of
+
+
+@takes(StoreOptions)
+def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions]) -> Listing:
+    """Yield what is below ``url``, in byte order of the names, page by page as it is read.
+
+    Without ``recursive`` names fold at the next ``/``; a folded prefix has size 0 and ends in ``/``.
+    ``list(url).to_arrow()`` is a table of all of it.
+
+    Raises:
+        HaulageError: No access; or a name that cannot be moved, raised when all others are yielded.
+    """
+    return Listing(url, recursive, options)
+
+
+class Listing(Iterator[ObjectMeta]):
+    """What :func:`list` returns: objects, each once, as their pages are read."""
+
+    def __init__(self, url: Name, recursive: bool, options: StoreOptions) -> None:
+        self._found = _listed(url, recursive, options)
+
+    def __next__(self) -> ObjectMeta:
+        return next(self._found)
+
+    def to_arrow(self) -> Any:
+        """Return all that was not read yet as a table of pyarrow; times are in UTC.
+
+        >>> import haulage
+        >>> _ = haulage.put("mem://tables/a/1", b"x")
+        >>> haulage.list("mem://tables/a/").to_arrow()["size_bytes"].to_pylist()
+        [1]
+
+        Raises:
+            UnsupportedError: pyarrow is not installed.
+        """
+        from haulage.arrow import table_of
+
+        return table_of(ObjectMeta, self)
+
+
+def _listed(url: Name, recursive: bool, options: StoreOptions) -> Iterator[ObjectMeta]:
+    listing = _engine.Listing(url, recursive=recursive, **options)
+    problems: builtins.list[dict[str, Any]] = []
+    url_of = urls_of(url)
+    while (page := listing.next_page()) is not None:
+        problems += page["problems"]
+        folded = [_folder(prefix, url_of(prefix)) for prefix in page["prefixes"]]
+        found = [ObjectMeta.from_dict({**values, "url": url_of(values["key"])}) for values in page["objects"]]
+        yield from sorted(folded + found, key=lambda meta: meta.key.encode())
+    if problems:
+        first = problems[0]
+        raise from_engine(first["kind"], first["operation"], first["object"], first["cause"], first["hint"])
+
+
+@takes(StoreOptions)
+def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
+    """Return what is known of one object without reading it.
+
+    Raises:
+        NotFoundError: There is none of this name.
+    """
+    values = _engine.stat(url, **options)
+    return ObjectMeta.from_dict({**values, "url": urls_of(url)(values["key"])})
+
+
+def _folder(prefix: str, url: str) -> ObjectMeta:
+    return ObjectMeta(
+        key=prefix,
+        size_bytes=0,
+        etag="",
+        modified_ns=0,
+        source_modified_ns=None,
+        crc64=None,
+        md5=None,
+        content_type=None,
+        url=url,
+    )

@@ -1,0 +1,40 @@
+"""Where the objects of a listing are: their URLs; pure."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from os import PathLike
+from urllib.parse import quote, unquote
+
+#: Hosts in which Azure names the account; elsewhere it is the first part of the path.
+_OF_AZURE = re.compile(r"^[a-z0-9-]+\.(?:[a-z0-9-]+\.)*?(?:blob|dfs)\.", re.IGNORECASE)
+
+
+def urls_of(name: str | PathLike[str]) -> Callable[[str], str]:
+    """Return what makes a URL of the key of an object in the same container as this one.
+
+    Signatures do not become a part of it.
+
+    >>> urls_of("az://climate/2024/")("2024/tas.nc")
+    'az://climate/2024/tas.nc'
+    >>> urls_of("https://acc.blob.core.windows.net/climate/a%20b?sig=x")("a b/1#.nc")
+    'https://acc.blob.core.windows.net/climate/a%20b/1%23.nc'
+    >>> urls_of("http://127.0.0.1:10000/acc/climate")("tas.nc")
+    'http://127.0.0.1:10000/acc/climate/tas.nc'
+    >>> urls_of("s3://")("bucket/")
+    's3://bucket/'
+    """
+    text = os.fspath(name)
+    found = re.match(r"([A-Za-z0-9+.-]+)://([^/]*)(.*)", text, re.DOTALL)
+    if found is None:
+        return lambda key: os.path.join(text, key)  # noqa: PTH118
+    scheme, authority, path = found.groups()
+    if scheme.lower() not in ("http", "https"):
+        root = f"{scheme}://{authority}/" if authority else f"{scheme}://"
+        return lambda key: root + key
+    depth = 1 if _OF_AZURE.match(authority) else 2
+    parts = re.split(r"[?#]", path)[0].split("/")[1 : depth + 1]
+    root = f"{scheme}://{authority}/{'/'.join(quote(unquote(part)) for part in parts if part)}".rstrip("/")
+    return lambda key: f"{root}/{quote(key)}"

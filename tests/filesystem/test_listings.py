@@ -1,0 +1,119 @@
+"""Listings: few requests, believed for a while, forgotten where something is written; and what removes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import haulage
+from filesystem.places import Counted, Place
+
+
+def fill(place: Place) -> None:
+    place.fs.pipe({place.path(name): name.encode() for name in ("a/b/1", "a/b/2", "a/3", "4", "a/é #%?.nc")})
+
+
+def test_every_way_to_look(place: Place) -> None:
+    fill(place)
+    fs = place.fs
+    assert fs.ls(place.container, detail=False) == [place.path("4"), place.path("a")]
+    assert fs.find(place.container) == [
+        place.path(name) for name in ("4", "a/3", "a/b/1", "a/b/2", "a/é #%?.nc")
+    ]
+    assert fs.find(place.path("a/3")) == [place.path("a/3")]
+    assert fs.find(place.path("nothing")) == []
+    assert fs.glob(place.path("**/[12]")) == [place.path("a/b/1"), place.path("a/b/2")]
+    assert fs.glob(f"{place.container}/*/3") == [place.path("a/3")]
+    assert [(root, sorted(files)) for root, _, files in fs.walk(place.path("a/b"))] == [
+        (place.path("a/b"), ["1", "2"])
+    ]
+    assert sorted(fs.find(place.container, withdirs=True)) == sorted(
+        [
+            place.container,
+            *(place.path(name) for name in ("a", "a/b", "4", "a/3", "a/b/1", "a/b/2", "a/é #%?.nc")),
+        ]
+    )
+    assert fs.du(place.path("a/b")) == len("a/b/1a/b/2")
+    assert (fs.isdir(place.path("a")), fs.isfile(place.path("a")), fs.isfile(place.path("4"))) == (
+        True,
+        False,
+        True,
+    )
+    assert (fs.exists(place.container), fs.exists(place.path("b")), fs.exists("no-such-one")) == (
+        True,
+        False,
+        False,
+    )
+    assert place.container in fs.ls("", detail=False)
+    entry = fs.info(place.path("a/é #%?.nc"))
+    assert (entry["type"], entry["size"]) == ("file", len("a/é #%?.nc".encode()))
+    assert datetime.now(UTC) - fs.modified(place.path("4")) < timedelta(hours=1)
+    for look in (fs.ls, fs.info, fs.size):
+        with pytest.raises(FileNotFoundError):
+            look(place.path("nothing"))
+
+
+def test_a_tree_is_one_list_and_a_listing_is_believed_for_a_while(counted_places: Counted) -> None:
+    for place in (counted_places.az, counted_places.s3):
+        fill(place)
+        fs, before = place.fs, counted_places.requests()
+        assert len(fs.find(place.container)) == 5
+        assert counted_places.requests() - before == 1
+        fs.ls(place.path("a"))
+        before = counted_places.requests()
+        assert fs.info(place.path("a/3"))["size"] == 3
+        assert fs.isdir(place.path("a/b"))
+        fs.ls(place.path("a"))
+        assert counted_places.requests() == before
+
+
+def test_what_is_written_or_removed_is_seen_at_once(place: Place) -> None:
+    fill(place)
+    fs = place.fs
+    assert len(fs.ls(place.path("a/b"))) == 2
+    assert len(fs.ls(place.container)) == 2
+    fs.pipe(place.path("a/b/5"), b"new")
+    assert len(fs.ls(place.path("a/b"))) == 3
+    fs.rm(place.path("a/b"), recursive=True)
+    assert not fs.exists(place.path("a/b/1"))
+    assert fs.ls(place.path("a"), detail=False) == [place.path("a/3"), place.path("a/é #%?.nc")]
+    # What others write shows when it is asked for anew.
+    place.fs.pipe(place.path("a/6"), b"by others")
+    assert place.path("a/6") in fs.ls(place.path("a"), detail=False, refresh=True)
+
+
+def test_removing_follows_the_guards_of_haul_rm(place: Place) -> None:
+    fill(place)
+    fs = place.fs
+    for refused in ("", place.container, place.path("a")):
+        with pytest.raises((haulage.UsageError, FileNotFoundError)):
+            fs.rm(refused)
+    with pytest.raises(haulage.UsageError, match="at most 2"):
+        fs.rm(place.path("a"), recursive=True, max_delete=2)
+    with pytest.raises(haulage.UsageError):
+        fs.rmdir(place.container)
+    with pytest.raises(FileNotFoundError):
+        fs.rm(place.path("nothing"))
+    assert len(fs.find(place.container)) == 5
+    fs.rm(place.path("a/b/*"))
+    fs.rm([place.path("4"), place.path("a/3")])
+    assert fs.find(place.container) == [place.path("a/é #%?.nc")]
+    fs.rm(place.container, recursive=True)
+    assert fs.exists(place.container)
+    fs.rmdir(place.container)
+    assert not place.fs.exists(place.container)
+
+
+def test_containers_are_made_and_moved_within(place: Place) -> None:
+    fs = place.fs
+    with pytest.raises(FileExistsError):
+        fs.mkdir(place.container)
+    fs.makedirs(place.container, exist_ok=True)
+    fs.makedirs(place.path("a/b"), exist_ok=True)
+    fs.pipe(place.path("a/1"), b"x")
+    fs.mv(place.path("a/1"), place.path("b/1"))
+    fs.cp(place.path("b"), place.path("c"), recursive=True)
+    assert fs.find(place.container) == [place.path("b/1"), place.path("c/1")]
+    fs.touch(place.path("b/1"))
+    assert fs.size(place.path("b/1")) == 0
