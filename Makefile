@@ -211,6 +211,10 @@ build/bin/minio:
 	@mkdir -p build/bin
 	GOBIN=$(CURDIR)/build/bin go install github.com/minio/minio@$(MINIO_VERSION)
 
+# The documents as pages that need no server and no network.
+site: $(STAMPS)/venv $(STAMPS)/node
+	$(PYTHON) scripts/site.py build/site
+
 docs: build
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator
 	@mkdir -p build/docs && mv haulage*.html build/docs/

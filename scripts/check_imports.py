@@ -39,6 +39,7 @@ ENGINE_MUST_NOT = {
     "job": {"access"},
     "stage": {"job", "access"},
     "options": ABOVE | {"gate", "http", "budget"},
+    "config": ABOVE | {"options", "gate", "budget"},
     "gate": ABOVE | {"options", "store", "http"},
     "store": ABOVE | {"options", "control", "budget"},
     "http": ABOVE | {"options", "gate", "store", "control", "budget"},
@@ -73,7 +74,7 @@ CORE = {
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
-    "__main__": {"_engine", "doctor", "lab", "tables", "watch"},
+    "__main__": {"_engine", "doctor", "lab", "tables", "view", "watch"},
     "errors": {"events"},
     "events": {"arrow", "display"},
     "display": {"events", "units"},
@@ -98,7 +99,7 @@ PYTHON_MAY = {
     "web": set(),
     "watch": CORE | {"__init__", "_engine", "web"},
     "tables": CORE | {"__init__", "_engine", "web"},
-    "view": {"transfer", "events", "units", "errors", "stores", "__init__"},
+    "view": CORE | {"__init__", "web"},
     "cli": CORE | {"__init__", "lab", "cluster", "watch", "tables", "view"},
 }
 

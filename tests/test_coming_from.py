@@ -26,7 +26,7 @@ s5cmd() { "$S5CMD" "$@"; }
 azcopy() {
     case "$1 $2" in
         "copy http"*) kind=--from-to=BlobLocal ;;
-        copy*) kind=--from-to=LocalBlob ;;
+        copy*|sync*) kind=--from-to=LocalBlob ;;
         remove*) kind=--from-to=BlobTrash ;;
         list*) kind=--location=Blob ;;
     esac

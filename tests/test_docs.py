@@ -128,9 +128,9 @@ def test_the_readme_names_its_two_commands() -> None:
 
 # The reference of the command against its help.
 
-#: Commands whose help has another form. The lab has a page of its own; `tests/watch` and `tests/tables`
-#: compare what is written of theirs.
-IN_PYTHON = {"lab", "why", "watch", "table", "doctor"}
+#: Commands whose help has another form. The lab has a page of its own; `tests/watch`, `tests/tables`
+#: and `tests/view` compare what is written of theirs.
+IN_PYTHON = {"lab", "why", "watch", "table", "view", "index", "doctor"}
 
 
 def sections(page: Path, level: str = "##") -> dict[str, str]:

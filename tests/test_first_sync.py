@@ -13,7 +13,7 @@ import pytest
 
 import endpoints
 import trees
-from command import Haul
+from command import Haul, Result
 from endpoints import Container, Endpoint
 from test_clients import azcopy, rclone
 
@@ -50,9 +50,18 @@ def at(container: Container, cloud: str) -> Callable[[str], str]:
 
 
 def assert_nothing_moves(haul: Haul, source: str | Path, destination: str | Path, objects: int) -> None:
-    """Copy, and fail where anything is written or read but what is known of objects."""
-    went = haul("cp", source, destination, "--json")
-    assert (went.summary["objects_skipped"], went.summary["bytes_done"]) == (objects, 0)
+    """Copy and sync, and fail where anything is written or read but what is known of objects."""
+    delete = ["--delete"] if objects > 1 else []
+    for line in (["cp", source, destination], ["sync", source, destination, *delete]):
+        assert_went_without(haul(*line, "--json"), objects)
+    equal = haul("verify", source, destination, "--json").summary
+    assert (equal["objects_done"], equal["objects_differ"]) == (objects, 0)
+
+
+def assert_went_without(went: Result, objects: int) -> None:
+    """Fail where a run has moved or deleted anything."""
+    skipped, deleted = went.summary["objects_skipped"], went.summary["objects_deleted"]
+    assert (skipped, went.summary["bytes_done"], deleted) == (objects, 0, 0)
     moved = {
         "Begin",
         "PutBlob",
@@ -65,8 +74,6 @@ def assert_nothing_moves(haul: Haul, source: str | Path, destination: str | Path
     }
     sent = {attempt["api"] for attempt in went.of("attempt")}
     assert not sent & (moved | {"GetObject", "CreateMultipartUpload"}), sent
-    equal = haul("verify", source, destination, "--json").summary
-    assert (equal["objects_done"], equal["objects_differ"]) == (objects, 0)
 
 
 @CLOUDS

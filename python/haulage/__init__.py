@@ -68,13 +68,15 @@ if TYPE_CHECKING:
     )
     from haulage.transfer import (
         copy as copy,
+        move as move,
         plan as plan,
         read_pairs as read_pairs,
+        sync as sync,
         verify as verify,
     )
 
 _HOMES = {
-    "haulage.transfer": "copy plan read_pairs verify",
+    "haulage.transfer": "copy move plan read_pairs sync verify",
     "haulage.job": "Job",
     "haulage.listing": "list stat",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",

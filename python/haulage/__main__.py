@@ -13,7 +13,7 @@ def main() -> int:
         The exit code: 0 all done, 1 some objects failed, 2 usage, 3 credentials or permission,
         4 not found, 5 integrity, 6 the source changed, 130 interrupted.
     """
-    if sys.argv[1:2] in (["lab"], ["why"], ["watch"], ["table"], ["doctor"]):
+    if sys.argv[1:2] in (["lab"], ["why"], ["watch"], ["table"], ["view"], ["index"], ["doctor"]):
         return _in_python(sys.argv[1], sys.argv[2:])
     try:
         from haulage._engine import main as run
@@ -34,13 +34,17 @@ def _in_python(command: str, arguments: list[str]) -> int:
             from haulage.doctor.cli import main as run
         elif command == "table":
             from haulage.tables.cli import main as run
+        elif command == "view":
+            from haulage.view.cli import view_main as run
+        elif command == "index":
+            from haulage.view.cli import index_main as run
         else:
             from haulage.lab.why.cli import main as run
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "haulage":
             raise
         missing = f"haul: start {command}: the package {error.name} is missing"
-        extra = {"watch": "watch", "table": "tables"}.get(command, "lab")
+        extra = {"watch": "watch", "table": "tables", "view": "view", "index": "view"}.get(command, "lab")
         print(f"{missing} (hint: pip install 'haulage[{extra}]')", file=sys.stderr)  # noqa: T201
         return 2
     return run(arguments)

@@ -108,6 +108,20 @@ class Job:
         deep: bool,
         **options: object,
     ) -> Job: ...
+    @staticmethod
+    def sync(
+        source: str | PathLike[str],
+        destination: str | PathLike[str],
+        /,
+        delete: bool,
+        max_delete: str | None,
+        allow_empty: bool,
+        **options: object,
+    ) -> Job: ...
+    @staticmethod
+    def move_(
+        sources: Sequence[str | PathLike[str]], destination: str | PathLike[str], /, **options: object
+    ) -> Job: ...
     def start(self, *, listen: bool) -> None: ...
     def next_events(self, max: int, /) -> list[dict[str, Any]]: ...
     def progress(self) -> dict[str, Any] | None: ...

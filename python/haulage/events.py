@@ -13,7 +13,20 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
-Outcome: TypeAlias = Literal["copied", "equal", "skipped", "extra", "failed", "differs", "missing"]
+Outcome: TypeAlias = Literal[
+    "copied",
+    "equal",
+    "skipped",
+    "extra",
+    "failed",
+    "differs",
+    "missing",
+    "deleted",
+    "backed_up",
+    "would_copy",
+    "would_delete",
+    "would_back_up",
+]
 Method: TypeAlias = Literal["whole", "blocks", "none"]
 Proof: TypeAlias = Literal["crc64", "md5", "sent", "length", "service", "stored", "etag", "none"]
 
@@ -80,7 +93,7 @@ class JobStarted(_Record):
 
     job: str  #: a random name for this run
     node: str  #: the machine that it runs on
-    operation: str  #: ``copy`` or ``verify``
+    operation: str  #: ``copy``, ``verify``, ``sync`` or ``move``
     sources: tuple[str, ...]  #: without secrets
     destination: str  #: without secrets
     started_unix_ns: int  #: start of the clock, since 1970 (UTC)
@@ -154,7 +167,7 @@ class ObjectEnded(_Record):
     attempts: int  #: requests sent for it
     started_ns: int  #: when it was planned
     ended_ns: int  #: when it ended
-    reason: str | None  #: why it was skipped
+    reason: str | None  #: why it was skipped, copied or deleted
     failure: Failure | None  #: why it failed
 
     _nested: ClassVar[Mapping[str, type[_Record]]] = {"failure": Failure}
@@ -232,14 +245,17 @@ class Proofs(_Record):
 class Summary(_Record):
     """The end of the job."""
 
-    operation: str  #: ``copy`` or ``verify``
+    operation: str  #: ``copy``, ``verify``, ``sync`` or ``move``
     objects_total: int  #: objects found
     objects_done: int  #: copied, or compared and equal
     objects_skipped: int  #: already there, or not asked for
     objects_failed: int  #: not copied, or not compared because one side could not be read
     objects_differ: int  #: compared and found different (verify)
     objects_missing: int  #: only at the source (verify)
-    objects_extra: int  #: only at the destination (verify)
+    objects_extra: int  #: only at the destination (verify; sync that may not delete them)
+    objects_deleted: int  #: only at the destination (sync), or copied (move)
+    objects_backed_up: int  #: copied to where backups go before they were replaced or deleted
+    dry_run: bool  #: nothing was done: the numbers say what would have been
     objects_unproven: int  #: copied, but only the length was compared
     proofs: Proofs  #: how many of the copied or compared objects were proven by what
     bytes_done: int  #: verified payload of the copied or compared objects

@@ -60,6 +60,31 @@ class Job:
 
     @classmethod
     @takes(Options)
+    def sync(
+        cls,
+        src: Name,
+        dst: Name,
+        *,
+        delete: bool = False,
+        max_delete: int | str | None = None,
+        allow_empty: bool = False,
+        **options: Unpack[Options],
+    ) -> Job:
+        """Return a sync that is not started yet; arguments as for :func:`haulage.sync`."""
+        most = None if max_delete is None else str(max_delete)
+        return cls(
+            _engine.Job.sync(src, dst, delete=delete, max_delete=most, allow_empty=allow_empty, **options),
+            "sync",
+        )
+
+    @classmethod
+    @takes(Options)
+    def move(cls, src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> Job:
+        """Return a move that is not started yet; arguments as for :func:`haulage.move`."""
+        return cls(_engine.Job.move_(sources(src), dst, **options), "move")
+
+    @classmethod
+    @takes(Options)
     def verify(
         cls, src: Name, dst: Name, *, stored: bool = False, deep: bool = False, **options: Unpack[Options]
     ) -> Job:

@@ -13,6 +13,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 
 if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
     from haulage.session import Session
 
 #: A local path, ``az://container/path``, ``s3://bucket/key``, ``http(s)://host/account/container/path[?SAS]``
@@ -43,6 +45,8 @@ class StoreOptions(TypedDict, total=False):
     insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
     proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
         what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
+    bind: The address of this machine that connections are made from, on machines with several
+        networks; default the system's choice.
     ca: A PEM file of authorities to trust besides the system's; default none.
     stall_timeout: Give up a request without one byte of progress for this long and send it again;
         ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
@@ -62,6 +66,7 @@ class StoreOptions(TypedDict, total=False):
     requester_pays: bool | None
     insecure_http: bool | None
     proxy: str | None
+    bind: str | IPv4Address | IPv6Address | None
     ca: str | PathLike[str] | None
     stall_timeout: str | timedelta | None
     cap: str | None
@@ -131,6 +136,13 @@ class Options(StoreOptions, total=False):
         ``True``; ``False`` is for scratch, where a power failure may lose them.
     receipt: Write the destination's objects with their checksums to this file of JSON lines at the end, for
         :func:`haulage.verify` to check later; default none.
+    compare: What tells that an object is unchanged: ``"size"``, ``"time"`` (and size), ``"checksum"`` (reads
+        what states none), or ``"receipt"``, which believes the ``receipt`` of the last run where both
+        ends are still the versions in it. Default ``"auto"``: checksums that both sides state, else size and
+        time.
+    dry_run: Only say what would be done; the numbers of the summary are those of what would be.
+        Default ``False``.
+    backup_dir: Copy objects of the destination here before they are replaced or deleted; default none.
     """
 
     concurrency: int | Literal["auto"] | None
@@ -163,6 +175,9 @@ class Options(StoreOptions, total=False):
     metrics: str | None
     flush: bool | None
     receipt: str | PathLike[str] | None
+    compare: Literal["auto", "size", "time", "checksum", "receipt"] | None
+    dry_run: bool | None
+    backup_dir: str | PathLike[str] | None
 
 
 def globs(given: Globs | None) -> list[str]:

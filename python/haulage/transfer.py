@@ -57,6 +57,80 @@ def copy(
 
 
 @takes(Options)
+def sync(
+    src: Name,
+    dst: Name,
+    *,
+    delete: bool = False,
+    max_delete: int | str | None = None,
+    allow_empty: bool = False,
+    check: bool = True,
+    on_progress: Callable[[Progress], object] | None = None,
+    progress: bool | None = None,
+    **options: Unpack[Options],
+) -> Summary:
+    """Make ``dst`` equal to ``src``: copy what is new or has changed.
+
+    With ``delete`` also remove what only ``dst`` has, after everything is copied. Nothing is deleted when an
+    object failed or a list was cut short.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("a/1", "a/2", "b/3"):
+    ...     (folder / name).parent.mkdir(exist_ok=True)
+    ...     _ = (folder / name).write_text("hello")
+    >>> summary = sync(folder / "a", folder / "b", delete=True, dry_run=True)
+    >>> summary.objects_done, summary.objects_deleted
+    (2, 1)
+
+    Args:
+        src: A folder, container or prefix.
+        dst: What to change.
+        delete: Remove objects that only ``dst`` has; default no. ``include``, ``exclude``, sizes and ages
+            hold for them too.
+        max_delete: Remove nothing if it would be more than this: a number of objects, or a share of those at
+            ``dst`` such as ``"10%"``; default no bound.
+        allow_empty: Remove everything if ``src`` is empty; else that is refused.
+        check: Raise if objects failed, or if nothing was deleted that should have been.
+        on_progress: Called with a sample about five times a second, in this thread.
+        progress: Show a progress bar; default: in notebooks and at Python's prompt, not in scripts.
+        options: See :class:`Options`; ``dry_run``, ``compare`` and ``backup_dir`` are made for this.
+
+    Raises:
+        NotFoundError: ``src`` is missing or empty.
+        HaulageError: What else stopped it; with ``check`` also what made objects fail.
+    """
+    job = Job.sync(src, dst, delete=delete, max_delete=max_delete, allow_empty=allow_empty, **options)
+    return job.wait(check=check, on_progress=on_progress, progress=progress)
+
+
+@takes(Options)
+def move(
+    src: Name | Iterable[Name],
+    dst: Name,
+    *,
+    check: bool = True,
+    on_progress: Callable[[Progress], object] | None = None,
+    progress: bool | None = None,
+    **options: Unpack[Options],
+) -> Summary:
+    """Copy, then delete each source whose copy is proven; what fails stays.
+
+    Args:
+        src: One name or several.
+        dst: Where to, as for :func:`copy`.
+        check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
+        on_progress: Called with a sample about five times a second, in this thread.
+        progress: Show a progress bar; default: in notebooks and at Python's prompt, not in scripts.
+        options: See :class:`Options`.
+
+    Raises:
+        HaulageError: What stopped it; with ``check`` also what made objects fail.
+    """
+    return Job.move(src, dst, **options).wait(check=check, on_progress=on_progress, progress=progress)
+
+
+@takes(Options)
 def verify(
     src: Name,
     dst: Name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,13 @@ LARGE = b"".join(hashlib.sha256(bytes([n // 256, n % 256])).digest() for n in ra
 #: In parts of 5 MiB, the smallest that S3 takes, it is three.
 HUGE = random.Random(5).randbytes(11 << 20)
 TREE = {"a": b"the first of them", "b": b"and another one", "deep/c": b"one that lies deeper"}
+#: Rows of a table by `table/number`, and what an import writes to it.
+ROWS = tuple(
+    {"PartitionKey": partition, "RowKey": str(row), "n": row, "text": f"row {row} of {partition}"}
+    for partition in ("p", "q", "r")
+    for row in range(3)
+)
+TABLE = {f"Rows/{n}": json.dumps(row).encode() for n, row in enumerate(ROWS)}
 BLOBS = {f"data/tree/{name}": content for name, content in TREE.items()} | {
     "data/large": LARGE,
     "data/q/victim": b"not what was asked for",

@@ -28,6 +28,12 @@ from hostile.themes.s3 import (
     uploads as s3_uploads,
     writes as s3_writes,
 )
+from hostile.themes.tables import (
+    answers as table_answers,
+    pages as table_pages,
+    places as table_places,
+    writes as table_writes,
+)
 
 #: In the order of the documents.
 THEMES = (
@@ -55,5 +61,13 @@ THEMES = (
     ("S3: deletes and buckets", s3_deletes.CASES),
     ("S3: secrets that are repeated", s3_secrets.CASES),
     ("S3: TLS with strangers", s3_names.STRANGERS),
+    ("Tables: pages that are none", table_pages.PAGES),
+    ("Tables: rows in no order, and places that lead nowhere", (*table_pages.ORDER, *table_places.PLACES)),
+    ("Tables: bodies of answers", table_answers.BODIES),
+    (
+        "Tables: statuses, redirects and secrets that are repeated",
+        (*table_answers.STATUSES, *table_answers.SECRETS),
+    ),
+    ("Tables: transactions", table_writes.WRITES),
 )
 SERVICE = tuple(case for _, cases in THEMES for case in cases)

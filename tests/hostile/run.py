@@ -18,7 +18,7 @@ from typing import Any
 
 from command import HAUL, clean_environment
 from hostile import tls
-from hostile.case import HUGE, LARGE, TREE, Case, Line
+from hostile.case import HUGE, LARGE, ROWS, TREE, Case, Line
 from hostile.credentials import SAS, environment, options
 from hostile.documents import crc_header
 from hostile.objects import pieces
@@ -107,6 +107,11 @@ def run(case: Case, line: Line, credential: str, folder: Path) -> Iterator[Ran]:
         # The service is to look at it in no time.
         for data in (HUGE, *pieces(HUGE)):
             crc_header(data)
+    if case.scheme == "az-table":
+        # An import keeps how far it is beside its file.
+        (folder / DOWN).mkdir()
+        lines = "".join(f"{json.dumps(row)}\n" for row in ROWS)
+        (folder / DOWN / "rows.jsonl").write_text(lines, encoding="utf-8")
     before = contents(folder)
     manners = tls.manners(case.tls, case.sip)
     blobs = {_fill(name, folder): content for name, content in case.blobs.items()}
@@ -178,7 +183,9 @@ def _words(case: Case, line: Line, credential: str, service: Service, folder: Pa
     words = [_fill(word, folder) for word in shlex.split(line.text)]
     if credential == "sas-url":
         url = service.secure_url if case.tls else service.url
-        words = [re.sub("^az://(.*)", lambda found: f"{url}/{found[1]}?{SAS}", word) for word in words]
+        words = [
+            re.sub("^az(?:-table)?://(.*)", lambda found: f"{url}/{found[1]}?{SAS}", word) for word in words
+        ]
     words += shlex.split(case.options) + list(options(credential))
     if words[0] in JOBS:
         words += ["--record", "out/run.parquet"]

@@ -1,9 +1,9 @@
 """A service that answers honestly until a case bends what it says, over http and https.
 
-`blobs` knows the honest answer of a Blob service and `objects` that of S3, `wire` says whatever it is told
-to say. Between them stands a bend: a function of the request and the honest answer that returns another
-answer, or the very pieces to be said. Whatever was asked is kept, so that a test can see what the client
-sent, and to whom.
+`blobs` knows the honest answer of a Blob service, `objects` that of S3 and `rows` that of a Table service,
+`wire` says whatever it is told to say. Between them stands a bend: a function of the request and the honest
+answer that returns another answer, or the very pieces to be said. Whatever was asked is kept, so that a
+test can see what the client sent, and to whom.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 
 from hostile.blobs import Blobs
 from hostile.objects import Objects
+from hostile.rows import Tables
 from hostile.wire import CLOSE, Answer, Conversation, GoneError, Piece, Request, Wait
 
 HOST = "127.0.0.1"
 
-Store = Blobs | Objects
+Store = Blobs | Objects | Tables
 #: What the service is, by the scheme of its names.
-STORES: dict[str, type[Store]] = {"az": Blobs, "s3": Objects}
+STORES: dict[str, type[Store]] = {"az": Blobs, "s3": Objects, "az-table": Tables}
 
 Said = Answer | Iterable[Piece]
 Bend = Callable[[Request, Answer], Said]

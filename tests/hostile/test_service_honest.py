@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hostile.case import Case, Line
+from hostile.case import TABLE, Case, Line
 from hostile.credentials import CREDENTIALS, KEYS
 from hostile.judge import faults
 from hostile.run import run
 from hostile.themes.s3.common import spelled
+from hostile.themes.tables.common import IMPORT, READS, whole
 
 LINES = (
     "cp az://data/tree/ down/",
@@ -47,6 +48,17 @@ BY_S3 = Case(
     scheme="s3",
 )
 
+TABLES = Case(
+    "tables",
+    "Nothing odd",
+    lines=(*READS, IMPORT),
+    code=0,
+    scheme="az-table",
+    blobs=TABLE,
+    page_size=4,
+    check=whole,
+)
+
 
 @pytest.mark.parametrize(
     ("case", "credential"),
@@ -54,6 +66,8 @@ BY_S3 = Case(
         (HONEST, "key"),
         *((SECURE, credential) for credential in CREDENTIALS),
         *((BY_S3, credential) for credential in KEYS),
+        (TABLES, "key"),
+        *((replace(TABLES, name="tables-secure", tls="good"), credential) for credential in CREDENTIALS),
         (replace(BY_S3, name="s3-secure", tls="good"), "session"),
     ],
     ids=lambda value: value.name if isinstance(value, Case) else value,

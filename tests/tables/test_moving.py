@@ -336,7 +336,14 @@ def test_the_command_exports_imports_and_says_what_is_wrong(
     streamed = haul("export", f"az-table://{table}", "-", "--format", "jsonl", "-q")
     assert len(streamed.stdout.splitlines()) == 900
     again = fresh()
-    assert haul("copy", f"az-table://{table}", f"az-table://{again}").returncode == 0
+    copied = haul("copy", f"az-table://{table}", f"az-table://{again}")
+    assert (
+        copied.returncode,
+        f"900 of 900 rows of az-table://{table} to az-table://{again}" in copied.stdout,
+    ) == (
+        0,
+        True,
+    ), copied
     same = haul("verify", f"az-table://{table}", f"az-table://{again}")
     assert (same.returncode, "900 rows are the same" in same.stdout) == (0, True), same
     own.service.get_table_client(again).delete_entity("p0000", "00000001")

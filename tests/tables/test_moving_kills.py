@@ -15,7 +15,7 @@ import pytest
 import haulage
 from command import HAUL, clean_environment
 from endpoints import TableEndpoint
-from haulage.tables.moving import import_table, verify
+from haulage.tables.moving import export_table, import_table, verify
 from tables.moving import at, fresh
 
 ROWS = 60_000
@@ -113,6 +113,40 @@ def test_an_import_that_is_killed_goes_on(
     emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path
 ) -> None:
     imports(emulated, filled, source, tmp_path, range(3))
+
+
+def index_kept(emulated: haulage.Emulator, tmp_path: Path, seeds: range) -> None:
+    rows, kills, whole = 6_000, 0, 0.0
+    source = tmp_path / "stations.jsonl"
+    with source.open("w", encoding="utf-8") as file:
+        for n in range(rows):
+            row = {"PartitionKey": f"p{n % 17:02}", "RowKey": f"{n:05}", "station": f"s/{n % 29}"}
+            file.write(json.dumps(row) + "\n")
+    for seed in seeds:
+        table = at(TableEndpoint("emulator", emulated.endpoint), fresh())
+        arguments = ["import", str(source), table, "--create", "--index", "station"]
+        if not whole:
+            whole = duration(arguments, tmp_path)
+        else:
+            kills += until_done(arguments, tmp_path, seed, whole)
+        index = tmp_path / f"{seed}.parquet"
+        export_table(f"{table}Bystation", index)
+        entries = pq.read_table(index, columns=["P", "R"]).to_pylist()
+        keys = [(entry["P"], entry["R"]) for entry in entries]
+        assert sorted(keys) == sorted((f"p{n % 17:02}", f"{n:05}") for n in range(rows)), seed
+        found = export_table(table, tmp_path / "found.parquet", filter="station eq 's/7'")
+        assert (found.index, found.rows) == (f"{table}Bystation", sum(n % 29 == 7 for n in range(rows)))
+    assert kills >= len(seeds) // 3
+
+
+def test_an_index_has_every_row_after_kills(emulated: haulage.Emulator, tmp_path: Path) -> None:
+    index_kept(emulated, tmp_path, range(300, 303))
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+def test_an_index_has_every_row_after_many_kills(emulated: haulage.Emulator, tmp_path: Path) -> None:
+    index_kept(emulated, tmp_path, range(400, 420))
 
 
 @pytest.mark.campaign

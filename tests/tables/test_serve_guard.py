@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -341,3 +342,9 @@ def test_a_failure_of_the_proxy_itself_is_an_answer() -> None:
 def test_what_is_named_is_a_table_or_a_file() -> None:
     found = opened(["x=az://c/a.parquet", "b.parquet", "s3://bucket/deep/c.parquet"], {})
     assert [(type(one).__name__, one.name) for one in found] == [("ParquetSource", name) for name in "xbc"]
+
+
+def test_the_end_of_a_short_answer_is_sent_at_once(table: FakeTable) -> None:
+    with serving(source(table)) as proxy:
+        listening = proxy.server._socket
+        assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser
 
@@ -198,6 +199,39 @@ def test_the_page_shows_rows_times_a_chart_and_a_map(opened: Callable[..., Opene
         assert [url for url in one.asked if not url.startswith(proxy.url)] == []
 
 
+#: The most points of one row of the map that are neither empty nor its grid, as a share of its width.
+DENSEST = """
+() => {
+  const canvas = document.getElementById('world'), pen = canvas.getContext('2d');
+  const muted = getComputedStyle(document.documentElement).getPropertyValue('--muted').trim();
+  const probe = document.createElement('canvas').getContext('2d');
+  probe.fillStyle = muted;
+  probe.fillRect(0, 0, 1, 1);
+  const wanted = probe.getImageData(0, 0, 1, 1).data;
+  const { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
+  let most = 0;
+  for (let y = 0; y < canvas.height; y += 1) {
+    let found = 0;
+    for (let x = 0; x < canvas.width; x += 1) {
+      const at = 4 * (y * canvas.width + x);
+      if (data[at + 3] > 90 && [0, 1, 2].every((n) => Math.abs(data[at + n] - wanted[n]) < 40)) found += 1;
+    }
+    most = Math.max(most, found);
+  }
+  return most / canvas.width;
+}
+"""
+
+
+def test_a_map_of_the_world_has_no_coast_across_it(opened: Callable[..., Opened]) -> None:
+    places = {"lat": [-80.0, 80.0, 0.0], "lon": [-170.0, 170.0, 0.0], "v": [1, 2, 3]}
+    rows = pa.RecordBatch.from_pydict({"PartitionKey": ["p"] * 3, "RowKey": ["a", "b", "c"], **places})
+    with serving(source(FakeTable(rows))) as proxy:
+        one = opened(proxy.url, viewport={"width": 1280, "height": 900})
+        state(one, "done")
+        assert one.page.evaluate(DENSEST) < 0.5
+
+
 def test_all_rows_stream_into_the_page_and_what_is_seen_is_downloaded(
     opened: Callable[..., Opened], table: FakeTable, tmp_path: Path
 ) -> None:
@@ -266,8 +300,10 @@ def test_a_wrong_token_is_said_and_another_can_be_given(
         assert one.page.is_hidden("#notice")
         assert one.page.is_hidden("#pass")
         assert not [url for url in one.asked if "sesame" in url]
-        good = opened(f"{proxy.url}#token=sesame")
-        assert state(good, "done").startswith("Page 1: 100 rows")
+        for mark in "#?":
+            good = opened(f"{proxy.url}{mark}token=sesame")
+            assert state(good, "done").startswith("Page 1: 100 rows")
+            assert good.page.url == f"{proxy.url}#token=sesame"
 
 
 def test_a_table_that_is_gone_is_said(opened: Callable[..., Opened], table: FakeTable) -> None:

@@ -1,11 +1,13 @@
 //! Options that commands share, each defined once.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
+use haulage::Error;
 use haulage::checksum::ChecksumMode;
+use haulage::config::Config;
 use haulage::http::ProxyChoice;
 use haulage::job::{Bounds, CopyOptions, MethodChoice, NameList, Overwrite, ServerSide, Setting, TierChoice};
 use haulage::store::{Addressing, Preserve, StoreOptions};
@@ -70,6 +72,9 @@ pub struct StoreArgs {
     /// Use this proxy, or none; overrides HTTPS_PROXY
     #[arg(long, value_name = "URL|none", value_hint = ValueHint::Url)]
     pub proxy: Option<ProxyChoice>,
+    /// Connect from this address of the machine, on machines with several networks
+    #[arg(long, value_name = "ADDRESS", value_parser = value::ip)]
+    pub bind: Option<IpAddr>,
     /// Also trust the CA certificates in this PEM file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ca: Option<PathBuf>,
@@ -82,10 +87,13 @@ pub struct StoreArgs {
 }
 
 impl StoreArgs {
-    /// As the engine takes them.
-    pub fn options(&self) -> StoreOptions {
+    /// As the engine takes them, with what the configuration says of remotes and allowed endpoints.
+    ///
+    /// # Errors
+    /// Where the configuration cannot be read.
+    pub fn options(&self) -> Result<StoreOptions, Error> {
         let defaults = StoreOptions::default();
-        StoreOptions {
+        Ok(StoreOptions {
             endpoint: self.endpoint.clone(),
             region: self.region.clone(),
             addressing: self.addressing.fixed(),
@@ -93,11 +101,13 @@ impl StoreArgs {
             requester_pays: self.requester_pays,
             insecure_http: self.insecure_http,
             proxy: self.proxy.clone().unwrap_or_default(),
+            bind: self.bind,
             ca: self.ca.clone(),
             stall_timeout: self.stall_timeout.unwrap_or(defaults.stall_timeout),
             cap: self.cap,
+            config: Config::current()?,
             ..defaults
-        }
+        })
     }
 }
 
@@ -205,6 +215,15 @@ pub struct AttributeArgs {
     pub preserve: Option<Preserve>,
 }
 
+impl AttributeArgs {
+    /// Puts them into the options.
+    pub fn apply(self, options: &mut CopyOptions) {
+        options.tier = self.tier;
+        options.tags = !self.no_tags;
+        options.preserve = self.preserve.unwrap_or_default();
+    }
+}
+
 /// What is removed, and what is not.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Removal")]
@@ -264,8 +283,15 @@ pub struct OverwriteArgs {
 }
 
 /// The engine's options from those of the command; what a command does not offer keeps its default.
-pub fn copy_options(transfer: &TransferArgs, select: SelectArgs, store: &StoreArgs) -> CopyOptions {
-    CopyOptions {
+///
+/// # Errors
+/// Where the configuration cannot be read.
+pub fn copy_options(
+    transfer: &TransferArgs,
+    select: SelectArgs,
+    store: &StoreArgs,
+) -> Result<CopyOptions, Error> {
+    Ok(CopyOptions {
         concurrency: transfer.concurrency,
         block_size: transfer.block_size,
         single_put_max: transfer.single_put_max,
@@ -286,9 +312,9 @@ pub fn copy_options(transfer: &TransferArgs, select: SelectArgs, store: &StoreAr
         max_duration: transfer.max_duration,
         include: select.include,
         exclude: select.exclude,
-        store: StoreOptions { follow_symlinks: select.symlinks, ..store.options() },
+        store: StoreOptions { follow_symlinks: select.symlinks, ..store.options()? },
         ..CopyOptions::default()
-    }
+    })
 }
 
 #[cfg(test)]
@@ -300,6 +326,8 @@ mod tests {
         assert_eq!(StoreOptions::default().stall_timeout, Duration::from_secs(30));
         let cli = crate::cli::parse(&["haul", "plan", "a", "b"].map(Into::into)).unwrap();
         let crate::command::Command::Plan(plan) = cli.command else { panic!("parsed as {:?}", cli.command) };
-        assert_eq!(format!("{:?}", plan.options()), format!("{:?}", CopyOptions::default()));
+        let mut options = plan.options().unwrap();
+        options.store.config = StoreOptions::default().config;
+        assert_eq!(format!("{options:?}"), format!("{:?}", CopyOptions::default()));
     }
 }

@@ -35,6 +35,19 @@ pub enum Data {
     Events,
     /// A line for each object that is not equal.
     Differences,
+    /// A line for each object with which something would be done.
+    Plan,
+}
+
+impl Data {
+    /// For work that never fills standard output by itself.
+    pub fn of(output: OutputArgs, dry_run: bool) -> Self {
+        match (output.json, dry_run) {
+            (true, _) => Self::Events,
+            (false, true) => Self::Plan,
+            (false, false) => Self::None,
+        }
+    }
 }
 
 /// Runs the job to its end.
@@ -207,7 +220,7 @@ impl Sink {
 
     /// Whether single events matter, or only how it ends.
     fn listens(&self) -> bool {
-        self.live || matches!(self.data, Data::Events | Data::Differences)
+        self.live || matches!(self.data, Data::Events | Data::Differences | Data::Plan)
     }
 
     fn event(&mut self, event: &Event) {
@@ -220,6 +233,11 @@ impl Sink {
                     self.told.insert(failure.object.clone());
                 }
                 if let Some(line) = render::verify_line(record) {
+                    self.written(|lines| lines.line(line));
+                }
+            }
+            (Data::Plan, Event::Object(record)) => {
+                if let Some(line) = render::planned_line(record) {
                     self.written(|lines| lines.line(line));
                 }
             }

@@ -1,6 +1,6 @@
 //! The command `haul`: parse, one call into the engine, render.
 //!
-//! [`cli`] holds the grammar, [`args`] the options that commands share, [`command`] one file for
+//! [`cli`] holds the grammar, [`defaults`] fills it up from the environment and the configuration, [`args`] the options that commands share, [`command`] one file for
 //! each command. [`render`] turns what the engine says into text as pure functions; [`output`] is
 //! the only place that writes to standard output and standard error. Data goes to standard output,
 //! talk to standard error.
@@ -9,6 +9,7 @@ pub mod args;
 pub mod cli;
 pub mod cluster;
 pub mod command;
+pub mod defaults;
 pub mod job;
 pub mod output;
 pub mod progress;
@@ -22,6 +23,9 @@ pub mod value;
 
 use std::ffi::OsString;
 
+use cli::Cli;
+use stop::Stop;
+
 /// Runs the command with these arguments, the program's name first, and returns its exit code.
 ///
 /// Blocks until the command is done. May be called from any thread: it builds a runtime of its own where it
@@ -31,11 +35,13 @@ use std::ffi::OsString;
 /// chained, so the host's would run too.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    match cli::parse(&args) {
-        Ok(cli) => {
-            let output = cli.output;
-            command::run(cli.command, output).unwrap_or_else(|stop| stop.report(output.json))
-        }
-        Err(ending) => usage::report(&ending, &args),
+    let cli = match cli::parse(&args) {
+        Ok(cli) => cli,
+        Err(ending) => return usage::report(&ending, &args),
+    };
+    let json = cli.output.json;
+    match defaults::fill_up(cli, &args) {
+        Ok(Cli { command, output }) => command::run(command, output).unwrap_or_else(|stop| stop.report(json)),
+        Err(error) => Stop::Error(error).report(json),
     }
 }

@@ -13,9 +13,6 @@ use crate::stop::Stop;
 /// Whose values may hold a password. What is wrong with them is said without them.
 const SECRET: [&str; 1] = ["--proxy"];
 
-/// Commands of the contract that are written in Python.
-const PLANNED: [&str; 2] = ["sync", "view"];
-
 /// Prints what was asked for or what is wrong; returns the exit code.
 pub fn report(ending: &clap::Error, args: &[OsString]) -> u8 {
     match ending.kind() {
@@ -99,7 +96,7 @@ fn of_others(name: &str) -> Option<&'static str> {
         "--recursive" | "-r" | "-R" => {
             Some("leave it out: folders are always copied with everything in them")
         }
-        "--dry-run" | "-n" => Some("haul plan shows what cp would do"),
+        "-n" => Some("use --dry-run"),
         "--transfers" | "--checkers" | "--numworkers" | "--parallel" => {
             Some("leave it out, or use --concurrency: by default it follows the link")
         }
@@ -109,10 +106,6 @@ fn of_others(name: &str) -> Option<&'static str> {
 
 fn unknown_command(mistake: &clap::Error) -> Error {
     let name = texts(mistake, ContextKind::InvalidSubcommand).concat();
-    if PLANNED.contains(&name.as_str()) {
-        return Error::new(ErrorKind::Unsupported, "run", name, "this command is planned, and not there yet")
-            .hint("haul --help lists the commands");
-    }
     let hint = suggestion(mistake, ContextKind::SuggestedSubcommand);
     Error::new(ErrorKind::Usage, "parse", name, "no such command")
         .hint(hint.unwrap_or_else(|| "haul --help lists the commands".to_owned()))

@@ -1,6 +1,6 @@
 //! Parsers of option values: the engine's own, so that the command, Python and plan files agree.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -68,6 +68,14 @@ pub fn listen(text: &str) -> Result<SocketAddr, Error> {
 /// Where metrics are served.
 pub fn metrics(text: &str) -> Result<SocketAddr, Error> {
     address(text, "write one such as 127.0.0.1:9400")
+}
+
+/// An address of this machine, without a port.
+pub fn ip(text: &str) -> Result<IpAddr, Error> {
+    let wrong = |_| Error::new(ErrorKind::Usage, "parse", text, "not an address");
+    text.parse()
+        .map_err(wrong)
+        .map_err(|error| error.hint("write an address of this machine, such as 10.1.0.7"))
 }
 
 fn address(text: &str, hint: &str) -> Result<SocketAddr, Error> {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use haulage::event::{Event, Summary};
-use haulage::job::Work;
+use haulage::job::{Deleting, Work};
 use haulage::units::ByteRate;
 use haulage::{Error, ErrorKind, JobHandle, Result};
 use pyo3::prelude::*;
@@ -73,6 +73,31 @@ impl Job {
     ) -> PyResult<Self> {
         let (source, destination) = (source.0, destination.0);
         Self::new(Work::Verify { source, destination, stored, deep }, options)
+    }
+
+    /// What makes the destination equal to the source.
+    #[staticmethod]
+    #[pyo3(signature = (source, destination, /, delete, max_delete, allow_empty, **options))]
+    fn sync(
+        py: Python<'_>,
+        source: Name,
+        destination: Name,
+        delete: bool,
+        max_delete: Option<String>,
+        allow_empty: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let max = max_delete.map(|most| most.parse()).transpose().or_raise(py)?;
+        let delete = delete.then_some(Deleting { max, allow_empty });
+        Self::new(Work::Sync { source: source.0, destination: destination.0, delete }, options)
+    }
+
+    /// A copy that deletes its sources.
+    #[staticmethod]
+    #[pyo3(signature = (sources, destination, /, **options))]
+    fn move_(sources: Vec<Name>, destination: Name, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let sources = sources.into_iter().map(|Name(source)| source).collect();
+        Self::new(Work::Move { sources, destination: destination.0 }, options)
     }
 
     /// Starts it; does nothing if it is started already. Only a job that listens keeps its events.

@@ -55,6 +55,7 @@ mod _engine {
     use super::log::EventLog;
     #[pymodule_export]
     use super::reach::{identity, knock, way};
+    #[pymodule_export]
     use super::remove::{make_container, remove, remove_container};
     #[pymodule_export]
     use super::session::{AzureCredential, S3Credential, Session};

@@ -1,12 +1,13 @@
 //! Python's keyword arguments as [`CopyOptions`].
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haulage::CopyOptions;
 use haulage::checksum::ChecksumMode;
+use haulage::config::Config;
 use haulage::job::{MethodChoice, NameList, Overwrite, ServerSide, Setting, links_folder};
 use haulage::store::{AccessKeys, Addressing};
 use haulage::units::parse_duration;
@@ -55,6 +56,7 @@ fn not_text(py: Python<'_>, name: &str) -> PyErr {
 /// The engine's defaults with what Python gives in place; `None` gives nothing.
 pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOptions> {
     let mut options = CopyOptions { links: links_folder(), ..CopyOptions::default() };
+    options.store.config = Python::attach(|py| Config::current().or_raise(py))?;
     for (key, value) in given.into_iter().flatten() {
         if value.is_none() {
             continue;
@@ -81,6 +83,9 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "symlinks" => options.store.follow_symlinks = one_of(&value, SYMLINKS)?,
             "max_memory" => options.max_memory = unit(&value)?,
             "overwrite" => options.overwrite = one_of(&value, OVERWRITES)?,
+            "compare" => options.compare = unit(&value)?,
+            "dry_run" => options.dry_run = value.extract()?,
+            "backup_dir" => options.backup = Some(value.extract::<Name>()?.0),
             "include" => options.include = globs(&value)?,
             "exclude" => options.exclude = globs(&value)?,
             "files_from" => options.names = Some(name_list(&value)?),
@@ -102,6 +107,7 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "requester_pays" => options.store.requester_pays = value.extract()?,
             "insecure_http" => options.store.insecure_http = value.extract()?,
             "proxy" => options.store.proxy = value.extract::<String>()?.parse().or_raise(py)?,
+            "bind" => options.store.bind = Some(ip(&value)?),
             "ca" => options.store.ca = Some(value.extract()?),
             "stall_timeout" => options.store.stall_timeout = duration(&value)?,
             "session" => options.store.session = Some(session(&value)?),
@@ -197,6 +203,14 @@ fn address(value: &Bound<'_, PyAny>) -> PyResult<SocketAddr> {
     let text = value.str()?;
     let text = text.to_string_lossy();
     text.parse().map_err(|_| usage(value.py(), &text, "not an address", "write one such as 127.0.0.1:9400"))
+}
+
+/// An address of this machine, as numbers or from `ipaddress`.
+fn ip(value: &Bound<'_, PyAny>) -> PyResult<IpAddr> {
+    let text = value.str()?;
+    let text = text.to_string_lossy();
+    let hint = "write an address of this machine, such as 10.1.0.7";
+    text.parse().map_err(|_| usage(value.py(), &text, "not an address", hint))
 }
 
 fn whole_number(value: &Bound<'_, PyAny>) -> PyResult<usize> {

@@ -14,6 +14,7 @@ pub mod access;
 pub mod budget;
 pub mod buffer;
 pub mod checksum;
+pub mod config;
 pub mod control;
 pub mod error;
 pub mod event;

@@ -77,6 +77,9 @@ pub struct ReceiptObject {
     pub proof: Proof,
     /// When it was done, in nanoseconds since 1970.
     pub ended_unix_ns: u64,
+    /// ETag of the source, or what stands for one on a file system: the version that was copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_etag: Option<String>,
 }
 
 /// That nothing is missing.
@@ -210,6 +213,7 @@ mod tests {
             outcome: Outcome::Copied,
             proof: Proof::Length,
             ended_unix_ns: 7,
+            source_etag: None,
         }
     }
 

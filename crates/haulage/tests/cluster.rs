@@ -491,6 +491,8 @@ async fn what_only_one_process_can_do_is_refused() {
     assert_eq!(refused(ground.up(), options).hint_text(), Some("leave out --checksum none"));
     let options = CopyOptions { source_etag: Some("one".into()), ..ground.options() };
     assert_eq!(refused(to("one.nc"), options).hint_text(), Some("leave it out"));
+    let options = CopyOptions { dry_run: true, ..ground.options() };
+    assert_eq!(refused(ground.up(), options).hint_text(), Some("leave out the nodes"));
     let portion = Portion::Stretch(BlockRange { offset: 0, len: 1 });
     let options = CopyOptions { portion, source_etag: Some("one".into()), ..ground.options() };
     assert_eq!(refused(to("one.nc"), options).hint_text(), Some("copy the whole object"));

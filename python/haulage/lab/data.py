@@ -12,6 +12,7 @@ from haulage.lab.arms import Item
 from haulage.lab.generate import generate, netcdf, write
 from haulage.lab.plan import FileSet, Plan
 from haulage.lab.schedule import Cell
+from haulage.lab.served_table import ServedTable, write_rows
 from haulage.lab.target import Endpoint, Endpoints, start_emulator
 
 
@@ -32,6 +33,8 @@ class Data:
         self._folder = folder
         self._run = run
         self._sets: dict[str, list[File]] = {}
+        self._rows: Path | None = None
+        self._table: ServedTable | None = None
 
     @property
     def remote_folder(self) -> Path:
@@ -44,6 +47,10 @@ class Data:
             self._sets[files.name] = self._make(files)
 
     def _make(self, files: FileSet) -> list[File]:
+        if files.kind == "rows":
+            self._rows = self._folder / "rows.jsonl"
+            write_rows(self._rows, files.count, self._plan.seed)
+            return []
         label = _label(files)
         seed = self._plan.seed ^ zlib.crc32(files.name.encode())
         folder = self._folder / "source" / label
@@ -70,9 +77,16 @@ class Data:
             for number, size in enumerate(files.sizes_bytes)
         ]
 
+    def table(self, link: str) -> Endpoint:
+        """Return the table that the rows of the plan are in, over this link."""
+        assert self._rows is not None, "the plan has rows"
+        if self._table is None:
+            self._table = ServedTable(self._rows)
+        return self._table.at(link)
+
     def offer(self, endpoints: Endpoints, *, emulated: bool) -> None:
         """Put the files where downloads find them, past the link of an emulated endpoint."""
-        if "down" not in self._plan.directions:
+        if "down" not in self._plan.directions or self._rows is not None:
             return
         if emulated:
             self.remote_folder.mkdir(parents=True, exist_ok=True)
@@ -122,7 +136,10 @@ class Data:
         return f"mem://lab-sink-{self._run}/{file.name.replace('/', '-')}"
 
     def free(self) -> None:
-        """Give back the memory that ``mem://`` objects hold, by making them empty."""
+        """Stop what was started here, and give back the memory of ``mem://`` objects by making them empty."""
+        if self._table is not None:
+            self._table.close()
+            self._table = None
         if self._plan.source != "memory":
             return
         empty = self._folder / "empty"

@@ -25,7 +25,13 @@ METHODS = (
     "external",
     "ceiling",
     "local-disk",
+    "table-rows",
 )
+#: The forms in which rows of a table are asked for: of the store, or of a proxy before it.
+ROW_FORMATS = ("atom", "json-full", "json-minimal", "json-none", "arrow")
+WAYS = ("direct", "proxy")
+#: About a row in JSON without types: what each counts as, whatever form it comes in, so that rates compare.
+ROW_BYTES = 164
 #: What the plain client puts: bytes that it holds, a file that it opens, or a stream of unknown contents.
 BODIES = ("bytes", "file", "stream")
 DIRECTIONS = ("up", "down")
@@ -50,6 +56,9 @@ class Arm:
     window_ns: int | None = None  #: a request that has no answer by then has failed; ``None`` for no limit
     body: str = "bytes"  #: one of :data:`BODIES`, for the plain client
     one_blob: bool = False  #: every file overwrites one and the same blob
+    format: str = ""  #: of ``table-rows``: one of :data:`ROW_FORMATS`
+    way: str = ""  #: of ``table-rows``: one of :data:`WAYS`
+    gathered: bool = False  #: of ``table-rows``: all rows as one answer, rather than page by page
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ class FileSet:
     name: str
     size_bytes: int | None
     count: int
-    kind: str = "random"  #: ``random``, or ``netcdf``: a set like that of a climate model
+    kind: str = "random"  #: ``random``; ``netcdf``, a set like that of a climate model; ``rows`` of a table
     large_count: int = 0
     large_bytes: int = 0
     small_bytes: int = 0
@@ -218,18 +227,25 @@ def _arm_values(arm: Arm) -> dict[str, Any]:
         "window": None if arm.window_ns is None else words_duration(arm.window_ns),
         "body": arm.body,
         "one_blob": arm.one_blob,
-    }
+    } | _row_values(arm)
+
+
+def _row_values(arm: Arm) -> dict[str, Any]:
+    # Left out of other arms: the text of a plan, and so its hash, stays what it was.
+    if arm.method != "table-rows":
+        return {}
+    return {"format": arm.format, "way": arm.way, "gathered": arm.gathered}
 
 
 def _file_values(item: FileSet) -> dict[str, Any]:
     values: dict[str, Any] = {"name": item.name, "kind": item.kind, "count": item.count}
-    if item.size_bytes is None:
+    if item.size_bytes is None and item.kind != "rows":
         values |= {
             "large_count": item.large_count,
             "large_size": f"{item.large_bytes}B",
             "small_size": f"{item.small_bytes}B",
         }
-    else:
+    elif item.size_bytes is not None:
         values["size"] = f"{item.size_bytes}B"
     return values | {
         "replicates": item.replicates,

@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from haulage.errors import NotFoundError, UsageError
-from haulage.lab.plan import BODIES, DIRECTIONS, METHODS, TOOLS, Arm, FileSet, Node, Plan, Prices
+from haulage.lab.plan import (
+    BODIES,
+    DIRECTIONS,
+    METHODS,
+    ROW_BYTES,
+    ROW_FORMATS,
+    TOOLS,
+    WAYS,
+    Arm,
+    FileSet,
+    Node,
+    Plan,
+    Prices,
+)
 from haulage.lab.tables import Table
 from haulage.lab.units import format_size
 
@@ -171,6 +184,7 @@ def _checked(plan: Plan) -> Plan:
         raise refuse("scale", "only the engine moves files on many nodes", "leave the other arms out")
     if plan.counts:
         _check_links(plan)
+    _check_rows(plan, refuse)
     if plan.counts and plan.fresh_link:
         raise refuse("scale", "not with links that begin anew in each cell", "write fresh_link = false")
     if plan.again and plan.again not in [arm.name for arm in plan.arms]:
@@ -179,6 +193,27 @@ def _checked(plan: Plan) -> Plan:
             raise refuse("again", f"no arm is called '{plan.again}'", 'name an arm, or write again = ""')
         plan = replace(plan, again="")
     return plan
+
+
+def _check_rows(plan: Plan, refuse: Callable[[str, str, str], UsageError]) -> None:
+    """Refuse a plan in which rows are moved as files, or files as rows."""
+    arms = {arm.method == "table-rows" for arm in plan.arms}
+    files = {item.kind == "rows" for item in plan.files}
+    if True not in arms | files:
+        return
+    if arms != files or len(arms) > 1 or len(plan.files) > 1:
+        cause = "rows of one table go with arms of the method table-rows, and with nothing else"
+        raise refuse(
+            "files", cause, 'write one [[files]] with kind = "rows", and method = "table-rows" in all arms'
+        )
+    if plan.directions != ("down",):
+        raise refuse("directions", "rows are read", 'write directions = "down"')
+    if plan.ceiling:
+        raise refuse("ceiling", "it is measured with blobs", "write [ceiling] with measure = false")
+    if not plan.target.startswith("emulated:"):
+        raise refuse(
+            "target", "tables are asked at emulated endpoints alone", 'write target = "emulated:none"'
+        )
 
 
 def _check_links(plan: Plan) -> None:
@@ -202,6 +237,8 @@ def _check_links(plan: Plan) -> None:
 def _arms(table: Table) -> list[Arm]:
     """Read ``[[arms]]``; lists of block sizes and of concurrencies stand for an arm each."""
     method = table.choice("method", METHODS)
+    if method == "table-rows":
+        return _row_arms(table)
     plain = method in ("ranges", "put-blocks", "local-disk")
     client = table.choice("client", ("engine", "plain"), "plain" if plain else "engine")
     tool = table.choice("tool", TOOLS) if method == "external" else None
@@ -237,6 +274,46 @@ def _arms(table: Table) -> list[Arm]:
     return arms
 
 
+def _row_arms(table: Table) -> list[Arm]:
+    """Read an arm that asks for rows; lists of formats, of ways and of gathered stand for an arm each."""
+    formats = table.choices("format", ROW_FORMATS, ROW_FORMATS)
+    ways = table.choices("way", WAYS, WAYS)
+    gatherings = table.many("gathered", [False, True])
+    given = table.text("name", "")
+    client = table.choice("client", ("plain",), "plain")
+    arms = []
+    for form, gathered, way in itertools.product(formats, gatherings, ways):
+        if not isinstance(gathered, bool):
+            raise table.fault("gathered", f"{gathered!r} is not true or false", "write true, false, or both")
+        # A store gives pages, and no Arrow; both at once are an export, which gathers by itself.
+        if way == "direct" and gathered != (form == "arrow"):
+            continue
+        name = f"{form}, {'gathered' if gathered else 'paged'}, {way}"
+        several = len(formats) * len(gatherings) * len(ways) > 1
+        arms.append(
+            Arm(
+                "table-rows",
+                f"{given} {name}".strip() if several else given or name,
+                1,
+                client=client,
+                directions=table.choices("directions", ("down",), ["down"]),
+                format=form,
+                way=way,
+                gathered=gathered,
+            )
+        )
+    for key in ("concurrency", "sequence", "body", "one_blob"):
+        # Written by a run, always the same.
+        table.has(key)
+    table.end()
+    if not arms:
+        cause = "a store answers page by page, and not in Arrow"
+        raise table.fault(
+            "way", cause, 'write way = "proxy"; format = "arrow" with gathered = true is an export'
+        )
+    return arms
+
+
 def _arm_name(arm: Arm, several: bool) -> str:
     """Return the name of the treatment: the arm's, with what tells its levels apart."""
     if arm.name and not several:
@@ -254,7 +331,7 @@ def _arm_name(arm: Arm, several: bool) -> str:
 
 
 def _file_set(table: Table) -> FileSet:
-    kind = table.choice("kind", ("random", "netcdf"), "random")
+    kind = table.choice("kind", ("random", "netcdf", "rows"), "random")
     count = table.number("count", 1, least=1)
     if kind == "netcdf":
         large = table.number("large_count", count * 32 // 144)
@@ -267,6 +344,8 @@ def _file_set(table: Table) -> FileSet:
             large_bytes=table.size_bytes("large_size", "1.5MB"),
             small_bytes=table.size_bytes("small_size", "92.5KB"),
         )
+    elif kind == "rows":
+        found = FileSet(table.text("name", f"{count:,} rows"), None, count, kind, small_bytes=ROW_BYTES)
     else:
         size, written = table.size_bytes("size"), table.text("size")
         default = written if count == 1 else f"{count} x {written}"

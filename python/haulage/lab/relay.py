@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import queue
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from haulage.lab.units import parse_rate
+from haulage.lab.units import parse_duration, parse_rate
 
 _PIECE_BYTES = 256 << 10
 _CONNECT_S = 30.0
@@ -24,11 +26,15 @@ _NETWORK_NAMESPACE = 0x40000000
 #: Where ``ip netns`` keeps them.
 _NAMESPACES = "/run/netns"
 
-NETNS, PROXY, NARROW = "netns:", "proxy:", "link:"
+NETNS, PROXY, NARROW, FAR = "netns:", "proxy:", "link:", "far:"
 #: Of a link: as much as one that carries 30 Mbit/s has on its way in four milliseconds.
 _NARROW_PIECE_BYTES = 16 << 10
 #: What the kernel holds before a narrow link; more, and the sender would believe that it had gone.
 _NARROW_BUFFER_BYTES = 128 << 10
+#: More than this machine carries.
+_UNBOUNDED = "1000gbit"
+#: Pieces that are on their way over a far link at most: with 16 KiB each, 8 MiB.
+_ON_THE_WAY = 512
 #: By how much a sleep may end late without the rate falling for it.
 _LATE_NS = 10_000_000
 
@@ -38,6 +44,7 @@ def main(host: str, port: int, way: str) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         connect = opener(host, port, way)
         link = Narrow(way.removeprefix(NARROW)) if way.startswith(NARROW) else None
+        link = Far(way.removeprefix(FAR)) if way.startswith(FAR) else link
         if link is not None:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _NARROW_BUFFER_BYTES)
         sys.stdout.write(f"{listener.getsockname()[1]}\n")
@@ -49,6 +56,8 @@ def main(host: str, port: int, way: str) -> None:
 
 def opener(host: str, port: int, way: str) -> Callable[[], socket.socket]:
     """Return what opens a connection by this way; a namespace is entered now, and for good."""
+    if way.startswith(FAR):
+        return lambda: socket.create_connection((host, port), _CONNECT_S)
     if way.startswith(NARROW):
         return lambda: _narrow(socket.create_connection((host, port), _CONNECT_S))
     if way.startswith(NETNS):
@@ -107,6 +116,20 @@ class Narrow:
         return [pace for pace in (own, self._ways[way]) if pace is not None]
 
 
+class Far(Narrow):
+    """The same with a round trip: what is sent arrives half of it later, and to connect takes a whole one.
+
+    Args:
+        words: As ``rtt=20ms,total=100mbit``; without a rate it carries what comes.
+    """
+
+    def __init__(self, words: str) -> None:
+        kept = [word for word in words.split(",") if not word.startswith("rtt=")]
+        rtt = next((word for word in words.split(",") if word.startswith("rtt=")), "rtt=0ms")
+        super().__init__(",".join(kept) or f"total={_UNBOUNDED}")
+        self.half_s = parse_duration(rtt.removeprefix("rtt=")) / 2e9
+
+
 class Pace:
     """Lets bytes pass at a rate, in the order in which they come."""
 
@@ -130,6 +153,8 @@ def _narrow(line: socket.socket) -> socket.socket:
 
 
 def _carry(near: socket.socket, connect: Callable[[], socket.socket], link: Narrow | None) -> None:
+    half_s = link.half_s if isinstance(link, Far) else 0.0
+    time.sleep(2 * half_s)
     with near:
         try:
             far = connect()
@@ -141,9 +166,10 @@ def _carry(near: socket.socket, connect: Callable[[], socket.socket], link: Narr
                 line.settimeout(None)
                 line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             up, down = ([], []) if link is None else (link.paces(0), link.paces(1))
-            back = threading.Thread(target=_copy, args=(far, near, down), daemon=True)
+            copy = partial(_copy_late, half_s) if half_s else _copy
+            back = threading.Thread(target=copy, args=(far, near, down), daemon=True)
             back.start()
-            _copy(near, far, up)
+            copy(near, far, up)
             back.join()
 
 
@@ -156,6 +182,32 @@ def _copy(source: socket.socket, sink: socket.socket, paces: Sequence[Pace] = ()
             sink.sendall(piece)
     with contextlib.suppress(OSError):
         sink.shutdown(socket.SHUT_WR)
+
+
+def _copy_late(late_s: float, source: socket.socket, sink: socket.socket, paces: Sequence[Pace]) -> None:
+    """Copy as :func:`_copy` does, each piece so much later than it came."""
+    pieces: queue.Queue[tuple[float, bytes]] = queue.Queue(_ON_THE_WAY)
+
+    def arrive() -> None:
+        while True:
+            due, piece = pieces.get()
+            time.sleep(max(0.0, due - time.monotonic()))
+            if not piece:
+                break
+            with contextlib.suppress(OSError):
+                sink.sendall(piece)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    arriving = threading.Thread(target=arrive, daemon=True)
+    arriving.start()
+    with contextlib.suppress(OSError):
+        while piece := source.recv(_NARROW_PIECE_BYTES):
+            for pace in paces:
+                pace.take(len(piece))
+            pieces.put((time.monotonic() + late_s, piece))
+    pieces.put((time.monotonic() + late_s, b""))
+    arriving.join()
 
 
 if __name__ == "__main__":

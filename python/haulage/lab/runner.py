@@ -277,7 +277,10 @@ class _Runner:
         link, via = cell.link, cell.node.via if cell.node is not None else None
         if self._plan.fresh_link:
             endpoints.drop(store=store, link=link)
-        endpoint = endpoints.get(store=store, link=link, via=via)
+        if cell.arm.method == "table-rows":
+            endpoint = data.table(self._target.link_of(link))
+        else:
+            endpoint = endpoints.get(store=store, link=link, via=via)
         data.sink_ready()
         items = data.items(cell) if cell.count is None else ()
         cpus = host.pin(cell.node.cpus if cell.node is not None else None)
@@ -289,6 +292,7 @@ class _Runner:
             endpoint,
             self._store.record_path(cell.number),
             data.scratch(),
+            cell.files.count if cell.files.kind == "rows" else 0,
         )
         sampler.begin(cell.number)
         began, idle_ns, cpu = time.time_ns(), time.monotonic_ns() - idle_from, time.process_time_ns()

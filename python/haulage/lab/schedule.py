@@ -62,6 +62,8 @@ class Cell:
             "client_side": None if self.node is None else self.node.client or self.node.name,
             "path": None if self.node is None else self.node.path or self.node.name,
         }
+        if self.arm.method == "table-rows":
+            found |= {"format": self.arm.format, "way": self.arm.way, "gathered": self.arm.gathered}
         return found if self.count is None else found | {"node_count": self.count}
 
     @property

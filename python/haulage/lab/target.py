@@ -106,6 +106,8 @@ class Endpoint:
     query: str  #: the SAS without ``?``; empty if credentials come from the environment
     connection_string: str | None = None  #: for tools that want one; emulated endpoints only
     _process: subprocess.Popen[bytes] | None = None
+    proxy: str = ""  #: of a table: the address of a proxy before it; ``base`` is the table's own
+    proxy_host: str = ""  #: what the proxy takes for its own name
 
     def url(self, name: str) -> str:
         """Return the URL of a blob, with what it takes to reach it."""

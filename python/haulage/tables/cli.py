@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -91,4 +92,19 @@ def _main(arguments: Sequence[str]) -> int:
         return 2
     except HaulageError as error:
         STDERR.print(f"haul: {error}")
+        if "--json" in arguments:
+            click.echo(json.dumps(_told(error)))
         return error.exit_code
+
+
+def _told(error: HaulageError) -> dict[str, object]:
+    """Return what programs read of a failure: the last line of the other commands."""
+    return {
+        "event": "error",
+        "kind": error.code,
+        "operation": error.operation,
+        "object": error.object,
+        "cause": error.cause,
+        "hint": error.hint,
+        "exit_code": error.exit_code,
+    }

@@ -38,6 +38,7 @@ class Page:
     seconds: float  #: from the requests to the last bytes of their answers
     requests: int  #: sent for it
     bytes_read: int  #: of their answers
+    index: str | None = None  #: the index table by which the rows were found
 
 
 @dataclass
@@ -47,6 +48,14 @@ class Meter:
     requests: int = 0  #: sent to the store
     bytes_read: int = 0  #: of bodies from the store
     seconds: float = 0.0  #: spent waiting for the store
+    index: str | None = None  #: the index table by which the rows were found
+
+    def count(self, page: Page) -> None:
+        """Add what a page has cost."""
+        self.seconds += page.seconds
+        self.requests += page.requests
+        self.bytes_read += page.bytes_read
+        self.index = page.index or self.index
 
 
 class Source(Protocol):
@@ -91,6 +100,10 @@ class Source(Protocol):
             continuation: That of the page before; ``None`` for the first one.
             metadata: The form.
         """
+        ...
+
+    def batch(self, page: Page) -> pa.RecordBatch:
+        """Return the rows of a page in JSON with minimal metadata, typed; each of them has its keys."""
         ...
 
     def batches(

@@ -10,7 +10,7 @@ from importlib.resources import files
 _HTML, _CSS, _JS = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript; charset=utf-8"
 _KINDS = {"html": _HTML, "css": _CSS, "js": _JS}
 #: What every page may take from ``static``.
-SHARED = ("base.css", "drawing.js", "uplot.min.css", "uplot.min.js")
+SHARED = ("base.css", "coast.js", "drawing.js", "uplot.min.css", "uplot.min.js")
 
 #: Nothing from elsewhere, nothing within the page's text, and no page around it.
 POLICY = (

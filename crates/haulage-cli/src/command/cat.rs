@@ -26,7 +26,7 @@ pub struct Cat {
 impl Cat {
     pub(super) fn run(self) -> Ending {
         block_on_interruptible("read", async {
-            let options = self.store.options();
+            let options = self.store.options()?;
             let mut writer = tokio::io::stdout();
             for url in &self.urls {
                 access::cat(url, &options, &mut writer).await.map_err(Stop::from_writer)?;

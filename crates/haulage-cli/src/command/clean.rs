@@ -42,7 +42,7 @@ impl Clean {
             exclude: self.globs.exclude.clone(),
             max_delete: self.remove.max_delete,
         };
-        let options = self.store.options();
+        let options = self.store.options()?;
         block_on_interruptible("clean", async {
             let mut cleaning =
                 while_waiting("listing", output, Cleaning::find(&self.urls, &what, &options)).await?;

@@ -11,7 +11,7 @@ use crate::args::{
     AttributeArgs, OutputArgs, OverwriteArgs, RecordArgs, SelectArgs, StoreArgs, TransferArgs, copy_options,
 };
 use crate::cluster::Nodes;
-use crate::job;
+use crate::job::{self, Data};
 use crate::stop::Ending;
 
 /// Copy files, folders, objects or prefixes; run it again to resume
@@ -56,6 +56,9 @@ pub struct Cp {
     select: SelectArgs,
     #[command(flatten)]
     overwrite: OverwriteArgs,
+    /// Only say what would be copied, and why
+    #[arg(long, conflicts_with_all = ["scheduler", "nodes"])]
+    dry_run: bool,
     #[command(flatten)]
     nodes: Nodes,
     #[command(flatten)]
@@ -69,23 +72,25 @@ pub struct Cp {
 
 impl Cp {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
-        let mut options = copy_options(&self.transfer, self.select, &self.store);
+        let mut options = copy_options(&self.transfer, self.select, &self.store)?;
         options.links = links_folder();
         options.atomic = self.atomic;
-        options.tier = self.attributes.tier;
-        options.tags = !self.attributes.no_tags;
-        options.preserve = self.attributes.preserve.unwrap_or_default();
+        self.attributes.apply(&mut options);
         options.overwrite = self.overwrite.overwrite;
         self.record.apply(&mut options);
         options.receipt = self.receipt;
         options.store.flush = !self.no_flush;
+        options.dry_run = self.dry_run;
         let work = match (self.pairs, self.destination) {
             (Some(list), _) => Work::CopyPairs(read_pairs(&list)?),
             (None, destination) => {
                 Work::Copy { sources: self.sources, destination: destination.unwrap_or_default() }
             }
         };
-        let data = job::data_for(output, &work, &options.store)?;
+        let data = match self.dry_run && !output.json {
+            true => Data::Plan,
+            false => job::data_for(output, &work, &options.store)?,
+        };
         match self.nodes.is_wanted() {
             true => job::run_on(self.nodes, work, options, data, output),
             false => job::run(Job::new(work, options), data, output),

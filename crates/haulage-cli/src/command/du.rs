@@ -33,7 +33,7 @@ pub struct Du {
 impl Du {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         block_on_interruptible("measure", async {
-            let options = self.store.options();
+            let options = self.store.options()?;
             let mut lines = Lines::stdout();
             let mut code = 0;
             for url in &self.urls {

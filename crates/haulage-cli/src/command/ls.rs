@@ -36,7 +36,7 @@ pub struct Ls {
 impl Ls {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         block_on_interruptible("list", async {
-            let mut listing = access::list(&self.url, self.recursive, &self.store.options()).await?;
+            let mut listing = access::list(&self.url, self.recursive, &self.store.options()?).await?;
             let mut lines = Lines::stdout();
             let mut code = 0;
             // Each page is written before the next is asked for: a million names are never held.

@@ -25,7 +25,7 @@ pub struct Mb {
 impl Mb {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         block_on_interruptible("make", async {
-            access::make_container(&self.url, &self.store.options()).await?;
+            access::make_container(&self.url, &self.store.options()?).await?;
             let url = public_url(&self.url);
             if output.json {
                 let mut lines = Lines::stdout();

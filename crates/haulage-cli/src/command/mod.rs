@@ -3,19 +3,24 @@
 mod cat;
 mod clean;
 mod completion;
+mod config;
 mod cp;
 mod doctor;
 mod du;
 mod emulate;
+mod index;
 mod lab;
 mod ls;
 mod mb;
+mod mv;
 mod plan;
 mod rb;
 mod rm;
 mod stat;
+mod sync;
 mod table;
 mod verify;
+mod view;
 mod watch;
 mod why;
 
@@ -46,6 +51,8 @@ pub(crate) use help;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Cp(cp::Cp),
+    Sync(sync::Sync),
+    Mv(mv::Mv),
     Ls(ls::Ls),
     Stat(stat::Stat),
     Du(du::Du),
@@ -61,6 +68,9 @@ pub enum Command {
     Why(why::Why),
     Watch(watch::Watch),
     Table(table::Table),
+    View(view::View),
+    Index(index::Index),
+    Config(config::Config),
     Doctor(doctor::Doctor),
     Completion(completion::Completion),
 }
@@ -69,6 +79,8 @@ pub enum Command {
 pub fn run(command: Command, output: OutputArgs) -> Ending {
     match command {
         Command::Cp(command) => command.run(output),
+        Command::Sync(command) => command.run(output),
+        Command::Mv(command) => command.run(output),
         Command::Ls(command) => command.run(output),
         Command::Stat(command) => command.run(output),
         Command::Du(command) => command.run(output),
@@ -84,6 +96,9 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Why(command) => command.run(),
         Command::Watch(command) => command.run(),
         Command::Table(command) => command.run(),
+        Command::View(command) => command.run(),
+        Command::Index(command) => command.run(),
+        Command::Config(command) => command.run(output),
         Command::Doctor(command) => command.run(),
         Command::Completion(command) => command.run(),
     }

@@ -1,9 +1,9 @@
 //! `haul plan`: what a copy would do.
 
 use clap::Args;
-use haulage::ErrorKind;
 use haulage::event::Failure;
 use haulage::job::{self, CopyOptions};
+use haulage::{Error, ErrorKind};
 
 use super::help;
 use crate::args::{OutputArgs, OverwriteArgs, SelectArgs, StoreArgs, TransferArgs, copy_options};
@@ -41,14 +41,14 @@ pub struct Plan {
 
 impl Plan {
     /// What the engine is told.
-    pub(crate) fn options(&self) -> CopyOptions {
-        let mut options = copy_options(&self.transfer, self.select.clone(), &self.store);
+    pub(crate) fn options(&self) -> Result<CopyOptions, Error> {
+        let mut options = copy_options(&self.transfer, self.select.clone(), &self.store)?;
         options.overwrite = self.overwrite.overwrite;
-        options
+        Ok(options)
     }
 
     pub(super) fn run(self, output: OutputArgs) -> Ending {
-        let options = self.options();
+        let options = self.options()?;
         block_on_interruptible("plan", async {
             let plan = job::plan(&self.sources, &self.destination, &options);
             let report = while_waiting("listing", output, plan).await?;

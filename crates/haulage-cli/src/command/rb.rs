@@ -39,7 +39,7 @@ impl Rb {
         let RemoveArgs { dry_run, max_delete } = self.remove;
         let what = RemoveOptions { dry_run, max_delete, ..RemoveOptions::default() };
         block_on_interruptible("remove", async {
-            let options = self.store.options();
+            let options = self.store.options()?;
             let removal = access::remove_container(&self.url, self.force, &what, &options);
             let report = while_waiting("removing", output, removal).await?;
             let url = public_url(&self.url);

@@ -41,7 +41,7 @@ pub struct Rm {
 
 impl Rm {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
-        let options = self.store.options();
+        let options = self.store.options()?;
         // All are checked before the first is gone.
         for url in &self.urls {
             access::check_remote("rm", url, &options)?;

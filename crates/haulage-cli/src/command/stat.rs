@@ -27,7 +27,7 @@ pub struct Stat {
 impl Stat {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         block_on_interruptible("stat", async {
-            let options = self.store.options();
+            let options = self.store.options()?;
             let mut lines = Lines::stdout();
             for (place, url) in self.urls.iter().enumerate() {
                 let meta = access::stat(url, &options).await?;

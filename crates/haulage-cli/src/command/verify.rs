@@ -42,7 +42,7 @@ pub struct Verify {
 
 impl Verify {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
-        let mut options = copy_options(&self.transfer, self.select, &self.store);
+        let mut options = copy_options(&self.transfer, self.select, &self.store)?;
         self.record.apply(&mut options);
         let Self { source, destination, stored, deep, .. } = self;
         let work = Work::Verify { source, destination, stored, deep };

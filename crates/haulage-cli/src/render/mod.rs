@@ -7,7 +7,7 @@ mod progress;
 mod summary;
 
 pub use emulator::{emulator_lines, packet_lines, s3_variables, served_lines};
-pub use object::{ObjectLine, list_line, prefix_line, stat_lines, verify_line};
+pub use object::{ObjectLine, list_line, planned_line, prefix_line, stat_lines, verify_line};
 pub use plan::plan_lines;
 pub use progress::{bar_lines, plain_line, slow_line};
 pub use summary::{failure_lines, interrupted_line, out_of_time_line, summary_lines, warning_lines};

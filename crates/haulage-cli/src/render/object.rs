@@ -96,9 +96,7 @@ pub fn verify_line(record: &ObjectRecord) -> Option<String> {
         Outcome::Missing => "missing",
         Outcome::Differs => "differs",
         Outcome::Failed => "failed",
-        Outcome::Copied | Outcome::Staged | Outcome::Equal | Outcome::Skipped | Outcome::Extra => {
-            return None;
-        }
+        _ => return None,
     };
     let name = printable(&record.source);
     match &record.failure {
@@ -106,6 +104,20 @@ pub fn verify_line(record: &ObjectRecord) -> Option<String> {
             Some(format!("{word}: {name} ({})", printable(&failure.cause)))
         }
         _ => Some(format!("{word}: {name}")),
+    }
+}
+
+/// What a dry run says of an object; `None` where nothing would be done with it.
+pub fn planned_line(record: &ObjectRecord) -> Option<String> {
+    let name = if record.destination.is_empty() { &record.source } else { &record.destination };
+    let name = printable(name);
+    let why = record.reason.map(|why| format!(" ({why})")).unwrap_or_default();
+    match record.outcome {
+        Outcome::WouldCopy => Some(format!("would copy: {name}{why}")),
+        Outcome::WouldDelete => Some(format!("would delete: {name}{why}")),
+        Outcome::WouldBackUp => Some(format!("would back up: {} to {name}", printable(&record.source))),
+        Outcome::Extra => Some(format!("would not delete: {name}{why}")),
+        _ => None,
     }
 }
 

@@ -13,7 +13,11 @@ const FAILURES_SHOWN: usize = 10;
 /// What was done, what was not, and what the controller chose.
 pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
     let verify = summary.operation == "verify";
-    let mut lines = vec![if verify { verified(summary) } else { copied(summary, checksum) }];
+    let mut lines = vec![match summary.operation {
+        "verify" => verified(summary),
+        _ if summary.dry_run => planned(summary),
+        _ => copied(summary, checksum),
+    }];
     let mut add = |number: u64, line: String| {
         if number > 0 {
             lines.push(line);
@@ -35,6 +39,11 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         summary.objects_extra,
         format!("extra: {} only at the destination", count(summary.objects_extra, "object")),
     );
+    if !summary.dry_run {
+        let backed_up = summary.objects_backed_up;
+        add(backed_up, format!("backed up: {}", count(backed_up, "object")));
+        add(summary.objects_deleted, format!("deleted: {}", count(summary.objects_deleted, "object")));
+    }
     let there = ByteSize::new(summary.bytes_by_service);
     add(
         summary.objects_by_service,
@@ -65,7 +74,7 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         summary.events_dropped,
         format!("dropped: {} of progress; outcomes are complete", count(summary.events_dropped, "sample")),
     );
-    let moved = summary.objects_done > 0 && !summary.chosen.is_empty();
+    let moved = summary.objects_done > 0 && !summary.dry_run && !summary.chosen.is_empty();
     add(u64::from(moved && !verify), format!("chosen: {}", summary.chosen));
     lines
 }
@@ -126,6 +135,20 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
             format!("copied {objects}, {}{proof}", pace(summary))
         }
     }
+}
+
+/// What a dry run found to do.
+fn planned(summary: &Summary) -> String {
+    let Summary { objects_done, objects_deleted, objects_backed_up, bytes_done, .. } = *summary;
+    let mut parts =
+        vec![format!("would copy {}, {}", count(objects_done, "object"), ByteSize::new(bytes_done))];
+    if objects_backed_up > 0 {
+        parts.push(format!("back up {}", count(objects_backed_up, "object")));
+    }
+    if objects_deleted > 0 {
+        parts.push(format!("delete {}", count(objects_deleted, "object")));
+    }
+    format!("dry run: {}; nothing was changed", parts.join(", "))
 }
 
 fn verified(summary: &Summary) -> String {

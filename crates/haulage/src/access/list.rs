@@ -121,7 +121,7 @@ pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<
         Address::Azure(address) if address.container.is_empty() => {
             Some(Account::Azure(opener.open_azure(address)?))
         }
-        Address::S3(address) if address.bucket.is_empty() => Some(Account::S3(opener.open_s3("")?)),
+        Address::S3(address) if address.bucket.is_empty() => Some(Account::S3(opener.open_s3(&address)?)),
         _ => None,
     };
     if let Some(account) = account {

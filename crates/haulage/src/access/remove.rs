@@ -9,16 +9,14 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 
 use super::list;
-use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
 use crate::gate::{Gate, through};
 use crate::secret::redacted;
 use crate::spool::Spool;
 use crate::stage::list::Filter;
+use crate::stage::remove::delete_all;
 use crate::store::{Address, ListRequest, Location, Request, Store, StoreOpener, StoreOptions};
-
-/// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
-const DELETES: usize = 64;
 
 /// Names taken from the list at once.
 pub(super) const BATCH: u64 = 1000;
@@ -145,18 +143,13 @@ impl Removal {
                 report.bytes = batch.iter().fold(report.bytes, |sum, (_, size)| sum.saturating_add(*size));
                 continue;
             }
-            let (store, gate) = (&store, &gate);
-            let together: Vec<Vec<(String, u64)>> =
-                batch.chunks(store.delete_max()).map(<[_]>::to_vec).collect();
-            let mut deletes = futures_util::stream::iter(together)
-                .map(|some| async move { delete_some(&**store, some, gate).await })
-                .buffer_unordered(DELETES);
+            let mut deletes = std::pin::pin!(delete_all(&*store, batch, &gate));
             while let Some(outcomes) = deletes.next().await {
                 for deleted in outcomes {
-                    match deleted {
-                        Ok(bytes) => {
+                    match deleted.outcome {
+                        Ok(()) => {
                             report.objects += 1;
-                            report.bytes = report.bytes.saturating_add(bytes);
+                            report.bytes = report.bytes.saturating_add(deleted.size);
                         }
                         Err(error) => report.failures.push(Failure::from(&error)),
                     }
@@ -205,56 +198,6 @@ async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOption
         }
     }
     Ok(found)
-}
-
-/// Deletes objects, as many as one request takes: the size of each, or why it is still there.
-async fn delete_some(store: &dyn Store, some: Vec<(String, u64)>, gate: &Gate) -> Vec<Result<u64>> {
-    if let [(key, size)] = &some[..] {
-        return vec![delete(store, key, gate).await.map(|()| *size)];
-    }
-    let (keys, sizes): (Vec<String>, Vec<u64>) = some.into_iter().unzip();
-    let (api, name) = (store.api(Request::DeleteMany), store.name(""));
-    let deleted = through!(gate, api, name, trace => store.delete_many(&keys, trace).await);
-    let outcomes = match deleted {
-        Ok(outcomes) => outcomes,
-        Err(error) => {
-            let same = |key: &String| {
-                let one = Error::new(error.kind(), "delete", store.name(key), error.cause());
-                Err(match error.hint_text() {
-                    Some(hint) => one.hint(hint),
-                    None => one,
-                })
-            };
-            keys.iter().map(same).collect()
-        }
-    };
-    let mut deleted = Vec::with_capacity(outcomes.len());
-    for (outcome, (key, size)) in outcomes.into_iter().zip(keys.iter().zip(sizes)) {
-        deleted.push(match outcome {
-            Err(error) if error.retry_advice() != Retry::Never => {
-                delete(store, key, gate).await.map(|()| size)
-            }
-            other => other.map(|()| size),
-        });
-    }
-    deleted
-}
-
-/// Deletes an object. One that is gone was deleted by somebody, or by an attempt whose answer was lost. Of a service only its
-/// own word counts: any proxy may answer 404.
-async fn delete(store: &dyn Store, key: &str, gate: &Gate) -> Result<()> {
-    let (api, name) = (store.api(Request::Delete), store.name(key));
-    let deleted = through!(gate, api, name, trace => store.delete(key, trace).await);
-    match deleted {
-        Err(error)
-            if error.kind() == ErrorKind::NotFound
-                && (error.status().is_none()
-                    || matches!(error.service_code(), Some("BlobNotFound" | "NoSuchKey"))) =>
-        {
-            Ok(())
-        }
-        other => other,
-    }
 }
 
 /// Creates the container of a URL.

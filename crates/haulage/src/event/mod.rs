@@ -97,7 +97,7 @@ pub struct JobStarted {
     pub job: Arc<str>,
     /// The machine that it runs on.
     pub node: Arc<str>,
-    /// `copy` or `verify`.
+    /// `copy`, `verify`, `sync` or `move`.
     pub operation: &'static str,
     /// Sources without secrets.
     pub sources: Vec<String>,

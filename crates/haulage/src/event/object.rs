@@ -28,8 +28,18 @@ pub enum Outcome {
     Differs,
     /// Only at the source; seen when two sides are compared.
     Missing,
-    /// Only at the destination; seen when two sides are compared.
+    /// Only at the destination; seen when two sides are compared, or not deleted by a sync.
     Extra,
+    /// Deleted: by a sync because only the destination had it, by a move because it has been copied.
+    Deleted,
+    /// Copied to where backups go, because it is about to be replaced or deleted.
+    BackedUp,
+    /// A dry run: would be copied.
+    WouldCopy,
+    /// A dry run: would be deleted.
+    WouldDelete,
+    /// A dry run: would be backed up.
+    WouldBackUp,
 }
 
 /// How an object was moved.
@@ -146,12 +156,13 @@ pub struct ObjectRecord {
     pub started_ns: u64,
     /// When it ended.
     pub ended_ns: u64,
-    /// Why it was skipped, in a word or two.
+    /// Why it was skipped, copied or deleted, in a word or two.
     #[serde(deserialize_with = "known_word")]
     pub reason: Option<Word>,
     /// Why it failed.
     pub failure: Option<Failure>,
-    /// ETag of the source, where only a portion of it was to be staged: that of the others must be the same.
+    /// ETag of the source, where only a portion of it was to be staged, for that of the others must be the same, and where a receipt
+    /// is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_etag: Option<String>,
     /// The parts that were staged, where only a portion of it was to be: what commits them names them.

@@ -56,7 +56,7 @@ pub struct SlowObject {
 /// The end of the job.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
-    /// `copy` or `verify`.
+    /// `copy`, `verify`, `sync` or `move`.
     #[serde(deserialize_with = "word")]
     pub operation: Word,
     /// Objects found.
@@ -71,8 +71,17 @@ pub struct Summary {
     pub objects_differ: u64,
     /// Objects only at the source (verify).
     pub objects_missing: u64,
-    /// Objects only at the destination (verify).
+    /// Objects only at the destination (verify; sync that may not delete them).
     pub objects_extra: u64,
+    /// Objects deleted: only the destination had them (sync), or they have been copied (move).
+    #[serde(default)]
+    pub objects_deleted: u64,
+    /// Objects that were copied to where backups go before they were replaced or deleted.
+    #[serde(default)]
+    pub objects_backed_up: u64,
+    /// Nothing was done: the numbers say what would have been.
+    #[serde(default)]
+    pub dry_run: bool,
     /// Copied objects of which only the length was compared.
     pub objects_unproven: u64,
     /// How many of the copied or compared objects were proven by what.

@@ -20,10 +20,11 @@ use tokio::time::timeout;
 use self::line::Lines;
 use self::outbox::{Head, Outbox};
 use self::send::{Ended, Sender};
+use crate::config::base_folder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Told;
 use crate::gate::Gate;
-use crate::options::{base_folder, host_name, random_name};
+use crate::options::{host_name, random_name};
 use crate::store::{Address, StoreOpener, StoreOptions};
 
 /// Events that may wait to be written to the outbox.

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 
+use super::HttpOptions;
 use super::failure::{self, Call};
 use super::origin::Origin;
 use super::proxy::{Way, open_tunnel};
@@ -37,11 +38,18 @@ const METADATA_SERVICES: [IpAddr; 3] = [
     IpAddr::V4(Ipv4Addr::new(169, 254, 170, 23)),
 ];
 
-/// Refuses to send what nobody should read over a wire that anybody can.
-pub(super) fn allow(origin: &Origin, insecure_http: bool, call: Call<'_>) -> Result<()> {
+/// Refuses to send anything where nothing may be sent, and what nobody should read over a wire that anybody can.
+pub(super) fn allow(origin: &Origin, options: &HttpOptions, call: Call<'_>) -> Result<()> {
     let metadata = origin.ip().is_some_and(|ip| METADATA_SERVICES.contains(&ip));
+    // They belong to the machine, and get no data.
+    if let Some(file) = options.allowed.refused_by(origin).filter(|_| !metadata) {
+        let cause = format!("{origin} is not among the allowed endpoints of {file}");
+        return Err(call
+            .error(ErrorKind::Permission, cause)
+            .hint("haul config show lists them; add the host there if data may go to it"));
+    }
     let private = origin.is_secure() || origin.is_loopback() || metadata;
-    if private || insecure_http {
+    if private || options.insecure_http {
         return Ok(());
     }
     Err(call
@@ -161,7 +169,7 @@ async fn dial(way: Way<'_>, call: Call<'_>) -> Result<(TcpStream, Option<u64>)> 
     for (index, address) in addresses.into_iter().enumerate() {
         attempts.push(async move {
             tokio::time::sleep(NEXT_ADDRESS * index as u32).await;
-            TcpStream::connect(address).await
+            open(address, way.from).await
         });
     }
     let mut failed = None;
@@ -176,17 +184,31 @@ async fn dial(way: Way<'_>, call: Call<'_>) -> Result<(TcpStream, Option<u64>)> 
     Err(failure::connect(call, way, error))
 }
 
+/// Connects from the address that was named, or from the one that the system takes.
+async fn open(to: SocketAddr, from: Option<IpAddr>) -> io::Result<TcpStream> {
+    let Some(from) = from else { return TcpStream::connect(to).await };
+    let socket = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.bind(SocketAddr::new(from, 0))?;
+    socket.connect(to).await
+}
+
 /// The addresses of the host, families taking turns so that a broken one costs one wait only.
 async fn resolve(way: Way<'_>, call: Call<'_>) -> Result<Vec<SocketAddr>> {
     let host = way.first();
+    let fits = |ip: IpAddr| way.from.is_none_or(|from| from.is_ipv4() == ip.is_ipv4());
     if let Some(ip) = host.ip() {
+        if !fits(ip) {
+            return Err(failure::other_family(call, way));
+        }
         return Ok(vec![SocketAddr::new(ip, host.port())]);
     }
     let found = lookup_host((host.host(), host.port())).await;
     let found: Vec<SocketAddr> = found.map_err(|error| failure::resolve(call, way, error))?.collect();
-    let Some(first) = found.first() else {
+    if found.is_empty() {
         return Err(failure::resolve(call, way, io::ErrorKind::NotFound.into()));
-    };
+    }
+    let found: Vec<SocketAddr> = found.into_iter().filter(|address| fits(address.ip())).collect();
+    let Some(first) = found.first() else { return Err(failure::other_family(call, way)) };
     let (mut preferred, mut others): (Vec<_>, Vec<_>) =
         found.iter().partition(|address| address.is_ipv4() == first.is_ipv4());
     preferred.reverse();

@@ -10,6 +10,10 @@ use super::tls;
 use crate::error::{Error, ErrorKind, Retry};
 use crate::units::{ByteSize, format_duration};
 
+/// What to do where `--bind` cannot be used.
+const BIND: &str =
+    "ip address shows the addresses of this machine; leave out --bind to let the system choose";
+
 /// What to do where a proxy is not to be reached, or does not do what it is there for.
 pub(super) const NO_SUCH_PROXY: &str =
     "check the proxy's address and that it is running; --proxy none bypasses it";
@@ -86,8 +90,19 @@ pub(super) fn resolve(call: Call<'_>, way: Way<'_>, source: io::Error) -> Error 
     .source(source)
 }
 
+/// A host whose addresses are of another family than the one that connections are made from.
+pub(super) fn other_family(call: Call<'_>, way: Way<'_>) -> Error {
+    let family = if way.from.is_some_and(|from| from.is_ipv4()) { "IPv4" } else { "IPv6" };
+    let cause = format!("{} has no {family} address, and --bind is one", way.first().host());
+    call.error(ErrorKind::Usage, cause).hint(BIND)
+}
+
 /// No connection to any address.
 pub(super) fn connect(call: Call<'_>, way: Way<'_>, source: io::Error) -> Error {
+    if let Some(from) = way.from.filter(|_| source.kind() == io::ErrorKind::AddrNotAvailable) {
+        let cause = format!("this machine does not have the address {from}");
+        return call.error(ErrorKind::Usage, cause).hint(BIND).source(source);
+    }
     let error = |cause| call.error(ErrorKind::Connection, cause).retry(Retry::Backoff);
     if let Some(proxy) = way.proxy {
         return error(format!("{}: {proxy}", words(&source))).hint(NO_SUCH_PROXY).source(source);

@@ -7,6 +7,7 @@
 //! Failures of the wire carry a cause in words and whether to try again (`failure`).
 
 mod ahead;
+mod allowed;
 mod body;
 mod connect;
 mod connection;
@@ -27,6 +28,7 @@ mod tls;
 mod traffic;
 mod wire;
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,6 +41,7 @@ use http_body_util::Full;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+pub use allowed::AllowedHosts;
 pub use body::ResponseBody;
 pub use connections::Connections;
 pub use meter::{WireLook, WireMeter};
@@ -84,6 +87,10 @@ pub struct HttpOptions {
     pub extra_roots: Option<PathBuf>,
     /// Which hosts are reached through which proxy.
     pub proxies: Proxies,
+    /// Which hosts may be reached at all.
+    pub allowed: AllowedHosts,
+    /// The address of this machine that connections are made from.
+    pub bind: Option<IpAddr>,
 }
 
 impl Default for HttpOptions {
@@ -94,6 +101,8 @@ impl Default for HttpOptions {
             cap: None,
             extra_roots: None,
             proxies: Proxies::default(),
+            allowed: AllowedHosts::default(),
+            bind: None,
         }
     }
 }
@@ -183,13 +192,13 @@ impl HttpClient {
         trace: &Trace,
     ) -> Result<Response<ResponseBody>> {
         let call = Call { operation, object, proxy: None };
-        let way = self.0.options.proxies.way(origin, call)?;
+        let way = self.way(origin, call)?;
         let call = Call { proxy: way.proxy, ..call };
         request.headers_mut().insert(HOST, origin.host_header());
         if let Some(proxy) = way.hands_to() {
             proxy.address(origin, &mut request, call)?;
         }
-        connect::allow(origin, self.0.options.insecure_http, call)?;
+        connect::allow(origin, &self.0.options, call)?;
         if let Some(mut connection) = self.opened(origin).await {
             connection.serve(&self.0.owner, self.0.options.stall_timeout);
             connection.mark_taken(trace);
@@ -226,7 +235,7 @@ impl HttpClient {
     pub fn prepare(&self, origin: &Origin, connections: usize) {
         let (ahead, shared) = (&self.0.ahead, &self.0.connections);
         let before = ahead.ask(origin, connections, shared.pool().idle(origin));
-        let allowed = connect::allow(origin, self.0.options.insecure_http, PREPARE).is_ok();
+        let allowed = connect::allow(origin, &self.0.options, PREPARE).is_ok();
         let reached = shared.reached(origin);
         let is_near = reached.is_some_and(|took| took < NEAR);
         let wanted = if is_near { connections.min(1) } else { connections }.saturating_sub(before);
@@ -272,7 +281,7 @@ impl HttpClient {
     }
 
     async fn try_open(&self, origin: &Origin, dialed: impl FnOnce(Duration)) -> Result<Connection> {
-        let way = self.0.options.proxies.way(origin, PREPARE)?;
+        let way = self.way(origin, PREPARE)?;
         let wire = connect::connect(way, self.0.connections.tls(), PREPARE, dialed).await?;
         let mut connection = self.begin(way, wire, PREPARE).await?;
         connection.mark_opened_ahead();
@@ -292,6 +301,12 @@ impl HttpClient {
             // It is lost, or takes too long; another may have come back meanwhile.
             _ => pool.take(origin),
         }
+    }
+
+    /// How the origin is reached.
+    fn way<'a>(&'a self, origin: &'a Origin, call: Call<'_>) -> Result<Way<'a>> {
+        let way = self.0.options.proxies.way(origin, call)?;
+        Ok(Way { from: self.0.options.bind, ..way })
     }
 
     async fn connect(&self, way: Way<'_>, call: Call<'_>) -> Result<Connection> {

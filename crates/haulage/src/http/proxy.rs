@@ -9,6 +9,7 @@ mod refusal;
 mod tunnel;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -282,7 +283,7 @@ impl Proxies {
             Some(Named::Proxy(proxy)) => Some(proxy),
             Some(Named::Wrong(wrong, named_by)) => return Err(wrong.error(call, named_by)),
         };
-        Ok(Way { origin, proxy })
+        Ok(Way { origin, proxy, from: None })
     }
 }
 
@@ -291,6 +292,8 @@ impl Proxies {
 pub(super) struct Way<'a> {
     pub(super) origin: &'a Origin,
     pub(super) proxy: Option<&'a Proxy>,
+    /// The address of this machine that the connection is made from, if one was named.
+    pub(super) from: Option<IpAddr>,
 }
 
 impl<'a> Way<'a> {

@@ -7,6 +7,7 @@
 pub(super) mod atomic;
 mod attempts;
 pub(super) mod check;
+mod clearing;
 mod course;
 mod effects;
 mod flights;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use self::clearing::Clearing;
 use self::flights::{Flights, Landed};
 use self::objects::Objects;
 use self::progress::ProgressMeter;
@@ -82,6 +84,10 @@ pub(super) struct Flow {
     hungry: bool,
     /// The controller knows how far the service is.
     located: bool,
+    /// What is deleted in the end, and where backups go.
+    clearing: Clearing,
+    /// What was written may not last.
+    broken: bool,
     /// Why no more objects are begun.
     stop: Option<Failure>,
     /// The reader of the stream that is written is gone.
@@ -117,7 +123,7 @@ enum Happened {
 impl Flow {
     pub(super) fn new(
         work: Work,
-        options: CopyOptions,
+        mut options: CopyOptions,
         sinks: Sinks,
         cancelled: watch::Receiver<bool>,
         progress: Arc<Mutex<Progress>>,
@@ -127,16 +133,26 @@ impl Flow {
         let (operation, purpose) = match &work {
             Work::Verify { stored, deep, .. } => ("verify", Purpose::Verify { stored: *stored, deep: *deep }),
             Work::Copy { .. } | Work::CopyPairs(_) | Work::Fed(_) => ("copy", Purpose::Copy),
+            Work::Sync { .. } => ("sync", Purpose::Copy),
+            Work::Move { .. } => ("move", Purpose::Copy),
         };
         check::check(&work, &options)?;
         let opener = StoreOpener::through(options.store.clone(), gate.clone())?;
         let mut recorder = Recorder::new(operation, clock, sinks, options.record.as_deref())?;
-        if let Some(path) = &options.receipt {
+        if options.dry_run {
+            recorder.only_plans();
+            options.links = None;
+        } else if let Some(path) = &options.receipt {
             recorder.keep_receipt(path, work.names())?;
         }
         if let Some(address) = options.metrics {
             recorder.serve_metrics(address, work.direction(&options.store))?;
         }
+        let backup = options.backup.as_ref();
+        let backup = backup.map(|place| opener.following_none().open_destination(place)).transpose()?;
+        let mut objects = Objects::new(options.atomic);
+        objects.moves = matches!(work, Work::Move { .. });
+        objects.versions = options.receipt.is_some();
         let controller = controller(&options.wishes_for(&work)?, options.max_memory);
         gate.guide(controller.limits().concurrency);
         Ok(Self {
@@ -146,7 +162,9 @@ impl Flow {
             politeness: options.polite.then(|| (Politeness::default(), options.store.cap)),
             meter: ProgressMeter::new(clock, Arc::clone(opener.meter()), progress),
             schedule: Schedule::default(),
-            objects: Objects::new(options.atomic),
+            objects,
+            clearing: Clearing::new(backup, &options),
+            broken: false,
             flights: Flights::new(clock),
             held: Vec::new(),
             seen: Observation::default(),
@@ -186,7 +204,19 @@ impl Flow {
     /// Runs the job to its end.
     pub(super) async fn run(mut self) -> Result<Summary> {
         self.recorder.announce(self.work.names()).await;
-        let mut names = self.list()?;
+        let names = self.list()?;
+        let (outcome, interrupted) = self.move_all(names).await;
+        // An interrupted job promises nothing, and shall end at once.
+        let interrupted = interrupted || {
+            self.flush(outcome.is_ok()).await;
+            self.clear(&outcome).await
+        };
+        self.finish(outcome, interrupted).await
+    }
+
+    /// Moves all that a listing finds; how that has ended, and whether the job was stopped.
+    async fn move_all(&mut self, mut names: Names) -> (Result<()>, bool) {
+        self.listed = false;
         let interrupted = loop {
             match self.next(&mut names).await {
                 Happened::Found(batch) => self.plan(batch),
@@ -203,8 +233,7 @@ impl Flow {
                 break false;
             }
         };
-        let outcome = names.end(interrupted).await;
-        self.finish(outcome, interrupted).await
+        (names.end(interrupted).await, interrupted)
     }
 
     /// Begins to list what the work names.
@@ -212,6 +241,7 @@ impl Flow {
         let (sender, found) = mpsc::channel(1000);
         let now_ns = self.clock.began_unix_ns();
         let listing = Listing::new(self.opener.clone(), &self.options, now_ns, sender)?
+            .backing_up(self.clearing.backup.as_ref().map(|(place, _)| place.clone()))
             .single(self.options.portion != Portion::All)
             .for_requests(self.options.concurrency.fixed().unwrap_or(usize::MAX));
         let work = self.work.clone();
@@ -247,10 +277,6 @@ impl Flow {
         }
         self.recorder.rest_beside(self.beside.take()).await;
         self.recorder.count_beside(self.gate.counted());
-        // An interrupted job promises nothing, and shall end at once.
-        if !interrupted {
-            self.flush(outcome.is_ok()).await;
-        }
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
         }
@@ -274,12 +300,14 @@ impl Flow {
 impl Flow {
     /// Waits until what was written is on the disk.
     async fn flush(&mut self, listed: bool) {
+        self.flights.stop().await;
         // A node knows of its own part alone.
         let fed = matches!(self.work, Work::Fed(_));
         let whole = listed && self.recorder.summary().objects_failed == 0 && !self.options.selects() && !fed;
         self.meter.flushing();
         if let Err(error) = self.opener.flush(whole).await {
             self.recorder.not_on_disk(&error);
+            self.broken = true;
         }
     }
 }

@@ -15,6 +15,6 @@ pub use plan::{PlanReport, plan};
 pub use writer::Writer;
 
 pub use crate::options::{
-    Bounds, CopyOptions, Feed, MethodChoice, NameList, Overwrite, Portion, Profile, ServerSide, Setting,
-    StartValues, TierChoice, Work, links_folder,
+    Bounds, Compare, CopyOptions, Deleting, Feed, MaxDelete, MethodChoice, NameList, Overwrite, Portion,
+    Profile, ServerSide, Setting, StartValues, TierChoice, Work, links_folder,
 };

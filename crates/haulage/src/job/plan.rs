@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Clock, Failure};
 use crate::gate::{Gate, through};
 use crate::stage::list::{Listed, Listing};
-use crate::stage::plan::{ByService, Decision, Existing, Pair, Pieces, decide};
+use crate::stage::plan::{ByService, Decision, Existing, Pair, Pieces, Rule, decide};
 use crate::stage::transfer::look_at;
 use crate::store::{Address, ListRequest, Location, Request, StoreOpener};
 use crate::units::{ByteRate, ByteSize};
@@ -84,9 +84,9 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     while let Some(item) = listed.recv().await {
         match item {
             Listed::NotAFile(error) | Listed::Problem(error) => report.problems.push(Failure::from(&error)),
-            Listed::Extra(_) | Listed::Unsure { .. } => {}
+            Listed::Extra(_) | Listed::Extras(_) | Listed::Doomed(_) | Listed::Unsure { .. } => {}
             Listed::Pair(mut pair) => {
-                if decide(&pair, options.overwrite) == Decision::Look {
+                if decide(&pair, Rule::from(options)) == Decision::Look {
                     look(&mut pair, opener.gate()).await?;
                 }
                 report.add(&pair, options, &limits);
@@ -116,7 +116,7 @@ pub(super) async fn look(pair: &mut Pair, gate: &Gate) -> Result<()> {
 impl PlanReport {
     fn add(&mut self, pair: &Pair, options: &CopyOptions, limits: &crate::control::Limits) {
         self.objects += 1;
-        if matches!(decide(pair, options.overwrite), Decision::Skip(_)) {
+        if matches!(decide(pair, Rule::from(options)), Decision::Skip(_)) {
             self.objects_skipped += 1;
             return;
         }

@@ -12,8 +12,10 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
-use super::{Work, base_folder};
+use super::Work;
+use crate::config::base_folder;
 use crate::control::KnownLink;
+use crate::store::StoreOptions;
 
 /// Links change: what is older says nothing.
 const FRESH: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -35,15 +37,24 @@ pub fn links_folder() -> Option<PathBuf> {
 
 impl LinkFile {
     /// The file of what `work` goes over in this direction; `None` where both ends are on this machine.
-    pub(crate) fn of(folder: &Path, work: &Work, endpoint: Option<&str>, upload: bool) -> Option<Self> {
+    pub(crate) fn of(folder: &Path, work: &Work, store: &StoreOptions, upload: bool) -> Option<Self> {
         let name = match work {
-            Work::Copy { destination, .. } if upload => destination,
-            Work::Copy { sources, .. } => sources.first()?,
+            Work::Copy { destination, .. } | Work::Move { destination, .. } if upload => destination,
+            Work::Copy { sources, .. } | Work::Move { sources, .. } => sources.first()?,
+            Work::Sync { source, destination, .. } => {
+                if upload {
+                    destination
+                } else {
+                    source
+                }
+            }
             Work::CopyPairs(pairs) => pairs.first().map(|(from, to)| if upload { to } else { from })?,
             Work::Verify { destination, .. } => destination,
-            Work::Fed(feed) => return Self::of(folder, &feed.like, endpoint, upload),
+            Work::Fed(feed) => return Self::of(folder, &feed.like, store, upload),
         };
-        let (scheme, rest) = name.split_once("://")?;
+        let remote = store.config.remote(name).map(|(remote, _)| remote);
+        let endpoint = remote.and_then(|remote| remote.endpoint()).or(store.endpoint.as_deref());
+        let (scheme, rest) = remote.map_or(name.as_str(), |remote| remote.shown_url()).split_once("://")?;
         let service =
             rest.split(['/', '?']).next().filter(|_| matches!(scheme, "az" | "s3" | "http" | "https"))?;
         // Only a hash: which services somebody uses is nobody's business.
@@ -117,7 +128,7 @@ mod tests {
     }
 
     fn file(folder: &Path, destination: &str) -> Option<LinkFile> {
-        LinkFile::of(folder, &work(destination), None, true)
+        LinkFile::of(folder, &work(destination), &StoreOptions::default(), true)
     }
 
     #[test]
@@ -129,9 +140,12 @@ mod tests {
         link.write(&LINK);
         assert_eq!(file(&folder, "az://data/b").unwrap().read(), Some(LINK), "the same service");
         assert_eq!(file(&folder, "az://other/a").unwrap().read(), None);
-        assert_eq!(LinkFile::of(&folder, &work("az://data/a"), None, false).map(|file| file.0), None);
-        let elsewhere =
-            LinkFile::of(&folder, &work("az://data/a"), Some("http://127.0.0.1:1"), true).unwrap();
+        assert_eq!(
+            LinkFile::of(&folder, &work("az://data/a"), &StoreOptions::default(), false).map(|file| file.0),
+            None
+        );
+        let there = StoreOptions { endpoint: Some("http://127.0.0.1:1".into()), ..StoreOptions::default() };
+        let elsewhere = LinkFile::of(&folder, &work("az://data/a"), &there, true).unwrap();
         assert_eq!(elsewhere.read(), None);
         assert!(file(&folder, "folder/a").is_none(), "no link to a folder");
     }

@@ -1,9 +1,9 @@
 //! What a job shall do, and everything it can be told: the words that the job, its stages and single questions share.
 
 mod links;
-mod profile;
 mod select;
 mod shard;
+mod sync;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
@@ -11,13 +11,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+pub use crate::config::{Profile, StartValues};
 use links::LinkFile;
 pub use links::links_folder;
-pub use profile::{Profile, StartValues};
 pub use select::{Bounds, NameList};
 use serde::{Deserialize, Serialize};
 pub use shard::Feed;
 pub(crate) use shard::{Assigned, Given, Item, Root, Shard};
+pub use sync::{Compare, Deleting, MaxDelete};
 
 use crate::checksum::ChecksumMode;
 use crate::control::Wishes;
@@ -160,6 +161,12 @@ pub struct CopyOptions {
     pub max_memory: ByteSize,
     /// Replace or keep.
     pub overwrite: Overwrite,
+    /// How what is at the destination is told to be the same.
+    pub compare: Compare,
+    /// Only say what would be done: nothing is written, at either end, and no receipt.
+    pub dry_run: bool,
+    /// Where objects at the destination go before they are replaced or deleted, under the names that they had: a folder or prefix.
+    pub backup: Option<String>,
     /// Stage the blocks of all objects first and commit them together at the end, so that readers see all of the new
     /// version or nothing of it. For object stores; each object then takes two requests at least.
     pub atomic: bool,
@@ -219,6 +226,9 @@ impl Default for CopyOptions {
             // Leaves room for code, stacks and socket buffers below 128 MiB in all.
             max_memory: ByteSize::mib(96),
             overwrite: Overwrite::IfDifferent,
+            compare: Compare::Auto,
+            dry_run: false,
+            backup: None,
             atomic: false,
             portion: Portion::All,
             source_etag: None,
@@ -266,6 +276,22 @@ pub enum Work {
     },
     /// Copy what another machine has listed and planned, as it comes.
     Fed(Feed),
+    /// Make the destination equal to the source: copy what differs, and delete what only the destination has where `delete` says so.
+    Sync {
+        /// Path or URL.
+        source: String,
+        /// Path or URL.
+        destination: String,
+        /// What may be deleted; nothing where `None`.
+        delete: Option<Deleting>,
+    },
+    /// Copy, then delete each source whose copy is proven by a checksum.
+    Move {
+        /// Paths or URLs.
+        sources: Vec<String>,
+        /// Path or URL; with more than one source, or a trailing `/`, they go into it.
+        destination: String,
+    },
 }
 
 impl CopyOptions {
@@ -280,7 +306,8 @@ impl CopyOptions {
     /// # Errors
     /// Where the profile cannot be read.
     pub(crate) fn wishes(&self, upload: bool) -> Result<Wishes> {
-        let profile = self.profile.as_deref().map(Profile::load).transpose()?.unwrap_or_default();
+        let profile =
+            self.profile.as_deref().map(|name| self.named_profile(name)).transpose()?.unwrap_or_default();
         Ok(Wishes {
             start: profile.start(upload),
             concurrency: self.concurrency.fixed(),
@@ -305,10 +332,16 @@ impl CopyOptions {
         Ok(Wishes { streams, known, ..self.wishes(upload)? })
     }
 
+    /// The profile of this name: that of the configuration, or of a file.
+    fn named_profile(&self, name: &str) -> Result<Profile> {
+        let configured = self.store.config.profiles.get(name);
+        configured.map_or_else(|| Profile::load(name), |profile| Ok(profile.clone()))
+    }
+
     /// Where it is kept what is known of the link that `work` goes over.
     pub(crate) fn link_file(&self, work: &Work) -> Option<LinkFile> {
         let upload = work.is_upload(&self.store);
-        LinkFile::of(self.links.as_deref()?, work, self.store.endpoint.as_deref(), upload)
+        LinkFile::of(self.links.as_deref()?, work, &self.store, upload)
     }
 }
 
@@ -316,7 +349,9 @@ impl Work {
     /// Whether bytes go to a service: judged by the destination, of many by the first.
     fn is_upload(&self, options: &StoreOptions) -> bool {
         let destination = match self {
-            Self::Copy { destination, .. } => destination,
+            Self::Copy { destination, .. }
+            | Self::Sync { destination, .. }
+            | Self::Move { destination, .. } => destination,
             Self::CopyPairs(pairs) => match pairs.first() {
                 Some((_, destination)) => destination,
                 None => return false,
@@ -330,9 +365,9 @@ impl Work {
     /// Which way bytes go: `up` to a service, `down` from one, `across` from one to another, or `local`.
     pub(crate) fn direction(&self, options: &StoreOptions) -> &'static str {
         let source = match self {
-            Self::Copy { sources, .. } => sources.first(),
+            Self::Copy { sources, .. } | Self::Move { sources, .. } => sources.first(),
             Self::CopyPairs(pairs) => pairs.first().map(|(source, _)| source),
-            Self::Verify { source, .. } => Some(source),
+            Self::Verify { source, .. } | Self::Sync { source, .. } => Some(source),
             Self::Fed(feed) => return feed.like.direction(options),
         };
         let remote =
@@ -352,7 +387,9 @@ impl Work {
     /// Whether bytes go into files, where they need not be gathered first.
     fn writes_files(&self, options: &StoreOptions) -> bool {
         match self {
-            Self::Copy { destination, .. } => {
+            Self::Copy { destination, .. }
+            | Self::Sync { destination, .. }
+            | Self::Move { destination, .. } => {
                 Address::parse(destination, options).is_ok_and(|to| to.destination_stream().is_none())
             }
             Self::CopyPairs(_) => true,
@@ -364,11 +401,11 @@ impl Work {
     /// Sources and destination for the record: never with a secret in them.
     pub(crate) fn names(&self) -> (Vec<String>, String) {
         match self {
-            Self::Copy { sources, destination } => {
+            Self::Copy { sources, destination } | Self::Move { sources, destination } => {
                 (sources.iter().map(|name| without_query(name)).collect(), without_query(destination))
             }
             Self::CopyPairs(pairs) => (vec![format!("{} pairs", pairs.len())], String::new()),
-            Self::Verify { source, destination, .. } => {
+            Self::Verify { source, destination, .. } | Self::Sync { source, destination, .. } => {
                 (vec![without_query(source)], without_query(destination))
             }
             Self::Fed(feed) => feed.like.names(),
@@ -382,12 +419,6 @@ pub(crate) fn random_name(digits: usize) -> String {
     let mut hasher = DefaultHasher::new();
     (fastrand::u64(..), std::process::id(), now).hash(&mut hasher);
     format!("{:016x}", hasher.finish())[16 - digits.min(16)..].to_owned()
-}
-
-/// The folder for files of one kind that the variable names, or the one below the home of the user.
-pub(crate) fn base_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    set(variable).or_else(|| set("HOME").map(|home| home.join(below_home)))
 }
 
 /// What this machine is called.

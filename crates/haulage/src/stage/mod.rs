@@ -8,6 +8,7 @@ pub(crate) mod list;
 pub(crate) mod plan;
 pub(crate) mod read;
 pub(crate) mod record;
+pub(crate) mod remove;
 pub(crate) mod schedule;
 pub(crate) mod transfer;
 pub(crate) mod verify;

@@ -11,6 +11,7 @@ use super::azure::AzureAddress;
 use super::local::special;
 use super::s3::S3Address;
 use super::stream::StreamEnd;
+use crate::config::Remote;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What the user wrote, taken apart. Parsing touches neither disk nor network.
@@ -56,6 +57,17 @@ impl Address {
         }
     }
 
+    /// The same, with the name of the remote that says how it is reached.
+    fn by_way_of(self, remote: &str) -> Self {
+        let mut address = self;
+        match &mut address {
+            Self::Azure(address) => address.remote = Some(remote.to_owned()),
+            Self::S3(address) => address.remote = Some(remote.to_owned()),
+            Self::Local(_) | Self::Memory { .. } | Self::Stdio => {}
+        }
+        address
+    }
+
     /// Takes apart a path or URL. Whatever begins like a URL is one: `az:x` is never a file, `./az:x` is.
     ///
     /// # Errors
@@ -66,11 +78,18 @@ impl Address {
         if STDIO.contains(&text) {
             return Ok(Self::Stdio);
         }
+        if let Some((remote, path)) = options.config.remote(text) {
+            return Ok(Self::parse(&remote.url_of(path), &remote.options(options)?)?.by_way_of(remote.name()));
+        }
         let Some((scheme, rest)) = scheme(text) else { return Ok(Self::Local(PathBuf::from(text))) };
         let Some(rest) = rest.strip_prefix("//") else {
             let cause = format!("`{scheme}:` begins like a URL, but no // follows");
+            let remote = match options.config.own_file().filter(|_| Remote::may_be_called(&scheme)) {
+                Some(file) => format!(", or define [remotes.{scheme}] in {}", file.display()),
+                None => String::new(),
+            };
             return Err(Error::new(ErrorKind::Usage, "open", text, cause)
-                .hint(format!("write {scheme}://... for a URL, or ./{text} for a local file")));
+                .hint(format!("write {scheme}://... for a URL, or ./{text} for a local file{remote}")));
         };
         match scheme.as_str() {
             "az" | "http" | "https" => {
@@ -195,7 +214,7 @@ mod tests {
             parse("HTTP://127.0.0.1:1/acc/c/K").unwrap(),
             parse("http://127.0.0.1:1/acc/c/K").unwrap()
         );
-        let key = S3Address { bucket: "b".into(), key: "Key/../x".into() };
+        let key = S3Address { bucket: "b".into(), key: "Key/../x".into(), remote: None };
         assert_eq!(parse("S3://b/Key/../x").unwrap(), Address::S3(key));
     }
 

@@ -1,5 +1,6 @@
 //! From an address to a store and a name in it.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +27,9 @@ pub struct Location {
     pub(crate) gate: Gate,
 }
 
+/// Buckets, each with the remote that it was named by.
+type Buckets = Vec<(Option<String>, S3Store)>;
+
 /// Opens locations that share one connection pool, one buffer pool and one meter. The connections, and what is known of services,
 /// are those of the session that the options name.
 #[derive(Clone, Debug)]
@@ -37,7 +41,7 @@ pub struct StoreOpener {
     local: Shared,
     /// Containers opened so far.
     containers: Arc<Mutex<Vec<AzureStore>>>,
-    buckets: Arc<Mutex<Vec<S3Store>>>,
+    buckets: Arc<Mutex<Buckets>>,
     gate: Gate,
     /// The gate of what lies on this machine.
     here: Gate,
@@ -94,6 +98,12 @@ impl StoreOpener {
         Self { local: Shared::flushing(self.options.flush), here: Gate::default(), ..self.clone() }
     }
 
+    /// The same, in which no link below a folder is followed, whatever the user wants read through links.
+    pub(crate) fn following_none(&self) -> Self {
+        let options = StoreOptions { follow_symlinks: false, ..self.options.clone() };
+        Self { options, ..self.clone() }
+    }
+
     /// Bytes on the wire of everything opened here.
     pub fn meter(&self) -> &Arc<WireMeter> {
         self.http.meter()
@@ -127,8 +137,9 @@ impl StoreOpener {
                 let key = address.key.clone();
                 Ok(self.location(Arc::new(self.open_azure(address)?), key))
             }
-            Address::S3(S3Address { bucket, key }) => {
-                Ok(self.location(Arc::new(self.open_s3(&bucket)?), key))
+            Address::S3(address) => {
+                let key = address.key.clone();
+                Ok(self.location(Arc::new(self.open_s3(&address)?), key))
             }
             Address::Memory { name, key } => Ok(self.location(Arc::new(MemoryStore::named(&name)), key)),
             Address::Local(path) => {
@@ -218,22 +229,33 @@ impl StoreOpener {
         if let Some(known) = containers.iter().find(|known| known.address().same_container(&address)) {
             return Ok(known.clone());
         }
-        let account = self.pools.account(&address, &self.options)?;
+        let account = self.pools.account(&address, &*self.by_way_of(address.remote.as_deref())?)?;
         self.gate.lead_to(account.manners());
         let opened = AzureStore::of(&account, address, self.http.clone());
         containers.push(opened.clone());
         Ok(opened)
     }
 
-    /// Opens a bucket, or the account where the name is empty.
-    pub fn open_s3(&self, bucket: &str) -> Result<S3Store> {
+    /// Opens a bucket, or the account where the address names none.
+    pub fn open_s3(&self, address: &S3Address) -> Result<S3Store> {
+        let S3Address { bucket, remote, .. } = address;
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = buckets.iter().find(|known| known.bucket() == bucket) {
+        let known = buckets.iter().find(|(way, known)| way == remote && known.bucket() == bucket);
+        if let Some((_, known)) = known {
             return Ok(known.clone());
         }
-        let opened = self.pools.bucket(bucket, &self.options)?.over(self.http.clone());
+        let options = self.by_way_of(remote.as_deref())?;
+        let opened = self.pools.bucket(bucket, remote.as_deref(), &options)?.over(self.http.clone());
         self.gate.lead_to(opened.manners());
-        buckets.push(opened.clone());
+        buckets.push((remote.clone(), opened.clone()));
         Ok(opened)
+    }
+
+    /// The options for what was named by a remote of the configuration.
+    fn by_way_of(&self, remote: Option<&str>) -> Result<Cow<'_, StoreOptions>> {
+        match remote.and_then(|name| self.options.config.remotes.get(name)) {
+            Some(remote) => Ok(Cow::Owned(remote.options(&self.options)?)),
+            None => Ok(Cow::Borrowed(&self.options)),
+        }
     }
 }

@@ -66,6 +66,12 @@ use crate::checksum::{Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::trace::{Phase, Trace};
 
+/// Why an object is not deleted or backed up that somebody has written since it was seen.
+pub(crate) fn changed_since(name: String) -> Error {
+    let cause = "it has changed since it was listed, so it stays";
+    Error::new(ErrorKind::SourceChanged, "delete", name, cause).hint("run the same command again")
+}
+
 /// The hint where a container or folder is there already that was to be made.
 const CONTAINER_THERE: &str = "nothing to do, or choose another name";
 
@@ -210,6 +216,22 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Deletes an object.
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()>;
+
+    /// Deletes an object if it is still this version, by its ETag.
+    ///
+    /// # Errors
+    /// `SourceChanged` where it is another one.
+    async fn delete_version(&self, key: &str, etag: &str, trace: &Trace) -> Result<()> {
+        let there = self.head(key, trace).await?;
+        if there.etag != etag {
+            return Err(changed_since(self.name(key)));
+        }
+        self.delete(key, trace).await
+    }
+
+    /// Removes those of these folders that are empty, in this order; nothing where folders are not there by themselves. What cannot
+    /// be removed stays.
+    async fn prune(&self, _folders: Vec<String>) {}
 
     /// Objects that [`Store::delete_many`] takes at most.
     fn delete_max(&self) -> usize {

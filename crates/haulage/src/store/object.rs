@@ -33,6 +33,15 @@ pub struct ObjectMeta {
     pub posix: Option<Posix>,
 }
 
+impl ObjectMeta {
+    /// Whether this seems to be the object that another address has under this name.
+    pub(crate) fn is_likely(&self, other: &Self) -> bool {
+        // A list may tell more of a time than a look.
+        let second = |meta: &Self| meta.modified_ns.div_euclid(1_000_000_000);
+        self.etag == other.etag && second(self) == second(other)
+    }
+}
+
 /// What to read.
 #[derive(Clone, Debug, Default)]
 pub struct GetOptions {

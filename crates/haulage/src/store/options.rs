@@ -1,10 +1,13 @@
 //! How to reach stores: what holds for a question as for a job.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Session;
 use super::s3::{AccessKeys, Addressing};
+use crate::config::Config;
 use crate::http::ProxyChoice;
 use crate::units::ByteRate;
 
@@ -18,6 +21,9 @@ pub struct StoreOptions {
     pub insecure_http: bool,
     /// Which hosts are reached through which proxy.
     pub proxy: ProxyChoice,
+    /// The address of this machine that connections are made from, on machines with several networks; `None` for the one that the
+    /// system takes.
+    pub bind: Option<IpAddr>,
     /// Certificates of authorities (PEM) to trust besides the system's.
     pub ca: Option<PathBuf>,
     /// A request with no byte of progress for this long is given up and sent again.
@@ -38,6 +44,9 @@ pub struct StoreOptions {
     pub flush: bool,
     /// Follow symbolic links below a local folder instead of leaving them out, wherever they lead.
     pub follow_symlinks: bool,
+    /// What the machine and its user have written down: remotes, and which hosts may be reached. Nothing, unless it was
+    /// [read](Config::current).
+    pub config: Arc<Config>,
     /// Where connections, credentials and what is known of services come from; `None` for a session of its own for each
     /// question and each job.
     pub session: Option<Session>,
@@ -49,6 +58,7 @@ impl Default for StoreOptions {
             endpoint: None,
             insecure_http: false,
             proxy: ProxyChoice::default(),
+            bind: None,
             ca: None,
             // Longer than any pause seen in a healthy service, shorter than a person's patience.
             stall_timeout: Duration::from_secs(30),
@@ -60,6 +70,7 @@ impl Default for StoreOptions {
             requester_pays: false,
             flush: true,
             follow_symlinks: false,
+            config: Arc::default(),
             session: None,
         }
     }

@@ -226,6 +226,8 @@ fn client(options: &StoreOptions) -> Result<HttpClient> {
         cap: None,
         extra_roots: options.ca.clone(),
         proxies: options.proxy.proxies(),
+        allowed: options.config.allowed.clone(),
+        bind: options.bind,
     })
 }
 

@@ -4,6 +4,7 @@
 //! belongs to a job stays with the job: its events, record, bounds, memory and politeness.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use super::azure::{Account, AzureAddress, AzureCredentials};
 use super::s3::{Reach, S3Credentials, S3Store};
 use super::{StoreOpener, StoreOptions};
 use crate::error::{Error, ErrorKind, Result};
-use crate::http::{Connections, HttpClient, HttpOptions, Proxies};
+use crate::http::{AllowedHosts, Connections, HttpClient, HttpOptions, Proxies};
 use crate::units::ByteRate;
 
 /// Accounts, or signatures for them, and buckets that are remembered; the one found first goes first.
@@ -203,12 +204,20 @@ struct Way {
     ca: Option<PathBuf>,
     insecure_http: bool,
     proxies: Proxies,
+    allowed: AllowedHosts,
+    bind: Option<IpAddr>,
 }
 
 impl Way {
     fn of(options: &StoreOptions) -> Self {
-        let StoreOptions { ca, insecure_http, proxy, .. } = options;
-        Self { ca: ca.clone(), insecure_http: *insecure_http, proxies: proxy.proxies() }
+        let StoreOptions { ca, insecure_http, proxy, config, bind, .. } = options;
+        Self {
+            ca: ca.clone(),
+            insecure_http: *insecure_http,
+            proxies: proxy.proxies(),
+            allowed: config.allowed.clone(),
+            bind: *bind,
+        }
     }
 }
 
@@ -249,9 +258,9 @@ impl Pools {
         Ok(account)
     }
 
-    /// A bucket, found with the credential and the service the first time; to be reached [over](S3Store::over) the caller's client.
-    pub(super) fn bucket(&self, name: &str, options: &StoreOptions) -> Result<S3Store> {
-        let reach = Reach::of(options);
+    /// A bucket, found with the credential and the service the first time, by way of this remote of the configuration if any; to be reached [over](S3Store::over) the caller's client.
+    pub(super) fn bucket(&self, name: &str, remote: Option<&str>, options: &StoreOptions) -> Result<S3Store> {
+        let reach = Reach::of(options, remote);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let mut alike = buckets.iter().filter(|(known, _)| *known == reach).map(|(_, bucket)| bucket);
         if let Some(known) = alike.clone().find(|bucket| bucket.bucket() == name) {
@@ -271,8 +280,8 @@ impl Pools {
 }
 
 fn way_only(way: &Way) -> HttpOptions {
-    let Way { ca, insecure_http, proxies } = way.clone();
-    HttpOptions { extra_roots: ca, insecure_http, proxies, ..HttpOptions::default() }
+    let Way { ca, insecure_http, proxies, allowed, bind } = way.clone();
+    HttpOptions { extra_roots: ca, insecure_http, proxies, allowed, bind, ..HttpOptions::default() }
 }
 
 /// The same session, not one with the same credentials.
@@ -317,7 +326,7 @@ mod tests {
         (0..2 * PLACES_MAX).for_each(|number| drop(account(&format!("?sig={number}"))));
         assert_eq!(pools.accounts.lock().unwrap().len(), PLACES_MAX);
         (0..2 * PLACES_MAX)
-            .for_each(|number| drop(pools.bucket(&format!("b{number}"), &options(&session)).unwrap()));
+            .for_each(|number| drop(pools.bucket(&format!("b{number}"), None, &options(&session)).unwrap()));
         assert_eq!(pools.buckets.lock().unwrap().len(), PLACES_MAX);
     }
 

@@ -8,16 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use super::cut::{Cut, Known, cut};
 use super::hash::RowHasher;
 use super::page::{PARTITION_KEY, Page, ROW_KEY};
 use super::query::{self, Place, Query, RawPage, TYPED};
-use super::range::{Key, Stretch, Until, compare_keys, cut};
+use super::range::{Key, Stretch, Until, compare_keys};
 use super::spool::{Appender, NewPage, Plan, Planned, Spool, Subject};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::gate::{Gate, through};
 use crate::store::azure::table::{TOO_LARGE, TableService};
 
-/// Cuts that find nothing while nobody knows how the keys lie.
+/// Cuts that may find nothing while nobody knows how the keys lie; later, one more for every four pages.
 const IN_VAIN: usize = 24;
 
 /// Pages that a stretch gave since it was cut last, from when on it is worth a cut again: each costs about a page, for a stretch that
@@ -63,6 +64,10 @@ struct State {
     /// In the order of the keys.
     stretches: Vec<Reading>,
     in_vain: usize,
+    /// Pages that came.
+    pages: usize,
+    /// Most workers had rows to read at a time: it is known how the keys lie.
+    spread: bool,
     workers: usize,
     failed: bool,
 }
@@ -72,8 +77,7 @@ struct Reading {
     plan: Planned,
     /// The last row that came; `None` before the first page that does not end the stretch.
     at: Option<Key>,
-    /// The last page lay in one partition.
-    alone: bool,
+    known: Known,
     busy: bool,
     done: bool,
     cuts: u32,
@@ -83,7 +87,7 @@ struct Reading {
 
 impl Reading {
     fn new(plan: Planned) -> Self {
-        Self { plan, at: None, alone: false, busy: false, done: false, cuts: 0, pages: 0 }
+        Self { plan, at: None, known: Known::default(), busy: false, done: false, cuts: 0, pages: 0 }
     }
 }
 
@@ -178,7 +182,9 @@ impl Fetch {
         if state.stretches.len() >= STRETCHES_MAX {
             return Ok(Taken::Nothing);
         }
-        let is_new = state.in_vain < IN_VAIN && state.stretches.len() < 2 * state.workers + IN_VAIN;
+        let with_rows = state.stretches.iter().filter(|reading| reading.busy && reading.at.is_some());
+        state.spread |= with_rows.filter(|reading| !reading.done).count() >= state.workers * 3 / 4;
+        let is_new = !state.spread && state.in_vain < IN_VAIN + state.pages / 4;
         let worth = |reading: &Reading| is_new || reading.pages >= WORTH_A_CUT;
         let mut order: Vec<_> =
             (0..state.stretches.len()).filter(|at| worth(&state.stretches[*at])).collect();
@@ -186,7 +192,9 @@ impl Fetch {
         for at in order {
             let reading = &state.stretches[at];
             let Some(last) = reading.at.as_ref().filter(|_| !reading.done) else { continue };
-            let Some((behind, until)) = cut(last, &reading.plan.until, reading.alone) else { continue };
+            let Some(Cut { behind, known, until }) = cut(last, &reading.plan.until, reading.known) else {
+                continue;
+            };
             let id = state.stretches.len() as u32;
             let mut new = Reading::new(Planned {
                 id,
@@ -195,7 +203,7 @@ impl Fetch {
             });
             state.stretches[at].cuts += 1;
             state.stretches[at].pages = 0;
-            (new.busy, new.cuts) = (true, state.stretches[at].cuts);
+            (new.busy, new.cuts, new.known) = (true, state.stretches[at].cuts, known);
             state.stretches.insert(at + 1, new);
             let plan = self.plan_of(&state);
             // Known before anything of it is read: who goes on later stops at the same cuts.
@@ -349,10 +357,11 @@ impl Fetch {
         reading.pages += 1;
         if kept > 0 {
             let (partition, row) = keys.at(kept - 1);
-            reading.alone = keys.at(0).0 == partition;
+            reading.known.see(stretch, keys.at(0), (partition, row));
             reading.at = Some(Key { partition: partition.to_owned(), row: row.to_owned() });
         }
         let placed = Placed { rows: kept, last: reading.at.clone() };
+        state.pages += usize::from(kept > 0);
         Ok((placed, stop))
     }
 

@@ -8,6 +8,7 @@ mod assemble;
 mod cell;
 mod column;
 mod compare;
+mod cut;
 mod export;
 mod fetch;
 mod hash;

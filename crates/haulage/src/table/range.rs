@@ -1,4 +1,4 @@
-//! Stretches of a table in the order of its keys, and where one may be cut in two.
+//! Stretches of a table in the order of its keys.
 //!
 //! Each stretch is read by a query that bounds one key only, with `and`: the service seeks to where such a query begins, while it
 //! would read the whole table for an `or`. A stretch that is cut goes on with the query that it has, for the place where a page
@@ -121,75 +121,8 @@ impl Until {
     }
 }
 
-/// Cuts what is left after `at` until `until` in two: the stretch behind the cut, and where the one before it ends then. `alone`:
-/// the last page lay in one partition. `None` where nothing can be cut any more.
-pub(super) fn cut(at: &Key, until: &Until, alone: bool) -> Option<(Stretch, Until)> {
-    let partition = &at.partition;
-    let within = |before: Option<&str>| {
-        let row = between(&at.row, before)?;
-        let stretch = Stretch::Rows {
-            partition: partition.clone(),
-            from: row.clone(),
-            before: before.map(str::to_owned),
-        };
-        Some((stretch, Until::Row(Key { partition: partition.clone(), row })))
-    };
-    let before = match until {
-        Until::After(last) if last == partition => return within(None),
-        Until::Row(end) if end.partition == *partition => return within(Some(&end.row)),
-        Until::End | Until::After(_) | Until::Row(_) => None,
-        Until::Partition(end) => Some(end.as_str()),
-    };
-    let middle = if alone { None } else { between(partition, before) };
-    let before = before.map(str::to_owned);
-    Some(match middle {
-        Some(middle) => (
-            Stretch::Partitions { from: Some(middle.clone()), after: false, before },
-            Until::Partition(middle),
-        ),
-        None => (
-            Stretch::Partitions { from: Some(partition.clone()), after: true, before },
-            Until::After(partition.clone()),
-        ),
-    })
-}
-
-/// The first and the last character that keys are likely to be made of. Others are found all the same, only not so evenly shared.
-const FIRST: u32 = 0x20;
-const LAST: u32 = 0x7b;
-
-/// A key that lies strictly between two, halving the first place at which it can; `None` where they are too close. It holds none of
-/// the characters whose order depends on how they are encoded.
-fn between(low: &str, high: Option<&str>) -> Option<String> {
-    let low: Vec<u32> = low.chars().map(u32::from).collect();
-    let high: Option<Vec<u32>> = high.map(|high| high.chars().map(u32::from).collect());
-    // While all places before were alike, `high` bounds the next.
-    let mut bound = high.as_deref();
-    for at in 0..=low.len() {
-        let below = low.get(at).copied().unwrap_or(FIRST - 1);
-        let above = match bound {
-            Some(high) => high.get(at).copied()?,
-            None => LAST,
-        };
-        if below >= 0xd800 || above > 0xd800 {
-            return None;
-        }
-        if above > below + 1 {
-            let middle = below + (above - below) / 2;
-            let key = low[..at].iter().copied().chain([middle]);
-            return key.map(char::from_u32).collect();
-        }
-        if below != above {
-            bound = None;
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -201,40 +134,5 @@ mod tests {
         );
         assert_eq!(Stretch::ALL.filter(None), None);
         assert_eq!(Stretch::ALL.filter(Some("x eq 1")).as_deref(), Some("x eq 1"));
-    }
-
-    #[test]
-    fn a_stretch_in_one_partition_is_cut_behind_it_first_and_then_by_rows() {
-        let at = Key { partition: "p".to_owned(), row: "0001".to_owned() };
-        let (behind, until) = cut(&at, &Until::End, true).unwrap();
-        assert_eq!(behind.filter(None).unwrap(), "PartitionKey gt 'p'");
-        assert_eq!(until, Until::After("p".to_owned()));
-        let (rows, cut_at) = cut(&at, &until, true).unwrap();
-        assert!(matches!(&rows, Stretch::Rows { partition, .. } if partition == "p"));
-        assert!(matches!(cut_at, Until::Row(_)));
-        assert!(cut_at.is_after("p", "0001") && !cut_at.is_after("q", ""));
-    }
-
-    proptest! {
-        #[test]
-        fn what_lies_between_lies_between(low in "\\PC{0,6}", high in proptest::option::of("\\PC{0,6}")) {
-            if high.as_ref().is_none_or(|high| compare(&low, high) == Ordering::Less)
-                && let Some(middle) = between(&low, high.as_deref())
-            {
-                prop_assert_eq!(compare(&low, &middle), Ordering::Less);
-                prop_assert!(high.is_none_or(|high| compare(&middle, &high) == Ordering::Less));
-            }
-        }
-
-        #[test]
-        fn halving_comes_to_an_end(low in "[a-z0-9]{1,8}", high in "[a-z0-9]{1,8}") {
-            let (low, mut high) = if low < high { (low, high) } else { (high, low) };
-            let mut steps = 0;
-            while let Some(middle) = between(&low, Some(&high)) {
-                high = middle;
-                steps += 1;
-                prop_assert!(steps < 200, "{low} {high}");
-            }
-        }
     }
 }

@@ -7,6 +7,7 @@ from functools import cache
 
 from haulage.lab.analysis import (
     collapse,
+    formats,
     nodes,
     over_time,
     scaling,
@@ -17,7 +18,7 @@ from haulage.lab.analysis import (
 )
 
 #: In the order in which they are made.
-MODULES = (tables, over_time, collapse, nodes, sweeps, scaling, stragglers, simulated_nodes)
+MODULES = (tables, over_time, collapse, nodes, sweeps, formats, scaling, stragglers, simulated_nodes)
 
 
 @cache

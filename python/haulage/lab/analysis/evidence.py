@@ -52,7 +52,9 @@ def gather(results: Mapping[str, Result]) -> list[Subject]:
             continue
         of_cells = pd.concat([by_cell[cell] for cell in cells])
         size = _number(key["size_bytes"])
-        subject = f"{key['treatment']}, {_files(size, int(key['files']))} {key['direction']}"
+        subject = (
+            f"{key['treatment']}, {_files(str(key['method']), size, int(key['files']))} {key['direction']}"
+        )
         steepest = part.loc[part["judged"].fillna(0).astype(float).idxmax()]
         evidence = Evidence(
             subject=subject,
@@ -105,7 +107,9 @@ def main_subject(subjects: list[Subject]) -> Subject | None:
     )
 
 
-def _files(size: float | None, count: int) -> str:
+def _files(method: str, size: float | None, count: int) -> str:
+    if method == "table-rows":
+        return f"{count:,} rows"
     if size is None:
         return f"{count} files"
     return size_words(size) if count == 1 else f"{count} files of {size_words(size)}"

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from haulage.lab.analysis import collapse, nodes, scaling, simulated_nodes, statistics as st, stragglers
+from haulage.lab.analysis import (
+    collapse,
+    formats,
+    nodes,
+    scaling,
+    simulated_nodes,
+    statistics as st,
+    stragglers,
+)
 from haulage.lab.analysis.cards import (
     ALWAYS,
     Maker,
@@ -355,6 +363,7 @@ OF_PLAN: dict[str, tuple[Maker, ...]] = {
     "small-blob": (crossing, speed_up),
     "concurrency": (knee,),
     "ceiling": (carried, ceiling),
+    "table-formats": (formats.cards, formats.widest),
     "scale-out": (
         scaling.missing,
         scaling.together,

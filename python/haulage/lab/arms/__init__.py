@@ -32,6 +32,7 @@ class Work:
     endpoint: Endpoint
     record: Path  #: where the engine's record goes, if there is one
     scratch: Path  #: an empty folder, removed afterwards
+    rows: int = 0  #: of the table, where rows are read and no files
 
     def blob(self, item: Item) -> str:
         """Return the name of the blob that a file becomes: one for all where the arm overwrites one."""

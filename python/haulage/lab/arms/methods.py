@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from haulage.errors import UsageError
-from haulage.lab.arms import Method, blocks, disk, engine, external, puts, ranges, stream
+from haulage.lab.arms import Method, blocks, disk, engine, external, puts, ranges, stream, table_rows
 from haulage.lab.plan import Arm
 
 _METHODS: dict[tuple[str, str], Method] = {
@@ -12,6 +12,7 @@ _METHODS: dict[tuple[str, str], Method] = {
     ("put-blocks", "plain"): blocks.move,
     ("ranges", "plain"): ranges.move,
     ("local-disk", "plain"): disk.move,
+    ("table-rows", "plain"): table_rows.move,
     ("stream", "engine"): stream.move,
     ("external", "engine"): external.move,
 } | {

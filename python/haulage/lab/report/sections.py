@@ -15,6 +15,19 @@ def _sweep(results: Results) -> Chart:
 SECTIONS = [
     *OF_MANY_NODES,
     Section(
+        "formats",
+        "Rows of a table",
+        "A point is the median time for all rows of the table, the line through it its interval; where no "
+        "line is seen it is shorter than the point. Pages come one after the other, each for a round trip, "
+        "so they suffer most from a long one. The bars are the bodies of all answers, uncompressed. Arrow "
+        "that is gathered from the store itself is an export: its bytes are those of the JSON that it asked "
+        "for.",
+        lambda results: charts.formats(results["format_times"]),
+        ("format_times",),
+        ("format_ratios",),
+        silent=True,
+    ),
+    Section(
         "ledger",
         "Where the time went",
         "All lanes (slots in flight) times the wall time are 100 %; every nanosecond is in exactly one "

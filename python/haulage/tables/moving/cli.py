@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import click
@@ -96,11 +96,12 @@ def _line(text: str) -> None:
 
 
 def _tell_export(done: Exported, as_json: bool) -> None:
+    # Standard output may hold the rows.
+    target = STDERR.print if done.path == "-" else _line
     if as_json:
-        _line(json.dumps(asdict(done)))
+        target(json.dumps(asdict(done)))
         return
     rate = round(done.rows / done.seconds) if done.seconds else done.rows
-    target = STDERR.print if done.path == "-" else _line
     target(
         f"{done.rows:,} rows of {done.table} to {done.path} in {done.seconds:.1f} s ({rate:,} rows/s, "
         f"{done.requests:,} requests)"
@@ -308,7 +309,9 @@ def copy(source: str, destination: str, **given: Any) -> int:
         exported, imported = operations.copy_table(
             source, destination, mode=given["mode"], on_progress=progress, **options
         )
-    code = _tell_import(imported, False) if not given["as_json"] else int(bool(imported.refused))
+    # The rows lay in a file in between, which means nothing to people.
+    told = replace(imported, path=exported.table)
+    code = _tell_import(told, False) if not given["as_json"] else int(bool(imported.refused))
     if given["as_json"]:
         _line(json.dumps({"exported": asdict(exported), "imported": asdict(imported)}))
     if code or given["no_verify"]:

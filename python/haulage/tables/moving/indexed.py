@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from haulage import _engine
-from haulage.errors import HaulageError, UsageError
-from haulage.tables.index import PARTITION, ROW, index_plan
-from haulage.tables.moving.results import Exported, index_table
-from haulage.tables.values import BadKeyError
+from haulage.errors import HaulageError
+from haulage.tables import lookup
+from haulage.tables.moving.results import Exported
 from haulage.transfer import StoreOptions
 
-#: More rows are read sooner by the table's own queries, a thousand at a time.
-ROWS_MAX = 5_000
-#: Rows that are fetched at a time.
-_AT_ONCE = 16
-_KEYS = ("PartitionKey", "RowKey")
 #: What begins text that a spreadsheet would run.
 _FORMULA = r"^([=+\-@\t\r\n])"
 
@@ -32,92 +25,23 @@ class Found:
     """Rows that an index has led to."""
 
     index: str
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    requests: int = 0
-    bytes_wire: int = 0
-    began: float = field(default_factory=time.monotonic)
+    rows: list[dict[str, Any]]
+    requests: int
+    bytes_wire: int
+    began: float
 
 
 def answer(table: str, filter: str, select: Sequence[str], options: StoreOptions) -> Found | None:
     """Return the rows that a filter asks for, where one of its columns has an index; ``None`` where none has.
 
-    The filter is asked of each row once more, so that an entry that leads to a row which has changed since
-    does no harm. Rows that were written without the index are not found.
+    Rows that were written without the index are not found.
     """
-    for column, value in _equals(filter):
-        index = index_table(table, column)
-        try:
-            key = index_plan(column).partition.render({column: value})
-            entries = list(_entries(index, key, options))
-        except (HaulageError, BadKeyError):
-            # There is none, or this credential does not reach it: the table itself has all rows.
-            continue
-        if len(entries) > ROWS_MAX:
-            return None
-        return _rows(table, Found(_engine.Table(index, **options).name), entries, filter, select, options)
-    return None
-
-
-def _equals(filter: str) -> Iterator[tuple[str, str | int | bool]]:
-    """Yield columns that all rows of a filter have a known value in."""
-    from haulage.tables.serve.filters import Both, Compare, parse
-
-    try:
-        parts = [parse(filter)]
-    except UsageError:
-        # The service says what is wrong with it.
-        return
-    while parts:
-        part = parts.pop(0)
-        if isinstance(part, Both) and part.how == "and":
-            parts += [part.left, part.right]
-        elif isinstance(part, Compare) and part.how == "eq" and part.column not in _KEYS:
-            value = part.value
-            yield from [(part.column, value)] if isinstance(value, str | int | bool) else []
-
-
-def _entries(index: str, key: str, options: StoreOptions) -> Iterator[tuple[str, str]]:
-    table, place = _engine.Table(index, **options), None
-    while True:
-        body, _, place = table.page(
-            filter=f"PartitionKey eq {literal(key)}", select=[PARTITION, ROW], next=place, level="none"
-        )
-        for entry in json.loads(body)["value"]:
-            yield entry[PARTITION], entry[ROW]
-        if place is None:
-            return
-
-
-def literal(text: str) -> str:
-    """Return a text as the query language writes it.
-
-    >>> literal("o'clock")
-    "'o''clock'"
-    """
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _rows(
-    table: str,
-    found: Found,
-    entries: list[tuple[str, str]],
-    filter: str,
-    select: Sequence[str],
-    options: StoreOptions,
-) -> Found:
-    asked = _engine.Table(table, **options)
-    names = [*_KEYS, *(name for name in select if name not in _KEYS)] if select else None
-
-    def fetch(entry: tuple[str, str]) -> bytes:
-        keys = f"PartitionKey eq {literal(entry[0])} and RowKey eq {literal(entry[1])}"
-        return asked.page(filter=f"{keys} and ({filter})", select=names)[0]
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for body in pool.map(fetch, sorted(set(entries))):
-            found.rows += json.loads(body)["value"]
-            found.bytes_wire += len(body)
-    found.requests = len(entries) + 1 + len(entries) // 1000
-    return found
+    began = time.monotonic()
+    led = lookup.lead(table, filter, options)
+    if led is None:
+        return None
+    rows, size = lookup.rows(table, led.keys, filter, select, options)
+    return Found(led.index, rows, led.requests + len(led.keys), size, began)
 
 
 def write(found: Found, table: str, path: Path, format: str | None, *, disarm: bool = True) -> Exported:

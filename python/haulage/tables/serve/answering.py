@@ -74,16 +74,26 @@ def page(source: Source, asked: Asked, sorting: Sorting, tally: Tally) -> tuple[
         continuation=asked.continuation,
         metadata=metadata,
     )
-    _count(tally, found_page)
+    tally.meter.count(found_page)
     if asked.format in METADATA:
         tally.rows = _rows_of(found_page, source.name)
         return found_page.body, found_page.continuation
+    if asked.format == "arrow" and (batch := _typed(source, asked, found_page)) is not None:
+        tally.rows = batch.num_rows
+        return b"".join(arrow.stream([batch], batch.schema, asked.buffers)), found_page.continuation
     entities = from_json(found_page.body, source.name)
     tally.rows = len(entities)
     schema = source.schema()
     known = schema.names if schema is not None else names_of(entities)
     wanted = [name.strip() for name in asked.select.split(",")] if asked.select else known
     return _whole(entities, wanted, source.name, asked, None), found_page.continuation
+
+
+def _typed(source: Source, asked: Asked, found: Page) -> pa.RecordBatch | None:
+    """Return the rows of a page as the source types them; ``None`` where they came without their keys."""
+    if asked.select is None or {"PartitionKey", "RowKey"} <= {one.strip() for one in asked.select.split(",")}:
+        return source.batch(found)
+    return None
 
 
 def pieces(source: Source, asked: Asked, sorting: Sorting, tally: Tally, bounds: Bounds) -> Generator[bytes]:
@@ -132,7 +142,7 @@ def _of_pages(source: Source, asked: Asked, tally: Tally) -> Generator[bytes]:
         found = source.page(
             filter=asked.filter, select=asked.select, top=top, continuation=continuation, metadata=metadata
         )
-        _count(tally, found)
+        tally.meter.count(found)
         number = _rows_of(found, source.name)
         tally.rows += number
         if asked.format == "ndjson":
@@ -208,12 +218,6 @@ def _limited(batches: Generator[pa.RecordBatch], top: int | None, tally: Tally) 
 def _chain(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield first
     yield from rest
-
-
-def _count(tally: Tally, found: Page) -> None:
-    tally.meter.seconds += found.seconds
-    tally.meter.requests += found.requests
-    tally.meter.bytes_read += found.bytes_read
 
 
 def _rows_of(found: Page, name: str) -> int:

@@ -86,6 +86,7 @@ Exit codes:
     show_default=True,
     help="Rows that are gathered to be sorted.",
 )
+@click.option("--no-index", is_flag=True, help="Read tables themselves, whether an index fits or not.")
 @click.option("--no-compress", is_flag=True, help="Send no gzip, for measurements.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as a line of JSON.")
 @click.option("--endpoint", metavar="URL", help="Where az:// or s3:// lives.")
@@ -103,6 +104,7 @@ def serve(
     max_bytes: int | None,
     max_streams: int,
     max_sorted: int,
+    no_index: bool,
     no_compress: bool,
     as_json: bool,
     endpoint: str | None,
@@ -122,7 +124,9 @@ def serve(
     where = address(listen)
     shown = token_of(token, where)
     limits = Limits(timeout, max_streams, max_sorted, Bounds(max_rows, max_bytes), compress=not no_compress)
-    server = Server(opened(sources, options), where, limits, token=shown, origins=origins)
+    server = Server(
+        opened(sources, options, use_index=not no_index), where, limits, token=shown, origins=origins
+    )
     if as_json:
         click.echo(json.dumps({"event": "serving", "url": server.url, "token": shown}))
     elif shown:

@@ -41,10 +41,11 @@ def timing(tally: Tally, seconds: float) -> dict[str, str]:
     """Return what the answer took: the store's part of it, and the proxy's."""
     meter = tally.meter
     store, proxy = meter.seconds * 1e3, max(0.0, seconds - meter.seconds) * 1e3
+    index = "" if meter.index is None else f", index={meter.index}"
     requests = f"{meter.requests} request{'' if meter.requests == 1 else 's'}"
     return {
         "Server-Timing": f'store;dur={store:.2f};desc="{requests}", proxy;dur={proxy:.2f}',
-        "Haul-Store": f"requests={meter.requests}, bytes={meter.bytes_read}",
+        "Haul-Store": f"requests={meter.requests}, bytes={meter.bytes_read}{index}",
     }
 
 
@@ -59,6 +60,7 @@ def of_tally(tally: Tally) -> dict[str, Any]:
         "gathered_rows": tally.gathered,
         "store_requests": tally.meter.requests,
         "store_bytes": tally.meter.bytes_read,
+        "index": tally.meter.index,
         "store_seconds": tally.meter.seconds,
         "first_seconds": tally.first_seconds,
         "seconds": tally.seconds,

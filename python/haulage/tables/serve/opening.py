@@ -12,6 +12,7 @@ from haulage import _engine
 from haulage.errors import UsageError
 from haulage.tables.serve.arrow import batch_of
 from haulage.tables.serve.entities import EDM_KEY, from_json
+from haulage.tables.serve.indexes import Indexes
 from haulage.tables.serve.parquet_source import ParquetSource
 from haulage.tables.serve.table_source import Table, TableSource
 from haulage.tables.source import Source
@@ -20,12 +21,13 @@ from haulage.transfer import StoreOptions
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
-def opened(places: Sequence[str], options: StoreOptions) -> list[Source]:
+def opened(places: Sequence[str], options: StoreOptions, *, use_index: bool = True) -> list[Source]:
     """Return a source for each table or file; nothing is read yet.
 
     Args:
         places: ``az-table://TABLE``, the URL of a table, or a Parquet file; ``NAME=`` may stand before.
         options: How to reach stores.
+        use_index: Find rows of tables by their index tables, where a filter has a column with one.
 
     Raises:
         UsageError: A name is not one, or there twice.
@@ -36,13 +38,14 @@ def opened(places: Sequence[str], options: StoreOptions) -> list[Source]:
         if name in found:
             hint = "give each a name of its own: NAME=URL"
             raise UsageError("serve", name, "there are two tables of this name", hint)
-        found[name] = _source(name, url, options)
+        found[name] = _source(name, url, options, use_index)
     return list(found.values())
 
 
-def _source(name: str, url: str, options: StoreOptions) -> Source:
+def _source(name: str, url: str, options: StoreOptions, use_index: bool) -> Source:
     if is_table(url):
-        return TableSource(name, _table(url, options), _to_batch)
+        indexes = Indexes(name, url, options) if use_index else None
+        return TableSource(name, _table(url, options), _to_batch, indexes)
     return ParquetSource(name, url, options)
 
 

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 
 from haulage.errors import IntegrityError, SourceChangedError, UsageError
 from haulage.tables.serve import atom
+from haulage.tables.serve.arrow import batch_of
 from haulage.tables.serve.encoding import json_page
-from haulage.tables.serve.entities import Entity, from_batch, iso
+from haulage.tables.serve.entities import Entity, from_batch, from_json, iso
 from haulage.tables.serve.filters import Tree, columns, parse
 from haulage.tables.serve.matching import matching, may_match
 from haulage.tables.serve.ranges_file import Ranges, RangesFile, ranges_of
@@ -92,6 +93,10 @@ class ParquetSource:
         body, kind = self._written(entities, metadata)
         token = f"{_TOKEN}{_digest(ranges.version)}.{after[0]}.{after[1]}" if after else None
         return Page(body, kind, token, meter.seconds, meter.requests, meter.bytes_read)
+
+    def batch(self, page: Page) -> pa.RecordBatch:
+        """Return the rows of a page, typed by what it says of them."""
+        return batch_of(from_json(page.body, self.name))
 
     def batches(
         self, *, filter: str | None, select: str | None, meter: Meter | None = None

@@ -13,6 +13,7 @@ from haulage.errors import ProtocolError, ServiceError, UnsupportedError, UsageE
 from haulage.tables.serve import atom
 from haulage.tables.serve.arrow import batch_of
 from haulage.tables.serve.entities import from_json, iso
+from haulage.tables.serve.indexes import Indexes
 from haulage.tables.source import Metadata, Meter, Page, media_type
 
 #: What the service itself sends at most, and refuses to be asked for more of.
@@ -47,16 +48,22 @@ class TableSource:
         name: What it is served as.
         table: The engine's end of it.
         to_batch: Makes a batch of a page of JSON.
+        indexes: Those of the table; ``None`` to ask the table itself whatever the filter.
     """
 
     pages_are_native = True
 
     def __init__(
-        self, name: str, table: Table, to_batch: Callable[[bytes], pa.RecordBatch] | None = None
+        self,
+        name: str,
+        table: Table,
+        to_batch: Callable[[bytes], pa.RecordBatch] | None = None,
+        indexes: Indexes | None = None,
     ) -> None:
         self.name = name
         self._table = table
         self._to_batch = to_batch or (lambda body: batch_of(from_json(body, name)))
+        self._indexes = indexes
         # Services from 2016 on do not write Atom; then it is made here of JSON.
         self._writes_atom = True
 
@@ -77,8 +84,14 @@ class TableSource:
         continuation: str | None,
         metadata: Metadata,
     ) -> Page:
-        """Return the page that the service sends, untouched."""
+        """Return the page that the service sends, untouched, or one of rows that an index has led to."""
         names = [name.strip() for name in select.split(",")] if select else None
+        if self._indexes is not None:
+            found = self._indexes.page(
+                filter=filter, select=names, top=top, continuation=continuation, metadata=metadata
+            )
+            if found is not None:
+                return found
         place = self._place(continuation) if continuation else None
 
         def read(level: str) -> tuple[bytes, str, Place | None]:
@@ -107,6 +120,10 @@ class TableSource:
         token = urlencode({key: value for key, value in there if value is not None}, quote_via=quote)
         return Page(body, kind, token or None, seconds, requests, size)
 
+    def batch(self, page: Page) -> pa.RecordBatch:
+        """Return the rows of a page, typed by the engine."""
+        return self._to_batch(page.body)
+
     def batches(
         self, *, filter: str | None, select: str | None, meter: Meter | None = None
     ) -> Generator[pa.RecordBatch]:
@@ -124,10 +141,8 @@ class TableSource:
                 filter=filter, select=needed, top=None, continuation=continuation, metadata="minimal"
             )
             if meter is not None:
-                meter.seconds += page.seconds
-                meter.requests += page.requests
-                meter.bytes_read += page.bytes_read
-            batch = self._to_batch(page.body)
+                meter.count(page)
+            batch = self.batch(page)
             if names is not None:
                 batch = batch.select([name for name in names if name in batch.schema.names])
             continuation = page.continuation

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::job::flow::atomic::{OBJECTS_MAX as OBJECTS_TOGETHER_MAX, uncommitted};
 use crate::options::{Assigned, CopyOptions, Item, Portion, Root, Shard, Work};
-use crate::stage::plan::{ByService, Decision, Pair, decide};
+use crate::stage::plan::{ByService, Decision, Pair, Rule, decide};
 
 /// Bytes of a shard. Few enough to be done within seconds on a slow node, and to be no loss where a node is; so many that a shard is no
 /// trouble. Towards the end they get smaller.
@@ -104,7 +104,7 @@ impl Deal {
                 sources.iter().map(|source| (url(source), url(destination))).collect()
             }
             Work::CopyPairs(pairs) => pairs.iter().map(|(from, to)| (url(from), url(to))).collect(),
-            Work::Verify { .. } | Work::Fed(_) => Vec::new(),
+            Work::Verify { .. } | Work::Fed(_) | Work::Sync { .. } | Work::Move { .. } => Vec::new(),
         };
         Self {
             places,
@@ -138,7 +138,7 @@ impl Deal {
     pub(super) fn add(&mut self, pair: Pair, options: &CopyOptions, now_ns: u64) -> Option<ObjectRecord> {
         let id = self.next_object;
         self.next_object += 1;
-        let decision = decide(&pair, options.overwrite);
+        let decision = decide(&pair, Rule::from(options));
         if let Decision::Skip(reason) = decision {
             return Some(skipped(id, &pair, reason, now_ns));
         }

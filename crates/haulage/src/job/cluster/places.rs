@@ -2,7 +2,7 @@
 
 use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{CopyOptions, Portion, Work};
+use crate::options::{Compare, CopyOptions, Portion, Work};
 use crate::store::{Address, StoreOptions};
 
 /// Refuses what only this process can reach; whether a service is written to, and one that keeps uploads.
@@ -17,6 +17,10 @@ pub(super) fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, 
     }
     if options.source_etag.is_some() {
         return Err(usage("source_etag", "nodes are given versions by themselves").hint("leave it out"));
+    }
+    if options.dry_run || options.backup.is_some() || options.compare != Compare::Auto {
+        return Err(usage("nodes", "dry runs, backups and other comparisons are done by one machine")
+            .hint("leave out the nodes"));
     }
     if options.profile.is_some() {
         return Err(usage("--profile", "a profile is of the link of one machine")
@@ -33,7 +37,7 @@ pub(super) fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, 
         Work::CopyPairs(pairs) => {
             pairs.iter().flat_map(|(source, destination)| [(source, false), (destination, true)]).collect()
         }
-        Work::Verify { .. } | Work::Fed(_) => {
+        Work::Verify { .. } | Work::Fed(_) | Work::Sync { .. } | Work::Move { .. } => {
             return Err(usage("verify", "only copies are shared out among nodes"));
         }
     };

@@ -17,7 +17,7 @@ use crate::job::flow::next_row;
 use crate::job::plan::look;
 use crate::options::Work;
 use crate::stage::list::{Listed, Listing};
-use crate::stage::plan::{Decision, Pair, decide};
+use crate::stage::plan::{Decision, Pair, Rule, decide};
 use crate::stage::record::Recorder;
 use crate::store::StoreOpener;
 use crate::task::joined;
@@ -161,14 +161,14 @@ impl Run {
                 self.recorder.object(ObjectRecord::not_a_file(id, &error, now)).await;
             }
             // Only comparisons speak of these.
-            Listed::Extra(_) | Listed::Unsure { .. } => {}
+            Listed::Extra(_) | Listed::Extras(_) | Listed::Doomed(_) | Listed::Unsure { .. } => {}
         }
     }
 
     /// Learns of an object that several nodes may move what is at its destination: others are looked at by the node that moves them.
     async fn look(&self, pair: &mut Pair) -> Result<()> {
         let is_parted = pair.meta.size >= PARTED_MIN;
-        if !is_parted || decide(pair, self.shared.options.overwrite) != Decision::Look {
+        if !is_parted || decide(pair, Rule::from(&self.shared.options)) != Decision::Look {
             return Ok(());
         }
         look(pair, &self.gate).await

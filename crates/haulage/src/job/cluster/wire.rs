@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::checksum::ChecksumMode;
+use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{ObjectRecord, Progress, Summary};
 use crate::options::{
@@ -70,7 +71,7 @@ impl Spec {
                 (sources.first().cloned().unwrap_or_default(), destination.clone())
             }
             Work::CopyPairs(pairs) => pairs.first().cloned().unwrap_or_default(),
-            Work::Verify { .. } | Work::Fed(_) => {
+            Work::Verify { .. } | Work::Fed(_) | Work::Sync { .. } | Work::Move { .. } => {
                 return Err(Error::new(ErrorKind::Unsupported, "run", "nodes", "only copies are shared out"));
             }
         };
@@ -161,6 +162,8 @@ impl Spec {
                 requester_pays: it.requester_pays,
                 flush: it.flush,
                 follow_symlinks: it.follow_symlinks,
+                // A node may have bounds of its own.
+                config: Config::current()?,
                 ..StoreOptions::default()
             },
             ..CopyOptions::default()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{CopyOptions, Portion, Work};
+use crate::options::{Compare, CopyOptions, Portion, Work};
 use crate::output::identity;
 use crate::stage::list::{Filter, check_names};
 use crate::store::{Address, is_tier_of_azure};
@@ -18,6 +18,7 @@ pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
         check_names(names, work, &options.store)?;
     }
     check_outputs(work, options)?;
+    check_kept(work, options)?;
     if options.atomic {
         check_atomic(work, options)?;
     }
@@ -28,8 +29,12 @@ pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
         check_tier(tier, work, options)?;
     }
     let (sources, destination) = match work {
-        Work::Copy { sources, destination } => (sources.iter().collect(), Some(destination)),
-        Work::Verify { source, destination, .. } => (vec![source], Some(destination)),
+        Work::Copy { sources, destination } | Work::Move { sources, destination } => {
+            (sources.iter().collect(), Some(destination))
+        }
+        Work::Verify { source, destination, .. } | Work::Sync { source, destination, .. } => {
+            (vec![source], Some(destination))
+        }
         // Of what is fed, whoever planned it has seen to that.
         Work::CopyPairs(_) | Work::Fed(_) => (Vec::new(), None),
     };
@@ -42,7 +47,11 @@ pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     }
     match (work, &streams[..]) {
         (_, []) => Ok(()),
-        (Work::Copy { sources, .. }, [_]) if sources.len() == 1 => Ok(()),
+        (Work::Copy { sources, .. }, [_]) if sources.len() == 1 && !options.dry_run => Ok(()),
+        (Work::Sync { .. } | Work::Move { .. }, [name, ..]) => {
+            Err(Error::new(ErrorKind::Unsupported, "list", *name, "a stream is neither synced nor moved")
+                .hint("copy it with haul cp"))
+        }
         (Work::Verify { .. }, [name, ..]) => {
             Err(Error::new(ErrorKind::Unsupported, "verify", *name, "a stream cannot be read twice")
                 .hint("copy it to a file, then compare that"))
@@ -52,6 +61,21 @@ pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
                 .hint("haul cp - URL, or haul cp URL -"))
         }
     }
+}
+
+/// Refuses what would compare with a receipt that nobody keeps, or delete what a link leads to.
+fn check_kept(work: &Work, options: &CopyOptions) -> Result<()> {
+    let usage = |name: &str, cause: &str| Error::new(ErrorKind::Usage, "compare", name, cause);
+    if options.compare == Compare::Receipt && options.receipt.is_none() {
+        return Err(usage("--compare receipt", "no receipt is named")
+            .hint("add --receipt FILE: it is read, then written anew"));
+    }
+    if matches!(work, Work::Move { .. }) && options.store.follow_symlinks {
+        let cause = "what a link leads to is not moved: it may lie anywhere";
+        return Err(Error::new(ErrorKind::Usage, "move", "--symlinks follow", cause)
+            .hint("leave it out, or copy with haul cp --symlinks follow"));
+    }
+    Ok(())
 }
 
 /// Refuses a portion of several objects, and one that nobody else can add to.
@@ -94,7 +118,9 @@ fn check_portion(work: &Work, options: &CopyOptions) -> Result<()> {
 /// Refuses a tier where there are none, or not this one.
 fn check_tier(tier: &str, work: &Work, options: &CopyOptions) -> Result<()> {
     let destinations: Vec<&String> = match work {
-        Work::Copy { destination, .. } => vec![destination],
+        Work::Copy { destination, .. } | Work::Sync { destination, .. } | Work::Move { destination, .. } => {
+            vec![destination]
+        }
         Work::CopyPairs(pairs) => pairs.iter().map(|(_, destination)| destination).collect(),
         Work::Verify { .. } | Work::Fed(_) => Vec::new(),
     };
@@ -124,8 +150,11 @@ fn check_outputs(work: &Work, options: &CopyOptions) -> Result<()> {
         return refuse(record, "the record and the receipt are one file".to_owned());
     }
     let (sources, destinations): (Vec<&String>, Vec<&String>) = match work {
-        Work::Copy { sources, destination } => (sources.iter().collect(), vec![destination]),
+        Work::Copy { sources, destination } | Work::Move { sources, destination } => {
+            (sources.iter().collect(), vec![destination])
+        }
         Work::Verify { source, destination, .. } => (vec![source, destination], vec![destination]),
+        Work::Sync { source, destination, .. } => (vec![source], vec![destination]),
         Work::CopyPairs(pairs) => pairs.iter().map(|(source, destination)| (source, destination)).unzip(),
         Work::Fed(_) => (Vec::new(), Vec::new()),
     };
@@ -171,7 +200,9 @@ fn is_same(one: &Path, other: &Path) -> bool {
 /// Refuses a destination where nothing can be staged unseen.
 fn check_atomic(work: &Work, options: &CopyOptions) -> Result<()> {
     let destinations: Vec<&String> = match work {
-        Work::Copy { destination, .. } => vec![destination],
+        Work::Copy { destination, .. } | Work::Sync { destination, .. } | Work::Move { destination, .. } => {
+            vec![destination]
+        }
         Work::CopyPairs(pairs) => pairs.iter().map(|(_, destination)| destination).collect(),
         Work::Verify { .. } | Work::Fed(_) => Vec::new(),
     };
@@ -186,7 +217,7 @@ fn check_atomic(work: &Work, options: &CopyOptions) -> Result<()> {
             .hint("leave out --atomic; each file appears only when it is complete in any case"));
         }
     }
-    let Work::Copy { sources, .. } = work else { return Ok(()) };
+    let (Work::Copy { sources, .. } | Work::Move { sources, .. }) = work else { return Ok(()) };
     for name in sources {
         if Address::parse(name, &options.store)?.source_stream().is_some() {
             let cause = "a stream is one object: it appears at once in any case";

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Flow;
 use crate::event::{AttemptRecord, ObjectRecord};
+use crate::stage::plan::Pair;
 use crate::stage::schedule::Unit;
 use crate::store::BlockWriter;
 
@@ -31,6 +32,15 @@ pub(super) struct Effects {
     /// Objects whose blocks may be taken, with their sizes in bytes.
     pub(super) opened: Vec<(u64, u64)>,
     pub(super) said: Vec<Said>,
+    /// Objects that wait for a backup of what they replace.
+    pub(super) backups: Vec<u64>,
+    /// What is safe elsewhere and may be deleted in the end.
+    pub(super) spare: Vec<Spare>,
+}
+
+/// An object that has been copied and may be deleted, as this version.
+pub(super) struct Spare {
+    pub(super) pair: Arc<Pair>,
 }
 
 impl Effects {
@@ -49,6 +59,7 @@ impl Flow {
         if self.listed && self.objects.all_staged() {
             self.commit_together();
         }
+        self.clear_away();
         let effects = self.objects.effects();
         for (unit, size) in effects.steps.drain(..) {
             self.schedule.push(unit, size);

@@ -18,12 +18,25 @@ pub(super) struct OnItsWay {
     pub(super) in_flight: u32,
     /// When its first request went out.
     pub(super) first_ns: Option<u64>,
+    pub(super) role: Role,
+}
+
+/// What an object is to its job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Role {
+    /// One of those that the user named.
+    #[default]
+    Own,
+    /// The backup of what another one replaces, which waits for it.
+    Replaced(u64),
+    /// The backup of what will be deleted.
+    Extra,
 }
 
 impl OnItsWay {
     fn never_overwrites(&self) -> bool {
         // What was read of a stream is lost if it is left, and whoever has written it shall know.
-        let never = |copying: &Copying| copying.overwrite == Overwrite::Never && copying.feed.is_none();
+        let never = |copying: &Copying| copying.rule.overwrite == Overwrite::Never && copying.feed.is_none();
         self.object.copying().is_some_and(never)
     }
 
@@ -49,6 +62,9 @@ pub(super) struct Objects {
     open: bool,
     /// What could not be kept of objects: said once for each reason.
     warned: HashSet<String>,
+    /// What becomes of sources: they are deleted in the end, or told apart in a receipt.
+    pub(super) moves: bool,
+    pub(super) versions: bool,
     turns: Turns,
     effects: Effects,
 }
@@ -109,7 +125,7 @@ impl Objects {
     }
 
     /// Takes in a new object; one that the service of the job does not copy is cut by `limits` anew.
-    pub(super) fn add(&mut self, mut object: Object, limits: &Limits) -> u64 {
+    pub(super) fn add(&mut self, mut object: Object, role: Role, limits: &Limits) -> u64 {
         if self.refused {
             object.turn_back_early(limits);
         }
@@ -118,7 +134,7 @@ impl Objects {
         self.total += 1;
         // A list may claim any size.
         self.bytes_total = self.bytes_total.saturating_add(object.to_move());
-        self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None });
+        self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None, role });
         id
     }
 
@@ -288,6 +304,7 @@ impl Objects {
                     self.effects.steps.push((unit(Step::Digest), size));
                 }
             }
+            Then::BackUp => self.effects.backups.push(id),
             Then::End(ended) => self.end(id, ended, now_ns),
         }
     }
@@ -302,7 +319,8 @@ impl Objects {
         if it.object.is_all() && ended.error.as_ref().is_some_and(spoils) {
             self.effects.said.extend(it.writer().map(Said::Abandon));
         }
-        let object = it.object;
+        let (object, role) = (it.object, it.role);
+        self.note_end(&object, role, &ended);
         let resumed = object.copying().map_or(0, |copying| copying.bytes_resumed);
         if resumed > 0 {
             self.effects.said.push(Said::Resumed(resumed));
@@ -315,6 +333,15 @@ impl Objects {
             self.effects.said.push(Said::Warning(name, message + "; others like it are not named"));
         }
         let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Staged | Outcome::Equal);
+        let waits = match role {
+            Role::Replaced(of) => Some((of, ended.error.as_ref().map(Failure::from))),
+            Role::Own | Role::Extra => None,
+        };
+        let outcome = match ended.outcome {
+            Outcome::Copied if role != Role::Own => Outcome::BackedUp,
+            outcome => outcome,
+        };
+        let keeps_version = self.versions || outcome == Outcome::Staged;
         if !moved {
             // What did not arrive is no longer awaited.
             self.bytes_total = self.bytes_total.saturating_sub(object.to_move());
@@ -326,7 +353,7 @@ impl Objects {
             destination: object.subject.pair.destination.name(),
             name: object.subject.pair.relative_name().into(),
             size_bytes: object.subject.pair.meta.size,
-            outcome: ended.outcome,
+            outcome,
             method: ended.method,
             by_service: ended.by_service,
             proof: ended.proof,
@@ -338,12 +365,15 @@ impl Objects {
             ended_ns: now_ns,
             reason: ended.reason,
             failure: ended.error.as_ref().map(Failure::from),
-            source_etag: (ended.outcome == Outcome::Staged).then(|| object.subject.pair.meta.etag.clone()),
+            source_etag: keeps_version.then(|| object.subject.pair.meta.etag.clone()),
             parts: match ended.outcome {
                 Outcome::Staged => object.parts().iter().map(|part| part.id.into()).collect(),
                 _ => Vec::new(),
             },
         });
+        if let Some((of, failure)) = waits {
+            self.go_on(of, failure, now_ns);
+        }
     }
 
     /// Ends an object that was never begun.
@@ -364,8 +394,25 @@ impl Objects {
 
     /// The number of a name that is no object on its way.
     pub(super) fn count_name(&mut self) -> u64 {
-        self.total += 1;
-        self.total - 1
+        self.count_names(1)
+    }
+
+    /// The first of the numbers of so many.
+    pub(super) fn count_names(&mut self, count: u64) -> u64 {
+        self.total += count;
+        self.total - count
+    }
+
+    /// Notes that what an object replaces is safe.
+    pub(super) fn backed_up(&mut self, id: u64) {
+        if let Some(it) = self.by_id.get_mut(&id) {
+            it.object.backed_up();
+        }
+    }
+
+    /// An object on its way.
+    pub(super) fn get(&self, id: u64) -> Option<&Object> {
+        self.by_id.get(&id).map(|it| &it.object)
     }
 
     /// Whether the object is still on its way.

@@ -1,9 +1,11 @@
 //! What is found becomes objects with first steps.
 
+use super::objects::Role;
 use super::{Flow, not_started};
 use crate::control::Limits;
+use crate::options::Work;
 use crate::stage::list::Listed;
-use crate::stage::plan::{Decision, Pair, decide};
+use crate::stage::plan::{Decision, Pair, Rule, decide};
 use crate::stage::transfer::{Object, Purpose};
 
 impl Flow {
@@ -15,7 +17,11 @@ impl Flow {
         let now = self.clock.now_ns();
         for listed in batch {
             match listed {
+                // A sync says in the end that it has deleted nothing.
+                Listed::Unsure { .. } if self.deletes() => {}
                 Listed::Unsure { extras } => self.objects.unsure(extras),
+                Listed::Extras(extras) => self.clearing.extras = Some(*extras),
+                Listed::Doomed(pair) => self.plan_backup(*pair, Role::Extra, now),
                 Listed::Extra(name) => self.objects.extra(name, now),
                 Listed::NotAFile(error) => self.objects.not_a_file(&error, now),
                 Listed::Problem(error) => self.objects.problem(&error, now),
@@ -28,8 +34,11 @@ impl Flow {
 
     fn plan_object(&mut self, pair: Pair, limits: &Limits, now_ns: u64) {
         let mut object = Object::new(pair, self.purpose, &self.options, now_ns);
+        if self.objects.moves {
+            object.for_a_move();
+        }
         object.cut(limits);
-        let id = self.objects.add(object, limits);
+        let id = self.objects.add(object, Role::Own, limits);
         match &self.stop {
             Some(stop) => self.objects.fail(id, &not_started(stop), now_ns),
             None => self.objects.start(id, now_ns),
@@ -39,8 +48,13 @@ impl Flow {
     /// Whether an object is there already and nobody wants to hear of it: of millions it is most.
     fn passes(&self, pair: &Pair) -> bool {
         let Purpose::Copy = self.purpose else { return false };
-        let skipped = |pair| matches!(decide(pair, self.options.overwrite), Decision::Skip(_));
-        !self.recorder.wants_objects() && skipped(pair)
+        let skipped = |pair| matches!(decide(pair, Rule::from(&*self.options)), Decision::Skip(_));
+        !self.recorder.wants_objects() && !self.objects.moves && skipped(pair)
+    }
+
+    /// Whether what only the destination has is to be deleted.
+    fn deletes(&self) -> bool {
+        matches!(self.work, Work::Sync { delete: Some(_), .. })
     }
 
     /// What the controller allows, seen among this many objects.

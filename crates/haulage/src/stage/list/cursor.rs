@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::pages::Pages;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::stage::plan::Existing;
 use crate::store::{ListRequest, ObjectMeta, Request, Store};
@@ -20,7 +20,12 @@ pub(super) struct Cursor {
     way: Way,
     /// A folder may hold far more than what comes: then each key is asked for, which costs no request.
     may_ask: bool,
+    /// Why not all that is there is known.
+    gap: Option<Error>,
 }
+
+/// Takes objects that nobody asked for.
+pub(super) type Taker<'a> = &'a mut (dyn FnMut(&ObjectMeta) -> Result<()> + Send);
 
 enum Way {
     /// It does not matter.
@@ -39,21 +44,19 @@ struct Merge {
     /// The last key seen on each side, to notice when one is out of order.
     last_there: String,
     last_asked: String,
-    /// Keys passed that nobody asked for.
-    extras: Vec<String>,
     /// Keys asked for, and keys passed.
     asked: u64,
     passed: u64,
     /// Something there could not be listed: a link, or a folder that may not be read.
     gaps: bool,
-    /// Something there could not be seen at all.
-    unseen: bool,
+    /// What could not be seen at all: the first of these.
+    unseen: Option<Error>,
     out_of_order: bool,
 }
 
 impl Cursor {
     pub(super) fn unasked(store: Arc<dyn Store>, gate: Gate) -> Self {
-        Self { store, gate, way: Way::Unasked, may_ask: false }
+        Self { store, gate, way: Way::Unasked, may_ask: false, gap: None }
     }
 
     /// Reads a list along; `extras` says that the keys that nobody asks for matter too.
@@ -70,66 +73,80 @@ impl Cursor {
             page: VecDeque::new(),
             last_there: String::new(),
             last_asked: String::new(),
-            extras: Vec::new(),
             asked: 0,
             passed: 0,
             gaps: false,
-            unseen: false,
+            unseen: None,
             out_of_order: false,
         };
-        match merge.fill().await {
-            Ok(_) => Ok(Self { store, gate, way: Way::Listing(Box::new(merge)), may_ask }),
+        let (way, gap) = match merge.fill().await {
+            Ok(_) => (Way::Listing(Box::new(merge)), None),
             // A token may allow writing and not listing. One that is wrong altogether is no such case.
             Err(error) if error.kind() == ErrorKind::Permission && !error.refuses_credential() => {
-                Ok(Self { store, gate, way: Way::Unknown, may_ask })
+                (Way::Unknown, Some(error))
             }
             // A folder that is not there is empty; a container that is not there is an error.
             Err(error) if error.kind() == ErrorKind::NotFound && store.capabilities().folders => {
-                Ok(Self { store, gate, way: Way::Listing(Box::new(merge)), may_ask })
+                (Way::Listing(Box::new(merge)), None)
             }
-            Err(error) => Err(error),
-        }
+            Err(error) => return Err(error),
+        };
+        Ok(Self { store, gate, way, may_ask, gap })
     }
 
-    /// What is at `key`, and the keys passed on the way that nobody asked for.
-    pub(super) async fn find(&mut self, key: &str) -> Result<(Existing, Vec<String>)> {
+    /// What is at `key`. `extra` takes what is passed on the way that nobody asked for, as far as the list is in order.
+    pub(super) async fn find(&mut self, key: &str, extra: Taker<'_>) -> Result<Existing> {
         match &mut self.way {
-            Way::Unasked => Ok((Existing::Absent, Vec::new())),
-            Way::Unknown => Ok((Existing::Unknown, Vec::new())),
-            Way::Asking => Ok((ask(&self.store, key, &self.gate).await, Vec::new())),
+            Way::Unasked => Ok(Existing::Absent),
+            Way::Unknown => Ok(Existing::Unknown),
+            Way::Asking => Ok(ask(&self.store, key, &self.gate).await),
             Way::Listing(merge) => {
-                let existing = merge.find(key, &*self.store).await?;
-                let extras = std::mem::take(&mut merge.extras);
+                let existing = merge.find(key, &*self.store, extra).await?;
                 if merge.out_of_order {
-                    self.way = Way::Unknown;
-                    return Ok((Existing::Unknown, Vec::new()));
+                    self.lose_order(key);
+                    return Ok(Existing::Unknown);
                 }
                 merge.asked += 1;
-                merge.passed += extras.len() as u64;
                 let crowded = merge.passed > PASSED_FIRST + PASSED_EACH * merge.asked;
                 if self.may_ask && (merge.gaps || crowded) {
                     self.way = Way::Asking;
-                    return Ok((ask(&self.store, key, &self.gate).await, Vec::new()));
+                    return Ok(ask(&self.store, key, &self.gate).await);
                 }
-                Ok((existing, extras))
+                Ok(existing)
             }
         }
     }
 
-    /// Whether all that is there has been seen, or would have been.
-    pub(super) fn is_whole(&self) -> bool {
-        match &self.way {
-            Way::Listing(merge) => !merge.unseen,
-            Way::Unasked => true,
-            Way::Asking | Way::Unknown => false,
+    /// Why it is not known what else is there; `None` where all of it has been seen.
+    pub(super) fn into_gap(self) -> Option<Error> {
+        match self.way {
+            Way::Listing(merge) => merge.unseen,
+            _ => self.gap,
         }
     }
 
-    /// Keys left at the end, some at a time.
-    pub(super) async fn rest(&mut self) -> Result<Option<Vec<String>>> {
-        let Way::Listing(merge) = &mut self.way else { return Ok(None) };
-        let more = merge.fill().await?;
-        Ok(more.then(|| merge.page.drain(..).map(|object| object.key).collect()))
+    fn lose_order(&mut self, key: &str) {
+        let cause = "one of the two lists is not sorted by name, so what only this side has is unknown";
+        let error = Error::new(ErrorKind::Unsupported, "list", self.store.name(key), cause);
+        self.gap = Some(error.hint("leave out --delete"));
+        self.way = Way::Unknown;
+    }
+
+    /// Reads the list to its end; `extra` takes what is left in it.
+    pub(super) async fn rest(&mut self, extra: Taker<'_>) -> Result<()> {
+        let Way::Listing(merge) = &mut self.way else { return Ok(()) };
+        while merge.fill().await? {
+            while let Some(object) = merge.page.pop_front() {
+                // One that comes late may have been asked for.
+                if object.key <= merge.last_asked || object.key < merge.last_there {
+                    self.lose_order(&object.key);
+                    return Ok(());
+                }
+                extra(&object)?;
+                merge.last_there = object.key;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -151,8 +168,9 @@ impl Merge {
             match self.pages.next().await? {
                 Some(page) => {
                     self.gaps |= !page.problems.is_empty();
-                    self.unseen |=
-                        page.problems.iter().any(|problem| problem.kind() != ErrorKind::Unsupported);
+                    let mut unseen =
+                        page.problems.into_iter().filter(|problem| problem.kind() != ErrorKind::Unsupported);
+                    self.unseen = self.unseen.take().or_else(|| unseen.next());
                     self.page.extend(page.objects);
                 }
                 None => return Ok(false),
@@ -161,7 +179,7 @@ impl Merge {
         Ok(true)
     }
 
-    async fn find(&mut self, key: &str, store: &dyn Store) -> Result<Existing> {
+    async fn find(&mut self, key: &str, store: &dyn Store, extra: Taker<'_>) -> Result<Existing> {
         self.out_of_order |= *key < *self.last_asked;
         key.clone_into(&mut self.last_asked);
         while self.fill().await? {
@@ -175,8 +193,26 @@ impl Merge {
             if meta.key == key {
                 return Ok(Existing::listed(meta, store));
             }
-            self.extras.push(meta.key);
+            self.passed += 1;
+            extra(&meta)?;
         }
         Ok(Existing::Absent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::MemoryStore;
+
+    #[tokio::test]
+    async fn out_of_order_nobody_knows_what_is_extra() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::named("x"));
+        let mut there = Cursor::listing(store, Gate::default(), "", true).await.unwrap();
+        for (key, known) in [("b", Existing::Absent), ("a", Existing::Unknown), ("c", Existing::Unknown)] {
+            assert_eq!(there.find(key, &mut |_| Ok(())).await.unwrap(), known);
+        }
+        let gap = there.into_gap().unwrap();
+        assert_eq!((gap.kind(), gap.hint_text()), (ErrorKind::Unsupported, Some("leave out --delete")));
     }
 }

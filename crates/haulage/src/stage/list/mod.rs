@@ -5,7 +5,9 @@
 //! is handed on as unknown and one look decides.
 
 mod ahead;
+mod apart;
 mod cursor;
+mod extras;
 mod fed;
 mod filter;
 mod lookups;
@@ -13,33 +15,31 @@ mod named;
 mod one;
 mod pages;
 mod pairs;
+mod shape;
+mod tree;
+mod vouched;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 
-use self::cursor::Cursor;
+pub(crate) use self::extras::Extras;
+use self::extras::Wanted;
 pub(crate) use self::filter::Filter;
 pub(crate) use self::named::check_names;
 pub(crate) use self::one::find;
-use self::one::{as_prefix, names_none, one};
-use self::pages::Pages;
+use self::one::{names_none, one};
+use self::shape::{Shape, below};
+use self::vouched::Vouched;
 use super::plan::{Existing, Pair, Place};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gate::through;
-use crate::options::{CopyOptions, NameList, Overwrite, Work};
+use crate::options::{Compare, CopyOptions, NameList, Overwrite, Work};
 use crate::output::{keys_below, resolved};
-use crate::spool::Spool;
-use crate::store::{Address, ListRequest, Location, ObjectMeta, ReceiptStore, Request, Store, StoreOpener};
+use crate::store::{Address, Location, ObjectMeta, ReceiptStore, StoreOpener};
 use crate::task::off_thread;
-
-/// Whether a name is an object or a folder takes two questions. When the first is not answered by now, the second goes too.
-const ASIDE: Duration = Duration::from_millis(20);
 
 /// What listing finds.
 #[derive(Debug)]
@@ -52,6 +52,10 @@ pub(crate) enum Listed {
     Problem(Error),
     /// The name of an object that is only at the destination.
     Extra(String),
+    /// All that are only at the destination, to be deleted.
+    Extras(Box<Extras>),
+    /// One of these, to be backed up first.
+    Doomed(Box<Pair>),
     /// A list is not whole, so that nobody knows whether what seems to be only at the destination is.
     Unsure {
         /// How many names seem so.
@@ -79,6 +83,14 @@ pub(crate) struct Listing {
     taken: Option<HashSet<u64>>,
     /// The last local folder that was gone to: as it was named, and resolved.
     folder: Option<(PathBuf, PathBuf)>,
+    /// The receipt of the last run, where one is to be believed.
+    vouched: Vouched,
+    /// What is there matters even where all is replaced: it is copied here first.
+    backs_up: Option<Location>,
+    /// Sources are deleted in the end.
+    moves: bool,
+    /// Where what happens is logged.
+    log: Option<String>,
 }
 
 /// Nobody wants to hear more.
@@ -114,7 +126,21 @@ impl Listing {
             origin: 0,
             taken: None,
             folder: None,
+            vouched: match (options.compare, &options.receipt) {
+                (Compare::Receipt, Some(receipt)) => Vouched::read(receipt)?,
+                _ => Vouched::default(),
+            },
+            backs_up: None,
+            moves: false,
+            log: options.log.clone(),
         })
+    }
+
+    /// Asks what is there even where all is replaced, for it is copied to this place first.
+    #[must_use]
+    pub(crate) fn backing_up(mut self, place: Option<Location>) -> Self {
+        self.backs_up = place;
+        self
     }
 
     /// Takes only a source that is one object.
@@ -150,7 +176,8 @@ impl Listing {
             return self.named(&names, work).await;
         }
         match work {
-            Work::Copy { sources, destination } => {
+            Work::Copy { sources, destination } | Work::Move { sources, destination } => {
+                self.moves = matches!(work, Work::Move { .. });
                 let several = sources.len() > 1;
                 self.taken = several.then(HashSet::new);
                 let destination = self.opener.open_destination(destination)?;
@@ -176,6 +203,7 @@ impl Listing {
                 self.pairs(pairs).await
             }
             Work::Fed(feed) => self.fed(feed).await,
+            Work::Sync { source, destination, delete } => self.sync(source, destination, *delete).await,
             Work::Verify { source, destination, .. } => {
                 let destination = self.opener.open(destination)?;
                 if let Some(receipt) = self.receipt(source).await? {
@@ -185,7 +213,7 @@ impl Listing {
                 let source = self.opener.open(source)?;
                 match self.shape(&source, true).await? {
                     Shape::One(meta) => self.verify_one(source, destination, meta).await,
-                    Shape::Tree(pages) => self.tree(&source, pages, &destination, true, &own).await,
+                    Shape::Tree(pages) => self.tree(&source, pages, &destination, Wanted::Told, &own).await,
                 }
             }
         }
@@ -217,9 +245,12 @@ impl Listing {
                 return Err(Error::new(ErrorKind::Usage, "stage", name, cause).hint("name one object"));
             }
             Shape::Tree(pages) => {
+                if self.moves {
+                    apart::check("move", &source, destination)?;
+                }
                 self.prepare(&source, ahead::TREE);
                 self.prepare(destination, ahead::TREE);
-                return self.tree(&source, pages, destination, false, own).await;
+                return self.tree(&source, pages, destination, Wanted::No, own).await;
             }
             Shape::One(meta) => meta,
         };
@@ -229,8 +260,11 @@ impl Listing {
             self.prepare(destination, connections);
         }
         let mut pair = Pair { origin: self.origin, ..one(&source, destination, meta, several) };
+        if self.moves && self.identity(&pair.source) == self.identity(&pair.destination) {
+            return Err(apart::same("move", &pair.source.name()));
+        }
         // Nothing is in a stream that may be looked at; and what a stream brings is not known before it has been read.
-        if self.overwrite != Overwrite::Always && !from_stream && !to_stream {
+        if (self.overwrite != Overwrite::Always || self.backs_up.is_some()) && !from_stream && !to_stream {
             pair.existing = Existing::Unknown;
         }
         self.give(pair).await
@@ -260,182 +294,9 @@ impl Listing {
             }
             _ => {
                 let pages = below(&source, true);
-                self.tree(&source, pages, destination, true, &[]).await
+                self.tree(&source, pages, destination, Wanted::Told, &[]).await
             }
         }
-    }
-
-    /// Whether a location is an object or a folder of them.
-    async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
-        let Location { store, key, gate } = location;
-        if names_none(key) {
-            return Ok(Shape::Tree(below(location, verify)));
-        }
-        let (api, name) = (store.api(Request::Look), store.name(key));
-        let looking = async { through!(gate, api, name, trace => answered(store.head(key, trace).await)) };
-        tokio::pin!(looking);
-        // Over a long way the answers to both questions come in the time of one.
-        let (looked, pages) = match timeout(ASIDE, &mut looking).await {
-            Ok(looked) => (looked, None),
-            Err(_) => {
-                self.prepare(location, ahead::TREE);
-                let pages = below(location, verify);
-                (looking.await, Some(pages))
-            }
-        };
-        match looked? {
-            Ok(meta) => {
-                pages.into_iter().for_each(Pages::leave);
-                Ok(Shape::One(meta))
-            }
-            Err(missing) => {
-                let mut pages = pages.unwrap_or_else(|| below(location, verify));
-                match pages.first().await {
-                    // What could not be read lies below it too.
-                    Ok(Some(page)) if !page.objects.is_empty() || !page.problems.is_empty() => {
-                        Ok(Shape::Tree(pages))
-                    }
-                    Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
-                    // The answer to the first question says it best.
-                    _ => Err(with_glob_hint(missing, &name)),
-                }
-            }
-        }
-    }
-
-    /// Everything below a folder or prefix, but the keys in `own`.
-    async fn tree(
-        &mut self,
-        source: &Location,
-        mut pages: Pages,
-        destination: &Location,
-        verify: bool,
-        own: &[String],
-    ) -> Result<()> {
-        let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
-        // What is to be moved is often known before the answer what is there: connections for it are opened meanwhile.
-        let preparing = async {
-            if let Some(Ok(page)) = pages.peek().await {
-                let connections = ahead::for_these(page);
-                self.prepare(source, connections);
-                self.prepare(destination, connections);
-            }
-        };
-        let (there, ()) = tokio::join!(self.cursor(destination, &to, verify), preparing);
-        let mut there = there?;
-        // Called extra when both lists have come to their ends, and not before.
-        let mut extras = Spool::default();
-        let (mut seen, mut wanted, mut any, mut whole) = (0_u64, 0_u64, false, true);
-        while let Some(page) = pages.next().await? {
-            for problem in page.problems {
-                any = true;
-                let file = problem.kind() != ErrorKind::Unsupported;
-                whole &= !file;
-                self.send(if file { Listed::Problem(problem) } else { Listed::NotAFile(problem) }).await?;
-            }
-            for meta in page.objects {
-                any = true;
-                let Some(relative) = meta.key.strip_prefix(&from).map(str::to_owned) else {
-                    let cause = "the list names it, though it is not below what was asked for";
-                    let name = source.store.name(&meta.key);
-                    return Err(Error::new(ErrorKind::Protocol, "list", name, cause));
-                };
-                // A marker that makes a folder visible in a browser is no object to move.
-                let marker = meta.size == 0 && (relative.is_empty() || relative.ends_with('/'));
-                if marker || own.contains(&meta.key) {
-                    continue;
-                }
-                seen += 1;
-                let taken = self.filter.takes(&meta);
-                // One of the wrong size or age is there all the same, and its counterpart is not extra.
-                if !self.filter.wants(&relative) || !(taken || verify) {
-                    continue;
-                }
-                let key = format!("{to}{relative}");
-                let (mut existing, passed) = there.find(&key).await?;
-                if verify {
-                    self.keep_extras(&passed, &to, &mut extras)?;
-                }
-                if !taken {
-                    continue;
-                }
-                wanted += 1;
-                if verify && existing == Existing::Absent {
-                    // A store may list in another order than ours; one look settles what is missing.
-                    existing = Existing::Unknown;
-                }
-                let source = Place { store: source.store.clone(), key: meta.key };
-                let destination = Place { store: destination.store.clone(), key };
-                let meta = ObjectMeta { key: source.key.clone(), ..meta };
-                let origin = self.origin;
-                self.give(Pair { origin, ..Pair::new(source, destination, to.len(), meta, existing) })
-                    .await?;
-            }
-        }
-        while verify && let Some(passed) = there.rest().await? {
-            self.keep_extras(&passed, &to, &mut extras)?;
-        }
-        self.tell_extras(&destination.store, extras, whole && there.is_whole()).await?;
-        let name = source.store.name(&source.key);
-        let error =
-            |cause: String, hint: &str| Err(Error::new(ErrorKind::NotFound, "list", name, cause).hint(hint));
-        match (seen, wanted) {
-            (1.., 0) => {
-                let (bounds, hint) = match self.filter.is_bounded() {
-                    true => (
-                        ", --min-size, --max-size, --min-age and --max-age",
-                        "allow more sizes and ages, or other names",
-                    ),
-                    false => (
-                        "",
-                        "globs match the name below the source; * passes /, and quotes keep it from the shell",
-                    ),
-                };
-                let cause = format!(
-                    "none of the {seen} names is wanted: --include and --exclude{bounds} leave nothing"
-                );
-                error(cause, hint)
-            }
-            // Where something could not be read, that is what is said.
-            (0, 0) if verify && whole => {
-                error("nothing was compared: there is no object".to_owned(), "check the name of the source")
-            }
-            _ if any || source.store.capabilities().folders || source.key.is_empty() => Ok(()),
-            _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL")
-                .map_err(|error| with_glob_hint(error, &source.store.name(&source.key))),
-        }
-    }
-
-    /// Keeps names that are only at the destination, of those that take part.
-    fn keep_extras(&self, keys: &[String], to: &str, extras: &mut Spool) -> Result<()> {
-        let wanted = |key: &&String| key.strip_prefix(to).is_some_and(|name| self.filter.wants(name));
-        keys.iter().filter(wanted).try_for_each(|key| extras.push(key, 0))
-    }
-
-    /// Says which names are only at the destination, if that is known.
-    async fn tell_extras(&self, store: &Arc<dyn Store>, extras: Spool, whole: bool) -> Result<()> {
-        if !whole {
-            return self.send(Listed::Unsure { extras: extras.count }).await;
-        }
-        let mut names = extras.read()?;
-        loop {
-            let some = names.next(1000)?;
-            if some.is_empty() {
-                return Ok(());
-            }
-            for (key, _) in some {
-                self.send(Listed::Extra(store.name(&key))).await?;
-            }
-        }
-    }
-
-    /// How to learn what is at the destination while the source is listed.
-    async fn cursor(&self, destination: &Location, prefix: &str, verify: bool) -> Result<Cursor> {
-        let store = destination.store.clone();
-        if self.overwrite == Overwrite::Always && !verify {
-            return Ok(Cursor::unasked(store, destination.gate.clone()));
-        }
-        Cursor::listing(store, destination.gate.clone(), prefix, verify).await
     }
 
     async fn give(&mut self, pair: Pair) -> Result<()> {
@@ -455,7 +316,7 @@ impl Listing {
 
     /// One name for one destination, however it was spelled.
     fn identity(&mut self, place: &Place) -> PathBuf {
-        let named = PathBuf::from(&*place.name());
+        let named = PathBuf::from(&*place.store.identity(&place.key));
         let (true, Some(folder), Some(name)) =
             (place.store.capabilities().folders, named.parent(), named.file_name())
         else {
@@ -487,22 +348,7 @@ pub(crate) fn with_glob_hint(error: Error, name: &str) -> Error {
     error.hint(format!("names of objects hold no wildcards; write {folder} --include '{pattern}'"))
 }
 
-enum Shape {
-    One(ObjectMeta),
-    Tree(Pages),
-}
-
-/// That nothing is there is an answer too, and no failure of the request.
-fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
-    match looked {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        answer => Ok(answer),
-    }
-}
-
-/// The list of all below a folder or prefix.
-fn below(location: &Location, verify: bool) -> Pages {
-    let prefix = as_prefix(&location.key);
-    let request = ListRequest { prefix, begin_small: !verify, ..ListRequest::default() };
-    Pages::of(&*location.store, request, location.gate.clone())
+/// Whether a name is there only to make a folder visible in a browser.
+fn is_marker(size: u64, name: &str) -> bool {
+    size == 0 && (name.is_empty() || name.ends_with('/'))
 }

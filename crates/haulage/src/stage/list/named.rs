@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::ahead;
 use super::lookups::Lookups;
 use super::one::as_prefix;
-use super::{Listed, Listing};
+use super::{Listed, Listing, apart};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::through;
 use crate::options::{NameList, Overwrite, Work};
@@ -32,16 +32,18 @@ const HINT: &str =
 impl Listing {
     /// Takes what the list names below the one source of `work`.
     pub(super) async fn named(&mut self, names: &NameList, work: &Work) -> Result<()> {
-        let (source, destination, verify) = match work {
-            Work::Copy { sources, destination } if sources.len() == 1 => (&sources[0], destination, false),
-            Work::Verify { source, destination, .. } => (source, destination, true),
-            _ => return Err(one_source(names)),
-        };
+        let [source, destination] = ends(names, work)?;
+        let verify = matches!(work, Work::Verify { .. });
         let own = self.own_keys(source)?;
         let (source, destination) = (self.opener.open(source)?, self.opener.open(destination)?);
+        match work {
+            Work::Sync { .. } => self.check_apart(&source, &destination)?,
+            Work::Move { .. } => apart::check("move", &source, &destination)?,
+            _ => {}
+        }
         self.prepare(&source, ahead::TREE);
         self.prepare(&destination, ahead::TREE);
-        let known = !verify && self.overwrite == Overwrite::Always;
+        let known = !verify && self.overwrite == Overwrite::Always && self.backs_up.is_none();
         let existing = if known { Existing::Absent } else { Existing::Unknown };
         let ends =
             Ends { from: as_prefix(&source.key), to: as_prefix(&destination.key), source, destination };
@@ -99,12 +101,7 @@ impl Listing {
 /// # Errors
 /// `Usage`.
 pub(crate) fn check_names(names: &NameList, work: &Work, options: &StoreOptions) -> Result<()> {
-    let sources: Vec<&String> = match work {
-        Work::Copy { sources, destination } if sources.len() == 1 => vec![&sources[0], destination],
-        Work::Verify { source, destination, .. } => vec![source, destination],
-        _ => return Err(one_source(names)),
-    };
-    for name in sources {
+    for name in ends(names, work)? {
         let address = Address::parse(name, options)?;
         if address.clone().source_stream().is_some() || address.destination_stream().is_some() {
             return Err(Error::new(
@@ -119,9 +116,21 @@ pub(crate) fn check_names(names: &NameList, work: &Work, options: &StoreOptions)
     Ok(())
 }
 
-fn one_source(names: &NameList) -> Error {
-    Error::new(ErrorKind::Usage, "read the list", names.name(), "its names are below one source")
-        .hint("give one SRC with --files-from; for several sources use --pairs FILE")
+/// The one source that names are below, and the destination.
+fn ends<'a>(names: &NameList, work: &'a Work) -> Result<[&'a String; 2]> {
+    let wrong = |cause: &str| Error::new(ErrorKind::Usage, "read the list", names.name(), cause);
+    match work {
+        Work::Copy { sources, destination } | Work::Move { sources, destination } if sources.len() == 1 => {
+            Ok([&sources[0], destination])
+        }
+        Work::Verify { source, destination, .. } | Work::Sync { source, destination, delete: None } => {
+            Ok([source, destination])
+        }
+        Work::Sync { .. } => Err(wrong("nothing is listed, so what only the destination has is unknown")
+            .hint("leave out --delete, or choose names with --include and --exclude")),
+        _ => Err(wrong("its names are below one source")
+            .hint("give one SRC with --files-from; for several sources use --pairs FILE")),
+    }
 }
 
 /// The folder or prefix that names are below, and where they go.

@@ -151,6 +151,11 @@ impl Recorder {
         })
     }
 
+    /// From now on says what would be done, and not that it was.
+    pub(crate) fn only_plans(&mut self) {
+        self.summary.dry_run = true;
+    }
+
     /// Says that the job begins, and what it is about.
     pub(crate) async fn announce(&mut self, (sources, destination): (Vec<String>, String)) {
         let started = JobStarted {
@@ -284,6 +289,7 @@ impl Recorder {
         if self.wants_objects() {
             [&mut record.source, &mut record.destination, &mut record.name].into_iter().for_each(hide);
             record.etag = record.etag.map(redacted);
+            record.source_etag = record.source_etag.map(redacted);
         }
         let summary = &mut self.summary;
         match record.outcome {
@@ -307,6 +313,12 @@ impl Recorder {
             Outcome::Differs => summary.objects_differ += 1,
             Outcome::Missing => summary.objects_missing += 1,
             Outcome::Extra => summary.objects_extra += 1,
+            Outcome::Deleted | Outcome::WouldDelete => summary.objects_deleted += 1,
+            Outcome::BackedUp | Outcome::WouldBackUp => summary.objects_backed_up += 1,
+            Outcome::WouldCopy => {
+                summary.objects_done += 1;
+                summary.bytes_done = summary.bytes_done.saturating_add(record.size_bytes);
+            }
         }
         // A copy that lacks an object is not the same collection.
         self.found.integrity |= matches!(record.outcome, Outcome::Missing | Outcome::Differs);
@@ -398,7 +410,8 @@ impl Recorder {
         summary.objects_total = total;
         summary.bytes_wire = wire;
         summary.elapsed_ns = elapsed.as_nanos() as u64;
-        summary.goodput_bits_per_second = ByteRate::over(summary.bytes_done, elapsed).bits();
+        let moved = if summary.dry_run { 0 } else { summary.bytes_done };
+        summary.goodput_bits_per_second = ByteRate::over(moved, elapsed).bits();
         summary.chosen = chosen;
         summary.exit_code = exit_code;
         let summary = self.summary.clone();
@@ -422,7 +435,8 @@ impl Recorder {
     /// Wrong bytes outrank everything; a job in which nothing worked, always for the same reason, gives
     /// that reason; otherwise some objects failed.
     fn exit_code(&self, cancelled: bool) -> u8 {
-        let nothing_worked = self.summary.objects_done + self.summary.objects_skipped == 0;
+        let Summary { objects_done, objects_skipped, objects_deleted, .. } = self.summary;
+        let nothing_worked = objects_done + objects_skipped + objects_deleted == 0;
         match &self.found {
             Failures { integrity: true, .. } => ErrorKind::Integrity.exit_code(),
             Failures { source_changed: true, .. } => ErrorKind::SourceChanged.exit_code(),
@@ -451,7 +465,12 @@ fn receipt_of(record: &ObjectRecord, clock: Clock) -> Option<ReceiptObject> {
         | Outcome::Failed
         | Outcome::Differs
         | Outcome::Missing
-        | Outcome::Extra => false,
+        | Outcome::Extra
+        | Outcome::Deleted
+        | Outcome::BackedUp
+        | Outcome::WouldCopy
+        | Outcome::WouldDelete
+        | Outcome::WouldBackUp => false,
     };
     there.then(|| ReceiptObject {
         name: record.name.to_string(),
@@ -464,5 +483,6 @@ fn receipt_of(record: &ObjectRecord, clock: Clock) -> Option<ReceiptObject> {
         outcome: record.outcome,
         proof: record.proof,
         ended_unix_ns: clock.began_unix_ns() + record.ended_ns,
+        source_etag: record.source_etag.clone(),
     })
 }

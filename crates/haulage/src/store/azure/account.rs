@@ -18,6 +18,8 @@ pub(crate) struct Account {
     short: bool,
     /// The query of the URL, and whether the caller has said where `az://` leads: either decides on the credential.
     sas: Option<String>,
+    /// Its own credentials, if it has any, are those of this account.
+    remote: Option<String>,
     endpoint_given: bool,
     pub(super) credential: Credential,
     pub(super) learnt: Learnt,
@@ -47,14 +49,15 @@ impl Account {
     pub(crate) fn open(address: &AzureAddress, options: &StoreOptions, http: &HttpClient) -> Result<Self> {
         let endpoint_given = options.endpoint.is_some();
         let credential = Credential::find(address, endpoint_given, &Settings::of(options)?, http)?;
-        let AzureAddress { endpoint, short, sas, .. } = address.clone();
+        let AzureAddress { endpoint, short, sas, remote, .. } = address.clone();
         let (learnt, manners) = (Learnt::default(), Manners::default());
-        Ok(Self { endpoint, short, sas, endpoint_given, credential, learnt, manners })
+        Ok(Self { endpoint, short, sas, remote, endpoint_given, credential, learnt, manners })
     }
 
     /// Whether an address is in this account and reached in the same way.
     pub(crate) fn holds(&self, address: &AzureAddress, options: &StoreOptions) -> bool {
-        (&self.endpoint, self.short, &self.sas) == (&address.endpoint, address.short, &address.sas)
+        (&self.endpoint, self.short, &self.sas, &self.remote)
+            == (&address.endpoint, address.short, &address.sas, &address.remote)
             && self.endpoint_given == options.endpoint.is_some()
     }
 

@@ -159,6 +159,8 @@ pub struct AzureAddress {
     pub(super) short: bool,
     /// The query of the URL: a secret.
     pub(super) sas: Option<String>,
+    /// The remote of the configuration that it was named by, and which says how it is reached.
+    pub(in crate::store) remote: Option<String>,
 }
 
 impl AzureAddress {
@@ -177,8 +179,8 @@ impl AzureAddress {
 
     /// Whether both are in one container and reached with the same secret.
     pub(crate) fn same_container(&self, other: &Self) -> bool {
-        (&self.endpoint, &self.container, self.short, &self.sas)
-            == (&other.endpoint, &other.container, other.short, &other.sas)
+        (&self.endpoint, &self.container, self.short, &self.sas, &self.remote)
+            == (&other.endpoint, &other.container, other.short, &other.sas, &other.remote)
     }
 
     /// Takes apart `az://container/path` or `http(s)://host[:port]/[account/]container/path[?SAS]`.
@@ -214,7 +216,14 @@ impl AzureAddress {
         let (container, key) = rest.split_once('/').unwrap_or((rest, ""));
         check_container(container, text)?;
         check_key(container, key, text)?;
-        Ok(Self { endpoint, container: container.to_owned(), key: key.to_owned(), short: true, sas: None })
+        Ok(Self {
+            endpoint,
+            container: container.to_owned(),
+            key: key.to_owned(),
+            short: true,
+            sas: None,
+            remote: None,
+        })
     }
 
     /// Takes apart what follows `abfs://`: `container@account.dfs.core.windows.net/path`, or `container/path`, which is as after
@@ -240,7 +249,14 @@ impl AzureAddress {
         check_container(container, &shown)?;
         check_key(container, key, &shown)?;
         let endpoint = Endpoint { origin, account, path_style: false };
-        Ok(Self { endpoint, container: container.to_owned(), key: key.to_owned(), short: false, sas: None })
+        Ok(Self {
+            endpoint,
+            container: container.to_owned(),
+            key: key.to_owned(),
+            short: false,
+            sas: None,
+            remote: None,
+        })
     }
 
     fn url(text: &str) -> Result<Self> {
@@ -249,7 +265,7 @@ impl AzureAddress {
         check_container(container, url)?;
         check_key(container, key, url)?;
         let (container, key) = (container.to_owned(), key.to_owned());
-        Ok(Self { endpoint, container, key, short: false, sas })
+        Ok(Self { endpoint, container, key, short: false, sas, remote: None })
     }
 
     /// A name in this container as its user would write it, without the SAS.

@@ -227,12 +227,26 @@ fn taken_for_a_blob(store: &AzureStore, key: &str) -> Error {
         .hint("the service removes them after a week")
 }
 
-pub(super) async fn delete(store: &AzureStore, key: &str, trace: &Trace) -> Result<()> {
+/// Deletes a blob; where a version is named only as that, and not with its snapshots, which nobody has copied.
+pub(super) async fn delete(
+    store: &AzureStore,
+    key: &str,
+    version: Option<&str>,
+    trace: &Trace,
+) -> Result<()> {
     let name = store.display(key);
-    let asked = store.asked("delete", &name, 'd', ErrorKind::Service);
+    let changed = if version.is_some() { ErrorKind::SourceChanged } else { ErrorKind::Service };
+    let asked = store.asked("delete", &name, 'd', changed);
     let mut headers = HeaderMap::new();
-    // A blob with snapshots cannot go without them.
-    headers.insert("x-ms-delete-snapshots", HeaderValue::from_static("include"));
+    match version {
+        Some(etag) => {
+            meta::write_precondition(&mut headers, &Precondition::IfMatch(etag.to_owned()), asked)?;
+        }
+        // A blob with snapshots cannot go without them.
+        None => {
+            headers.insert("x-ms-delete-snapshots", HeaderValue::from_static("include"));
+        }
+    }
     let operation = store.operation(rules::DELETE_BLOB, Method::DELETE, key, &[], headers, Bytes::new());
     store.service.send(operation, asked, trace).await?;
     trace.mark(Phase::Committed);

@@ -65,7 +65,9 @@ fn classify(
     code: &str,
     message: Option<&str>,
 ) -> Error {
-    use ErrorKind::{Busy, Exists, Integrity, NotFound, Permission, Service, SourceChanged, Usage};
+    use ErrorKind::{
+        Busy, Exists, Integrity, NotFound, Permission, Service, SourceChanged, Unsupported, Usage,
+    };
     match (status, code) {
         (_, "ContainerNotFound") => asked
             .error(NotFound, "no such container")
@@ -85,6 +87,9 @@ fn classify(
         (_, "LeaseIdMissing" | "LeaseLost" | "LeaseIdMismatchWithBlobOperation") => {
             asked.error(Permission, "the blob is under a lease").hint("break the lease, or wait until it ends")
         }
+        (_, "SnapshotsPresent") => asked
+            .error(Unsupported, "the blob has snapshots, which would be deleted with it")
+            .hint("delete its snapshots, or copy it with haul cp; haul rm deletes a blob with its snapshots"),
         (_, "BlobImmutableDueToPolicy") => asked
             .error(Permission, "a policy keeps the blob from being changed")
             .hint("wait until the policy ends, or choose another name"),

@@ -338,7 +338,12 @@ impl Store for AzureStore {
 
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()> {
         self.need_key("delete", key)?;
-        blob::delete(self, key, trace).await
+        blob::delete(self, key, None, trace).await
+    }
+
+    async fn delete_version(&self, key: &str, etag: &str, trace: &Trace) -> Result<()> {
+        self.need_key("delete", key)?;
+        blob::delete(self, key, Some(etag), trace).await
     }
 
     async fn remove_leftover(&self, key: &str, trace: &Trace) -> Result<bool> {

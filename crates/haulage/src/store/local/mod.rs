@@ -117,6 +117,11 @@ impl LocalStore {
         Ok((parent, key.to_owned()))
     }
 
+    /// The same, in which no link is followed, whatever the user wants read through links: what is deleted lies in the tree.
+    fn following_none(&self) -> Self {
+        Self { tree: self.tree.clone().following(Follow::Nothing), ..self.clone() }
+    }
+
     fn medium(&self) -> Medium {
         *self.medium.get_or_init(|| Medium::of_folder(self.tree.root()))
     }
@@ -331,13 +336,29 @@ impl Store for LocalStore {
     }
 
     async fn delete(&self, key: &str, _trace: &Trace) -> Result<()> {
-        let (store, key) = (self.clone(), key.to_owned());
+        let (store, key) = (self.following_none(), key.to_owned());
         blocking(move || {
             let place = store.source(&key)?;
             file::head(&place, key, false, None)?;
             place.folder.remove(&place.name).map_err(|e| file::io("delete", &place.path(), e.into()))
         })
         .await
+    }
+
+    async fn prune(&self, folders: Vec<String>) {
+        let store = self.following_none();
+        let pruned = blocking(move || {
+            for folder in folders {
+                // One that holds something stays, whatever that is.
+                if check_key(&folder).is_ok()
+                    && let Ok(place) = store.tree.place(&folder, false)
+                {
+                    let _ = place.folder.remove_folder(&place.name);
+                }
+            }
+            Ok(())
+        });
+        let _ = pruned.await;
     }
 
     async fn remove_leftover(&self, key: &str, _trace: &Trace) -> Result<bool> {

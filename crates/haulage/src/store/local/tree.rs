@@ -278,6 +278,11 @@ impl Folder {
         rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())
     }
 
+    /// Removes an entry that is an empty folder.
+    pub(super) fn remove_folder(&self, name: &str) -> rustix::io::Result<()> {
+        rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)
+    }
+
     /// The folder for reading, where that is allowed.
     pub(super) fn readable(&self) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -12,6 +12,8 @@ pub struct S3Address {
     pub bucket: String,
     /// Object or prefix; empty for the bucket itself.
     pub key: String,
+    /// The remote of the configuration that it was named by, and which says how it is reached.
+    pub remote: Option<String>,
 }
 
 impl S3Address {
@@ -35,7 +37,7 @@ impl S3Address {
             let cause = format!("`{bucket}` is no bucket name");
             return Err(Error::new(ErrorKind::Usage, "open", text, cause).hint(NAMES));
         }
-        Ok(Self { bucket: bucket.to_owned(), key: key.to_owned() })
+        Ok(Self { bucket: bucket.to_owned(), key: key.to_owned(), remote: None })
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Reach {
     keys: Option<AccessKeys>,
     unsigned: bool,
     requester_pays: bool,
+    /// The remote of the configuration, which may have credentials of its own.
+    remote: Option<String>,
 }
 
 impl S3Credentials {
@@ -71,10 +73,11 @@ impl S3Credentials {
 }
 
 impl Reach {
-    pub(crate) fn of(options: &StoreOptions) -> Self {
+    pub(crate) fn of(options: &StoreOptions, remote: Option<&str>) -> Self {
         let StoreOptions { endpoint, region, addressing, keys, unsigned, requester_pays, .. } =
             options.clone();
-        Self { endpoint, region, addressing, keys, unsigned, requester_pays }
+        let remote = remote.map(str::to_owned);
+        Self { endpoint, region, addressing, keys, unsigned, requester_pays, remote }
     }
 }
 

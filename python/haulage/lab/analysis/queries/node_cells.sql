@@ -10,7 +10,8 @@ nodes as (
 well as (
     select *, factors->>'node' as node, factors->>'arm' as arm, (factors->>'again')::boolean as is_again
     from 'cells.parquet'
-    where not warmup and outcome = 'ok' and wall_ns > 0 and factors->>'node' is not null and method <> 'ceiling'
+    where not warmup and outcome = 'ok' and wall_ns > 0 and factors->>'node' is not null
+        and method not in ('ceiling', 'table-rows')
         and factors->>'node_count' is null
 )
 select

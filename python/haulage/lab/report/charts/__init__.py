@@ -24,6 +24,7 @@ from haulage.lab.report.charts.fleet import (
     node_stragglers as node_stragglers,
     transfer_times as transfer_times,
 )
+from haulage.lab.report.charts.formats import formats as formats
 from haulage.lab.report.charts.heat import heat_map as heat_map
 from haulage.lab.report.charts.ledger import ledger as ledger
 from haulage.lab.report.charts.machine import efficiency as efficiency, load as load

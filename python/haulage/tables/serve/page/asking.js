@@ -5,6 +5,9 @@ const FORMATS = [
   ['json-minimal', 'JSON'], ['json-none', 'JSON, no types'], ['json-full', 'JSON, all types'], ['ndjson', 'NDJSON'],
   ['csv', 'CSV (measure only)'], ['atom', 'Atom (measure only)'], ['arrow', 'Arrow (measure only)'],
 ];
+const given = new URLSearchParams(location.search).get('token');
+// Behind #, an address that is copied or kept in the history sends it to nobody.
+if (given !== null) history.replaceState(null, '', `${location.pathname}#${new URLSearchParams({ token: given })}`);
 let token = new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
 const setToken = (text) => { token = text; };
 

@@ -79,7 +79,8 @@ const pictures = () => {
   if (numbers.length) {
     const keys = ['PartitionKey', 'RowKey', ...(places ?? [])];
     const measured = numbers.filter((name) => !keys.includes(name) && !isTime(rows, name));
-    options(by('across'), ['', ...numbers], numbers.find((name) => isTime(rows, name)) ?? '');
+    // The service's own time says when a row was written.
+    options(by('across'), ['', ...numbers], numbers.find((name) => name !== 'Timestamp' && isTime(rows, name)) ?? '');
     options(by('up'), numbers, measured[0] ?? numbers[0]);
     const drawn = drawChart(rows, by('across').value, by('up').value);
     by('charted').textContent = `${count(drawn)} points, ${now.chosen.size ? 'of the rows that are ticked' : 'of all rows here'}`;

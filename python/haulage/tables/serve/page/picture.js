@@ -65,7 +65,10 @@ const drawMap = (rows, [latitude, longitude]) => {
   const [west, south, east, north] = frameOf(points), pen = canvas.getContext('2d');
   pen.scale(dense, dense);
   const place = ([x, y]) => [(x - west) / (east - west) * wide, (north - y) / (north - south) * high];
-  const line = (ends) => ends.forEach((end, number) => (number ? pen.lineTo(...place(end)) : pen.moveTo(...place(end))));
+  const line = (ends, leaves = () => false) => ends.forEach((end, number) => (
+    number && !leaves(end, ends[number - 1]) ? pen.lineTo(...place(end)) : pen.moveTo(...place(end))));
+  // A coast that leaves the map at 180° goes on at its other side.
+  const around = (end, before) => Math.abs(end[0] - before[0]) > 180;
   const step = [1, 2, 5, 10, 15, 30].find((degrees) => (east - west) / degrees <= 14) ?? 30;
   pen.strokeStyle = colour('--grid');
   pen.fillStyle = colour('--muted');
@@ -77,12 +80,13 @@ const drawMap = (rows, [latitude, longitude]) => {
   }
   for (let y = Math.ceil(south / step) * step; y <= north; y += step) {
     line([[west, y], [east, y]]);
-    pen.fillText(`${y}°`, 3, place([west, y])[1] - 3);
+    // The corner has the longitude.
+    if (place([west, y])[1] < high - 8) pen.fillText(`${y}°`, 3, place([west, y])[1] - 3);
   }
   pen.stroke();
   pen.strokeStyle = colour('--muted');
   pen.beginPath();
-  COAST.forEach(line);
+  for (const coast of COAST) line(coast, around);
   pen.stroke();
   pen.fillStyle = colour('--blue');
   pen.globalAlpha = points.length > 2000 ? 0.45 : 0.8;

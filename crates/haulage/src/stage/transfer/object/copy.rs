@@ -1,16 +1,18 @@
 //! The life of an object that is copied.
 
+mod proven;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Capabilities, Done, Ended, Feed, Staged, Subject, Then};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::event::{Method, Outcome, Proof};
-use crate::options::{CopyOptions, MethodChoice, Overwrite, Portion};
-use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, decide};
+use crate::options::{Compare, CopyOptions, MethodChoice, Portion};
+use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, Rule, decide};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
-use crate::store::{BlockRange, BlockWriter, ObjectMeta, Part, PutResult};
+use crate::store::{BlockRange, BlockWriter, Part};
 
 /// Times a whole object is fetched again because its combined checksum was wrong though no range's was.
 const WHOLE_RETRIES: u32 = 3;
@@ -26,7 +28,18 @@ pub(crate) struct Copying {
     pub(super) choice: MethodChoice,
     /// Staged first and committed with others, so that it never travels whole.
     pub(super) atomic: bool,
-    pub(crate) overwrite: Overwrite,
+    pub(crate) rule: Rule,
+    /// Nothing is written.
+    dry_run: bool,
+    /// What is at the destination is backed up before it is replaced, and whether that is done.
+    pub(crate) backs_up: bool,
+    pub(crate) backed_up: bool,
+    /// The source will be deleted.
+    moves: bool,
+    /// Why it moves.
+    why: Option<&'static str>,
+    /// How it ends when the source has been read once more, for nothing proves that it was read right.
+    unproven: Option<Box<Ended>>,
     mode: ChecksumMode,
     content_md5: bool,
     /// Bound on what one block may hold.
@@ -83,7 +96,13 @@ impl Copying {
             known: None,
             choice: options.method,
             atomic: options.atomic,
-            overwrite: options.overwrite,
+            rule: Rule::from(options),
+            dry_run: options.dry_run,
+            backs_up: options.backup.is_some(),
+            backed_up: false,
+            moves: false,
+            why: None,
+            unproven: None,
             mode: options.checksum,
             content_md5: options.content_md5,
             memory: options.max_memory.bytes(),
@@ -108,22 +127,52 @@ impl Copying {
         if let Err(error) = self.check_version(it) {
             return Then::End(Ended::failed(error));
         }
-        match decide(&it.pair, self.overwrite) {
+        match decide(&it.pair, self.rule) {
             Decision::Skip(reason) => Then::End(skipped(it, reason)),
+            Decision::Read => Then::Steps(vec![Step::Compare(None)]),
             // A round trip is saved where both are asked at once: what is there, and what an interrupted run has left of it.
             Decision::Look
-                if begins_early(it) && (self.by_service.is_none() || it.pieces != Pieces::Whole) =>
+                if begins_early(it)
+                    && self.may_begin_early()
+                    && (self.by_service.is_none() || it.pieces != Pieces::Whole) =>
             {
                 self.begun_early = true;
                 Then::Steps(vec![Step::Look, Step::Begin])
             }
             Decision::Look => Then::Steps(vec![Step::Look]),
-            Decision::Move => match it.pieces {
-                Pieces::Whole => Then::Steps(vec![Step::Whole]),
-                Pieces::Blocks(_) if self.writer.is_some() => self.open_ranges(it, bounds),
-                Pieces::Blocks(_) if self.begun_early => Then::Wait,
-                Pieces::Blocks(_) => Then::Steps(vec![Step::Begin]),
-            },
+            Decision::Move(why) => self.go(it, bounds, why),
+        }
+    }
+
+    /// Whether it may be begun before it is known that it moves.
+    fn may_begin_early(&self) -> bool {
+        !self.dry_run && !self.backs_up && self.rule.compare != Compare::Checksum
+    }
+
+    /// It moves, for this reason.
+    fn go(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities), why: &'static str) -> Then {
+        self.why = Some(why);
+        if self.backs_up && !self.backed_up {
+            match it.pair.existing {
+                Existing::Unknown => return Then::Steps(vec![Step::Look]),
+                Existing::Present(_) | Existing::Listed(_) => return Then::BackUp,
+                Existing::Absent => {}
+            }
+        }
+        if self.dry_run {
+            let (why, crc64, md5) = (Some(why), it.pair.meta.crc64, it.pair.meta.md5);
+            return Then::End(Ended {
+                reason: why,
+                crc64,
+                md5,
+                ..Ended::new(Outcome::WouldCopy, Method::None, Proof::None)
+            });
+        }
+        match it.pieces {
+            Pieces::Whole => Then::Steps(vec![Step::Whole]),
+            Pieces::Blocks(_) if self.writer.is_some() => self.open_ranges(it, bounds),
+            Pieces::Blocks(_) if self.begun_early => Then::Wait,
+            Pieces::Blocks(_) => Then::Steps(vec![Step::Begin]),
         }
     }
 
@@ -140,7 +189,7 @@ impl Copying {
                 self.ranges_checked = range_checked;
                 self.confirmed = put.confirmed;
                 (self.crc64, self.md5) = (crc64, md5.or(it.pair.meta.md5));
-                Then::End(self.copied(it, put, Method::Whole))
+                self.written(it, put, Method::Whole)
             }
             Done::Copied { put, told } => {
                 if let Some(told) = told {
@@ -150,7 +199,7 @@ impl Copying {
                 let Pair { meta, .. } = &*it.pair;
                 (self.crc64, self.md5) = (put.crc64.or(meta.crc64), put.md5.or(meta.md5));
                 (self.copied_there, self.answered) = (true, put.confirmed);
-                Then::End(self.copied(it, put, Method::Whole))
+                self.written(it, put, Method::Whole)
             }
             Done::Begun { writer, staged, told } => {
                 if let Some(told) = told {
@@ -192,14 +241,12 @@ impl Copying {
             Done::Committed(put) => {
                 self.answered = self.confirmed || (put.confirmed && put.crc64.is_some());
                 self.confirmed &= put.confirmed;
-                Then::End(self.copied(it, put, Method::Blocks))
+                self.written(it, put, Method::Blocks)
             }
             // What is held is written by a step of its own; the others are not asked for.
-            Done::Held(_)
-            | Done::Looked { .. }
-            | Done::Equal { .. }
-            | Done::Differs { .. }
-            | Done::Seen(_) => Then::Wait,
+            Done::Held(_) | Done::Looked { .. } | Done::Seen(_) => Then::Wait,
+            Done::Equal { .. } => self.compared(it, bounds, true),
+            Done::Differs { .. } => self.compared(it, bounds, false),
         }
     }
 
@@ -304,40 +351,6 @@ impl Copying {
         *times += u32::from(differs);
         *before = part.id.crc64;
         differs
-    }
-
-    fn copied(&self, it: &Subject, put: PutResult, method: Method) -> Ended {
-        let Pair { source, destination, meta, .. } = &*it.pair;
-        let (from, to) = (source.store.capabilities(), destination.store.capabilities());
-        // An MD5 of the whole is compared where the whole passes in order: in one request, or in a file.
-        let in_order = method == Method::Whole || !to.keeps_checksums;
-        let compared = ObjectMeta { md5: meta.md5.filter(|_| in_order), ..meta.clone() };
-        let ends = verify::Ends {
-            from_plain: !from.keeps_checksums,
-            to_plain: !to.keeps_checksums,
-            vouched: self.ranges_checked,
-            confirmed: self.confirmed,
-        };
-        let proof = match self.copied_there {
-            // A commit states of the whole what nobody knew of its parts.
-            true => {
-                let made = if method == Method::Whole {
-                    (put.crc64, put.md5)
-                } else {
-                    (self.known.or(put.crc64), None)
-                };
-                verify::proof_by_service(meta, made, self.answered)
-            }
-            false => verify::proof(&compared, ends, self.mode),
-        };
-        Ended {
-            by_service: self.copied_there,
-            crc64: self.crc64.or(put.crc64),
-            md5: self.md5,
-            etag: (!put.etag.is_empty()).then_some(put.etag),
-            not_kept: put.not_kept,
-            ..Ended::new(Outcome::Copied, method, proof)
-        }
     }
 }
 

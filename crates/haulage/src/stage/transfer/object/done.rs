@@ -27,7 +27,8 @@ impl Purpose {
     /// Whether what stores say of their objects is enough; of a receipt there is nothing else to go by.
     pub(crate) fn trusts(self, source: &Capabilities) -> bool {
         match self {
-            Self::Copy => false,
+            // A copy compares to know whether to move: what was stored with an object tells that.
+            Self::Copy => true,
             Self::Verify { stored, deep } => stored || (!deep && !source.contents),
         }
     }
@@ -137,6 +138,8 @@ pub(crate) enum Then {
     StepsAndRanges(Vec<Step>),
     /// Nothing: others are in flight.
     Wait,
+    /// What is at the destination must be backed up first; then it starts again.
+    BackUp,
     /// The object is at its end.
     End(Ended),
 }

@@ -164,6 +164,20 @@ impl Object {
         }
     }
 
+    /// Its source will be deleted in the end.
+    pub(crate) fn for_a_move(&mut self) {
+        if let Life::Copy(copy) = &mut self.life {
+            copy.for_a_move();
+        }
+    }
+
+    /// What was there is safe, and it may be replaced.
+    pub(crate) fn backed_up(&mut self) {
+        if let Life::Copy(copy) = &mut self.life {
+            copy.backed_up = true;
+        }
+    }
+
     /// What a copy has come to know and holds; `None` for comparisons.
     pub(crate) fn copying(&self) -> Option<&Copying> {
         match &self.life {

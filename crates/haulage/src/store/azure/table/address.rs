@@ -63,6 +63,7 @@ impl TableAddress {
             key: String::new(),
             short: self.short,
             sas: self.sas.clone(),
+            remote: None,
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct StartValues {
 }
 
 /// Opens a regular file; a pipe would be waited for.
-fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     if file.metadata()?.is_file() {
@@ -66,7 +66,7 @@ impl Profile {
         let path = path_of(name);
         let shown = path.display().to_string();
         let mut text = String::new();
-        let read = open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+        let read = open_regular(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
         read.map_err(|error| {
             Error::from_io("read the profile", &shown, error)
                 .hint("use the name of a profile that haul lab has written, or the path of its file")
@@ -82,14 +82,19 @@ impl Profile {
             )
         };
         let profile: Self = toml::from_str(text).map_err(|error| bad(error.message().to_owned()))?;
+        if profile.begins_with_nothing() {
+            return Err(bad("zero is too few".to_owned()));
+        }
+        Ok(profile)
+    }
+
+    /// Whether a value of it is zero, with which no job could begin.
+    pub(crate) fn begins_with_nothing(&self) -> bool {
         let empty = |size: Option<ByteSize>| size.is_some_and(|size| size.bytes() == 0);
         let is_nothing = |values: &StartValues| {
             values.concurrency == Some(0) || empty(values.block_size) || empty(values.single_put_max)
         };
-        if [&profile.both, &profile.up, &profile.down].into_iter().any(is_nothing) {
-            return Err(bad("zero is too few".to_owned()));
-        }
-        Ok(profile)
+        [&self.both, &self.up, &self.down].into_iter().any(is_nothing)
     }
 
     /// The values for an upload, or for what comes down.

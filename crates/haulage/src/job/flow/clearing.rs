@@ -1,0 +1,214 @@
+//! What a sync or a move deletes, when all else is done: and what is backed up before it is replaced or deleted.
+
+mod backup;
+mod deleting;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use self::backup::find_extras;
+use super::Flow;
+use super::effects::{Said, Spare};
+use super::objects::{Objects, Role};
+use crate::error::{Error, Result};
+use crate::event::{Failure, Outcome};
+use crate::job::Work;
+use crate::options::{CopyOptions, Overwrite};
+use crate::stage::list::Extras;
+use crate::stage::plan::{Facts, Pair, UNCHANGED, Withheld, may_delete};
+use crate::stage::remove::Doomed;
+use crate::stage::transfer::{Ended, Object};
+use crate::store::Location;
+
+/// Why objects are deleted.
+const EXTRA: &str = "only at the destination";
+const MOVED: &str = "moved";
+
+/// What is to be deleted in the end.
+#[derive(Default)]
+pub(super) struct Clearing {
+    /// All that only the destination has, once both lists are known to be complete.
+    pub(super) extras: Option<Extras>,
+    /// What is safe elsewhere, by the source that it came from.
+    spare: BTreeMap<usize, Doomed>,
+    /// Where backups go, and how they are copied.
+    pub(super) backup: Option<(Location, Arc<CopyOptions>)>,
+    /// The names that could not be kept.
+    failed: Option<Error>,
+}
+
+impl Clearing {
+    pub(super) fn new(backup: Option<Location>, options: &CopyOptions) -> Self {
+        let options = CopyOptions {
+            overwrite: Overwrite::Always,
+            backup: None,
+            atomic: false,
+            source_etag: None,
+            ..options.clone()
+        };
+        Self { backup: backup.map(|place| (place, Arc::new(options))), ..Self::default() }
+    }
+}
+
+impl Objects {
+    /// Notes what an object that has ended means for others.
+    pub(super) fn note_end(&mut self, object: &Object, role: Role, ended: &Ended) {
+        let is_there = match ended.outcome {
+            Outcome::Copied | Outcome::WouldCopy => true,
+            Outcome::Skipped => ended.reason == Some(UNCHANGED),
+            _ => false,
+        };
+        let goes = role == Role::Extra || (self.moves && role == Role::Own);
+        if !(is_there && goes) {
+            return;
+        }
+        let pair = &object.subject.pair;
+        if ended.reason == Some(UNCHANGED) && may_be_one(pair) {
+            let message = "not deleted, because the destination may be the same object under another name";
+            self.effects().said.push(Said::Warning(pair.source.name(), message.to_owned()));
+        } else {
+            self.effects().spare.push(Spare { pair: Arc::clone(pair) });
+        }
+    }
+}
+
+impl Flow {
+    /// Begins backups that objects wait for, and notes what may be deleted.
+    pub(super) fn clear_away(&mut self) {
+        let backups = std::mem::take(&mut self.objects.effects().backups);
+        backups.into_iter().for_each(|id| self.back_up(id));
+        for Spare { pair } in std::mem::take(&mut self.objects.effects().spare) {
+            if let Err(error) = self.spare(&pair) {
+                self.clearing.failed.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Notes that the source of a pair may be deleted, as the version that was copied.
+    fn spare(&mut self, pair: &Pair) -> Result<()> {
+        let Pair { source, meta, origin, .. } = pair;
+        let doomed = self.clearing.spare.entry(*origin).or_insert_with(|| {
+            let named = pair.relative_name();
+            let root = source.key.strip_suffix(named).unwrap_or_default();
+            Doomed::at(self.opener.location(source.store.clone(), root.to_owned()), true)
+        });
+        doomed.names.push(&source.key, meta.size)?;
+        doomed.versions.as_mut().map_or(Ok(()), |versions| versions.push(&meta.etag, 0))
+    }
+
+    /// Deletes what is to go, now that all else is done; true where the job was stopped meanwhile.
+    pub(super) async fn clear(&mut self, outcome: &Result<()>) -> bool {
+        let interrupted = match &self.work {
+            Work::Sync { delete: Some(_), .. } => self.clear_extras(outcome).await,
+            Work::Move { .. } => self.clear_sources(outcome).await,
+            _ => return false,
+        };
+        self.record().await;
+        interrupted
+    }
+
+    async fn clear_sources(&mut self, outcome: &Result<()>) -> bool {
+        let spare = std::mem::take(&mut self.clearing.spare);
+        let not_kept = self.failures_beside_objects();
+        if outcome.is_err() || not_kept {
+            let why =
+                if not_kept { "what was copied may not be on the disk" } else { "a list is not complete" };
+            self.warn("source", format!("no source was deleted, because {why}"));
+            return false;
+        }
+        for (_, doomed) in spare {
+            if self.delete(doomed, MOVED).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn clear_extras(&mut self, outcome: &Result<()>) -> bool {
+        let Work::Sync { delete: Some(delete), destination, .. } = &self.work else { return false };
+        let (max, destination) = (delete.max, crate::options::without_query(destination));
+        let extras = self.clearing.extras.take();
+        let cut_short = outcome.is_err() || extras.is_none();
+        let failed = self.recorder.summary().objects_failed + u64::from(self.failures_beside_objects());
+        let (count, all) = extras.as_ref().map_or((0, 0), |extras| (extras.names.count, extras.all));
+        if extras.is_some() && count == 0 {
+            return false;
+        }
+        let facts = Facts { interrupted: false, cut_short, failed, extras: count, all, max };
+        match (may_delete(facts), extras) {
+            (Ok(()), Some(extras)) => self.remove_extras(extras).await,
+            (Err(withheld), extras) => {
+                self.withhold(&withheld, &destination, extras);
+                false
+            }
+            (Ok(()), None) => false,
+        }
+    }
+
+    /// Says why nothing is deleted, and what was not.
+    fn withhold(&mut self, withheld: &Withheld, destination: &str, extras: Option<Extras>) {
+        match withheld.failure(destination) {
+            Some(error) => self.recorder.failure(Failure::from(&error)),
+            None => {
+                let Withheld::Said(why) = withheld else { return };
+                self.warn(destination, format!("nothing was deleted, because {why}"));
+            }
+        }
+        if let Some(Extras { place, names, .. }) = extras {
+            self.tell(names, &place, Outcome::Extra, EXTRA);
+        }
+    }
+
+    async fn remove_extras(&mut self, extras: Extras) -> bool {
+        if self.options.dry_run {
+            let Extras { place, names, .. } = extras;
+            self.tell(names, &place, Outcome::WouldDelete, EXTRA);
+            return false;
+        }
+        let Some((backup, _)) = &self.clearing.backup else {
+            let Extras { place, names, versions, .. } = extras;
+            return self.delete(Doomed { place, names, versions }, EXTRA).await;
+        };
+        let place = extras.place.clone();
+        self.clearing.spare = BTreeMap::from([(0, Doomed::at(place, true))]);
+        let names = find_extras(extras, backup.clone());
+        let (outcome, interrupted) = self.move_all(names).await;
+        if interrupted {
+            return true;
+        }
+        self.flush(outcome.is_ok()).await;
+        if let Err(error) = &outcome {
+            self.recorder.failure(Failure::from(error));
+        }
+        if outcome.is_err() || self.recorder.summary().objects_failed > 0 || self.failures_beside_objects() {
+            self.warn("backup", "nothing was deleted, because not everything was backed up".to_owned());
+            return false;
+        }
+        for (_, doomed) in std::mem::take(&mut self.clearing.spare) {
+            if self.delete(doomed, EXTRA).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn warn(&mut self, object: &str, message: String) {
+        self.objects.effects().said.push(Said::Warning(object.into(), message));
+    }
+
+    /// Whether something failed that was no object: what was written is not on the disk, or names could not be kept.
+    fn failures_beside_objects(&mut self) -> bool {
+        if let Some(error) = self.clearing.failed.take() {
+            self.recorder.failure(Failure::from(&error));
+            self.broken = true;
+        }
+        self.broken
+    }
+}
+
+/// Whether both ends of a pair may be one object, which two endpoints or mounts give two names: then nothing is its copy.
+fn may_be_one(pair: &Pair) -> bool {
+    let Pair { source, destination, meta, .. } = pair;
+    let apart = source.store.identity("") != destination.store.identity("");
+    apart && pair.existing.there().is_some_and(|there| there.is_likely(meta))
+}

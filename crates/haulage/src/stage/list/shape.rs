@@ -1,0 +1,76 @@
+//! Whether a name is that of one object, or of all that lies below it.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::one::{as_prefix, names_none};
+use super::pages::Pages;
+use super::{Listing, ahead, with_glob_hint};
+use crate::error::{ErrorKind, Result};
+use crate::gate::through;
+use crate::store::{ListRequest, Location, ObjectMeta, Request};
+
+/// Whether a name is an object or a folder takes two questions. When the first is not answered by now, the second goes too.
+const ASIDE: Duration = Duration::from_millis(20);
+
+/// What a name stands for.
+pub(super) enum Shape {
+    One(ObjectMeta),
+    Tree(Pages),
+}
+
+impl Listing {
+    /// Whether a location is an object or a folder of them.
+    pub(super) async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
+        let Location { store, key, gate } = location;
+        if names_none(key) {
+            return Ok(Shape::Tree(below(location, verify)));
+        }
+        let (api, name) = (store.api(Request::Look), store.name(key));
+        let looking = async { through!(gate, api, name, trace => answered(store.head(key, trace).await)) };
+        tokio::pin!(looking);
+        // Over a long way the answers to both questions come in the time of one.
+        let (looked, pages) = match timeout(ASIDE, &mut looking).await {
+            Ok(looked) => (looked, None),
+            Err(_) => {
+                self.prepare(location, ahead::TREE);
+                let pages = below(location, verify);
+                (looking.await, Some(pages))
+            }
+        };
+        match looked? {
+            Ok(meta) => {
+                pages.into_iter().for_each(Pages::leave);
+                Ok(Shape::One(meta))
+            }
+            Err(missing) => {
+                let mut pages = pages.unwrap_or_else(|| below(location, verify));
+                match pages.first().await {
+                    // What could not be read lies below it too.
+                    Ok(Some(page)) if !page.objects.is_empty() || !page.problems.is_empty() => {
+                        Ok(Shape::Tree(pages))
+                    }
+                    Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
+                    // The answer to the first question says it best.
+                    _ => Err(with_glob_hint(missing, &name)),
+                }
+            }
+        }
+    }
+}
+
+/// That nothing is there is an answer too, and no failure of the request.
+fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
+    match looked {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        answer => Ok(answer),
+    }
+}
+
+/// The list of all below a folder or prefix.
+pub(super) fn below(location: &Location, verify: bool) -> Pages {
+    let prefix = as_prefix(&location.key);
+    let request = ListRequest { prefix, begin_small: !verify, ..ListRequest::default() };
+    Pages::of(&*location.store, request, location.gate.clone())
+}

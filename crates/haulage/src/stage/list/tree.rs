@@ -1,0 +1,166 @@
+//! All that lies below a source, merged with what lies below its destination.
+
+use super::cursor::Cursor;
+use super::extras::{Gathered, Wanted};
+use super::one::as_prefix;
+use super::pages::Pages;
+use super::{Listed, Listing, ahead, apart, is_marker, with_glob_hint};
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Overwrite;
+use crate::stage::plan::{Existing, Pair, Place};
+use crate::store::{Location, ObjectMeta};
+
+impl Listing {
+    /// Everything below a folder or prefix, but the keys in `own`.
+    pub(super) async fn tree(
+        &mut self,
+        source: &Location,
+        mut pages: Pages,
+        destination: &Location,
+        wanted: Wanted,
+        own: &[String],
+    ) -> Result<()> {
+        let verify = wanted == Wanted::Told;
+        let (from, to) = (as_prefix(&source.key), as_prefix(&destination.key));
+        // What is to be moved is often known before the answer what is there: connections for it are opened meanwhile.
+        let preparing = async {
+            if let Some(Ok(page)) = pages.peek().await {
+                let connections = ahead::for_these(page);
+                self.prepare(source, connections);
+                self.prepare(destination, connections);
+            }
+        };
+        let (there, ()) = tokio::join!(self.cursor(destination, &to, wanted), preparing);
+        let mut there = there?;
+        // Called extra when both lists have come to their ends, and not before.
+        // A file that is written meanwhile, under this name or one that the disk takes for it, is not what was listed.
+        let by_version = wanted != Wanted::Told && destination.store.capabilities().folders;
+        let mut extras = Gathered::new(wanted, to.clone(), self.filter.clone(), by_version);
+        let (mut seen, mut chosen, mut any) = (0_u64, 0_u64, false);
+        while let Some(page) = pages.next().await? {
+            for problem in page.problems {
+                any = true;
+                extras.not_listed(&problem, &source.store.name(&from));
+                let file = problem.kind() != ErrorKind::Unsupported;
+                self.send(if file { Listed::Problem(problem) } else { Listed::NotAFile(problem) }).await?;
+            }
+            for meta in page.objects {
+                any = true;
+                let Some(relative) = meta.key.strip_prefix(&from).map(str::to_owned) else {
+                    let cause = "the list names it, though it is not below what was asked for";
+                    let name = source.store.name(&meta.key);
+                    return Err(Error::new(ErrorKind::Protocol, "list", name, cause));
+                };
+                // A marker that makes a folder visible in a browser is no object to move.
+                if is_marker(meta.size, &relative) || own.contains(&meta.key) {
+                    // What the source has is not only at the destination, though it is no object to move.
+                    if let Wanted::Deleted(_) = wanted {
+                        there.find(&format!("{to}{relative}"), &mut |extra| extras.keep(extra)).await?;
+                    }
+                    continue;
+                }
+                seen += 1;
+                if let (1, Some(operation)) = (seen, self.deletes(wanted)) {
+                    apart::check_addresses(operation, source, destination, &meta).await?;
+                }
+                let taken = self.filter.wants(&relative) && self.filter.takes(&meta);
+                // One that takes no part is there all the same, and its counterpart is not extra.
+                if !taken && wanted == Wanted::No {
+                    continue;
+                }
+                let key = format!("{to}{relative}");
+                let mut existing = there.find(&key, &mut |extra| extras.keep(extra)).await?;
+                if !taken {
+                    continue;
+                }
+                chosen += 1;
+                extras.all += u64::from(existing.there().is_some());
+                if verify && existing == Existing::Absent {
+                    // A store may list in another order than ours; one look settles what is missing.
+                    existing = Existing::Unknown;
+                }
+                let source = Place { store: source.store.clone(), key: meta.key };
+                let destination = Place { store: destination.store.clone(), key };
+                let meta = ObjectMeta { key: source.key.clone(), ..meta };
+                let origin = self.origin;
+                let mut pair = Pair { origin, ..Pair::new(source, destination, to.len(), meta, existing) };
+                self.vouched.apply(&mut pair);
+                self.give(pair).await?;
+            }
+        }
+        if wanted != Wanted::No {
+            there.rest(&mut |extra| extras.keep(extra)).await?;
+        }
+        let found = Found { seen, chosen, any, whole: extras.whole, bounded: self.filter.is_bounded() };
+        let missed = missed(source, wanted, found);
+        match (wanted, there.into_gap()) {
+            (Wanted::Deleted(_), gap) => match missed.or(gap).or(extras.gap.take()) {
+                Some(error) => return Err(error),
+                None => return self.tell_extras(destination, extras, true).await,
+            },
+            (_, gap) => self.tell_extras(destination, extras, gap.is_none()).await?,
+        }
+        missed.map_or(Ok(()), Err)
+    }
+
+    /// What the work is called, where it deletes anything.
+    fn deletes(&self, wanted: Wanted) -> Option<&'static str> {
+        match wanted {
+            Wanted::Deleted(_) => Some("sync"),
+            _ => self.moves.then_some("move"),
+        }
+    }
+
+    /// How to learn what is at the destination while the source is listed.
+    async fn cursor(&self, destination: &Location, prefix: &str, wanted: Wanted) -> Result<Cursor> {
+        let (store, gate) = (destination.store.clone(), destination.gate.clone());
+        if self.overwrite == Overwrite::Always && wanted == Wanted::No && self.backs_up.is_none() {
+            return Ok(Cursor::unasked(store, gate));
+        }
+        Cursor::listing(store, gate, prefix, wanted != Wanted::No).await
+    }
+}
+
+/// What there was at a source.
+struct Found {
+    /// Objects that may be moved, and those of them that are wanted.
+    seen: u64,
+    chosen: u64,
+    /// Anything at all.
+    any: bool,
+    /// All of it could be seen.
+    whole: bool,
+    /// Sizes or ages are bounded.
+    bounded: bool,
+}
+
+/// What is wrong with a source in which so much was found.
+fn missed(source: &Location, wanted: Wanted, found: Found) -> Option<Error> {
+    let name = source.store.name(&source.key);
+    let error =
+        |cause: String, hint: &str| Some(Error::new(ErrorKind::NotFound, "list", &*name, cause).hint(hint));
+    match found {
+        Found { chosen: 0, .. } if wanted.allows_empty() => None,
+        Found { seen: seen @ 1.., chosen: 0, bounded: true, .. } => error(
+            format!(
+                "none of the {seen} names is wanted: --include and --exclude, --min-size, --max-size, --min-age and --max-age leave nothing"
+            ),
+            "allow more sizes and ages, or other names",
+        ),
+        Found { seen: seen @ 1.., chosen: 0, .. } => error(
+            format!("none of the {seen} names is wanted: --include and --exclude leave nothing"),
+            "globs match the name below the source; * passes /, and quotes keep it from the shell",
+        ),
+        Found { seen: 0, .. } if matches!(wanted, Wanted::Deleted(_)) => error(
+            "the source is empty, so that --delete would remove everything at the destination".to_owned(),
+            "check the name of the source; add --allow-empty if you mean it",
+        ),
+        // Where something could not be read, that is what is said.
+        Found { seen: 0, whole: true, .. } if wanted == Wanted::Told => {
+            error("nothing was compared: there is no object".to_owned(), "check the name of the source")
+        }
+        _ if found.any || source.store.capabilities().folders || source.key.is_empty() => None,
+        _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL")
+            .map(|error| with_glob_hint(error, &name)),
+    }
+}

@@ -1,0 +1,198 @@
+//! Deletes names that a list has brought, when that list is known to be complete: for `rm`, and at the end of a sync or a move.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::{Stream, StreamExt as _};
+use tokio::sync::mpsc;
+
+use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::gate::{Gate, through};
+use crate::spool::Spool;
+use crate::store::{Location, Request, Store};
+
+/// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
+const DELETES: usize = 64;
+
+/// Names taken at once.
+const BATCH: u64 = 1000;
+
+/// What became of a name.
+#[derive(Debug)]
+pub(crate) struct Deleted {
+    pub(crate) key: String,
+    /// Its size in bytes, by the list.
+    pub(crate) size: u64,
+    pub(crate) outcome: Result<()>,
+}
+
+/// Names to be deleted at one place.
+pub(crate) struct Doomed {
+    /// The container or folder, and the prefix above which nothing is touched.
+    pub(crate) place: Location,
+    pub(crate) names: Spool,
+    /// The version of each that may go, where no other may: in the order of the names.
+    pub(crate) versions: Option<Spool>,
+}
+
+impl Doomed {
+    /// None yet, at this place; `versions` says that each name comes with the version that may go.
+    pub(crate) fn at(place: Location, versions: bool) -> Self {
+        Self { place, names: Spool::default(), versions: versions.then(Spool::default) }
+    }
+
+    /// Deletes all of them, and tells what became of each; then the folders that are empty for it. Ends early where nobody listens.
+    pub(crate) async fn delete(self, told: mpsc::Sender<Deleted>) -> Result<()> {
+        let Location { store, key, gate } = &self.place;
+        let mut names = self.names.read()?;
+        let mut versions = self.versions.map(Spool::read).transpose()?;
+        loop {
+            let batch = names.next(BATCH)?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let mut folders = BTreeSet::new();
+            let mut tell = async |deleted: Deleted| {
+                if store.capabilities().folders && deleted.outcome.is_ok() {
+                    folders_above(&deleted.key, key, &mut folders);
+                }
+                told.send(deleted).await.is_ok()
+            };
+            match &mut versions {
+                None => {
+                    let mut deletes = std::pin::pin!(delete_all(&**store, batch, gate));
+                    while let Some(some) = deletes.next().await {
+                        for deleted in some {
+                            if !tell(deleted).await {
+                                return Ok(());
+                            }
+                        }
+                    }
+                }
+                Some(versions) => {
+                    let versions = versions.next(batch.len() as u64)?;
+                    let mut deletes = futures_util::stream::iter(batch.into_iter().zip(versions))
+                        .map(|((key, size), (version, _))| delete_version(store, key, size, version, gate))
+                        .buffer_unordered(DELETES);
+                    while let Some(deleted) = deletes.next().await {
+                        if !tell(deleted).await {
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+            // The deepest first.
+            store.prune(folders.into_iter().rev().collect()).await;
+        }
+    }
+}
+
+/// The folders of a key that lie below `root`, a prefix.
+fn folders_above(key: &str, root: &str, folders: &mut BTreeSet<String>) {
+    let mut folder = key;
+    while let Some((above, _)) = folder.rsplit_once('/') {
+        // One that is known has brought those above it.
+        if above.len() < root.len() || !folders.insert(above.to_owned()) {
+            return;
+        }
+        folder = above;
+    }
+}
+
+/// Deletes objects, many at once, and says what became of them as it is known.
+pub(crate) fn delete_all<'a>(
+    store: &'a dyn Store,
+    batch: Vec<(String, u64)>,
+    gate: &'a Gate,
+) -> impl Stream<Item = Vec<Deleted>> + use<'a> {
+    let together: Vec<Vec<(String, u64)>> = batch.chunks(store.delete_max()).map(<[_]>::to_vec).collect();
+    futures_util::stream::iter(together)
+        .map(move |some| async move {
+            let keys: Vec<String> = some.iter().map(|(key, _)| key.clone()).collect();
+            let outcomes = delete_some(store, &keys, gate).await;
+            let deleted = |((key, size), outcome)| Deleted { key, size, outcome };
+            some.into_iter().zip(outcomes).map(deleted).collect()
+        })
+        .buffer_unordered(DELETES)
+}
+
+/// Deletes objects, as many as one request takes: what became of each.
+async fn delete_some(store: &dyn Store, keys: &[String], gate: &Gate) -> Vec<Result<()>> {
+    if let [key] = keys {
+        return vec![delete(store, key, gate).await];
+    }
+    let (api, name) = (store.api(Request::DeleteMany), store.name(""));
+    let deleted = through!(gate, api, name, trace => store.delete_many(keys, trace).await);
+    let outcomes = match deleted {
+        Ok(outcomes) => outcomes,
+        Err(error) => {
+            let same = |key: &String| {
+                let one = Error::new(error.kind(), "delete", store.name(key), error.cause());
+                Err(match error.hint_text() {
+                    Some(hint) => one.hint(hint),
+                    None => one,
+                })
+            };
+            keys.iter().map(same).collect()
+        }
+    };
+    let mut deleted = Vec::with_capacity(outcomes.len());
+    for (outcome, key) in outcomes.into_iter().zip(keys) {
+        deleted.push(match outcome {
+            Err(error) if error.retry_advice() != Retry::Never => delete(store, key, gate).await,
+            other => other,
+        });
+    }
+    deleted
+}
+
+/// Deletes an object. One that is gone was deleted by somebody, or by an attempt whose answer was lost. Of a service only its
+/// own word counts: any proxy may answer 404.
+async fn delete(store: &dyn Store, key: &str, gate: &Gate) -> Result<()> {
+    let (api, name) = (store.api(Request::Delete), store.name(key));
+    gone(through!(gate, api, name, trace => store.delete(key, trace).await))
+}
+
+/// The same, only if it is still this version.
+async fn delete_version(
+    store: &Arc<dyn Store>,
+    key: String,
+    size: u64,
+    version: String,
+    gate: &Gate,
+) -> Deleted {
+    let (api, name) = (store.api(Request::Delete), store.name(&key));
+    let deleted = through!(gate, api, name, trace => store.delete_version(&key, &version, trace).await);
+    Deleted { outcome: gone(deleted), key, size }
+}
+
+fn gone(deleted: Result<()>) -> Result<()> {
+    match deleted {
+        Err(error)
+            if error.kind() == ErrorKind::NotFound
+                && (error.status().is_none()
+                    || matches!(error.service_code(), Some("BlobNotFound" | "NoSuchKey"))) =>
+        {
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_those_between_the_root_and_the_name() {
+        let above = |key: &str, root: &str| {
+            let mut folders = BTreeSet::new();
+            folders_above(key, root, &mut folders);
+            folders.into_iter().rev().collect::<Vec<_>>()
+        };
+        assert_eq!(above("a/b/c", ""), ["a/b", "a"]);
+        assert_eq!(above("a", ""), [""; 0]);
+        assert_eq!(above("there/a/b/c", "there/"), ["there/a/b", "there/a"]);
+        assert_eq!(above("there/c", "there/"), [""; 0], "the root stays");
+    }
+}

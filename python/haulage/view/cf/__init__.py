@@ -1,0 +1,1 @@
+"""What the conventions (CF) say of variables: axes, times, horizontal grids."""

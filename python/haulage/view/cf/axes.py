@@ -1,0 +1,225 @@
+"""What each dimension of a variable is: x, y, time, level or another; and whether it is drawn as a map."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from haulage.view.index.model import Index, Variable
+
+Role: TypeAlias = Literal["x", "y", "time", "level", "other"]
+
+_NORTH = re.compile(r"degrees?_?n(orth)?$", re.IGNORECASE)
+_EAST = re.compile(r"degrees?_?e(ast)?$", re.IGNORECASE)
+_PRESSURE = re.compile(r"(pa|hpa|kpa|mb|mbar|millibars?|bar|dbar|decibars?)$", re.IGNORECASE)
+_STANDARD: dict[str, Role] = {
+    "latitude": "y", "grid_latitude": "y", "projection_y_coordinate": "y",
+    "longitude": "x", "grid_longitude": "x", "projection_x_coordinate": "x",
+    "time": "time", "height": "level", "altitude": "level", "depth": "level", "air_pressure": "level",
+    "model_level_number": "level", "height_above_geopotential_datum": "level",
+}  # fmt: skip
+_NAMES: dict[str, Role] = {
+    "lat": "y", "latitude": "y", "rlat": "y", "grid_latitude": "y", "nav_lat": "y",
+    "lon": "x", "longitude": "x", "rlon": "x", "grid_longitude": "x", "nav_lon": "x",
+    "time": "time", "level": "level", "lev": "level", "plev": "level", "height": "level", "depth": "level",
+    "altitude": "level", "model_level_number": "level", "pressure": "level", "deptht": "level",
+}  # fmt: skip
+#: Attributes that place a variable.
+_PLACING = {"coordinates", "grid_mapping"}
+_AXES: dict[str, Role] = {"X": "x", "Y": "y", "Z": "level", "T": "time"}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One dimension of a variable."""
+
+    dim: str
+    size: int
+    role: Role
+    coordinate: Variable | None  #: the variable that labels it
+
+
+@dataclass(frozen=True)
+class Horizontal:
+    """Where the values of a map lie."""
+
+    y_dim: str
+    x_dim: str
+    y: Variable  #: latitudes, or the coordinate along y of a projection
+    x: Variable
+    mapping: Variable | None  #: the grid mapping, where ``y`` and ``x`` are coordinates of a projection
+    otherwise: Horizontal | None = None  #: where they lie if ``y`` and ``x`` turn out to hold nothing
+
+    @property
+    def id(self) -> str:
+        """What names this grid among those of the file."""
+        parts = (self.y_dim, self.x_dim, self.y.path, self.x.path, self.mapping.path if self.mapping else "")
+        return "|".join(parts)
+
+
+def is_time(units: str | None) -> bool:
+    """Return whether units are those of times: ``days since 2000-01-01``."""
+    return units is not None and " since " in units
+
+
+def role_of(variable: Variable) -> Role:
+    """Return what a coordinate variable is, by its attributes before its name."""
+    axis = _AXES.get((variable.attribute("axis") or "").upper())
+    standard, units = variable.attribute("standard_name") or "", variable.attribute("units") or ""
+    if standard in _STANDARD:
+        return _STANDARD[standard]
+    if _NORTH.match(units):
+        return "y"
+    if _EAST.match(units):
+        return "x"
+    if is_time(units):
+        return "time"
+    if axis:
+        return axis
+    if variable.attribute("positive") or _PRESSURE.match(units) or standard.endswith("_coordinate"):
+        return "level"
+    return _NAMES.get(variable.name.lower(), "other")
+
+
+def axes(index: Index, variable: Variable) -> list[Axis]:
+    """Return the axes of a variable, in order."""
+    across = horizontal(index, variable)
+    found = []
+    for dim, size in zip(variable.dims, variable.shape, strict=True):
+        coordinate = _along(index, variable, dim)
+        role: Role = role_of(coordinate) if coordinate else _by_dim(dim)
+        if across is not None:
+            role = "y" if dim == across.y_dim else "x" if dim == across.x_dim else role
+            if role in ("x", "y") and dim not in (across.y_dim, across.x_dim):
+                role = "other"
+        found.append(Axis(dim, size, role, coordinate))
+    return found
+
+
+def horizontal(index: Index, variable: Variable) -> Horizontal | None:
+    """Return where the values of a variable lie on the map; ``None`` if nothing tells.
+
+    What its own attributes do not say, others of the same dimensions may: files often say it once.
+    """
+    found = _own(index, variable)
+    if found is not None and _is_placed(found):
+        return found
+    for other in index.variables.values():
+        if len(set(other.dims) & set(variable.dims)) > 1 and _PLACING & set(other.attributes):
+            shared = _own(index, other)
+            if shared and {shared.y_dim, shared.x_dim} <= set(variable.dims) and _is_placed(shared):
+                return shared
+    return found
+
+
+def _own(index: Index, variable: Variable) -> Horizontal | None:
+    """Return what the variable itself says.
+
+    Longitudes and latitudes of two dimensions come before coordinates of a projection: they need no formula.
+    """
+    straight = _straight(index, variable)
+    named = _named(index, variable)
+    curved = [one for one in named if len(one.dims) == 2 and set(one.dims) <= set(variable.dims)]
+    y = next((one for one in curved if _is_latitude(one)), None)
+    x = next((one for one in curved if _is_longitude(one)), None)
+    if y is not None and x is not None and y.dims == x.dims and y.dims[0] != y.dims[1]:
+        otherwise = straight if straight and _is_placed(straight) else None
+        return Horizontal(y.dims[0], y.dims[1], y, x, None, otherwise)
+    return straight
+
+
+def _straight(index: Index, variable: Variable) -> Horizontal | None:
+    """Return the coordinates of one dimension each."""
+    along = {dim: _along(index, variable, dim) for dim in variable.dims}
+    # The last dimension of each kind: a variable may have two of latitude, as a covariance has.
+    ys = [(dim, one) for dim, one in along.items() if one is not None and role_of(one) == "y"]
+    xs = [(dim, one) for dim, one in along.items() if one is not None and role_of(one) == "x"]
+    if not ys or not xs:
+        return None
+    (y_dim, y_one), (x_dim, x_one) = ys[-1], xs[-1]
+    flat = _is_latitude(y_one) and _is_longitude(x_one)
+    return Horizontal(y_dim, x_dim, y_one, x_one, None if flat else _mapping(index, variable))
+
+
+def _is_placed(across: Horizontal) -> bool:
+    return across.mapping is not None or (_is_latitude(across.y) and _is_longitude(across.x))
+
+
+def why_not_drawn(index: Index, variable: Variable) -> str | None:
+    """Return why a variable cannot be drawn as a map; ``None`` if it can."""
+    if variable.why_not:
+        return variable.why_not
+    if variable.kind in ("text", "string"):
+        return "it holds text"
+    if variable.attribute("mesh"):
+        return "it lies on an unstructured mesh, which is not drawn; its values can be read"
+    across = horizontal(index, variable)
+    if across is None:
+        if len(variable.dims) == 0:
+            return "it is one value"
+        if len(variable.dims) == 1:
+            return "it has one dimension: shown as a line"
+        return "none of its dimensions is known to be longitude and latitude, or a projection's x and y"
+    if not _is_placed(across):
+        return "its x and y are not degrees, and no grid mapping says what they are"
+    if 0 in variable.shape:
+        return "it has no values"
+    return None
+
+
+def is_helper(index: Index, variable: Variable) -> bool:
+    """Return whether a variable only serves others: bounds, a grid mapping, a mesh."""
+    serves = {"grid_mapping_name", "cf_role"} & set(variable.attributes)
+    bounds = {one.attribute("bounds") for one in index.variables.values()}
+    return bool(serves) or variable.name in bounds
+
+
+def _named(index: Index, variable: Variable) -> list[Variable]:
+    """Return the variables that the attribute ``coordinates`` names."""
+    names = (variable.attribute("coordinates") or "").split()
+    found = [index.near(name, variable) for name in names]
+    return [one for one in found if one is not None]
+
+
+def _along(index: Index, variable: Variable, dim: str) -> Variable | None:
+    """Return what labels a dimension: the variable of its name, else one that ``coordinates`` names."""
+    found = index.variables.get(dim) or index.near(dim.rpartition("/")[2], variable)
+    if found is not None and found.dims == (dim,):
+        said = [one for one in _named(index, variable) if one.dims == (dim,)]
+        # NEMO's time_counter has no units; another coordinate tells the time.
+        timed = next((one for one in said if is_time(one.attribute("units"))), None)
+        return timed if timed and role_of(found) == "time" and not found.attribute("units") else found
+    named = [one for one in _named(index, variable) if one.dims == (dim,) and one.kind != "other"]
+    named.sort(key=lambda one: role_of(one) == "other")
+    return named[0] if named else None
+
+
+def _mapping(index: Index, variable: Variable) -> Variable | None:
+    # ``crs: x y`` of CF 1.7 names the mapping before the colon.
+    name = (variable.attribute("grid_mapping") or "").split(":")[0].split()
+    return index.near(name[0], variable) if name else None
+
+
+def _is_latitude(one: Variable) -> bool:
+    units, standard = one.attribute("units") or "", one.attribute("standard_name") or ""
+    plain = (
+        standard == "" and units.lower() in ("degrees", "degree", "") and _NAMES.get(one.name.lower()) == "y"
+    )
+    return (standard == "latitude" or (bool(_NORTH.match(units)) and standard != "grid_latitude")) or (
+        plain and one.name.lower() not in ("rlat", "grid_latitude")
+    )
+
+
+def _is_longitude(one: Variable) -> bool:
+    units, standard = one.attribute("units") or "", one.attribute("standard_name") or ""
+    plain = (
+        standard == "" and units.lower() in ("degrees", "degree", "") and _NAMES.get(one.name.lower()) == "x"
+    )
+    return (standard == "longitude" or (bool(_EAST.match(units)) and standard != "grid_longitude")) or (
+        plain and one.name.lower() not in ("rlon", "grid_longitude")
+    )
+
+
+def _by_dim(dim: str) -> Role:
+    return _NAMES.get(dim.rpartition("/")[2].lower(), "other")

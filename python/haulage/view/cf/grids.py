@@ -1,0 +1,175 @@
+"""Corners of the cells of a horizontal grid, as longitudes and latitudes: pure functions of coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+
+@dataclass(frozen=True)
+class Corners:
+    """The corners of ``ny`` times ``nx`` cells."""
+
+    kind: Literal["rectilinear", "curvilinear"]
+    lon: Array  #: of shape (nx + 1,), or (ny + 1, nx + 1)
+    lat: Array  #: of shape (ny + 1,), or as ``lon``
+    wrap: bool  #: whether the last column meets the first one, around the world
+    projection: str | None = None
+
+    def whole(self) -> tuple[Array, Array]:
+        """Return longitudes and latitudes of all corners, of shape (ny + 1, nx + 1)."""
+        if self.lon.ndim == 2:
+            return self.lon, self.lat
+        lon, lat = np.meshgrid(self.lon, self.lat)
+        return lon, lat
+
+
+def edges(centres: Array, bounds: Array | None = None) -> Array:
+    """Return the edges between cells: those of ``bounds`` if the cells touch, else half-way between centres.
+
+    >>> edges(np.array([1.0, 2.0, 4.0])).tolist()
+    [0.5, 1.5, 3.0, 5.0]
+    >>> edges(np.array([1.0, 2.0]), np.array([[0.0, 1.2], [1.2, 2.4]])).tolist()
+    [0.0, 1.2, 2.4]
+    """
+    centres = np.asarray(centres, np.float64)
+    if bounds is not None and bounds.shape == (len(centres), 2) and np.all(np.isfinite(bounds)):
+        bounds = np.asarray(bounds, np.float64)
+        turned = np.allclose(bounds[1:, 1], bounds[:-1, 0])
+        if len(bounds) > 1 and turned and not np.allclose(bounds[1:, 0], bounds[:-1, 1]):
+            bounds = bounds[:, ::-1]
+        if np.allclose(bounds[1:, 0], bounds[:-1, 1]):
+            return np.append(bounds[:, 0], bounds[-1, 1])
+    if len(centres) == 1:
+        return np.array([centres[0] - 0.5, centres[0] + 0.5])
+    between = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate(([2 * centres[0] - between[0]], between, [2 * centres[-1] - between[-1]]))
+
+
+def rectilinear(
+    lon: Array, lat: Array, lon_bounds: Array | None = None, lat_bounds: Array | None = None
+) -> Corners:
+    """Return the corners of a grid whose longitudes and latitudes have one dimension each."""
+    lon = np.rad2deg(np.unwrap(np.deg2rad(np.asarray(lon, np.float64))))
+    if lon_bounds is not None and lon_bounds.ndim == 2 and lon_bounds.shape[-1] == 2:
+        # Bounds may count from another meridian than the centres.
+        lon_bounds = lon_bounds + 360 * np.round((lon[:, None] - lon_bounds) / 360)
+    x = edges(lon, lon_bounds)
+    y = np.clip(edges(lat, lat_bounds), -90, 90)
+    # Half a cell is less than what rounding leaves of 360.
+    wrap = bool(abs(abs(x[-1] - x[0]) - 360) < abs(x[1] - x[0]) / 2)
+    return Corners("rectilinear", _centred(x), y, wrap)
+
+
+def curvilinear(lon: Array, lat: Array) -> Corners:
+    """Return the corners of a grid whose longitudes and latitudes have two dimensions, such as ORCA's.
+
+    Corners are half-way between centres on the sphere, so that neither date line nor pole is in the way.
+    Along each row longitudes go on across 180 degrees; where they cannot, next to a pole, no cell spans more.
+    """
+    points = _points(np.asarray(lon, np.float64), np.asarray(lat, np.float64))
+    good = np.all(np.isfinite(points), axis=-1)
+    points = np.where(good[..., None], points, 0)
+    padded = np.pad(_grown(points), ((0, 0), (0, 0), (0, 0)))
+    corners = padded[1:, 1:] + padded[:-1, 1:] + padded[1:, :-1] + padded[:-1, :-1]
+    x, y, z = np.moveaxis(corners, -1, 0)
+    corner_lat = np.rad2deg(np.arctan2(z, np.hypot(x, y)))
+    corner_lon = np.rad2deg(np.arctan2(y, x))
+    corner_lon[np.all(corners == 0, axis=-1)] = np.nan
+    corner_lat[np.isnan(corner_lon)] = np.nan
+    corner_lon = continuous(corner_lon)
+    # The columns at the ends of a grid around the world are neighbours, or the same.
+    gaps = _apart(points[:, 0], points[:, -1])
+    steps = _apart(points[:, 1:], points[:, :-1]) if points.shape[1] > 1 else gaps
+    wrap = bool(points.shape[1] > 2 and np.median(gaps) < 2.5 * np.median(steps))
+    return Corners("curvilinear", corner_lon, corner_lat, wrap)
+
+
+def rotated(
+    x: Array, y: Array, pole_lon: float, pole_lat: float, north_lon: float = 0.0
+) -> tuple[Array, Array]:
+    """Return longitudes and latitudes of points of a rotated pole.
+
+    Args:
+        x: Their longitudes in the rotated system, in degrees.
+        y: Their latitudes.
+        pole_lon: Where the rotated north pole lies.
+        pole_lat: As ``pole_lon``.
+        north_lon: The longitude of the true north pole in the rotated system.
+
+    >>> lon, lat = rotated(np.array([0.0]), np.array([0.0]), 180.0, 40.0)
+    >>> lon.round(6).tolist(), lat.round(6).tolist()
+    ([0.0], [50.0])
+    """
+    lam, phi = np.deg2rad(np.asarray(x, np.float64) - north_lon), np.deg2rad(np.asarray(y, np.float64))
+    pole = np.deg2rad(pole_lat)
+    sine = np.sin(phi) * np.sin(pole) + np.cos(phi) * np.cos(lam) * np.cos(pole)
+    lat = np.rad2deg(np.arcsin(np.clip(sine, -1, 1)))
+    east = np.cos(phi) * np.sin(lam)
+    north = np.cos(phi) * np.cos(lam) * np.sin(pole) - np.sin(phi) * np.cos(pole)
+    lon = np.rad2deg(np.arctan2(east, north)) + pole_lon + 180
+    turned: Array = (lon + 180) % 360 - 180
+    return turned, lat
+
+
+def areas(corners: Corners) -> Array:
+    """Return the areas of cells, of shape (ny, nx), for weights; NaN where a corner is unknown."""
+    if corners.lon.ndim == 1:
+        bands = np.abs(np.diff(np.sin(np.deg2rad(corners.lat))))
+        return np.outer(bands, np.abs(np.diff(corners.lon)))
+    lon, lat = corners.whole()
+    p = _points(lon, lat)
+    one = np.cross(p[1:, 1:] - p[:-1, :-1], p[1:, :-1] - p[:-1, 1:])
+    found: Array = np.linalg.norm(one, axis=-1) / 2
+    return found
+
+
+def _points(lon: Array, lat: Array) -> Array:
+    lam, phi = np.deg2rad(lon), np.deg2rad(lat)
+    return np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=-1)
+
+
+def _grown(points: Array) -> Array:
+    """Return points with one more on each side, as far beyond the edge as the next one is within it."""
+    for axis in (0, 1):
+        points = np.moveaxis(points, axis, 0)
+        first, last = points[:1], points[-1:]
+        if len(points) > 1:
+            first, last = 2 * points[:1] - points[1:2], 2 * points[-1:] - points[-2:-1]
+        else:
+            # One row alone gets the height of a degree.
+            away = np.array([0.0, 0.0, 0.0175])
+            first, last = points[:1] - away, points[-1:] + away
+        points = np.moveaxis(np.concatenate([first, points, last]), 0, axis)
+    return points
+
+
+def continuous(lon: Array) -> Array:
+    """Return longitudes that go on along rows and from row to row, by less than 180 degrees if possible."""
+    known = np.deg2rad(np.where(np.isnan(lon), 0, lon))
+    # Where a grid folds, as ORCA's do in the north, its last row goes on from the one below it.
+    ways = [np.unwrap(np.unwrap(known, axis=1), axis=0)]
+    ways.append(np.unwrap(np.concatenate([np.unwrap(known[:1], axis=1), known[1:]]), axis=0))
+    found: Array = np.rad2deg(min(ways, key=_torn))
+    found += 360 * np.round(-np.median(found) / 360)
+    found[np.isnan(lon)] = np.nan
+    return found
+
+
+def _torn(radians: Array) -> int:
+    """Return between how many neighbours there are more than 180 degrees."""
+    return sum(int((np.abs(np.diff(radians, axis=axis)) > np.pi).sum()) for axis in (0, 1))
+
+
+def _centred(x: Array) -> Array:
+    found: Array = x + 360 * np.round(-(x[0] + x[-1]) / 2 / 360)
+    return found
+
+
+def _apart(a: Array, b: Array) -> Array:
+    found: Array = np.linalg.norm(a - b, axis=-1)
+    return found

@@ -1,0 +1,184 @@
+"""The commands ``haul view`` and ``haul index``: parse, one call, render."""
+
+from __future__ import annotations
+
+import json
+import sys
+import webbrowser
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from haulage.errors import HaulageError, UsageError
+from haulage.session import Session
+from haulage.transfer import StoreOptions
+from haulage.view.reading.beside import Beside
+from haulage.view.reading.place import Place
+
+_CODES = """\b
+Exit codes:
+  0  all done                   3    credentials or permission
+  1  a file cannot be read      4    not found
+  2  wrong usage                130  interrupted
+"""
+_INSTALL = "pip install 'haulage[view]'"
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def _store_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how to reach stores."""
+    options = (
+        click.option("--endpoint", metavar="URL", help="Where az:// or s3:// lives."),
+        click.option("--region", metavar="NAME", help="Where an S3 bucket is."),
+        click.option("--no-sign-request", is_flag=True, help="Ask S3 without a signature, for public data."),
+        click.option("--proxy", metavar="URL", help="A proxy to the store, or none."),
+        click.option("--ca", metavar="FILE", help="A PEM file of authorities to trust besides the system's."),
+        click.option("--insecure-http", is_flag=True, help="Allow plain http to stores beyond this machine."),
+        click.option("--no-cache", is_flag=True, help="Keep no index in the cache folder."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command(
+    context_settings=_SETTINGS,
+    epilog=f"""\b
+Examples:
+  haul view az://climate/cmip6/
+  haul view s3://public/tas.nc --open
+  haul view results/ --serve
+  haul view az://climate/run7/ --beside run7/
+
+{_CODES}""",
+)
+@click.argument("url", metavar="URL")
+@click.option("--open", "browser", is_flag=True, help="Open the page in the browser.")
+@click.option(
+    "--serve", is_flag=True, help="Print the address of the files as Zarr, for xarray and other readers."
+)
+@click.option(
+    "--beside",
+    metavar="URL",
+    help="Compare with the files of the same names there, such as the local source.",
+)
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Default: a free one.")
+@click.option("--json", "as_json", is_flag=True, help="Print the addresses as a line of JSON.")
+@_store_options
+def view(
+    url: str, beside: str | None, browser: bool, serve: bool, port: int, as_json: bool, **reach: Any
+) -> int:
+    """View NetCDF files and Zarr stores in the browser, in place, without copying them.
+
+    URL is a container, a prefix, a folder or one file. Only this machine can ask, with the address that is
+    printed; nothing is ever written. Ctrl-C stops it.
+    """
+    with Session() as session:
+        options = _reach(reach, session)
+        place = Beside(url, options, Place(beside, options)) if beside else Place(url, options)
+        # While the rest is loaded, the first answer comes.
+        place.begin()
+        from haulage.view.index import kept
+        from haulage.view.serve.serving import Server
+
+        cache = None if reach["no_cache"] else kept.folder()
+        if cache:
+            kept.tidy(cache)
+        server = Server(place, cache, port)
+        # What cannot be reached at all is said here; what goes wrong later, in the page.
+        place.check(wait_s=1.0)
+        if as_json:
+            click.echo(json.dumps({"event": "serving", "url": server.url, "zarr": server.zarr_url}))
+        elif serve:
+            _say(f"zarr: {server.zarr_url}NAME")
+            _say("Ctrl-C stops it")
+        else:
+            _say(f"page: {server.url}")
+            _say("Ctrl-C stops it")
+        if browser and not serve:
+            webbrowser.open(server.url)
+        with suppress(KeyboardInterrupt):
+            server.run()
+    return 0
+
+
+@click.command(
+    context_settings=_SETTINGS,
+    epilog=f"""\b
+Examples:
+  haul index az://climate/tas.nc > tas.json
+  haul index az://climate/cmip6/ --out references
+
+{_CODES}""",
+)
+@click.argument("url", metavar="URL")
+@click.option(
+    "--out", metavar="FOLDER", help="Write NAME.json for each file there. Default: standard output."
+)
+@click.option("--as-url", metavar="URL", help="What readers shall open in place of URL, for one file.")
+@click.option("-q", "--quiet", is_flag=True, help="Nothing but errors.")
+@_store_options
+def index(url: str, out: str | None, as_url: str | None, quiet: bool, **reach: Any) -> int:
+    """Write where the chunks of NetCDF files lie, as references that kerchunk and xarray read.
+
+    URL is one file, or with --out a container, a prefix or a folder. Nothing but what describes the files is
+    read.
+    """
+    from haulage.view.index import kept
+    from haulage.view.index.writing import write_all
+
+    cache = None if reach["no_cache"] else kept.folder()
+    with Session() as session:
+        place = Place(url, _reach(reach, session))
+        return write_all(place, cache, out, as_url, say=(lambda _: None) if quiet else _say)
+
+
+def _reach(given: dict[str, Any], session: Session) -> StoreOptions:
+    options: StoreOptions = {"session": session}
+    options.update({key: given[key] for key in ("endpoint", "region", "proxy", "ca")})  # type: ignore[typeddict-item]
+    if given["insecure_http"]:
+        options["insecure_http"] = True
+    if given["no_sign_request"]:
+        options["unsigned"] = True
+    return options
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def view_main(arguments: Sequence[str]) -> int:
+    """Run ``haul view`` with these arguments; return the exit code."""
+    return _run(view, "view", arguments)
+
+
+def index_main(arguments: Sequence[str]) -> int:
+    """Run ``haul index`` with these arguments; return the exit code."""
+    return _run(index, "index", arguments)
+
+
+def _run(command: click.Command, name: str, arguments: Sequence[str]) -> int:
+    try:
+        code = command.main(args=list(arguments), prog_name=f"haul {name}", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        hint = f"haul {name} --help tells more"
+        _say(f"haul: {UsageError('parse', 'arguments', error.format_message(), hint)}")
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        _say("haul: interrupted")
+        return 130
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "haulage":
+            raise
+        cause = f"the package {error.name} is missing"
+        _say(f"haul: {UsageError('start', name, cause, _INSTALL)}")
+        return 2
+    except HaulageError as error:
+        _say(f"haul: {error}")
+        return error.exit_code
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()

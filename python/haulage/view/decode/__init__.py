@@ -1,0 +1,1 @@
+"""Values from bytes: the chunks or ranges that a slab needs, and nothing else."""

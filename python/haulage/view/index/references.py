@@ -1,0 +1,146 @@
+"""References to the chunks of a file, in the form of kerchunk, which fsspec and VirtualiZarr read."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from haulage.errors import UnsupportedError
+from haulage.view.index.model import Chunked, Inline, Strided, Variable
+from haulage.view.index.opening import Opened
+
+#: Values that are not in chunks are cut into pieces of at most this size, where they can be.
+_PIECE_BYTES = 16 << 20
+#: The filters of HDF5 that numcodecs has, by HDF5's number.
+_CODECS = {1: "zlib", 2: "shuffle", 3: "fletcher32", 307: "bz2", 32001: "blosc", 32015: "zstd"}
+
+
+def references(opened: Opened, url: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the references of all variables of a file, and why some have none.
+
+    Args:
+        opened: The file.
+        url: What readers shall open.
+    """
+    index = opened.index
+    refs: dict[str, Any] = {".zgroup": _text({"zarr_format": 2}), ".zattrs": _text(index.attributes)}
+    for path, attributes in index.groups.items():
+        refs[f"{path}/.zgroup"] = _text({"zarr_format": 2})
+        refs[f"{path}/.zattrs"] = _text(attributes)
+    left_out = dict(index.left_out)
+    for path, variable in index.variables.items():
+        try:
+            refs.update(_variable(opened, variable, url))
+        except UnsupportedError as error:
+            left_out[path] = error.cause
+    return {"version": 1, "refs": refs}, left_out
+
+
+def _variable(opened: Opened, variable: Variable, url: str) -> dict[str, Any]:
+    if variable.why_not or variable.kind == "string":
+        cause = variable.why_not or "its values are texts of any length, which have no place of their own"
+        raise UnsupportedError("index", variable.path, cause)
+    chunk, codecs, places = _places(opened, variable, url)
+    dims = [dim.rpartition("/")[2] for dim in variable.dims]
+    array = {
+        "zarr_format": 2,
+        "shape": list(variable.shape),
+        "chunks": list(chunk),
+        "dtype": variable.dtype if variable.type.itemsize > 1 else variable.type.str,
+        "compressor": None,
+        "filters": codecs or None,
+        "fill_value": _fill(variable, whole=len(places) == _count(variable, chunk)),
+        "order": "C",
+    }
+    attributes = {**variable.attributes, "_ARRAY_DIMENSIONS": dims}
+    path = variable.path
+    return {
+        f"{path}/.zarray": _text(array),
+        f"{path}/.zattrs": _text(attributes),
+        **{f"{path}/{place}": where for place, where in places.items()},
+    }
+
+
+def _places(
+    opened: Opened, variable: Variable, url: str
+) -> tuple[tuple[int, ...], list[dict[str, Any]], dict[str, Any]]:
+    """Return the shape of the chunks, their filters, and where each lies by its key."""
+    layout, shape, item = variable.layout, variable.shape, variable.type.itemsize
+    one = "0" if not shape else ".".join("0" * len(shape))
+    whole = tuple(max(length, 1) for length in shape)
+    match layout:
+        case Inline():
+            return whole, [], {one: "base64:" + base64.b64encode(layout.bytes()).decode()}
+        case Chunked():
+            codecs = [_codec(code, values, variable) for code, values in layout.filters]
+            last = tuple((length - 1) // size for length, size in zip(shape, layout.chunk, strict=True))
+            if 0 in shape:
+                return layout.chunk, codecs, {}
+            found = opened.tables.find(variable, (0,) * len(shape), last)
+            if any(chunk.mask for chunk in found):
+                raise UnsupportedError("index", variable.path, "some of its chunks did not pass all filters")
+            return (
+                layout.chunk,
+                codecs,
+                {".".join(map(str, chunk.place)): [url, chunk.offset, chunk.size] for chunk in found},
+            )
+        case Strided() if 0 not in shape:
+            record = layout.record_stride
+            row = math.prod(shape[1:]) * item
+            if not shape:
+                return (), [], {"0": [url, layout.offset, item]}
+            # All pieces have the same shape, so that the last one is as long as the others.
+            rows = 1 if record is not None else _divisor(shape[0], max(_PIECE_BYTES // max(row, 1), 1))
+            stride = record if record is not None else row * rows
+            rest = ".0" * (len(shape) - 1)
+            return (
+                (rows, *shape[1:]),
+                [],
+                {
+                    f"{at}{rest}": [url, layout.offset + at * stride, rows * row]
+                    for at in range(shape[0] // rows)
+                },
+            )
+    return whole, [], {}
+
+
+def _divisor(length: int, most: int) -> int:
+    """Return the largest number up to ``most`` that divides ``length``.
+
+    >>> _divisor(12, 5), _divisor(7, 3)
+    (4, 1)
+    """
+    return next(number for number in range(min(most, length), 0, -1) if length % number == 0)
+
+
+def _codec(code: int, values: tuple[int, ...], variable: Variable) -> dict[str, Any]:
+    if code not in _CODECS:
+        raise UnsupportedError("index", variable.path, f"numcodecs has no filter like HDF5's number {code}")
+    name = _CODECS[code]
+    if name == "shuffle":
+        return {"id": name, "elementsize": values[0] if values else variable.type.itemsize}
+    return {"id": name, **({"level": values[0] if values else 1} if name in ("zlib", "bz2") else {})}
+
+
+def _count(variable: Variable, chunk: tuple[int, ...]) -> int:
+    return math.prod(-(-length // size) for length, size in zip(variable.shape, chunk, strict=True))
+
+
+def _fill(variable: Variable, *, whole: bool) -> Any:
+    """Return the fill value, which xarray takes for ``_FillValue``: none where none is needed."""
+    value = variable.attributes.get("_FillValue")
+    if value is None and not whole:
+        value = variable.fill
+    if not isinstance(value, (int, float)) or variable.kind == "text":
+        return None
+    if variable.type.kind == "f" and not np.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(value)

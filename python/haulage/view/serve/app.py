@@ -1,0 +1,386 @@
+"""The server as an application of ASGI: what is asked for, and what the answer says of its cost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+import haulage
+from haulage.errors import HaulageError, NotFoundError, SourceChangedError, UsageError
+from haulage.view.cf import axes
+from haulage.view.cf.grids import Corners
+from haulage.view.reading.cost import Cost, counting
+from haulage.view.serve import catalogue, equality, exporting, failing, views, zarr
+from haulage.view.serve.guarding import Guard
+from haulage.view.serve.library import Library, replaced
+from haulage.web import HEADERS, page_files
+
+#: Sent at a time of what is large.
+_PIECE_BYTES = 1 << 20
+#: Grids of more corners than this are sent as edges, which only rectilinear ones have.
+_MESH_CORNERS = 1 << 21
+_EXPOSED = ("X-Haul-Requests", "X-Haul-Bytes", "X-Haul-Milliseconds", "X-Haul-Round-Trips", "ETag")
+_PAGE = "haulage.view"
+#: What lies in the folder of the page besides what every page is made of.
+_MORE = {"json": "application/json", "bin": "application/octet-stream", "svg": "image/svg+xml"}
+
+
+class Application:
+    """Answers requests from a library.
+
+    Args:
+        library: What is viewed.
+        port: Where the server listens.
+        token: What must be shown.
+    """
+
+    def __init__(self, library: Library, port: int, token: str) -> None:
+        self._library, self._token = library, token
+        self._page = _page()
+        answers: dict[str, Callable[[Request], Response]] = {
+            "info": self._info,
+            "catalogue": self._catalogue,
+            "file": self._file,
+            "labels": self._labels,
+            "grid": self._grid,
+            "slab": self._slab,
+            "series": self._series,
+            "mean": self._mean,
+            "value": self._value,
+            "export": self._export,
+            "code": self._code,
+            "difference": self._difference,
+            "equal": self._equal,
+        }
+        routes = [Route(f"/api/{name}", self._counted(call)) for name, call in answers.items()]
+        routes.append(
+            Route("/zarr/{token}/{rest:path}", self._counted(self._zarr), methods=["GET", "OPTIONS"])
+        )
+        routes.append(Route("/{file:path}", self._static))
+        app = Starlette(routes=routes, exception_handlers={HTTPException: _unknown, Exception: _broken})
+        self.guard = Guard(app, port, token)
+
+    def _counted(self, call: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        """Return an endpoint, run in a thread, that says what it cost and turns errors into answers."""
+
+        def endpoint(request: Request) -> Response:
+            with counting() as cost:
+                try:
+                    response = call(request)
+                except SourceChangedError as error:
+                    for key in ("name", "name2"):
+                        self._library.forget(request.query_params.get(key, ""))
+                    response = failing.answer(replaced(error))
+                except HaulageError as error:
+                    response = failing.answer(error)
+            _say(response, cost)
+            if request.url.path.startswith("/zarr/"):
+                response.headers["Access-Control-Allow-Origin"] = "*"
+                response.headers["Access-Control-Expose-Headers"] = ", ".join(_EXPOSED)
+            return response
+
+        endpoint.__name__ = call.__name__
+        return endpoint
+
+    def _info(self, _: Request) -> Response:
+        place = self._library.place
+        return _json(
+            {"url": place.shown, "version": haulage.__version__, "writable": False, "beside": place.mark}
+        )
+
+    def _catalogue(self, request: Request) -> Response:
+        asked = request.query_params
+        limit = _integer(asked.get("limit", "1000"), "limit", 1, catalogue.MOST_NAMES)
+        if asked.get("refresh"):
+            self._library.place.begin(again=True)
+        return _json(catalogue.listing(self._library, asked.get("search", ""), asked.get("after", ""), limit))
+
+    def _file(self, request: Request) -> Response:
+        opened = self._library.opened(_name(request), fresh=True)
+        return self._versioned(
+            request, opened.pinned.etag, lambda: _json(catalogue.contents(self._library, opened))
+        )
+
+    def _labels(self, request: Request) -> Response:
+        opened = self._library.opened(_name(request))
+        variable = self._library.variable(opened, request.query_params.get("var", ""))
+        return self._versioned(
+            request,
+            opened.pinned.etag,
+            lambda: _json({"labels": catalogue.labels_of(self._library, opened, variable)}),
+        )
+
+    def _grid(self, request: Request) -> Response:
+        opened = self._library.opened(_name(request))
+        asked = request.query_params.get("grid", "")
+        for variable in opened.index.variables.values():
+            across = axes.horizontal(opened.index, variable)
+            if across is not None and across.id == asked:
+                return self._versioned(
+                    request,
+                    opened.pinned.etag,
+                    lambda across=across: _mesh(self._library.corners(opened, across)),  # type: ignore[misc]
+                )
+        raise NotFoundError("read", asked[:100], "there is no such grid", "choose one that /api/file names")
+
+    def _slab(self, request: Request) -> Response:
+        what = views.chosen(self._library, request.query_params)
+
+        def make() -> Response:
+            found = views.slab(self._library, what)
+            return _framed(found.said, [found.values])
+
+        return self._versioned(request, what.opened.pinned.etag, make)
+
+    def _series(self, request: Request) -> Response:
+        what, asked = views.chosen(self._library, request.query_params), request.query_params
+        ny, nx = what.size
+        y, x = views.integer(asked.get("y", ""), "y", ny), views.integer(asked.get("x", ""), "x", nx)
+        return self._versioned(
+            request,
+            what.opened.pinned.etag,
+            lambda: _json(views.series(self._library, what, asked.get("along", ""), y, x)),
+        )
+
+    def _mean(self, request: Request) -> Response:
+        what = views.chosen(self._library, request.query_params)
+        window = _window(request, what)
+        return self._versioned(
+            request, what.opened.pinned.etag, lambda: _json(views.mean(self._library, what, *window))
+        )
+
+    def _value(self, request: Request) -> Response:
+        what, asked = views.chosen(self._library, request.query_params), request.query_params
+        ny, nx = what.size
+        y, x = views.integer(asked.get("y", ""), "y", ny), views.integer(asked.get("x", ""), "x", nx)
+        return self._versioned(
+            request, what.opened.pinned.etag, lambda: _json(views.value(self._library, what, y, x))
+        )
+
+    def _export(self, request: Request) -> Response:
+        what = views.chosen(self._library, request.query_params)
+        form = request.query_params.get("format", "")
+        if form not in ("csv", "nc"):
+            raise UsageError("export", f"format={form[:20]}", "there is no such format", "ask for csv or nc")
+        y, x = _window(request, what)
+        values = views.slab(self._library, what, ahead=False).values[slice(*y), slice(*x)]
+        lon, lat = exporting.centres(self._library.corners(what.opened, what.across), y, x)
+        note = f"haul view: {self._library.place.url_of(what.opened.pinned.name)}, {what.variable.path}"
+        if form == "csv":
+            body, kind = exporting.csv(values, lon, lat, what.variable.name), "text/csv; charset=utf-8"
+        else:
+            body, kind = exporting.netcdf(values, lon, lat, what, note), "application/x-netcdf"
+        name = "".join(c if c.isalnum() or c in "-_." else "_" for c in what.variable.name)
+        headers = {**_PRIVATE, "Content-Disposition": f'attachment; filename="{name}.{form}"'}
+        return Response(body, media_type=kind, headers=headers)
+
+    def _code(self, request: Request) -> Response:
+        what = views.in_one_file(views.chosen(self._library, request.query_params))
+        text = exporting.code(what, self._library.place.url_of(what.opened.pinned.name))
+        return Response(text, media_type="text/plain; charset=utf-8", headers=_PRIVATE)
+
+    def _difference(self, request: Request) -> Response:
+        one = views.chosen(self._library, request.query_params)
+        other = views.chosen(self._library, request.query_params, "2")
+        if one.size != other.size:
+            cause = (
+                f"one has {one.size[0]} by {one.size[1]} cells, the other {other.size[0]} by {other.size[1]}"
+            )
+            raise UsageError("compare", other.variable.path, cause, "choose two on the same grid")
+        places = [self._library.corners(what.opened, what.across).whole() for what in (one, other)]
+        if not all(np.allclose(a, b, atol=1e-4, equal_nan=True) for a, b in zip(*places, strict=True)):
+            cause = "their cells lie in other places"
+            raise UsageError("compare", other.variable.path, cause, "choose two on the same grid")
+
+        def make() -> Response:
+            first, second = (views.slab(self._library, what, ahead=False).values for what in (one, other))
+            found = first - second
+            same = np.array_equal(first, second, equal_nan=True)
+            units = one.variable.attribute("units")
+            said = {"shape": list(found.shape), **views.statistics(found), "units": units, "equal": same}
+            return _framed(said, [found])
+
+        return self._versioned(request, one.opened.pinned.etag + other.opened.pinned.etag, make)
+
+    def _equal(self, request: Request) -> Response:
+        asked, pair = request.query_params, []
+        for suffix in ("", "2"):
+            opened = self._library.opened(views.text(asked, f"name{suffix}"))
+            pair.append((opened, self._library.variable(opened, views.text(asked, f"var{suffix}"))))
+        length = (*pair[0][1].shape, 1)[0]
+        start = _integer(asked.get("from", "0"), "from", 0, max(length - 1, 0))
+        return _json(equality.compared(self._library, pair[0], pair[1], start))
+
+    def _zarr(self, request: Request) -> Response:
+        if request.method == "OPTIONS":
+            allowed = {
+                "Access-Control-Allow-Methods": "GET",
+                "Access-Control-Allow-Headers": "authorization, range",
+            }
+            return Response(status_code=204, headers=allowed)
+        rest = request.path_params["rest"]
+        names = {meta.key for meta in self._library.place.names()[0]}
+        parts = rest.split("/")
+        for place in range(1, len(parts)):
+            name = "/".join(parts[:place])
+            if name in names or ("*" in name and self._library.place.series(name)):
+                key = "/".join(parts[place:])
+                # Who opens a store begins with its metadata, and gets the version of now.
+                opened = self._library.opened(name, fresh=key.endswith("zarr.json"))
+                try:
+                    body, kind = zarr.answer(self._library, opened, key)
+                except SourceChangedError:
+                    self._library.forget(name)
+                    raise
+                return Response(
+                    body, media_type=kind, headers={**_PRIVATE, "ETag": _tag(request, opened.pinned.etag)}
+                )
+        raise NotFoundError("read", rest[:100], "no such file is viewed", "/zarr/TOKEN/NAME/zarr.json")
+
+    def _versioned(self, request: Request, etag: str, make: Callable[[], Response]) -> Response:
+        """Return the answer; nothing but its tag where the client has it already."""
+        tag = _tag(request, etag)
+        if tag in [one.strip() for one in request.headers.get("if-none-match", "").split(",")]:
+            return Response(status_code=304, headers={**_PRIVATE, "ETag": tag})
+        response = make()
+        response.headers["ETag"] = tag
+        return response
+
+    def _static(self, request: Request) -> Response:
+        name = request.path_params["file"]
+        if name not in self._page:
+            raise HTTPException(404)
+        body, kind = self._page[name]
+        response = Response(body, headers={**HEADERS, "Content-Type": kind})
+        if request.query_params.get("token") == self._token:
+            # The page's own requests show it from here on; the address need not.
+            response.set_cookie(
+                self.guard.cookie, self._token, httponly=True, samesite="strict", path="/api/"
+            )
+        return response
+
+
+_PRIVATE = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
+
+
+def _page() -> dict[str, tuple[bytes, str]]:
+    folder = files(_PAGE).joinpath("page")
+    if not folder.joinpath("page.html").is_file():
+        return {}
+    found = page_files(_PAGE)
+    for file in folder.iterdir():
+        kind = _MORE.get(file.name.rpartition(".")[2])
+        if kind:
+            found[file.name] = (file.read_bytes(), kind)
+    return found
+
+
+def _say(response: Response, cost: Cost) -> None:
+    response.headers["X-Haul-Requests"] = str(cost.requests)
+    response.headers["X-Haul-Bytes"] = str(cost.bytes)
+    response.headers["X-Haul-Round-Trips"] = str(cost.waves)
+    response.headers["X-Haul-Milliseconds"] = f"{cost.milliseconds:.1f}" if cost.requests else "0"
+
+
+def _json(values: dict[str, Any]) -> Response:
+    try:
+        return JSONResponse(values, headers=_PRIVATE)
+    except ValueError:
+        # NaN and infinity, in attributes of files.
+        return JSONResponse(_finite(values), headers=_PRIVATE)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return str(value) if isinstance(value, float) and value - value != 0 else value
+
+
+def _mesh(corners: Corners) -> Response:
+    ny, nx = (corners.lat.shape[0] - 1, corners.lon.shape[-1] - 1)
+    small = corners.lon.ndim == 2 or (ny + 1) * (nx + 1) <= _MESH_CORNERS
+    lon, lat = corners.whole() if small else (corners.lon, corners.lat)
+    said = {
+        "kind": corners.kind,
+        "nx": nx,
+        "ny": ny,
+        "bounds": "vertices" if small else "edges",
+        "wrap": corners.wrap,
+        "projection": corners.projection,
+    }
+    return _framed(said, [lon, lat])
+
+
+def _framed(said: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Response:
+    """Return an answer: how long the head is (four bytes, least first), the head, all values as Float32."""
+    head = json.dumps(said, allow_nan=False).encode()
+    # Padded, so that the values begin where Float32 may.
+    head += b" " * (-len(head) % 4)
+    bodies = [np.ascontiguousarray(one, np.float32) for one in arrays]
+    size = 4 + len(head) + sum(one.nbytes for one in bodies)
+    headers = {**_PRIVATE, "Content-Length": str(size), "Content-Type": "application/octet-stream"}
+
+    def pieces() -> Iterator[bytes | memoryview]:
+        yield struct.pack("<I", len(head)) + head
+        for one in bodies:
+            view = one.reshape(-1).view(np.uint8).data
+            for at in range(0, len(view), _PIECE_BYTES):
+                yield view[at : at + _PIECE_BYTES]
+
+    return StreamingResponse(pieces(), headers=headers)
+
+
+def _window(request: Request, what: views.Chosen) -> tuple[tuple[int, int], tuple[int, int]]:
+    ny, nx = what.size
+    asked = request.query_params
+    found = []
+    for key, size in (("y", ny), ("x", nx)):
+        start = _integer(asked.get(f"{key}0", "0"), f"{key}0", 0, size)
+        found.append((start, _integer(asked.get(f"{key}1", str(size)), f"{key}1", 0, size)))
+    if any(stop <= start for start, stop in found):
+        raise UsageError("read", "window", "it has no cells", "y0 and x0 come before y1 and x1")
+    return found[0], found[1]
+
+
+def _integer(text: str, what: str, low: int, high: int) -> int:
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise UsageError(
+            "read", f"{what}={text[:40]}", f"not a number from {low} to {high}", "choose another"
+        )
+    return int(text)
+
+
+def _name(request: Request) -> str:
+    name = request.query_params.get("name", "")
+    if not name:
+        raise UsageError("open", "name", "the request does not say it", "add name=...")
+    return name
+
+
+def _tag(request: Request, etag: str) -> str:
+    asked = f"{haulage.__version__} {unquote(str(request.url.query))} {request.url.path} {etag}"
+    return f'"{hashlib.sha256(asked.encode()).hexdigest()[:24]}"'
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return failing.refusal(status, "not_found", f"nothing is at {request.url.path[:200]}", None)
+
+
+async def _broken(_: Request, error: Exception) -> Response:
+    message = f"the server itself failed: {type(error).__name__}"
+    return failing.refusal(500, "service", message, "please report it")

@@ -1,0 +1,182 @@
+"""What is in the container, and what is in a file: as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from haulage.events import ObjectMeta
+from haulage.view.cf import axes, times
+from haulage.view.cf.axes import Axis
+from haulage.view.decode.scaling import meant
+from haulage.view.index import zarr
+from haulage.view.index.hdf5 import strings
+from haulage.view.index.model import Variable
+from haulage.view.index.opening import Opened
+from haulage.view.joining.names import series
+from haulage.view.serve.library import Library
+
+_ENDINGS = {"nc3": "netcdf3", "nc4": "netcdf4", "h5": "netcdf4", "hdf5": "netcdf4", "he5": "netcdf4"}
+_NETCDF = ("nc", "cdf", "netcdf")
+#: Names in one answer.
+MOST_NAMES = 10_000
+#: Groups of files that belong together, in one answer.
+_MOST_SERIES = 50
+#: What diverges around zero, by its standard name or its units.
+_DIVERGING = ("anomaly", "tendency", "difference", "eastward", "northward", "upward", "correction", "flux",
+              "velocity_potential", "vorticity", "divergence", "_wind")  # fmt: skip
+
+
+def listing(library: Library, search: str, after: str, limit: int) -> dict[str, Any]:
+    """Return the names that hold all words of ``search``, from the one after ``after`` on."""
+    found, whole = library.place.names()
+    stores = zarr.roots(meta.key for meta in found)
+    if stores:
+        found = _stores_as_one(found, stores)
+    words = search.lower().split()
+    if words:
+        found = [meta for meta in found if all(word in meta.key.lower() for word in words)]
+    total = len(found)
+    rest = [meta for meta in found if meta.key > after] if after else found
+    sizes = {meta.key: meta.size_bytes for meta in found}
+    shown = rest[:limit]
+    return {
+        "files": [
+            {
+                "name": meta.key,
+                "size": meta.size_bytes,
+                "time": datetime.fromtimestamp(meta.modified_ns / 1e9, UTC).isoformat(timespec="seconds"),
+                "kind": library.format_of(meta.key) or _by_name(meta.key),
+            }
+            for meta in shown
+        ],
+        "series": [
+            {"name": pattern, "files": len(names), "size": sum(sizes[name] for name in names)}
+            for pattern, names in list(series(sizes).items())[:_MOST_SERIES]
+        ]
+        if not after
+        else [],
+        "total": total,
+        "whole": whole,
+        "next": shown[-1].key if len(rest) > limit else None,
+    }
+
+
+def _stores_as_one(found: Sequence[ObjectMeta], stores: dict[str, str]) -> list[ObjectMeta]:
+    """Return one entry for each Zarr store, of the size of all its objects, in place of these."""
+    sizes = dict.fromkeys(stores, 0)
+    shown = []
+    for meta in found:
+        folder = zarr.store_of(meta.key, stores)
+        if folder is None:
+            shown.append(meta)
+            continue
+        sizes[folder] += meta.size_bytes
+        if meta.key == stores[folder]:
+            shown.append(meta)
+    of = {name: sizes[folder] for folder, name in stores.items()}
+    return [replace(meta, size_bytes=of[meta.key]) if meta.key in of else meta for meta in shown]
+
+
+def contents(library: Library, opened: Opened) -> dict[str, Any]:
+    """Return what is in a file: dimensions, groups, variables with their axes, and labels along them."""
+    index = opened.index
+    found = {path: axes.axes(index, variable) for path, variable in index.variables.items()}
+    coordinates = {
+        axis.coordinate.path: axis.coordinate
+        for of in found.values()
+        for axis in of
+        if axis.coordinate is not None and axis.size <= times.MOST_LABELS
+    }
+    wanted = list(coordinates.values())
+    labels = dict(
+        zip(
+            coordinates,
+            library.at_once([lambda one=one: labels_of(library, opened, one) for one in wanted]),  # type: ignore[misc]
+            strict=True,
+        )
+    )
+    return {
+        "name": opened.pinned.name,
+        "etag": opened.pinned.etag,
+        "format": index.format,
+        "size": opened.pinned.size,
+        "dimensions": index.dimensions,
+        "attributes": index.attributes,
+        "groups": [{"path": path, "attributes": attributes} for path, attributes in index.groups.items()],
+        "variables": [
+            _variable(opened, variable, found[path], labels) for path, variable in index.variables.items()
+        ],
+        "left_out": index.left_out,
+        "joined": _joined(opened),
+    }
+
+
+def _joined(opened: Opened) -> dict[str, Any] | None:
+    if opened.parts is None:
+        return None
+    files = [
+        {"name": file.pinned.name, "first": first}
+        for file, first in zip(opened.parts.files, opened.parts.starts, strict=False)
+    ]
+    return {"along": opened.parts.dim, "files": files, "left_out": opened.parts.left_out}
+
+
+def labels_of(library: Library, opened: Opened, variable: Variable) -> list[str] | None:
+    """Return the labels that a coordinate gives; ``None`` if it gives none."""
+    if variable.kind == "string":
+        return strings(opened.source.pinned, variable.path)
+    if variable.kind == "other" or variable.why_not:
+        return None
+    values = library.values(opened, variable)
+    return times.labels(values if variable.kind == "text" else meant(values, variable), variable)
+
+
+def _variable(
+    opened: Opened, variable: Variable, of: list[Axis], labels: dict[str, list[str] | None]
+) -> dict[str, Any]:
+    index = opened.index
+    why_not = axes.why_not_drawn(index, variable)
+    across = axes.horizontal(index, variable) if why_not is None else None
+    said = {key: variable.attribute(key) for key in ("units", "long_name", "standard_name", "cell_methods")}
+    return {
+        "path": variable.path,
+        "name": variable.name,
+        "group": variable.group,
+        "dtype": "string" if variable.kind == "string" else variable.type.newbyteorder("=").str.lstrip("<|="),
+        "dims": list(variable.dims),
+        "shape": list(variable.shape),
+        **said,
+        "attributes": variable.attributes,
+        "drawn": why_not is None,
+        "why_not": why_not,
+        "helper": axes.is_helper(index, variable),
+        "axes": [
+            {
+                "dim": axis.dim,
+                "size": axis.size,
+                "role": axis.role,
+                "name": axis.coordinate.path if axis.coordinate else None,
+                "labels": labels.get(axis.coordinate.path) if axis.coordinate else None,
+                "units": axis.coordinate.attribute("units") if axis.coordinate else None,
+                "positive": axis.coordinate.attribute("positive") if axis.coordinate else None,
+            }
+            for axis in of
+        ],
+        "grid": across.id if across else None,
+        "diverging": _diverges(variable),
+    }
+
+
+def _diverges(variable: Variable) -> bool:
+    words = f"{variable.attribute('standard_name') or ''} {variable.attribute('long_name') or ''}".lower()
+    return any(word in words for word in _DIVERGING) and "speed" not in words
+
+
+def _by_name(name: str) -> str:
+    if zarr.is_root(name):
+        return "zarr"
+    ending = name.lower().rpartition(".")[2]
+    return _ENDINGS.get(ending, "netcdf" if ending in _NETCDF else "unknown")

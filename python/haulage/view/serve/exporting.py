@@ -1,0 +1,148 @@
+"""What is seen, to take along: CSV, NetCDF, and the lines of xarray that give the same."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from haulage.view.cf.grids import Corners
+from haulage.view.serve.views import Chosen
+
+_DIMENSIONS, _VARIABLES, _ATTRIBUTES = 10, 11, 12
+_CHARS, _FLOAT, _DOUBLE = 2, 5, 6
+
+
+def centres(corners: Corners, y: tuple[int, int], x: tuple[int, int]) -> tuple[np.ndarray[Any, Any], ...]:
+    """Return longitudes and latitudes of the centres of a window: of one dimension each, or of two."""
+    if corners.lon.ndim == 1:
+        lon, lat = (corners.lon[1:] + corners.lon[:-1]) / 2, (corners.lat[1:] + corners.lat[:-1]) / 2
+        return lon[slice(*x)], lat[slice(*y)]
+    found = [
+        (one[1:, 1:] + one[:-1, 1:] + one[1:, :-1] + one[:-1, :-1]) / 4 for one in (corners.lon, corners.lat)
+    ]
+    return found[0][slice(*y), slice(*x)], found[1][slice(*y), slice(*x)]
+
+
+def csv(
+    values: np.ndarray[Any, Any], lon: np.ndarray[Any, Any], lat: np.ndarray[Any, Any], name: str
+) -> bytes:
+    """Return a line for each cell that has a value: longitude, latitude, value."""
+    if lon.ndim == 1:
+        lon, lat = np.meshgrid(lon, lat)
+    good = np.isfinite(values)
+    lines = [f"longitude,latitude,{_quoted(name)}"]
+    lines += [
+        f"{x:.6g},{y:.6g},{value}"
+        for x, y, value in zip(lon[good].tolist(), lat[good].tolist(), values[good].astype(str), strict=True)
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def netcdf(
+    values: np.ndarray[Any, Any],
+    lon: np.ndarray[Any, Any],
+    lat: np.ndarray[Any, Any],
+    what: Chosen,
+    note: str,
+) -> bytes:
+    """Return a NetCDF file (64-bit offset) with one map and its coordinates."""
+    ny, nx = values.shape
+    flat = lon.ndim == 1
+    dims = [("lat" if flat else "y", ny), ("lon" if flat else "x", nx)]
+    said = [
+        (key, what.variable.attribute(key)) for key in ("units", "long_name", "standard_name", "cell_methods")
+    ]
+    attributes: list[tuple[str, str | float]] = [(key, text) for key, text in said if text]
+    attributes += [("_FillValue", float("nan")), *([] if flat else [("coordinates", "lat lon")])]
+    degrees: list[tuple[str, list[int], list[tuple[str, str | float]], np.ndarray[Any, Any]]] = [
+        ("lat", [0] if flat else [0, 1], [("units", "degrees_north"), ("standard_name", "latitude")], lat),
+        ("lon", [1] if flat else [0, 1], [("units", "degrees_east"), ("standard_name", "longitude")], lon),
+    ]
+    name = what.variable.name if what.variable.name not in ("lat", "lon") else "value"
+    variables = [*degrees, (name, [0, 1], attributes, values)]
+    bodies = [np.asarray(one[3], ">f4" if one[0] == name else ">f8").tobytes() for one in variables]
+
+    def header(begins: list[int]) -> bytes:
+        parts = [b"CDF\x02", _number(0), _number(_DIMENSIONS), _number(len(dims))]
+        parts += [_text(dim) + _number(length) for dim, length in dims]
+        parts += [_attributes([("Conventions", "CF-1.8"), ("history", note)]), _number(_VARIABLES)]
+        parts.append(_number(len(variables)))
+        for (title, places, of, _), body, begin in zip(variables, bodies, begins, strict=True):
+            parts += [_text(title), _number(len(places)), *map(_number, places), _attributes(of)]
+            kind = _FLOAT if title == name else _DOUBLE
+            parts += [_number(kind), _number(_padded(len(body)) & 0xFFFFFFFF), struct.pack(">q", begin)]
+        return b"".join(parts)
+
+    at = len(header([0] * len(variables)))
+    begins = []
+    for body in bodies:
+        begins.append(at)
+        at += _padded(len(body))
+    return header(begins) + b"".join(body.ljust(_padded(len(body)), b"\0") for body in bodies)
+
+
+def code(what: Chosen, url: str) -> str:
+    """Return the lines of Python that give the same values with xarray, read from the same place.
+
+    Args:
+        what: The map; of one file.
+        url: Where the file lies.
+    """
+    variable, index = what.variable, what.opened.index
+    if index.format == "zarr":
+        return _code_of_zarr(what, url)
+    engine = "h5netcdf" if index.format == "netcdf4" else "scipy"
+    group = f", group={variable.group!r}" if variable.group else ""
+    opened = f"haulage.open({url!r})" if "://" in url else repr(url)
+    if engine == "scipy" and "://" in url:
+        opened = f"io.BytesIO(haulage.get({url!r}))"
+    places = {dim.rpartition("/")[2]: place for dim, place in what.places.items()}
+    chosen = f".isel({places!r})" if places else ""
+    imports = ["import io\n"] * ("BytesIO" in opened) + ["import haulage\n"] * ("://" in url)
+    return (
+        "".join(imports)
+        + "import xarray as xr\n\n"
+        + f"ds = xr.open_dataset({opened}, engine={engine!r}{group}, decode_times=False)\n"
+        + f"values = ds[{variable.name!r}]{chosen}\n"
+    )
+
+
+def _code_of_zarr(what: Chosen, url: str) -> str:
+    variable = what.variable
+    group = f", group={variable.group!r}" if variable.group else ""
+    places = {dim.rpartition("/")[2]: place for dim, place in what.places.items()}
+    chosen = f".isel({places!r})" if places else ""
+    return (
+        "import xarray as xr\n\n"
+        f"ds = xr.open_zarr({url.rpartition('/')[0]!r}{group}, consolidated=False, decode_times=False)\n"
+        f"values = ds[{variable.name!r}]{chosen}\n"
+    )
+
+
+def _attributes(of: list[tuple[str, str | float]]) -> bytes:
+    parts = [_number(_ATTRIBUTES if of else 0), _number(len(of))]
+    for name, value in of:
+        if isinstance(value, str):
+            parts += [_text(name), _number(_CHARS), _text(value)]
+        else:
+            parts += [_text(name), _number(_FLOAT), _number(1), struct.pack(">f", value)]
+    return b"".join(parts)
+
+
+def _text(text: str) -> bytes:
+    body = text.encode()
+    return _number(len(body)) + body.ljust(_padded(len(body)), b"\0")
+
+
+def _number(value: int) -> bytes:
+    return struct.pack(">I", value)
+
+
+def _padded(size: int) -> int:
+    return -(-size // 4) * 4
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text

@@ -1,0 +1,1 @@
+"""Ways in which a Table service is hostile."""

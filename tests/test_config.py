@@ -1,0 +1,249 @@
+"""Remotes, defaults and allowed endpoints: against real services, by the command and from Python."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import haulage
+from command import Haul
+from endpoints import ACCOUNT, KEY, Endpoint, S3Endpoint
+from haulage.errors import CredentialError, UsageError
+
+
+@pytest.fixture
+def config(haul: Haul) -> Path:
+    """The user's file, not written yet."""
+    path = haul.folder / "config.toml"
+    haul.env["HAULAGE_CONFIG"] = str(path)
+    return path
+
+
+def write(path: Path, text: str, mode: int = 0o600) -> None:
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def shown(haul: Haul) -> Any:
+    return json.loads(haul("config", "show", "--json").stdout)
+
+
+def test_one_command_copies_between_remotes_with_credentials_of_their_own(
+    haul: Haul, config: Path, azurite: Endpoint, versitygw: S3Endpoint
+) -> None:
+    container, bucket = azurite.container(), versitygw.new_name()
+    haul("mb", f"s3://{bucket}", env={**versitygw.env, "HAULAGE_CONFIG": ""})
+    access_key, secret_key = versitygw.keys
+    haul.secrets.append(secret_key)
+    for name in list(haul.env):
+        if name.startswith(("AZURE_", "AWS_")):
+            del haul.env[name]
+    write(
+        config,
+        f"""
+        [remotes.here]
+        url = "{azurite.url}/{container.name}/in here"
+        account_key = {{ env = "HERE_KEY" }}
+        [remotes.short]
+        url = "az://{container.name}"
+        endpoint = "{azurite.url}"
+        account = "{ACCOUNT}"
+        account_key = "{KEY}"
+        [remotes.there]
+        url = "s3://{bucket}/p/"
+        endpoint = "{versitygw.url}"
+        access_key_id = "{access_key}"
+        secret_access_key = {{ file = "{haul.folder}/secret" }}
+        [remotes.broken]
+        url = "s3://{bucket}"
+        access_key_id = "x"
+        secret_access_key = {{ env = "NO_SUCH_VARIABLE" }}
+        """,
+    )
+    (haul.folder / "secret").write_text(secret_key + "\n")
+    (haul.folder / "tree").mkdir()
+    (haul.folder / "tree/a b%20.nc").write_bytes(b"1")
+    haul.env["HERE_KEY"] = KEY
+    haul("cp", "tree", "here:x/")
+    haul("cp", "here:x/", "there:y/")
+    haul("verify", "tree", "there:y")
+    haul("cp", "there:", "short:back/")
+    assert haul("cat", "short:back/y/a b%20.nc").stdout == b"1"
+    assert sorted(container.contents()) == ["back/y/a b%20.nc", "in here/x/a b%20.nc"]
+    # One whose secret is missing stops nobody who does without it.
+    hint = "set the variable or the file that it names, or write the secret into a file of mode 600"
+    said = haul("ls", "broken:", code=2).stderr
+    assert hint in said
+    assert "NO_SUCH_VARIABLE is not set" in said
+    remotes = {remote["remote"]: remote for remote in shown(haul)["remotes"]}
+    assert remotes["there"]["credential"] == "access key"
+    assert remotes["here"]["url"] == f"{azurite.url}/{container.name}/in here"
+    assert "account key" in haul("config", "show").stdout.decode()
+    unknown = f"define [remotes.nowhere] in {config}"
+    assert unknown in haul("ls", "nowhere:x", code=2).stderr
+
+
+def test_python_knows_the_remotes(
+    haul: Haul, config: Path, azurite: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container = azurite.container()
+    text = f'[remotes.lake]\nurl = "{azurite.url}/{container.name}"\naccount_key = "{KEY}"\n'
+    write(config, text)
+    monkeypatch.setenv("HAULAGE_CONFIG", str(config))
+    (haul.folder / "a").write_bytes(b"a")
+    assert haulage.copy(haul.folder / "a", "lake:one/a").objects_done == 1
+    assert [item.key for item in haulage.list("lake:one/")] == ["one/a"]
+    with haulage.open("lake:one/a") as file:
+        assert file.read() == b"a"
+    # What is written down later holds from then on.
+    write(config, 'allowed_endpoints = ["*.institute.example"]\n' + text)
+    with pytest.raises(CredentialError, match="not among the allowed endpoints"):
+        list(haulage.list("lake:one/"))
+
+
+def test_a_flag_goes_before_a_variable_and_that_before_the_file(haul: Haul, config: Path) -> None:
+    (haul.folder / "tree").mkdir()
+    for name in ("a.nc", "b.tmp", "c.bak"):
+        (haul.folder / "tree" / name).write_bytes(b"x")
+    write(config, '[defaults]\nexclude = ["*.tmp", "*.bak"]\nchecksum = "md5"\npolite = true\n')
+    haul("cp", "tree", "by-file")
+    haul("cp", "tree", "by-variable", env={"HAULAGE_EXCLUDE": "*.tmp"})
+    haul("cp", "--exclude", "*.nc", "tree", "by-flag", env={"HAULAGE_EXCLUDE": "*.tmp"})
+    names = {
+        where: sorted(p.name for p in (haul.folder / where).iterdir())
+        for where in ("by-file", "by-variable", "by-flag")
+    }
+    assert names == {"by-file": ["a.nc"], "by-variable": ["a.nc", "c.bak"], "by-flag": ["b.tmp", "c.bak"]}
+    haul.env["HAULAGE_PROXY"] = "http://me:hushhushhush@proxy.example:3128"
+    haul.secrets.append("hushhushhush")
+    sources = {one["option"]: (one["values"], one["source"]) for one in shown(haul)["defaults"]}
+    assert sources["exclude"] == (["*.tmp", "*.bak"], str(config))
+    assert sources["proxy"] == (["http://(not shown)@proxy.example:3128"], "HAULAGE_PROXY")
+    assert "HAULAGE_PROXY" in haul("config", "show").stdout.decode()
+
+
+def test_a_profile_of_the_configuration_is_where_a_job_begins(haul: Haul, config: Path) -> None:
+    write(config, "[profiles.office]\nconcurrency = 0\n")
+    (haul.folder / "a").write_bytes(b"a")
+    assert "zero is too few" in haul("cp", "a", "b", "--profile", "office", code=2).stderr
+    write(config, "[profiles.office]\nconcurrency = 3\n")
+    haul("cp", "a", "b", "--profile", "office")
+
+
+def test_nothing_goes_to_hosts_that_are_not_allowed(haul: Haul, config: Path, azurite: Endpoint) -> None:
+    (haul.folder / "a").write_bytes(b"a")
+    sas = azurite.sas()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        write(config, 'allowed_endpoints = ["127.0.0.1:1", "*.institute.example"]\n')
+        for line in (
+            ["cp", "a", f"http://127.0.0.1:{port}/acc/c/a?{sas}"],
+            ["ls", f"http://127.0.0.1:{port}/acc/c?{sas}"],
+            ["cp", f"http://127.0.0.1:{port}/acc/c/a?{sas}", "b"],
+            ["ls", "s3://bucket", "--no-sign-request", "--endpoint", f"http://127.0.0.1:{port}"],
+        ):
+            said = haul(*line, code=3).stderr
+            assert f"not among the allowed endpoints of {config}" in said, line
+            assert "haul config show lists them; add the host there if data may go to it" in said
+        listener.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            listener.accept()
+    write(config, f'allowed_endpoints = ["127.0.0.1:{port}"]\n')
+    lists = shown(haul)["allowed_endpoints"]
+    assert lists == [{"hosts": [f"127.0.0.1:{port}"], "source": str(config)}]
+    host = azurite.url.split("/")[2]
+    write(config, f'allowed_endpoints = ["{host}"]\n')
+    haul("ls", f"{azurite.url}/{azurite.container().name}")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            "x = 1",
+            "a configuration holds allowed_endpoints = [...], [defaults], [remotes.NAME] and [profiles.NAME]",
+        ),
+        ("[defaults]\ncap = 1.5", 'write it as on the command line: cap = "500mbit", exclude = ["*.tmp"]'),
+        ("[defaults]\ncap = 5", "write 5mbit or 5MiB/s"),
+        ("[defaults]\npolite = 7", "write true or false"),
+        ('[defaults]\ncap = ["1mbit", "2mbit"]', "write it without [ ]"),
+        ("[defaults]\ndelete = true", "what may stand there: addressing, bind, block_size"),
+        (
+            '[remotes.az]\nurl = "az://c"',
+            "use two or more lower-case letters, digits, - and _, beginning with a letter, "
+            "and no scheme such as az",
+        ),
+        (
+            '[remotes.xx]\nurl = "ftp://c"',
+            'write url = "az://container/path", "s3://bucket/path" or "https://host/container/path"',
+        ),
+        ('[remotes.xx]\nurl = "s3://b"\naddressing = "x"', "write auto, path or virtual"),
+        (
+            '[remotes.xx]\nurl = "s3://b"\naccess_key_id = "x"',
+            "use profile, or access_key_id and secret_access_key",
+        ),
+        ('[remotes.xx]\nurl = "az://c"\nprofile = "x"', "use account_key, sas_token or connection_string"),
+        ('[remotes.xx]\nurl = "az://c"\nsas_token = "sig=x"', 'add account = "NAME"'),
+        (
+            '[remotes.xx]\nurl = "https://a.example/b/c"\nsas_token = "x"\naccount_key = "x"',
+            "leave one of them",
+        ),
+        (
+            'allowed_endpoints = ["https://a"]',
+            'write "store.example.org", "store.example.org:9000" or "*.example.org", without https://',
+        ),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_with_what_to_write(
+    haul: Haul, config: Path, text: str, hint: str
+) -> None:
+    write(config, text)
+    (haul.folder / "a").write_bytes(b"a")
+    result = haul("cp", "a", "b", code=2)
+    assert hint in result.stderr
+    assert str(config) in result.stderr
+
+
+def test_the_file_itself_is_looked_at(haul: Haul, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hint = "HAULAGE_CONFIG names the configuration file; unset it, or name another"
+    assert hint in haul("config", "show", code=4).stderr
+    haul("config", "show", env={"HAULAGE_CONFIG": "/dev/null"})
+    write(config, '[remotes.xx]\nurl = "az://c"\naccount = "a"\naccount_key = "aHVzaA=="\n', 0o644)
+    said = haul("ls", "xx:", code=3).stderr
+    assert f'chmod 600 {config}, or name a variable: account_key = {{ env = "NAME" }}' in said
+    write(config, "[defaults]\nconcurrency = 0\n")
+    # A program does the same on every machine: defaults are for the command.
+    monkeypatch.setenv("HAULAGE_CONFIG", str(config))
+    (haul.folder / "a").write_bytes(b"a")
+    assert haulage.copy(haul.folder / "a", haul.folder / "b").objects_done == 1
+    write(config, "nonsense")
+    with pytest.raises(UsageError, match=r"config\.toml:1"):
+        haulage.copy(haul.folder / "a", haul.folder / "b")
+
+
+def test_a_folder_in_place_of_the_file_is_told(haul: Haul) -> None:
+    place = haul.folder / "xdg/haulage/config.toml"
+    place.mkdir(parents=True)
+    said = haul("ls", "az://c", code=1, env={"XDG_CONFIG_HOME": str(haul.folder / "xdg")}).stderr
+    assert "make it readable for you, or name another in HAULAGE_CONFIG" in said
+
+
+def test_connections_are_made_from_the_address_that_was_named(haul: Haul, emulator: Endpoint) -> None:
+    container = emulator.container()
+    (haul.folder / "a").write_bytes(b"a")
+    haul("cp", "a", container.az("a"), "--bind", "127.0.0.9")
+    hint = "ip address shows the addresses of this machine; leave out --bind to let the system choose"
+    for address, cause in (("192.0.2.1", "does not have the address"), ("::1", "has no IPv6 address")):
+        said = haul("ls", container.az(), "--bind", address, code=2).stderr
+        assert cause in said
+        assert hint in said
+    said = haul("ls", container.az(), "--bind", "here", code=2).stderr
+    assert "write an address of this machine, such as 10.1.0.7" in said
+    with pytest.raises(UsageError, match="does not have the address"):
+        haulage.copy(
+            haul.folder / "a", f"{emulator.url}/{container.name}/b?{emulator.sas()}", bind="192.0.2.1"
+        )

@@ -1,0 +1,114 @@
+"""`haul mv` deletes a source when its copy is proven, and never else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from azure.storage.blob import BlobBlock
+
+import endpoints
+import trees
+from command import Haul
+from endpoints import Endpoint
+from gateway import gateway
+from sides import STORES, contents, fill, place
+
+
+@pytest.fixture
+def haul(emulator: Endpoint, tmp_path: Path) -> Haul:
+    """The command, with the keys of both interfaces of the emulator."""
+    return Haul(tmp_path, emulator.env | endpoints.by_s3(emulator).env, [endpoints.KEY])
+
+
+def test_a_move_between_two_names_of_one_place_deletes_nothing(haul: Haul, emulator: Endpoint) -> None:
+    container, sas = emulator.container(), emulator.sas()
+    haul("cp", fill(haul.folder / "made", {"a": b"1", "b/c": b"22"}), container.az())
+    with gateway(emulator) as (_, url):
+        went = haul("mv", container.url("", sas), f"{url}/{container.name}/?{sas}", "--json")
+    assert (went.summary["objects_skipped"], went.summary["objects_deleted"]) == (2, 0)
+    assert "may be the same object" in went.summary["warnings"][-1]
+    assert len(contents(haul, container.az())) == 2
+
+
+@STORES
+@pytest.mark.parametrize("to", ["local", "azure", "s3"])
+def test_a_move_deletes_what_is_proven_and_nothing_else(
+    haul: Haul, emulator: Endpoint, store: str, to: str
+) -> None:
+    container = emulator.container()
+    files = {"a": b"1", "b/c": b"22", "b/large": b"x" * 9_000_000}
+    here, there = (
+        place(kind, container, haul.folder, name) for kind, name in ((store, "here"), (to, "there"))
+    )
+    haul("cp", fill(haul.folder / "made", files), here)
+    plan = haul("mv", here, there, "--dry-run", "--json")
+    assert (plan.summary["objects_done"], plan.summary["objects_deleted"]) == (3, 3)
+    assert contents(haul, here) == files
+    # One that is there already, and one whose destination is a folder or something else.
+    haul("cp", f"{here}a", f"{there}a")
+    went = haul("mv", here, there, "--json")
+    assert (went.summary["objects_deleted"], went.summary["objects_failed"]) == (3, 0)
+    assert contents(haul, there) == files
+    if store == "local":
+        assert not trees.contents(Path(here))
+        assert not (Path(here) / "b").exists()
+    else:
+        haul("ls", "-r", here, code=4)
+    if store == to == "azure":
+        assert went.summary["bytes_by_service"] >= 9_000_000
+
+
+def test_a_move_onto_itself_is_refused_and_what_fails_stays(haul: Haul, emulator: Endpoint) -> None:
+    container = emulator.container()
+    folder = fill(haul.folder / "here", {"a": b"1", "b": b"2"})
+    for there in (folder / "a", f"{folder}/"):
+        assert haul("mv", folder / "a", there, code=2).hints == {"name another destination"}
+    fill(haul.folder / "there", {"a/in-the-way": b"3"})
+    went = haul("mv", "here", "there/", "--json", code=1)
+    assert (went.summary["objects_failed"], went.summary["objects_deleted"]) == (1, 1)
+    assert trees.contents(folder) == {"a": b"1"}
+    assert haul("mv", "-", container.az("x"), code=2).hints == {"copy it with haul cp"}
+
+
+def test_a_source_that_reads_differently_each_time_stays(haul: Haul, emulator: Endpoint) -> None:
+    """Without checksums only a second read can prove a copy."""
+    container, sas = emulator.container(), emulator.sas()
+    # In blocks, so that no checksum of the whole is stored.
+    blob = container.client.get_blob_client("a")
+    blob.stage_block("1", bytes(100_000))
+    blob.commit_block_list([BlobBlock("1")])
+    with gateway(emulator) as (state, url):
+        state.flip = 1
+        source = f"{url}/{container.name}/a?{sas}"
+        went = haul("mv", source, "back/", "--checksum", "none", "--json", code=5)
+        assert went.hints == {"nothing was deleted; run the same command again"}
+        assert [blob.name for blob in container.client.list_blobs()] == ["a"]
+        haul("mv", source, "back/", "--checksum", "none")
+    assert (haul.folder / "back/a").read_bytes() == bytes(100_000)
+    assert not list(container.client.list_blobs())
+
+
+def test_names_of_a_list_move(haul: Haul, emulator: Endpoint) -> None:
+    there = emulator.container()
+    here = fill(haul.folder / "here", {"a": b"1", "in/b": b"2", "c": b"3"})
+    (haul.folder / "names").write_text("a\nin/b\n")
+    haul("mv", here, there.az(), "--files-from", "names")
+    assert trees.contents(here) == {"c": b"3"}
+    assert there.contents() == {"a": b"1", "in/b": b"2"}
+    assert haul("mv", here, f"{here}/in/", "--files-from", "names", code=2).hints == {
+        "name two places of which neither holds the other"
+    }
+
+
+def test_a_blob_with_snapshots_stays(azurite: Endpoint, tmp_path: Path) -> None:
+    """They would be deleted with it, and no copy has them."""
+    haul, container = Haul(tmp_path, azurite.env, [endpoints.KEY]), azurite.container()
+    container.client.upload_blob("a", b"old").create_snapshot()
+    container.client.upload_blob("a", b"new", overwrite=True)
+    went = haul("mv", container.az(), "back/", "--json", code=1)
+    assert went.hints == {
+        "delete its snapshots, or copy it with haul cp; haul rm deletes a blob with its snapshots"
+    }
+    assert [blob.name for blob in container.client.list_blobs(include=["snapshots"])] == ["a", "a"]
+    assert (tmp_path / "back/a").read_bytes() == b"new"

@@ -1,0 +1,183 @@
+"""The hints of `haul view` and `haul index`: each is given for the fault that it helps with."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+
+from command import HAUL, clean_environment
+from haulage.errors import HaulageError
+from haulage.view.decode import filters, slab
+from haulage.view.decode.slab import Reader
+from haulage.view.index import tables, writing
+from haulage.view.index.model import Chunked
+from view import odd_files
+from view.test_bad_input import filtered, huge
+from view.test_reading import opened
+from view.viewing import Viewer, viewing
+
+
+def projected(path: Path, mapping: str) -> None:
+    """Write a map on a projection that lacks what it needs."""
+    with netCDF4.Dataset(path, "w") as file:
+        file.createVariable("crs", "i4", ()).grid_mapping_name = mapping
+        for name, standard in (("y", "projection_y_coordinate"), ("x", "projection_x_coordinate")):
+            file.createDimension(name, 4)
+            made = file.createVariable(name, "f8", (name,))
+            made.standard_name, made.units = standard, "m"
+            made[:] = np.arange(4.0)
+        file.createVariable("v", "f4", ("y", "x")).grid_mapping = "crs"
+        file["v"][:] = 1
+
+
+def long_and_thin(path: Path) -> None:
+    """Write a map of 200,000 steps whose values at a place are each in a piece of its own."""
+    with netCDF4.Dataset(path, "w", format="NETCDF3_CLASSIC") as file:
+        for name, length in (("step", 200_000), ("lat", 2), ("lon", 2)):
+            file.createDimension(name, length)
+        for name, unit in (("lat", "degrees_north"), ("lon", "degrees_east")):
+            made = file.createVariable(name, "f4", (name,))
+            made.units = unit
+            made[:] = [0, 10]
+        file.createVariable("v", "i1", ("step", "lat", "lon"))[:] = 1
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("hints")
+    odd_files.netcdf(found / "model.nc", "NETCDF4")
+    projected(found / "rotated.nc", "rotated_latitude_longitude")
+    projected(found / "nonsense.nc", "nonsense")
+    long_and_thin(found / "thin.nc")
+    huge(found / "huge.nc")
+    filtered(found / "filter.h5")
+    body = (found / "model.nc").read_bytes()
+    (found / "cut.nc").write_bytes(body[:5000])
+    (found / "counts.nc").write_bytes(b"CDF\x01\x00\x00\x00\x00\x00\x00\x00\x0a\xff\xff\xff\xff")
+    (found / "notes.txt").write_text("none of these")
+    with h5py.File(found / "texts.h5", "w") as file:
+        layout = h5py.VirtualLayout(shape=(3,), dtype=h5py.string_dtype())
+        layout[:] = h5py.VirtualSource("other.h5", "names", shape=(3,))
+        file.create_virtual_dataset("names", layout)
+        file["here"] = np.array(["a", "b"], h5py.string_dtype())
+    return found
+
+
+@pytest.fixture(scope="module")
+def viewer(folder: Path) -> Iterator[Viewer]:
+    with viewing(folder) as found:
+        yield found
+
+
+PACKED = {"name": "model.nc", "var": "packed"}
+SAME = {"name2": "model.nc", "var2": "packed"}
+
+
+def grid_of(name: str) -> dict[str, str]:
+    return {"name": name, "grid": "lat|lon|lat|lon|" if name == "huge.nc" else "y|x|y|x|crs"}
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "hint"),
+    [
+        ("file", {"name": "notes.txt"}, "convert it to NetCDF to see it here"),
+        ("file", {"name": "cut.nc"}, "copy it here again from where it is whole"),
+        ("file", {"name": "counts.nc"}, "check where it comes from: no reader of NetCDF takes it"),
+        (
+            "file",
+            {"name": "gone.nc"},
+            "choose a name of the catalogue; what is new shows when it is listed again",
+        ),
+        ("file", {}, "add name=..."),
+        ("labels", {"name": "texts.h5", "var": "names"}, "view those files"),
+        ("grid", grid_of("rotated.nc"), "add the attribute to the file"),
+        ("grid", grid_of("nonsense.nc"), "draw a variable with longitudes and latitudes of two dimensions"),
+        ("grid", grid_of("huge.nc"), "copy the file with haul cp to look at it"),
+        ("grid", {"name": "model.nc", "grid": "none"}, "choose one that /api/file names"),
+        ("slab", {"name": "filter.h5", "var": "v"}, "pip install hdf5plugin, or write it again with deflate"),
+        (
+            "slab",
+            {"name": "huge.nc", "var": "v"},
+            "copy the file with haul cp, or read parts of it with xarray",
+        ),
+        ("slab", {"name": "model.nc", "var": "nothing"}, "choose one of those that the file has"),
+        ("slab", {"name": "model.nc", "var": "text"}, "choose another variable"),
+        ("slab", {"index": "time:99", **PACKED}, "choose another"),
+        ("series", {"name": "thin.nc", "var": "v", "along": "step", "y": 0, "x": 1}, "choose fewer of them"),
+        (
+            "series",
+            {"along": "lat", "y": 0, "x": 0, **PACKED},
+            "choose one of the dimensions that are neither x nor y",
+        ),
+        ("mean", {"y0": 3, "y1": 3, **PACKED}, "y0 and x0 come before y1 and x1"),
+        ("export", {"format": "exe", **PACKED}, "ask for csv or nc"),
+        ("equal", {"name": "model.nc", "var": "plain", **SAME}, "compare variables of the same shape"),
+    ],
+)
+def test_hints_of_the_server(viewer: Viewer, path: str, asked: dict[str, Any], hint: str) -> None:
+    answer = viewer.get(f"/api/{path}", **asked)
+    assert answer.status >= 400, answer.body
+    assert answer.error["hint"] == hint
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"), [("zarr.json", "/zarr/TOKEN/NAME/zarr.json"), ("model.nc/none", "begin with zarr.json")]
+)
+def test_hints_of_zarr(viewer: Viewer, key: str, hint: str) -> None:
+    assert viewer.get(f"/zarr/{viewer.server.token}/{key}").error["hint"] == hint
+
+
+def told(call: Callable[[], object]) -> str | None:
+    with pytest.raises(HaulageError) as caught:
+        call()
+    return caught.value.hint
+
+
+def test_hints_of_chunks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large, kind = Chunked((1 << 26,), (), None), np.dtype("f4")
+    hint = "write it again with smaller chunks, with nccopy -c"
+    assert told(lambda: filters.decoded(b"", 0, large, kind, "v")) == hint
+    small = Chunked((4,), ((filters.DEFLATE, ()),), None)
+    hint = "copy the file here again from where it is whole, and compare with haul verify"
+    assert told(lambda: filters.decoded(b"no", 0, small, kind, "v")) == hint
+    texts = opened(folder, "texts.h5")
+    here = texts.index.variables["here"]
+    assert told(lambda: Reader(1000).read(texts, here, ((0, 2),))) == "choose another variable"
+    odd_files.filters(tmp_path / "a.h5")
+    one = opened(tmp_path, "a.h5")
+    variable = one.index.variables["many_chunks"]
+    with monkeypatch.context() as patch:
+        patch.setattr(slab, "MOST_BYTES", 10)
+        hint = "choose fewer values, or copy the file with haul cp"
+        assert told(lambda: Reader(1000).read(one, variable, ((0, 3), (0, 4)))) == hint
+    monkeypatch.setattr(tables, "_MOST_NODES", 2)
+    assert told(lambda: Reader(1000).read(one, variable, ((0, 3000), (0, 4)))) == "ask for less of it at once"
+
+
+def test_hints_of_index(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for arguments, hint in (
+        (
+            [str(folder), "--out", str(tmp_path), "--as-url", "az://c/a"],
+            "leave --as-url out, or name one file",
+        ),
+        ([str(folder / "model.nc"), "--out", str(tmp_path / "file")], "choose another folder"),
+    ):
+        run = subprocess.run(
+            [HAUL, "index", *arguments],
+            capture_output=True,
+            text=True,
+            env=clean_environment(tmp_path),
+            check=False,
+        )
+        assert run.returncode in (1, 2)
+        assert f"hint: {hint}" in run.stderr
+    # Names of blobs may be anything.
+    assert told(lambda: writing._write(tmp_path, "../out", "{}")) == "index that file alone"
