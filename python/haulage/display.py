@@ -54,6 +54,7 @@ def summary_line(summary: Summary) -> str:
             (summary.objects_differ, "differ"),
             (summary.objects_missing, "missing"),
             (summary.objects_extra, "extra"),
+            (summary.objects_deleted, "deleted"),
         )
         if number
     ]
@@ -114,6 +115,7 @@ def summary_table(summary: Summary) -> str:
             ("differ", summary.objects_differ),
             ("missing", summary.objects_missing),
             ("extra", summary.objects_extra),
+            ("deleted", summary.objects_deleted),
             ("retries", summary.retries),
             ("not proven", summary.objects_unproven),
         )

@@ -262,6 +262,7 @@ REACH = (
     "requester_pays",
     "insecure_http",
     "proxy",
+    "bind",
     "ca",
     "stall_timeout",
     "cap",
