@@ -78,8 +78,8 @@ fn cp_unknown_choice_option_and_command() {
         "haul: parse verfy: no such command (hint: did you mean verify?)"
     );
     assert_eq!(
-        mistake(&["frobnicate", "a", "b"]),
-        "haul: parse frobnicate: no such command (hint: haul --help lists the commands)"
+        mistake(&["xyz", "a", "b"]),
+        "haul: parse xyz: no such command (hint: haul --help lists the commands)"
     );
 }
 
