@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from haulage.errors import ExistsError, LocalIOError, NotFoundError, UsageError
+from haulage.errors import ExistsError, HaulageError, LocalIOError, NotFoundError, UsageError
 from haulage.lab.chain import LAYOUT, MANIFEST, to_record, unseal
 from haulage.lab.files import sha256 as sha256, write_whole as write_whole
 
@@ -182,6 +182,8 @@ class RunStore:
                     )
             for name in ("cells", "attempts"):
                 (folder / name).mkdir(parents=True, exist_ok=True)
+        except HaulageError:
+            raise
         except OSError as error:
             raise LocalIOError(
                 "write run", str(folder), error.strerror or str(error), "give --out a folder that can be made"

@@ -25,6 +25,7 @@ SECTIONS = [
         lambda results: charts.formats(results["format_times"]),
         ("format_times",),
         ("format_ratios",),
+        applies="the plan reads no table",
         silent=True,
     ),
     Section(

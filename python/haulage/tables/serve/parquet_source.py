@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from haulage.errors import IntegrityError, SourceChangedError, UsageError
+from haulage.errors import HaulageError, IntegrityError, SourceChangedError, UsageError
 from haulage.tables.serve import atom
 from haulage.tables.serve.arrow import batch_of
 from haulage.tables.serve.encoding import json_page
@@ -118,6 +118,8 @@ class ParquetSource:
             if self._opened is None or self._opened[0].version != ranges.version:
                 try:
                     footer = pq.read_metadata(RangesFile(ranges, meter))
+                except HaulageError:
+                    raise
                 except (pa.ArrowException, OSError) as error:
                     hint = "check that it is a Parquet file, and whole"
                     raise IntegrityError("read", ranges.name, f"no footer: {error}", hint) from None
@@ -201,6 +203,8 @@ class ParquetSource:
                 for batch in read:
                     found = matching(batch, tree) if tree else batch
                     yield found.select(names) if names else found
+        except HaulageError:
+            raise
         except (pa.ArrowException, OSError) as error:
             hint = "check that it is a Parquet file, and whole"
             raise IntegrityError("read", ranges.name, f"row group {group}: {error}", hint) from None

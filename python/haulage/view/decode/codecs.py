@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from haulage.errors import IntegrityError, UnsupportedError
+from haulage.errors import HaulageError, IntegrityError, UnsupportedError
 from haulage.view.decode.filters import MOST_CHUNK_BYTES
 from haulage.view.index.model import Keyed
 
@@ -51,6 +51,8 @@ def decoded(body: bytes, layout: Keyed, dtype: np.dtype[Any], name: str) -> np.n
         if layout.version == 2:
             return _version_2(body, codecs, layout.chunk, dtype, name)
         return _version_3(body, codecs, layout.chunk, dtype, name)
+    except HaulageError:
+        raise
     except (ValueError, RuntimeError, OSError, TypeError, KeyError, EOFError) as error:
         raise IntegrityError("read", name, f"its bytes are damaged: {str(error)[:120]}", _HINT) from None
 

@@ -14,7 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from haulage.errors import IntegrityError, UnsupportedError
+from haulage.errors import HaulageError, IntegrityError, UnsupportedError
 from haulage.view.index.hdf5 import _LOCK as LIBRARY
 from haulage.view.index.model import Chunked
 
@@ -50,6 +50,8 @@ def decoded(body: bytes, mask: int, layout: Chunked, dtype: np.dtype[Any], name:
             return _by_library(body, mask, layout, dtype, name)
         for code, values in reversed(passed):
             body = _KNOWN[code](body, values, size + 64, dtype.itemsize)
+    except HaulageError:
+        raise
     except (ValueError, RuntimeError, zlib.error, OSError, struct.error, IndexError) as error:
         raise _broken(name, str(error)) from None
     if len(body) != size:
@@ -101,7 +103,7 @@ def fletcher32(data: bytes) -> int:
     """Return the checksum that HDF5 computes of a chunk: two sums of words of 16 bits, modulo 65535.
 
     >>> hex(fletcher32(b"abcd"))
-    '0x262ac4c6'
+    '0x2629c4c6'
     """
     words = np.frombuffer(data[: len(data) // 2 * 2], ">u2").astype(np.uint64)
     if len(data) % 2:

@@ -120,6 +120,8 @@ class _Walk:
                 continue
             try:
                 variables[path] = self._variable(path, dataset, dimensions)
+            except HaulageError:
+                raise
             except (OSError, RuntimeError, TypeError, ValueError, KeyError) as error:
                 self._left_out[path] = f"HDF5 cannot read it: {str(error)[:100]}"
         # Dimensions that have grown are as long as the longest variable along them.
@@ -233,6 +235,8 @@ class _Walk:
                 if about.get_storage_size() > _ATTRIBUTE_BYTES:
                     continue
                 found[name] = _plain_value(holder.attrs[name])
+            except HaulageError:
+                raise
             except (OSError, RuntimeError, TypeError, ValueError, KeyError):
                 self._left_out[f"{holder.name}@{name}"] = "HDF5 cannot read this attribute"
         return found
