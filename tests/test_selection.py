@@ -159,7 +159,9 @@ def test_sizes_and_ages(haul: Haul, tmp_path: Path) -> None:
     # What is left out for its size is no extra of the other side.
     run = haul("verify", "--json", tree, "all", "--min-size", "1KiB")
     assert (run.summary["objects_done"], run.summary["objects_extra"]) == (2, 0)
-    assert "--min-size" in haul("cp", tree, "none", "--min-size", "1GiB", code=4).stderr
+    said = haul("cp", tree, "none", "--min-size", "1GiB", code=4).stderr
+    assert "--min-size" in said
+    assert "allow more sizes and ages, or other names" in said
     assert "swap the two" in haul("cp", tree, "none", "--min-age", "2d", "--max-age", "1d", code=2).stderr
 
 
