@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 from urllib.parse import urlencode, urlsplit
 
 import netCDF4
@@ -32,6 +32,7 @@ from many import HAUL
 
 #: Cells along each side of a map of 4 MiB, in 8 by 8 chunks.
 SIDE = 1024
+Form: TypeAlias = Literal["NETCDF4", "NETCDF3_64BIT_OFFSET"]
 #: What a colleague of xarray writes: opens the file in place and reads one step.
 XARRAY = """
 import sys, xarray, adlfs
@@ -58,7 +59,7 @@ def main() -> None:
         print("left out: xarray with adlfs, which --peer-python does not have", file=sys.stderr)
     else:
         arms["xarray, adlfs"] = lambda _, url, form: by_xarray(args.peer_python, url, form)
-    for form in ("NETCDF4", "NETCDF3_64BIT_OFFSET"):
+    for form in get_args(Form):
         with tempfile.TemporaryDirectory() as name, far(Path(name), form, args.steps, args.link) as emulator:
             seen: dict[str, list[dict[str, float]]] = {arm: [] for arm in arms}
             for number in range(args.rounds):
@@ -70,7 +71,7 @@ def main() -> None:
 
 
 @contextmanager
-def far(folder: Path, form: str, steps: int, link: str) -> Iterator[haulage.Emulator]:
+def far(folder: Path, form: Form, steps: int, link: str) -> Iterator[haulage.Emulator]:
     """Serve a file of so many steps over a link."""
     large(folder / "large.nc", form, steps)
     store = str(folder / "store")
@@ -84,16 +85,17 @@ def far(folder: Path, form: str, steps: int, link: str) -> Iterator[haulage.Emul
         yield emulator
 
 
-def large(path: Path, form: str, steps: int) -> None:
+def large(path: Path, form: Form, steps: int) -> None:
     """Write maps of random values."""
     chunked = form == "NETCDF4"
-    with netCDF4.Dataset(path, "w", format=form) as file:  # type: ignore[call-overload]
+    with netCDF4.Dataset(path, "w", format=form) as file:
         file.createDimension("time", None if chunked else steps)
         for name, unit in (("lat", "degrees_north"), ("lon", "degrees_east")):
             file.createDimension(name, SIDE)
             file.createVariable(name, "f8", (name,))[:] = np.linspace(-80, 80, SIDE)
             file[name].units = unit
-        file.createVariable("time", "f8", ("time",), **({"chunksizes": (512,)} if chunked else {}))
+        along: Any = {"chunksizes": (512,)} if chunked else {}
+        file.createVariable("time", "f8", ("time",), **along)
         file["time"].units = "days since 2000-01-01"
         chunks: Any = {"chunksizes": (1, SIDE // 8, SIDE // 8)} if chunked else {}
         made = file.createVariable("tas", "f4", ("time", "lat", "lon"), **chunks)
