@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ import haulage
 from endpoints import Endpoint
 from fake_service import Service
 from haulage import _engine
+from haulage.doctor import asked_of_stores
 
 #: Names of objects that may be committed together at most, and one.
 TOO_MANY = 100_001
@@ -87,3 +89,11 @@ def test_a_name_that_no_address_can_hold(
     with pytest.raises(haulage.UnsupportedError) as caught:
         haulage.copy("mem://odd/", emulator.container().az())
     assert caught.value.hint == "rename it with the tool that created it"
+
+
+def test_what_the_doctor_cannot_ask(tmp_path: Path) -> None:
+    options: dict[str, Any] = {}
+    for look in (asked_of_stores.identity, asked_of_stores.knock):
+        with pytest.raises(haulage.UsageError) as caught:
+            look(print, url=str(tmp_path), options=options)
+        assert caught.value.hint == "write az://container, s3://bucket or the URL of a container"

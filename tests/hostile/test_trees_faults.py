@@ -134,7 +134,7 @@ def test_a_destination_that_fails_leaves_nothing(
     container: Container,
     tmp_path: Path,
 ) -> None:
-    """A write, rename or new file that fails at the destination: named, no file of that name, no leftover."""
+    """A write, rename or new file that fails at the destination: named, and no file of that name."""
     container.client.upload_blob("x", os.urandom(size))
     if size == 4096 and calls == ("fallocate",):
         size = 3_000_000
@@ -143,8 +143,11 @@ def test_a_destination_that_fails_leaves_nothing(
         with between(calls, failing(calls, "/back/", error)) as faulty:
             ran = run(haul, "cp", container.az("x"), "back/x", "--json", codes=(1, 3), wrap=faulty)
         assert failed_kinds(ran) <= {"io", "no_space", "permission"}
-        # The folder may be marked as in doubt; nothing else stays, and the next run mends it.
-        assert not (tmp_path / "back").exists() or set(everything(tmp_path / "back")) <= {trees.MARK}
+        # The folder may be marked as in doubt. Of an object in several ranges those that were whole may
+        # stay, for the next run.
+        left = set(everything(tmp_path / "back")) if (tmp_path / "back").exists() else set()
+        partial = {name for name in left if name.startswith(".haul-") and name.endswith(".partial")}
+        assert left <= {trees.MARK} | (partial if size > 4096 else set())
     run(haul, "cp", container.az("x"), "back/x")
     assert everything(tmp_path / "back") == ["x"]
 

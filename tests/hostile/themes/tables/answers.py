@@ -101,6 +101,8 @@ BODIES = (
         options="--stall-timeout 500ms",
         kind="stalled",
         must="less than 1 KiB/s is as good as nothing",
+        # A slow machine may take a pause for silence, which is tried once more.
+        tries=5,
         slow=True,
     ),
     case(

@@ -1,0 +1,89 @@
+"""What a file system refuses, and what it says to do instead."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import haulage
+from filesystem.places import Counted
+from haulage.filesystem import AzureFileSystem
+
+KEY = haulage.AzureCredential(account="acc", key="a2V5")
+
+
+def modes(place: Counted) -> object:
+    return place.az.fs.open(place.az.path("a"), "ab")
+
+
+def no_mode(place: Counted) -> object:
+    return place.az.fs.open(place.az.path("a"), "qb")
+
+
+def full_folder(place: Counted) -> object:
+    place.az.fs.pipe(place.az.path("x/a"), b"a")
+    place.az.fs.rmdir(place.az.path("x"))
+    return None
+
+
+def container_alone(place: Counted) -> object:
+    return place.az.fs.pipe(place.az.container, b"a")
+
+
+def both(_: Counted) -> object:
+    options: dict[str, Any] = {"session": haulage.Session(), "credential": KEY, "skip_instance_cache": True}
+    return AzureFileSystem(**options)
+
+
+def no_option(_: Counted) -> object:
+    return AzureFileSystem(account_key="a2V5", skip_instance_cache=True)
+
+
+def no_credential(_: Counted) -> object:
+    wrong: Any = 7
+    return AzureFileSystem(credential=wrong, skip_instance_cache=True)
+
+
+CASES: list[tuple[Callable[[Counted], object], str]] = [
+    (modes, "read the object and write it again as a whole, or write a new one beside it"),
+    (no_mode, 'write "rb", "wb" or "xb"; or "r", "w" or "x" for text'),
+    (full_folder, "remove them: fs.rm(path, recursive=True)"),
+    (container_alone, "write container/name"),
+    (both, "make the session with the credential: haulage.Session(credential)"),
+    (no_option, "; secrets go into credential="),
+    (
+        no_credential,
+        "pass a haulage.AzureCredential or S3Credential, or the name of a function that returns one",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "hint"), CASES, ids=[call.__name__ for call, _ in CASES])
+def test_a_mistake_is_told_with_what_to_do(
+    call: Callable[[Counted], object], hint: str, counted_places: Counted
+) -> None:
+    with pytest.raises(haulage.HaulageError) as caught:
+        call(counted_places)
+    assert hint in (caught.value.hint or "")
+
+
+def test_what_is_there_is_not_replaced_unasked(counted_places: Counted, tmp_path: Path) -> None:
+    fs, path = counted_places.az.fs, counted_places.az.path("a")
+    fs.pipe(path, b"a")
+    (tmp_path / "b").write_bytes(b"b")
+    with pytest.raises(FileExistsError) as caught:
+        fs.put_file(str(tmp_path / "b"), path, mode="create")
+    assert isinstance(caught.value, haulage.ExistsError)
+    assert caught.value.hint == 'write with mode "overwrite" to replace it'
+
+
+def test_a_table_of_a_listing_needs_arrow(counted_places: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    counted_places.az.fs.pipe(counted_places.az.path("a"), b"a")
+    with pytest.raises(haulage.UnsupportedError) as caught:
+        haulage.list("mem://empty/").to_arrow()
+    assert caught.value.hint == "pip install pyarrow"
