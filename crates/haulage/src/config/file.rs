@@ -10,7 +10,7 @@ use toml::Value;
 
 use super::profile::{Profile, open_regular};
 use super::remote::{Remote, Settings};
-use super::{Config, GivenOption};
+use super::{Config, GivenOption, OF_MACHINE};
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::AllowedHosts;
 
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path, must: bool) -> Result<Option<Text>> {
     });
     match opened {
         Ok(is_private) => Ok(Some(Text { text, is_private })),
-        Err(error) if !must && is_absent(&error) => Ok(None),
+        Err(error) if !must && is_absent(path, &error) => Ok(None),
         Err(error) => {
             let hint = match must {
                 true => "HAULAGE_CONFIG names the configuration file; unset it, or name another",
@@ -59,8 +59,15 @@ pub(super) fn read(path: &Path, must: bool) -> Result<Option<Text>> {
     }
 }
 
-fn is_absent(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+/// Whether there is no file. In somebody else's home, which a command that was started as another user may still be told of, there
+/// is none for us; the machine's is for all, and must not be passed over.
+fn is_absent(path: &Path, error: &std::io::Error) -> bool {
+    let closed = || std::fs::symlink_metadata(path).is_err() && path != Path::new(OF_MACHINE);
+    match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => true,
+        std::io::ErrorKind::PermissionDenied => closed(),
+        _ => false,
+    }
 }
 
 /// What a file says.
