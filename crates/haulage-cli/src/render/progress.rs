@@ -46,14 +46,18 @@ pub fn plain_line(progress: &Progress) -> String {
     join(&pieces(progress), ", ")
 }
 
-/// Names what is slow: `slow: a.nc, 12 % after 14 s`.
+/// Names what the job waits for: `waiting for a.nc (12 % after 14 s)`.
 pub fn slow_line(progress: &Progress) -> Option<String> {
     let slow = progress.slowest.iter().find(|slow| slow.age_ns > SLOW_NS)?;
     let SlowObject { object, age_ns, bytes_done, size_bytes } = slow;
     let percent = bytes_done * 100 / (*size_bytes).max(1);
-    let seconds = age_ns / 1_000_000_000;
-    let age = if seconds < 60 { format!("{seconds} s") } else { duration_ns(*age_ns) };
-    Some(format!("slow: {}, {percent} % after {age}", printable(object)))
+    Some(format!("waiting for {} ({percent} % after {})", printable(object), whole_seconds(*age_ns)))
+}
+
+/// A duration that nobody needs to know to the millisecond: `0 s`, `14 s`, `1 m 39 s`.
+fn whole_seconds(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    if seconds < 60 { format!("{seconds} s") } else { duration_ns(ns) }
 }
 
 fn pieces(progress: &Progress) -> Vec<Piece> {
@@ -74,7 +78,7 @@ fn pieces(progress: &Progress) -> Vec<Piece> {
     add(7, rate.to_string());
     add(SECOND_UNIT, format!("{:.1} MiB/s", rate.bytes_per_second() / f64::from(1 << 20)));
     if let Some(eta) = progress.eta_ns.filter(|_| progress.listed) {
-        add(6, format!("ETA {}", duration_ns(eta)));
+        add(6, format!("ETA {}", whole_seconds(eta)));
     }
     add(
         3,
@@ -179,7 +183,7 @@ mod tests {
             size_bytes: 100,
         };
         let progress = Progress { slowest: vec![slow(14)], ..sample() };
-        assert_eq!(bar_lines(&progress, 100)[1], "slow: tas.nc, 12 % after 14 s");
+        assert_eq!(bar_lines(&progress, 100)[1], "waiting for tas.nc (12 % after 14 s)");
         assert_eq!(slow_line(&Progress { slowest: vec![slow(9)], ..sample() }), None);
     }
 
