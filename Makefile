@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics help
+.PHONY: build demo test test-rust test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics contract site help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -28,6 +28,8 @@ help:
 	@echo "make test-hostile  the part of them that attacks, where nothing of this machine can be written"
 	@echo "make test-clusters  copies on SLURM and over SSH: needs root, and unpacks Debian's packages into build, installing none"
 	@echo "make conformance  what each store does, into docs/reference/conformance.md"
+	@echo "make contract  what is stable of the command, the package and the files, into docs/reference/contract.txt"
+	@echo "make site    the documents as pages that need no server and no network, into build/site"
 	@echo "make peers-suites  rclone's own tests of its cloud backends, against the emulator"
 	@echo "make check   format, lint, types, stubs, import rules, documents"
 	@echo "make campaign  kills, cuts and flips at random moments, then every byte compared"
@@ -210,6 +212,10 @@ build/bin/versitygw:
 build/bin/minio:
 	@mkdir -p build/bin
 	GOBIN=$(CURDIR)/build/bin go install github.com/minio/minio@$(MINIO_VERSION)
+
+# Every stable name, from the code; ARGS=--remove where one goes.
+contract: build
+	$(BIN)/python tests/contract.py $(ARGS)
 
 # The documents as pages that need no server and no network.
 site: $(STAMPS)/venv $(STAMPS)/node

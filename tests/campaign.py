@@ -102,7 +102,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("denied", "a permission that is lost", None, trouble="denied", trials=20),
     Scenario("clock", "a clock that jumps by two hours", None, trouble="clock", trials=20),
     Scenario("restart", "a server that is killed and comes back", None, trouble="restart", trials=20),
-    Scenario("all", "kill -9 amid all of these", faults="busy=5%,cut=3%,flip=2%,stall=0.5%", trials=60),
+    Scenario("all", "kill -9 during all of these", faults="busy=5%,cut=3%,flip=2%,stall=0.5%", trials=60),
 )
 #: Scenarios that are also played by the emulator's other interface, with their trials.
 BY_S3 = {
@@ -286,7 +286,7 @@ class Stage:
         trial.excess_bytes = trial.moved_bytes - size if self.scenario.movers == 1 else 0
         again = trial.excess_bytes - trial.duplicated_bytes
         if not (self.scenario.faults or self.scenario.trouble) and again > size // 100:
-            raise Wrong(f"{again} bytes were moved again")
+            raise Wrong(f"{again} bytes were sent again")
         trial.leftovers = len(list(back.rglob(".haul-*"))) if back.exists() else 0
         if there and self.scenario.by == "s3":
             self._clean(there, folder)
@@ -420,7 +420,7 @@ def table(rows: list[Trial]) -> str:
     groups: defaultdict[tuple[str, Way], list[Trial]] = defaultdict(list)
     for row in rows:
         groups[row.scenario, row.way].append(row)
-    lines = ["| scenario | way | trials | intact | cut short | moved again, most | took, median |"]
+    lines = ["| scenario | way | trials | intact | cut short | sent again, most | took, median |"]
     lines.append("|---|---|---|---|---|---|---|")
     for (name, way), group in groups.items():
         intact = sum(row.verdict == "intact" for row in group)
