@@ -17,8 +17,11 @@ from zarr import codecs
 
 import haulage
 from endpoints import Container
+from haulage.view.reading import place
+from haulage.view.reading.beside import Beside
+from haulage.view.reading.place import Place
 from view.paging import Seen, field, fragment, write_world
-from view.viewing import Viewer, viewing
+from view.viewing import Viewer, viewing, viewing_place
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:zarr.errors.ZarrUserWarning")
 SHAPE = (5, 20, 30)
@@ -26,6 +29,7 @@ SHAPE = (5, 20, 30)
 
 def world(path: Path, **options: Any) -> None:
     """Write the world of the page's tests as Zarr."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_world(path.with_suffix(".nc"))
     with xr.open_dataset(path.with_suffix(".nc"), decode_times=False) as file:
         file.to_zarr(path, **options)
@@ -197,6 +201,58 @@ def test_a_broken_store_says_what_is_wrong(change: Any, says: str, hint: str, tm
         assert says in answer.error["message"]
         assert answer.error["hint"].startswith(hint)
         assert viewer.get("/api/info").status == 200
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_chunks_that_were_replaced_are_noticed(
+    version: int, browser: Browser, blobs: Container, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "FRESH_S", 0.0)
+    encoding = {"ta": {"chunks": (1, 1, 18, 36)}}
+    world(tmp_path / "a/w.zarr", zarr_format=version, encoding=encoding)
+    haulage.copy(tmp_path / "a", blobs.az())
+    name = "w.zarr/zarr.json" if version == 3 else "w.zarr/.zgroup"
+    asked = {"name": name, "var": "ta"}
+    with viewing(blobs.az()) as viewer:
+        first = viewer.file(name)
+        assert viewer.file(name)["etag"] == first["etag"]
+        one = Seen(browser, viewer, fragment(file=name, var="ta"))
+        # One chunk only; what describes the store stays.
+        key = "w.zarr/ta/" + ("c/5/0/0/0" if version == 3 else "5.0.0.0")
+        haulage.put(blobs.az(key), haulage.get(blobs.az(key.replace("5", "9"))))
+        answer = viewer.get("/api/slab", index="time:5", **asked)
+        assert (answer.status, answer.error["code"]) == (409, "source_changed")
+        # The page says so too, and draws the new version when it is asked to.
+        one.page.focus("#axis-time")
+        for _ in range(5):
+            one.page.keyboard.press("ArrowRight")
+            one.page.wait_for_timeout(100)
+        one.state("failed")
+        assert "replaced" in one.text("#notice p")
+        one.page.click("#again")
+        one.state("done")
+        again = viewer.file(name)
+        assert again["etag"] != first["etag"]
+        values = viewer.get("/api/slab", index="time:5", **asked).framed[1].reshape(18, 36)
+        assert np.array_equal(values, field(9, 0), equal_nan=True)
+        # So is one that was removed: it counts as never written.
+        haulage.remove(blobs.az(key))
+        viewer.get("/api/slab", index="time:6", **asked)
+        assert viewer.file(name)["etag"] not in (first["etag"], again["etag"])
+        assert np.isnan(viewer.get("/api/slab", index="time:5", **asked).framed[1]).all()
+        one.opened.context.close()
+
+
+def test_a_store_beside_another_place_has_its_values(tmp_path: Path, blobs: Container) -> None:
+    """Chunks of the other place were looked for under the name of this one, and all were missing."""
+    world(tmp_path / "run7/w.zarr")
+    haulage.copy(tmp_path / "run7", blobs.az("run7"))
+    here = Place(blobs.az("run7"), {})
+    with viewing_place(Beside(blobs.az("run7"), {}, Place(str(tmp_path / "run7"), {}))) as viewer:
+        for name in ("run7/w.zarr/zarr.json", "beside:run7/w.zarr/zarr.json"):
+            values = viewer.get("/api/slab", name=name, var="ta", index="time:2").framed[1].reshape(18, 36)
+            assert np.array_equal(values, field(2, 0), equal_nan=True), name
+    assert here.has("run7/w.zarr/zarr.json")
 
 
 def test_a_store_is_opened_in_the_page(browser: Browser, tmp_path: Path) -> None:

@@ -36,7 +36,15 @@ def _store_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--proxy", metavar="URL", help="A proxy to the store, or none."),
         click.option("--ca", metavar="FILE", help="A PEM file of authorities to trust besides the system's."),
         click.option("--insecure-http", is_flag=True, help="Allow plain http to stores beyond this machine."),
-        click.option("--no-cache", is_flag=True, help="Keep no index in the cache folder."),
+        click.option(
+            "--index",
+            "kept",
+            type=click.Choice(["cache", "beside", "none"]),
+            default="cache",
+            show_default=True,
+            help="Keep indexes in the cache folder, or also beside the files as NAME.haul-index.",
+        ),
+        click.option("--no-cache", is_flag=True, help="The same as --index none."),
     )
     for option in reversed(options):
         command = option(command)
@@ -73,20 +81,25 @@ def view(
     """View NetCDF files and Zarr stores in the browser, in place, without copying them.
 
     URL is a container, a prefix, a folder or one file. Only this machine can ask, with the address that is
-    printed; nothing is ever written. Ctrl-C stops it.
+    printed; nothing is written but what --index beside asks for. Ctrl-C stops it.
     """
     with Session() as session:
         options = _reach(reach, session)
-        place = Beside(url, options, Place(beside, options)) if beside else Place(url, options)
+        kept_at = _kept(reach)
+        place = Place(url, options, sidecars=kept_at != "none")
+        if beside:
+            other = Place(beside, options, sidecars=kept_at != "none")
+            place = Beside(url, options, other, sidecars=kept_at != "none")
         # While the rest is loaded, the first answer comes.
         place.begin()
         from haulage.view.index import kept
+        from haulage.view.index.keeping import Keeper
         from haulage.view.serve.serving import Server
 
-        cache = None if reach["no_cache"] else kept.folder()
+        cache = None if kept_at == "none" else kept.folder()
         if cache:
             kept.tidy(cache)
-        server = Server(place, cache, port)
+        server = Server(place, cache, port, Keeper(place, _say) if kept_at == "beside" else None)
         # What cannot be reached at all is said here; what goes wrong later, in the page.
         place.check(wait_s=1.0)
         if as_json:
@@ -110,6 +123,8 @@ def view(
 Examples:
   haul index az://climate/tas.nc > tas.json
   haul index az://climate/cmip6/ --out references
+  haul index az://climate/tas.zarr/ > tas.json
+  haul index az://climate/cmip6/ --index beside
 
 {_CODES}""",
 )
@@ -121,18 +136,20 @@ Examples:
 @click.option("-q", "--quiet", is_flag=True, help="Nothing but errors.")
 @_store_options
 def index(url: str, out: str | None, as_url: str | None, quiet: bool, **reach: Any) -> int:
-    """Write where the chunks of NetCDF files lie, as references that kerchunk and xarray read.
+    """Write references to the chunks of NetCDF files and Zarr stores, which kerchunk and xarray read.
 
-    URL is one file, or with --out a container, a prefix or a folder. Nothing but what describes the files is
-    read.
+    URL is one file or store, or with --out a container, a prefix or a folder. Nothing but what describes the
+    files is read. --index beside writes the index of each file beside it, where haul view finds it.
     """
     from haulage.view.index import kept
-    from haulage.view.index.writing import write_all
+    from haulage.view.index.writing import Wanted, write_all
 
-    cache = None if reach["no_cache"] else kept.folder()
+    kept_at = _kept(reach)
     with Session() as session:
-        place = Place(url, _reach(reach, session))
-        return write_all(place, cache, out, as_url, say=(lambda _: None) if quiet else _say)
+        place = Place(url, _reach(reach, session), sidecars=kept_at != "none")
+        cache = None if kept_at == "none" else kept.folder()
+        wanted = Wanted(out, as_url, cache, beside=kept_at == "beside")
+        return write_all(place, wanted, say=(lambda _: None) if quiet else _say)
 
 
 def _reach(given: dict[str, Any], session: Session) -> StoreOptions:
@@ -143,6 +160,11 @@ def _reach(given: dict[str, Any], session: Session) -> StoreOptions:
     if given["no_sign_request"]:
         options["unsigned"] = True
     return options
+
+
+def _kept(given: dict[str, Any]) -> str:
+    """Return where indexes are kept: ``cache``, ``beside`` or ``none``."""
+    return "none" if given["no_cache"] else str(given["kept"])
 
 
 def _say(line: str) -> None:

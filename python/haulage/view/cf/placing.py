@@ -45,12 +45,15 @@ def corners(
             return corners(index, across.otherwise, values, size)
         return found
     bounds_x, bounds_y = _bounds(index, across.x, values), _bounds(index, across.y, values)
-    if across.mapping is None:
-        return grids.rectilinear(x, y, bounds_x, bounds_y)
+    name = across.mapping.attribute("grid_mapping_name") or "unknown" if across.mapping else None
+    if across.mapping is None or name == "latitude_longitude":
+        x, y = _valid(x), _valid(y)
+        if np.isfinite(x).all() and np.isfinite(y).all():
+            return grids.rectilinear(x, y, bounds_x, bounds_y)
+        # Some are missing: what has a place is drawn, the rest is not.
+        lon, lat = np.meshgrid(x, y)
+        return grids.curvilinear(lon, lat)
     lon, lat = np.meshgrid(grids.edges(x, bounds_x), grids.edges(y, bounds_y))
-    name = across.mapping.attribute("grid_mapping_name") or "unknown"
-    if name == "latitude_longitude":
-        return grids.rectilinear(x, y, bounds_x, bounds_y)
     if name == "rotated_latitude_longitude":
         pole = [
             _number(across.mapping, key) for key in ("grid_north_pole_longitude", "grid_north_pole_latitude")

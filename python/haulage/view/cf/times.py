@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,14 @@ import numpy as np
 from haulage.view.cf.axes import is_time
 from haulage.view.index.model import Variable
 
+#: Units of months, or of years in the first group: cftime takes them in calendars of 360 days only.
+_MONTHS = re.compile(r"(?:(years?|yrs?)|months?|mons?)")
+#: Units in which a number is a date itself, as CDO writes them: ``20000131.5``.
+_AS_DIGITS = "day as %Y%m%d"
+#: A year of more digits is none.
+_MOST_MONTHS = 1e5
+#: Whole numbers up to this are written with all their digits.
+_WHOLE = 1e15
 #: More labels than this are not sent with a file.
 MOST_LABELS = 10_000
 
@@ -23,6 +32,8 @@ def labels(values: np.ndarray[Any, Any], variable: Variable) -> list[str]:
         found = dates(values, units, variable.attribute("calendar") or "standard")
         if found is not None:
             return found
+    if units is not None and units.startswith(_AS_DIGITS) and values.dtype.kind in "iuf":
+        return [_of_digits(float(value)) for value in values.ravel().tolist()]
     return [_number(value) for value in values.ravel().tolist()]
 
 
@@ -38,10 +49,12 @@ def dates(values: np.ndarray[Any, Any], units: str, calendar: str) -> list[str] 
 
     flat = np.asarray(values, np.float64).ravel()
     good = np.isfinite(flat)
+    flat, calendar = np.where(good, flat, 0), calendar.lower()
     try:
-        found = cftime.num2date(
-            np.where(good, flat, 0), units, calendar.lower(), only_use_cftime_datetimes=True
-        )
+        months = _MONTHS.fullmatch(units.partition(" since ")[0].strip().lower())
+        if months and calendar != "360_day":
+            flat, units = _in_days(flat * (12 if months[1] else 1), units.partition(" since ")[2], calendar)
+        found = cftime.num2date(flat, units, calendar, only_use_cftime_datetimes=True)
     except (ValueError, OverflowError, TypeError):
         return None
     shown = []
@@ -56,6 +69,45 @@ def dates(values: np.ndarray[Any, Any], units: str, calendar: str) -> list[str] 
     if shown and all(text.endswith(" 00:00") or not text for text in shown):
         return [text.removesuffix(" 00:00") for text in shown]
     return shown
+
+
+def _in_days(months: np.ndarray[Any, Any], begin: str, calendar: str) -> tuple[np.ndarray[Any, Any], str]:
+    """Return months since a date as days since it, and their units; a part of one is a part of its days."""
+    import cftime
+
+    if np.abs(months).max(initial=0) > _MOST_MONTHS:
+        raise OverflowError
+    units = f"days since {begin}"
+    first = cftime.num2date(0, units, calendar, only_use_cftime_datetimes=True)
+    whole = np.floor(months).astype(np.int64)
+
+    def day(month: int) -> float:
+        year, rest = divmod(first.month - 1 + month, 12)
+        # The month may be shorter than the one it counts from.
+        start = first.replace(year=first.year + year, month=rest + 1, day=1)
+        last = start.daysinmonth
+        return float(cftime.date2num(start.replace(day=min(first.day, last)), units, calendar))
+
+    needed = {int(month): 0.0 for month in np.unique(np.concatenate([whole, whole + 1]))}
+    known = {month: day(month) for month in needed}
+    starts = np.array([known[int(month)] for month in whole])
+    ends = np.array([known[int(month) + 1] for month in whole])
+    return starts + (months - whole) * (ends - starts), units
+
+
+def _of_digits(value: float) -> str:
+    """Return the date that digits say.
+
+    >>> _of_digits(20000131.5), _of_digits(-1.0)
+    ('2000-01-31 12:00', '-1')
+    """
+    if not 10_000 <= value < 1e8:
+        return _number(value)
+    day, part = divmod(value, 1)
+    year, month, of_month = int(day) // 10_000, int(day) // 100 % 100, int(day) % 100
+    minutes = round(part * 1440)
+    clock = f" {minutes // 60:02d}:{minutes % 60:02d}" if 0 < minutes < 1440 else ""
+    return f"{year:04d}-{month:02d}-{of_month:02d}{clock}"
 
 
 def texts(values: np.ndarray[Any, Any]) -> list[str]:
@@ -73,4 +125,6 @@ def texts(values: np.ndarray[Any, Any]) -> list[str]:
 
 
 def _number(value: float | int) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
+        return str(int(value))
     return f"{value:.7g}" if isinstance(value, float) else str(value)

@@ -14,9 +14,12 @@ from haulage.view.decode.filters import MOST_CHUNK_BYTES
 from haulage.view.index.model import Keyed
 
 _HINT = "copy the store here again from where it is whole"
-#: What numcodecs calls the codecs of version 3, with nothing to configure.
-_BYTES = {"gzip": "gzip", "zstd": "zstd", "blosc": "blosc", "zlib": "zlib", "lz4": "lz4", "bz2": "bz2"}
+#: The codecs of version 3 that numcodecs decodes under the same name, with nothing to configure.
+_BYTES = frozenset({"gzip", "zstd", "blosc", "zlib", "lz4", "bz2"})
+#: What names the codecs of numcodecs itself in version 3.
+_OTHERS = "numcodecs."
 _CHECKSUM_BYTES = 4
+_DAMAGED = (ValueError, RuntimeError, OSError, TypeError, KeyError, EOFError, AttributeError)
 
 
 class Shard(NamedTuple):
@@ -53,7 +56,37 @@ def decoded(body: bytes, layout: Keyed, dtype: np.dtype[Any], name: str) -> np.n
         return _version_3(body, codecs, layout.chunk, dtype, name)
     except HaulageError:
         raise
-    except (ValueError, RuntimeError, OSError, TypeError, KeyError, EOFError) as error:
+    except _DAMAGED as error:
+        raise IntegrityError("read", name, f"its bytes are damaged: {str(error)[:120]}", _HINT) from None
+
+
+def unpacked(body: bytes, layout: Keyed, name: str) -> bytes:
+    """Return the bytes of a chunk before they were compressed.
+
+    Raises:
+        UnsupportedError: A codec that is not there.
+        IntegrityError: The bytes are not what their codec writes.
+    """
+    said = json.loads(layout.codecs)
+    try:
+        if layout.version == 3:
+            return _plain_3(body, said[1:], name)
+        return _plain_2(body, said, name)
+    except HaulageError:
+        raise
+    except _DAMAGED as error:
+        raise IntegrityError("read", name, f"its bytes are damaged: {str(error)[:120]}", _HINT) from None
+
+
+def array_of(body: bytes, config: dict[str, Any], layout: Keyed, name: str) -> np.ndarray[Any, Any]:
+    """Return the values that a codec of numcodecs makes of bytes.
+
+    Raises:
+        IntegrityError: The bytes are not what it writes.
+    """
+    try:
+        return np.asarray(_codec(config, name).decode(body), object).reshape(layout.chunk)
+    except _DAMAGED as error:
         raise IntegrityError("read", name, f"its bytes are damaged: {str(error)[:120]}", _HINT) from None
 
 
@@ -111,13 +144,16 @@ def _codec(config: dict[str, Any], name: str) -> Any:
 def _version_2(
     body: bytes, codecs: dict[str, Any], chunk: tuple[int, ...], dtype: np.dtype[Any], name: str
 ) -> np.ndarray[Any, Any]:
+    values = np.frombuffer(_plain_2(body, codecs, name), dtype)
+    return values.reshape(chunk, order=codecs["order"] or "C")
+
+
+def _plain_2(body: bytes, codecs: dict[str, Any], name: str) -> bytes:
     found: Any = body
     for config in [codecs["compressor"], *reversed(codecs["filters"] or [])]:
         if config is not None:
             found = _codec(config, name).decode(found)
-    plain = found if isinstance(found, bytes) else np.ascontiguousarray(found).tobytes()
-    values = np.frombuffer(plain, dtype)
-    return values.reshape(chunk, order=codecs["order"] or "C")
+    return found if isinstance(found, bytes) else np.ascontiguousarray(found).tobytes()
 
 
 def _version_3(
@@ -125,29 +161,44 @@ def _version_3(
 ) -> np.ndarray[Any, Any]:
     names = [one["name"] for one in codecs]
     place = names.index("bytes")
-    for one in reversed(codecs[place + 1 :]):
+    body = _plain_3(body, codecs[place + 1 :], name)
+    endian = codecs[place].get("configuration", {}).get("endian", "little")
+    # What the values pass before they are bytes, in order: how they were turned, or the codec.
+    passed: list[tuple[int, ...] | Any] = []
+    shape, stored = chunk, dtype
+    for one in codecs[:place]:
+        if one["name"] == "transpose":
+            order = tuple(map(int, one["configuration"]["order"]))
+            passed.append(order)
+            shape = tuple(shape[axis] for axis in order)
+        elif one["name"].startswith(_OTHERS):
+            config = {key: value for key, value in one.get("configuration", {}).items() if value is not None}
+            passed.append(_codec({**config, "id": one["name"].removeprefix(_OTHERS)}, name))
+            stored = np.dtype(config.get("astype") or config.get("dtype") or stored)
+        else:
+            cause = f"its values passed a codec that is not read: {one['name']}"
+            raise UnsupportedError("read", name, cause, "write it again without it")
+    values = np.frombuffer(body, stored.newbyteorder(">" if endian == "big" else "<")).reshape(shape)
+    for step in reversed(passed):
+        if isinstance(step, tuple):
+            values = values.transpose(np.argsort(step))
+        else:
+            values = np.asarray(step.decode(values.astype(stored, copy=False))).reshape(values.shape)
+    return values.astype(dtype, copy=False)
+
+
+def _plain_3(body: bytes, codecs: list[dict[str, Any]], name: str) -> bytes:
+    for one in reversed(codecs):
         if one["name"] == "crc32c":
             body = _checked(body, name)
-        elif one["name"] in _BYTES:
-            body = bytes(_codec({"id": _BYTES[one["name"]]}, name).decode(body))
+        elif one["name"] in _BYTES or one["name"].startswith(_OTHERS):
+            config = one.get("configuration", {}) if one["name"].startswith(_OTHERS) else {}
+            found = _codec({**config, "id": one["name"].removeprefix(_OTHERS)}, name).decode(body)
+            body = found if isinstance(found, bytes) else np.ascontiguousarray(found).tobytes()
         else:
             cause = f"it is compressed with a codec that is not read: {one['name']}"
             raise UnsupportedError("read", name, cause, "write it again with zstd")
-    endian = codecs[place].get("configuration", {}).get("endian", "little")
-    stored = dtype.newbyteorder(">" if endian == "big" else "<")
-    orders = []
-    shape = chunk
-    for one in codecs[:place]:
-        if one["name"] != "transpose":
-            cause = f"its values passed a codec that is not read: {one['name']}"
-            raise UnsupportedError("read", name, cause, "write it again without it")
-        order = tuple(map(int, one["configuration"]["order"]))
-        orders.append(order)
-        shape = tuple(shape[axis] for axis in order)
-    values = np.frombuffer(body, stored).reshape(shape)
-    for order in reversed(orders):
-        values = values.transpose(np.argsort(order))
-    return values.astype(dtype, copy=False)
+    return body
 
 
 def _checked(body: bytes, name: str) -> bytes:

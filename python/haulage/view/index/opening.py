@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haulage.errors import UnsupportedError
-from haulage.view.index import hdf5, netcdf3, zarr
+from haulage.view.index import hdf5, netcdf3, sidecar, zarr
 from haulage.view.index.kept import NodesKept, Shelf
 from haulage.view.index.model import Index
 from haulage.view.index.tables import Tables
@@ -39,6 +39,7 @@ class Opened:
     tables: Tables
     parts: Parts | None = None  #: the files that are shown as this one
     objects: Objects | None = None  #: the chunks of a Zarr store
+    beside: bool = False  #: whether the index was read from beside the file
 
     @property
     def source(self) -> Opened:
@@ -46,24 +47,30 @@ class Opened:
         return self.parts.base if self.parts else self
 
 
-def open_file(pinned: Pinned, cache: Path | None) -> Opened:
-    """Return a file with its index, from the cache folder if it is there.
+def open_file(pinned: Pinned, cache: Path | None, beside: Pinned | None = None) -> Opened:
+    """Return a file with its index, from the cache folder or from beside the file if it is there.
 
     Args:
         pinned: The file, at one version.
         cache: The folder; ``None`` for none.
+        beside: The index that is kept beside it, of whichever version; ``None`` for none.
 
     Raises:
         UnsupportedError: It is no NetCDF or HDF5 file.
         ProtocolError: It is broken.
     """
     shelf = Shelf(pinned.url.split("?")[0], pinned.etag, cache) if cache else None
-    index = shelf.index() if shelf else None
+    index, whole = shelf.index() if shelf else None, None
+    if index is None and beside is not None:
+        told = sidecar.read(beside, pinned.etag)
+        if told is not None:
+            index, whole = told
     if index is None:
         index = _index(pinned)
         if shelf:
             shelf.keep(index)
-    return Opened(pinned, index, Tables(pinned, NodesKept(shelf.nodes if shelf else None)))
+    tables = Tables(pinned, NodesKept(shelf.nodes if shelf else None), whole)
+    return Opened(pinned, index, tables, beside=whole is not None)
 
 
 def open_store(pinned: Pinned, names: Callable[[], Sequence[str]], pin: Callable[[str], Pinned]) -> Opened:

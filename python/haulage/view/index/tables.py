@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,10 @@ _MOST_LEVELS = 12
 _MOST_NODES = 8192
 
 
+#: A row for each chunk: its place in the grid, mask, size, offset.
+Table: TypeAlias = "np.ndarray[Any, Any]"
+
+
 class Chunk(NamedTuple):
     """Where one chunk lies."""
 
@@ -30,15 +34,23 @@ class Chunk(NamedTuple):
 
 
 class Tables:
-    """The chunks of the variables of one file. Threads may share it."""
+    """The chunks of the variables of one file. Threads may share it.
 
-    def __init__(self, pinned: Pinned, nodes: NodesKept) -> None:
-        self._pinned, self._nodes = pinned, nodes
+    Args:
+        pinned: The file.
+        nodes: What is kept of its B-trees.
+        whole: Tables that are known already, by variable.
+    """
+
+    def __init__(self, pinned: Pinned, nodes: NodesKept, whole: dict[str, Table] | None = None) -> None:
+        self._pinned, self._nodes, self._whole = pinned, nodes, whole or {}
 
     def find(self, variable: Variable, first: tuple[int, ...], last: tuple[int, ...]) -> list[Chunk]:
         """Return the chunks that were written between two places of the grid of chunks, both included."""
         layout = variable.layout
         assert isinstance(layout, Chunked)
+        if variable.path in self._whole:
+            return _between(self._whole[variable.path], first, last)
         if layout.tree is None:
             return self._by_library(variable, layout, first, last)
         chunk = np.array(layout.chunk, np.uint64)
@@ -104,15 +116,20 @@ class Tables:
         if table is None:
             table = hdf5.table(self._pinned, variable.path, layout.chunk)
             self._nodes.put_table(variable.path, table)
-        rank = len(layout.chunk)
-        places = table[:, :rank]
-        low, high = np.array(first, np.uint64), np.array(last, np.uint64)
-        rows = table[np.all((places >= low) & (places <= high), axis=1)].tolist()
-        return [Chunk(tuple(row[:rank]), row[rank], row[rank + 1], row[rank + 2]) for row in rows]
+        return _between(table, first, last)
 
     def _broken(self, variable: Variable) -> ProtocolError:
         cause = f"the table of the chunks of {variable.path} is broken"
         return ProtocolError("read", self._pinned.name, cause, "copy it here again from where it is whole")
+
+
+def _between(table: Table, first: tuple[int, ...], last: tuple[int, ...]) -> list[Chunk]:
+    """Return the chunks of a table between two places, both included."""
+    rank = len(first)
+    places = table[:, :rank]
+    low, high = np.array(first, np.uint64), np.array(last, np.uint64)
+    rows = table[np.all((places >= low) & (places <= high), axis=1)].tolist()
+    return [Chunk(tuple(row[:rank]), row[rank], row[rank + 1], row[rank + 2]) for row in rows]
 
 
 def _may_hold(

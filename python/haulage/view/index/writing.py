@@ -1,29 +1,40 @@
-"""References of one file, or of all files of a place, written where people want them."""
+"""References of one file, or of all files and Zarr stores of a place, written where people want them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import click
 
 from haulage.errors import HaulageError, LocalIOError, UnsupportedError, UsageError
+from haulage.view.index import zarr
+from haulage.view.index.keeping import keep_beside
 from haulage.view.index.opening import open_file
 from haulage.view.index.references import references
+from haulage.view.index.store_references import store_references
 from haulage.view.reading.place import Place
 
 
-def write_all(
-    place: Place, cache: Path | None, out: str | None, as_url: str | None, say: Callable[[str], None]
-) -> int:
-    """Write the references of a place.
+@dataclass(frozen=True)
+class Wanted:
+    """What is written, and where to."""
+
+    out: str | None = None  #: the folder for a file each; ``None`` for standard output
+    as_url: str | None = None  #: what readers shall open in place of one file
+    cache: Path | None = None  #: the folder for indexes; ``None`` for none
+    beside: bool = False  #: whether indexes are written beside the files
+
+
+def write_all(place: Place, wanted: Wanted, say: Callable[[str], None]) -> int:
+    """Write the references of a place, and indexes beside its files if that is wanted.
 
     Args:
-        place: One file, or many with ``out``.
-        cache: The folder for indexes; ``None`` for none.
-        out: The folder for a file each; ``None`` for standard output.
-        as_url: What readers shall open in place of one file.
+        place: One file, or many with a folder for the references.
+        wanted: What is written.
         say: Takes what is worth knowing besides.
 
     Returns:
@@ -35,35 +46,60 @@ def write_all(
     found, whole = place.names()
     while not whole:
         found, whole = place.names()
-    names = [meta.key for meta in found]
-    if len(names) > 1 and (out is None or as_url is not None):
+    stores = zarr.roots(meta.key for meta in found)
+    roots = set(stores.values())
+    names = [meta.key for meta in found if meta.key in roots or zarr.store_of(meta.key, stores) is None]
+    only_beside = wanted.beside and wanted.out is None and len(names) > 1
+    if len(names) > 1 and ((wanted.out is None and not only_beside) or wanted.as_url is not None):
         cause = f"there are {len(names):,} files"
-        hint = "add --out FOLDER" if out is None else "leave --as-url out, or name one file"
+        hint = "leave --as-url out, or name one file" if wanted.as_url else "add --out FOLDER"
         raise UsageError("index", place.shown, cause, hint)
-    failed = 0
+    kept = failed = 0
     for name in names:
         try:
-            opened = open_file(place.pin(name), cache)
-            made, left_out = references(opened, as_url or place.url_of(name))
-        except UnsupportedError as error:
-            if out is None:
-                raise
-            say(f"skipped: {name}: {error.cause}")
-            continue
+            made, is_kept = _of_one(place, name, wanted, say, refer=not only_beside)
         except HaulageError as error:
-            if out is None:
+            if len(names) == 1 and wanted.out is None:
                 raise
-            say(f"haul: {error}")
-            failed += 1
+            if isinstance(error, UnsupportedError):
+                say(f"skipped: {name}: {error.cause}")
+            else:
+                say(f"haul: {error}")
+                failed += 1
             continue
-        for variable, why in left_out.items():
-            say(f"left out: {name}, {variable}: {why}")
-        text = json.dumps(made)
-        if out is None:
-            click.echo(text)
+        kept += is_kept
+        if made is None:
+            continue
+        if wanted.out is None:
+            click.echo(json.dumps(made))
         else:
-            _write(Path(out), name, text)
+            _write(Path(wanted.out), _shown(place, name, roots), json.dumps(made))
+    if wanted.beside:
+        say(f"indexes beside the files: {kept:,}")
     return 1 if failed else 0
+
+
+def _of_one(
+    place: Place, name: str, wanted: Wanted, say: Callable[[str], None], *, refer: bool
+) -> tuple[dict[str, Any] | None, bool]:
+    """Return the references of one file or store, and whether its index is beside it now."""
+    if zarr.is_root(name):
+        return store_references(place, name, wanted.as_url) if refer else None, False
+    opened = open_file(place.pin(name), wanted.cache, place.sidecar(name))
+    kept = wanted.beside and keep_beside(place, opened)
+    if not refer:
+        return None, kept
+    made, left_out = references(opened, wanted.as_url or place.url_of(name))
+    for variable, why in left_out.items():
+        say(f"left out: {name}, {variable}: {why}")
+    return made, kept
+
+
+def _shown(place: Place, name: str, roots: set[str]) -> str:
+    """Return what the file of references is called after: the file, or the folder of a store."""
+    if name not in roots:
+        return name
+    return name.rpartition("/")[0] or PurePosixPath(place.shown.rstrip("/")).name or "store"
 
 
 def _write(folder: Path, name: str, text: str) -> None:

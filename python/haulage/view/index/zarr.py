@@ -7,6 +7,7 @@ import json
 import math
 import struct
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -146,11 +147,31 @@ def _version_2(parsed: dict[str, dict[str, Any]]) -> Index | None:
 def _index(groups: dict[str, dict[str, Any]], arrays: dict[str, dict[str, Any]], of: Any) -> Index:
     # A store that is one array has no name for it.
     variables = {path or "values": of(path, node) for path, node in sorted(arrays.items())}
+    variables = {path: _inherited(one, variables) for path, one in variables.items()}
     dimensions = {
         dim: length for one in variables.values() for dim, length in zip(one.dims, one.shape, strict=True)
     }
     rest = {path: attributes for path, attributes in groups.items() if path}
     return Index("zarr", dimensions, groups[""], rest, variables)
+
+
+def _inherited(one: Variable, variables: dict[str, Variable]) -> Variable:
+    """Return a variable with dimensions of groups above, if a coordinate there has their name and length."""
+    dims = []
+    for dim, length in zip(one.dims, one.shape, strict=True):
+        group, _, name = dim.rpartition("/")
+        found = dim
+        while group and found not in variables:
+            group = group.rpartition("/")[0]
+            above = f"{group}/{name}" if group else name
+            if (
+                above in variables
+                and variables[above].dims == (above,)
+                and variables[above].shape == (length,)
+            ):
+                found = above
+        dims.append(found)
+    return replace(one, dims=tuple(dims))
 
 
 def _dims(path: str, names: list[str | None] | None, rank: int) -> tuple[str, ...]:
@@ -165,7 +186,9 @@ def _dims(path: str, names: list[str | None] | None, rank: int) -> tuple[str, ..
 def _array_3(path: str, node: dict[str, Any]) -> Variable:
     shape, attributes = tuple(map(int, node["shape"])), dict(node.get("attributes", {}))
     said, codecs, why_not = node["data_type"], node["codecs"], None
-    dtype = _V3_TYPES.get(said, "u1" if said == "bool" else "") if isinstance(said, str) else ""
+    dtype = _V3_TYPES.get(said, {"bool": "u1", "string": "O"}.get(said, "")) if isinstance(said, str) else ""
+    if isinstance(said, dict) and said.get("name") == "fixed_length_utf32":
+        dtype = f"<U{int(said['configuration']['length_bytes']) // 4}"
     grid = node["chunk_grid"]
     chunk = tuple(map(int, grid["configuration"]["chunk_shape"])) if grid["name"] == "regular" else shape
     if grid["name"] != "regular":
@@ -202,6 +225,8 @@ def _array_2(path: str, node: dict[str, Any]) -> Variable:
     said = node["dtype"]
     dtype = np.dtype(said) if isinstance(said, str) else np.dtype("V1")
     text = "u1" if dtype.kind == "b" else dtype.str if dtype.kind in "iufS" else ""
+    if dtype.kind == "U" or (dtype.kind == "O" and _is_texts(node.get("filters"))):
+        text = dtype.str
     codecs = {key: node.get(key) for key in ("compressor", "filters", "order")}
     layout = Keyed(
         path, tuple(map(int, node["chunks"])), "", node.get("dimension_separator", "."), json.dumps(codecs), 2
@@ -220,7 +245,9 @@ def _variable(
     why_not: str | None,
     said: Any,
 ) -> Variable:
-    kind = "other" if not dtype else "text" if np.dtype(dtype).kind == "S" else "number"
+    kind = (
+        {"S": "text", "U": "string", "O": "string"}.get(np.dtype(dtype).kind, "number") if dtype else "other"
+    )
     if kind == "other":
         why_not = f"its values are of a type that is not drawn: {str(said)[:60]}"
     if len(layout.chunk) != len(shape) or min(layout.chunk, default=1) < 1 or min(shape, default=1) < 0:
@@ -243,6 +270,10 @@ def _variable(
         scale_type="f8" if isinstance(attributes.get("scale_factor"), (int, float)) else None,
         offset_type="f8" if isinstance(attributes.get("add_offset"), (int, float)) else None,
     )
+
+
+def _is_texts(filters: Any) -> bool:
+    return bool(filters) and filters[-1].get("id") in ("vlen-utf8", "json2")
 
 
 def _number(value: Any) -> float | int | None:

@@ -100,8 +100,12 @@ def in_units(
     found = np.full(values.shape, np.nan)
     good = np.isfinite(values)
     if good.any():
-        dates = cftime.num2date(values[good], units, calendar, only_use_cftime_datetimes=True)
-        found[good] = cftime.date2num(dates, wanted, calendar)
+        try:
+            dates = cftime.num2date(values[good], units, calendar, only_use_cftime_datetimes=True)
+            found[good] = cftime.date2num(dates, wanted, calendar)
+        except (ValueError, OverflowError):
+            # Months since different days, or units that are none: the times stay unknown.
+            return np.full(values.shape, np.nan)
     return found
 
 

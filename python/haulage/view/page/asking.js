@@ -1,10 +1,11 @@
 // Asks the server, keeps what it answered, and says what that cost.
 
 export class Refused extends Error {
-  constructor(message, hint, status) {
+  constructor(message, hint, status, code) {
     super(message);
     this.hint = hint;
     this.status = status;
+    this.code = code;
   }
 }
 
@@ -18,7 +19,7 @@ export const onCost = (call) => {
 const refusal = async (answer) => {
   try {
     const { error } = await answer.json();
-    return new Refused(error.message, error.hint, answer.status);
+    return new Refused(error.message, error.hint, answer.status, error.code);
   } catch {
     return new Refused(`The server answered ${answer.status}.`, 'reload the page', answer.status);
   }

@@ -13,9 +13,10 @@ import { codeOf, saveExport, savePicture } from './saving.js';
 import { current, fit, open, panels, present, relegend, redraw, shift, under, zoom } from './showing.js';
 import { drawSteps, labelOf, levelOf, Player, stepsOf, timeOf, updateSteps } from './stepping.js';
 import { spend, total } from './spending.js';
+import { isPassing, stopWaiting, whenBack } from './waiting.js';
 import { ahead, choose, fileOf, files, gather, indexFor, now, rerange, suit, variableOf } from './viewing.js';
 
-const PAGE = 200, AHEAD = 4, SLOW_MS = 4000;
+const PAGE = 200, AHEAD = 4, SLOW_MS = 3000;
 const state = (kind, text = '') => {
   if (by('state').textContent !== text) by('state').textContent = text;
   document.body.dataset.state = kind;
@@ -23,11 +24,13 @@ const state = (kind, text = '') => {
 let retry = () => location.reload();
 const notice = (error, again) => {
   by('notice').hidden = !error;
-  if (!error) return;
+  if (!error) return stopWaiting();
   const said = error instanceof Refused ? [error.message, error.hint && `hint: ${error.hint}`] : [`This page failed: ${error.message}`, 'hint: reload it'];
   by('notice').querySelector('p').textContent = said.filter(Boolean).join('\n');
   retry = again ?? (() => location.reload());
-  state('failed', 'What was asked for last is not drawn.');
+  const passing = isPassing(error);
+  state('failed', passing ? 'What was asked for last is drawn as soon as the store answers.' : 'What was asked for last is not drawn.');
+  return passing ? whenBack(retry) : stopWaiting();
 };
 // A file that was replaced is opened anew, at the same view; whatever else failed is done once more.
 const guarded = (act) => async (...given) => {
@@ -54,9 +57,9 @@ const writeLink = () => {
 };
 
 let turn = 0, since = null, mark = null;
-// Says so if an answer takes long; a store that does not answer is tried for half a minute.
+// Says so if an answer takes long. If the store has gone away, the server says so soon after.
 const patiently = async (answer) => {
-  const slow = setTimeout(() => state('loading', 'Still reading. If the store does not answer, it is tried for half a minute …'), SLOW_MS);
+  const slow = setTimeout(() => state('loading', 'Still reading …'), SLOW_MS);
   try {
     return await answer;
   } finally {

@@ -21,10 +21,11 @@ class Beside(Place):
         url: What is viewed.
         options: How to reach it.
         other: The place beside it.
+        sidecars: As in :class:`Place`.
     """
 
-    def __init__(self, url: str, options: StoreOptions, other: Place) -> None:
-        super().__init__(url, options)
+    def __init__(self, url: str, options: StoreOptions, other: Place, *, sidecars: bool = True) -> None:
+        super().__init__(url, options, sidecars=sidecars)
         self._other = other
 
     @property
@@ -65,7 +66,7 @@ class Beside(Place):
         """Return an object of either place that may not be there."""
         if not name.startswith(MARK):
             return super().reach(name)
-        found = self._other.reach(name.removeprefix(MARK))
+        found = self._other.reach(self._theirs(name))
         found.name = name
         return found
 
@@ -75,6 +76,27 @@ class Beside(Place):
             self._other.doubt(self._theirs(name))
         else:
             super().doubt(name)
+
+    def version_below(self, name: str, etag: str, *, fresh: bool = False) -> str:
+        """Return the version of everything in a folder of either place."""
+        if not name.startswith(MARK):
+            return super().version_below(name, etag, fresh=fresh)
+        return self._other.version_below(self._theirs(name), etag, fresh=fresh)
+
+    def sidecar(self, name: str) -> Pinned | None:
+        """Return the index that is kept beside a file of either place."""
+        return self._other.sidecar(self._theirs(name)) if name.startswith(MARK) else super().sidecar(name)
+
+    def keep_sidecar(self, name: str, body: bytes) -> None:
+        """Write the index of a file beside it, in either place."""
+        if name.startswith(MARK):
+            self._other.keep_sidecar(self._theirs(name), body)
+        else:
+            super().keep_sidecar(name, body)
+
+    def away(self) -> str | None:
+        """Return why one of the stores does not answer."""
+        return super().away() or self._other.away()
 
     def series(self, pattern: str) -> list[str]:
         """Return the names that belong together under a pattern."""
@@ -91,9 +113,10 @@ class Beside(Place):
 
         ``az://model/run7`` lists names that begin with ``run7/``; the folder ``run7`` lists them without.
         """
-        asked = name.removeprefix(MARK)
-        there = {meta.key for meta in self._other.names()[0]}
-        found = asked
-        while found not in there and "/" in found and found.partition("/")[0] not in ("", ".", ".."):
-            found = found.partition("/")[2]
-        return found if found in there else asked
+        asked = found = name.removeprefix(MARK)
+        while not self._other.has(found):
+            first, slash, rest = found.partition("/")
+            if not slash or first in ("", ".", ".."):
+                return asked
+            found = rest
+        return found

@@ -22,6 +22,9 @@ class Cost:
     requests: int = 0
     bytes: int = 0  #: received
     waves: int = 0  #: sequential round trips: requests that are sent at once are one
+    hasty: bool = (
+        False  #: somebody waits for the answer: a store that has gone away is given up within seconds
+    )
     began: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -56,12 +59,20 @@ def count(requests: int, size_bytes: int) -> None:
         cost.add(requests, size_bytes)
 
 
+def is_hasty() -> bool:
+    """Return whether somebody waits for the answer that this thread works on."""
+    cost = _CURRENT.get()
+    return cost is not None and cost.hasty
+
+
 def side_by_side(threads: Executor, workers: int, call: Callable[[_T], _U], items: Sequence[_T]) -> list[_U]:
     """Return what a call returns for each item, run by workers; the answer of this thread bears the cost."""
     current = _CURRENT.get()
 
+    hasty = current is not None and current.hasty
+
     def one(item: _T) -> tuple[_U, Cost]:
-        with counting() as its:
+        with counting(hasty=hasty) as its:
             return call(item), its
 
     found = list(threads.map(one, items))
@@ -71,7 +82,7 @@ def side_by_side(threads: Executor, workers: int, call: Callable[[_T], _U], item
 
 
 @contextmanager
-def counting() -> Iterator[Cost]:
+def counting(*, hasty: bool = False) -> Iterator[Cost]:
     """Count what is read within the ``with`` block.
 
     >>> with counting() as cost:
@@ -79,7 +90,7 @@ def counting() -> Iterator[Cost]:
     >>> cost.requests, cost.bytes, cost.waves
     (2, 100, 1)
     """
-    cost = Cost()
+    cost = Cost(hasty=hasty)
     token = _CURRENT.set(cost)
     try:
         yield cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from haulage.errors import NotFoundError
+from haulage.errors import NotFoundError, SourceChangedError
 from haulage.view.reading import cost
 from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.ranges import Span
@@ -37,13 +37,23 @@ class Objects:
                 pinned = self._pin(self._folder + asked[0])
             except NotFoundError:
                 return None
-            return b"".join(pinned.read(asked[1](pinned)))
+            try:
+                return b"".join(pinned.read(asked[1](pinned)))
+            except NotFoundError:
+                # It was there when it was listed.
+                raise SourceChangedError("read", pinned.name, "it was removed meanwhile") from None
 
         if len(wanted) == 1:
             return [one(wanted[0])]
-        # Counted here as what is sent at once, not object by object.
+        hasty = cost.is_hasty()
+
+        def alone(asked: tuple[str, Callable[[Pinned], list[Span]]]) -> bytes | None:
+            # Counted below as what is sent at once, not object by object.
+            with cost.counting(hasty=hasty):
+                return one(asked)
+
         with ThreadPoolExecutor(min(_AT_ONCE, max(len(wanted), 1))) as threads:
-            found = list(threads.map(one, wanted))
+            found = list(threads.map(alone, wanted))
         there = [body for body in found if body is not None]
         if there:
             cost.count(len(there), sum(map(len, there)))

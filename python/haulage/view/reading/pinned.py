@@ -9,6 +9,7 @@ from haulage.errors import ProtocolError
 from haulage.ranges import get_ranges
 from haulage.transfer import StoreOptions
 from haulage.view.reading import cost
+from haulage.view.reading.patience import Reach
 from haulage.view.reading.ranges import BLOCK_BYTES, Span, coalesced, requests_for
 
 #: Read at once when a file is opened: most files have all that describes them in it.
@@ -34,13 +35,22 @@ class Pinned:
         size: Its size in bytes.
         etag: The version; an object that has another by now is not read.
         lean: Read :data:`LEAN_BYTES` first, also of a small file.
+        server: Where it is, to notice if that has gone away; ``None`` to leave it to the engine.
     """
 
     def __init__(
-        self, name: str, url: str, options: StoreOptions, size: int, etag: str, *, lean: bool = False
+        self,
+        name: str,
+        url: str,
+        options: StoreOptions,
+        size: int,
+        etag: str,
+        *,
+        lean: bool = False,
+        server: Reach | None = None,
     ) -> None:
         self.name, self.url, self.size, self.etag = name, url, size, etag
-        self._options, self._lean = options, lean
+        self._options, self._lean, self._server = options, lean, server
         self._lock = threading.Lock()
         self._known: list[tuple[int, bytes]] = []  # pieces that describe the file, in order
         self._piece = PIECE_BYTES
@@ -113,14 +123,17 @@ class Pinned:
         return b"" if not span.size else None
 
     def _fetched(self, spans: Sequence[Span]) -> list[bytes]:
-        bodies = get_ranges(
-            self.url,
-            [(span.start, span.size) for span in spans],
-            version=self.etag,
-            block_size=f"{BLOCK_BYTES // 1024}KiB",
-            concurrency=32,
-            **self._options,
-        )
+        def read() -> list[bytes]:
+            return get_ranges(
+                self.url,
+                [(span.start, span.size) for span in spans],
+                version=self.etag,
+                block_size=f"{BLOCK_BYTES // 1024}KiB",
+                concurrency=32,
+                **self._options,
+            )
+
+        bodies = self._server.patiently(self.name, read) if self._server else read()
         cost.count(requests_for(spans), sum(len(body) for body in bodies))
         return bodies
 

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from haulage.errors import HaulageError, NotFoundError
 from haulage.events import ObjectMeta
+from haulage.objects import put
 from haulage.transfer import StoreOptions, list as list_objects, stat
 from haulage.view.joining.names import pattern_of, series
 from haulage.view.reading import cost
+from haulage.view.reading.patience import Reach
 from haulage.view.reading.pinned import Pinned
 
 #: Objects for each request of a listing.
 _PAGE = 5000
 #: What a listing said is believed for so long; then an object is asked for its version.
 FRESH_S = 5.0
+#: So long a folder is listed again before its version is told by the listing before.
+_AGAIN_S = 2.0
+#: What ends the names of the indexes that are kept beside files. They are not listed.
+SIDECAR = ".haul-index"
 _LISTED = "choose a name of the catalogue; what is new shows when it is listed again"
 
 
@@ -32,6 +40,7 @@ class Base:
     prefix: str
     query: str = ""
     quoted: bool = False
+    local: bool = False
 
     def url(self, name: str) -> str:
         """Return the URL of the object of this name."""
@@ -52,7 +61,7 @@ def base_of(url: str) -> Base:
     if not separator or scheme == "file":
         local = Path(rest if separator else url)
         folder = local if local.is_dir() else local.parent
-        return Base(f"{folder}/", "")
+        return Base(f"{folder}/", "", local=True)
     if scheme in ("http", "https"):
         parts = urlsplit(url)
         places = parts.path.lstrip("/").split("/")
@@ -66,16 +75,27 @@ def base_of(url: str) -> Base:
 
 
 class Place:
-    """What is viewed. Its names are listed in the background, from when :meth:`begin` is called."""
+    """What is viewed. Its names are listed in the background, from when :meth:`begin` is called.
 
-    def __init__(self, url: str, options: StoreOptions) -> None:
+    Args:
+        url: A container, a prefix, a folder or one object.
+        options: How to reach it.
+        sidecars: Whether indexes that are kept beside files are read.
+    """
+
+    def __init__(self, url: str, options: StoreOptions, *, sidecars: bool = True) -> None:
         self.url, self.options = url, options
         self._base = base_of(url)
         self._found: dict[str, ObjectMeta] = {}
         self._times: dict[str, float] = {}
+        self._sidecars: dict[str, ObjectMeta] = {}  # by the name of the file that each is of
+        self._listings: dict[str, float] = {}  # when folders were listed again
+        self._reads_sidecars = sidecars
+        self._server = Reach(url, options)
         self._changed = threading.Condition()
         self._error: HaulageError | None = None
         self._whole = self._begun = False
+        self._listed_at = -math.inf
 
     @property
     def shown(self) -> str:
@@ -102,8 +122,18 @@ class Place:
             HaulageError: It cannot be listed.
         """
         self.begin()
+
+        def come(seconds: float) -> bool:
+            with self._changed:
+                return bool(
+                    self._changed.wait_for(lambda: self._found or self._whole or self._error, seconds)
+                )
+
+        if cost.is_hasty():
+            self._server.awaited(self.shown, come, wait_s)
+        else:
+            come(wait_s)
         with self._changed:
-            self._changed.wait_for(lambda: self._found or self._whole or self._error, wait_s)
             # Mostly all is there a moment later, and one answer is better than two.
             self._changed.wait_for(lambda: self._whole or self._error, min(wait_s, 1.0))
             if self._error is not None and not self._found:
@@ -136,17 +166,23 @@ class Place:
         meta = self._meta(name)
         age = time.monotonic() - self._times[name]
         if age == math.inf or (fresh and age > FRESH_S):
-            cost.count(1, 0)
             try:
-                now = stat(self._base.url(name), **self.options)
+                meta = self._stat(name)
             except NotFoundError:
                 with self._changed:
                     self._found.pop(name, None)
                 raise
             with self._changed:
-                meta = self._found[name] = replace(now, key=name)
+                self._found[name] = meta
                 self._times[name] = time.monotonic()
-        return Pinned(name, self._base.url(name), self.options, meta.size_bytes, meta.etag, lean=lean)
+        return self._pinned(name, meta, lean=lean)
+
+    def has(self, name: str) -> bool:
+        """Return whether an object of this name is listed; waits for the listing."""
+        self.begin()
+        with self._changed:
+            self._changed.wait_for(lambda: name in self._found or self._whole or self._error, 60)
+            return name in self._found
 
     def reach(self, name: str) -> Pinned:
         """Return an object that may not be there, without waiting for the listing.
@@ -159,14 +195,57 @@ class Place:
         if meta is None:
             if whole:
                 raise NotFoundError("read", name[:200], f"it is not in {self.shown}", _LISTED)
-            meta = replace(stat(self._base.url(name), **self.options), key=name)
-        return Pinned(name, self._base.url(name), self.options, meta.size_bytes, meta.etag, lean=True)
+            meta = self._stat(name)
+        return self._pinned(name, meta, lean=True)
 
     def doubt(self, name: str) -> None:
-        """Ask the store for the version of an object the next time that it is pinned, fresh or not."""
+        """Ask the store for the version of an object the next time that it is pinned, fresh or not.
+
+        So is its folder, where :meth:`version_below` is asked for it.
+        """
         with self._changed:
             if name in self._times:
                 self._times[name] = -math.inf
+            self._listings[_folder(name)] = -math.inf
+
+    def version_below(self, name: str, etag: str, *, fresh: bool = False) -> str:
+        """Return the version of everything in the folder of an object, and below.
+
+        Args:
+            name: An object of the folder.
+            etag: Its version, which stands for all of them until everything is listed.
+            fresh: List the folder again, unless it was listed a moment ago.
+        """
+        folder = _folder(name)
+        if fresh:
+            self._list_again(folder)
+        with self._changed:
+            if not self._whole:
+                return etag
+            found = sorted((key, meta.etag) for key, meta in self._found.items() if key.startswith(folder))
+        return hashlib.sha256("\n".join(f"{key} {one}" for key, one in found).encode()).hexdigest()[:32]
+
+    def sidecar(self, name: str) -> Pinned | None:
+        """Return the index that is kept beside a file; ``None`` if none was listed."""
+        with self._changed:
+            meta = self._sidecars.get(name) if self._reads_sidecars else None
+        return self._pinned(name + SIDECAR, meta) if meta else None
+
+    def keep_sidecar(self, name: str, body: bytes) -> None:
+        """Write the index of a file beside it.
+
+        Raises:
+            HaulageError: It cannot be written.
+        """
+        url = self._base.url(name + SIDECAR)
+        put(url, body, **self.options)
+        meta = stat(url, **self.options)
+        with self._changed:
+            self._sidecars[name] = meta
+
+    def away(self) -> str | None:
+        """Return why the store does not answer; ``None`` if it does."""
+        return self._server.why_not()
 
     def series(self, pattern: str) -> list[str]:
         """Return the names that belong together under a pattern; none if there are not two of them."""
@@ -181,6 +260,48 @@ class Place:
     def url_of(self, name: str) -> str:
         """Return the URL of an object, without a signature."""
         return self._base.url(name).split("?")[0]
+
+    def _stat(self, name: str) -> ObjectMeta:
+        cost.count(1, 0)
+        found = self._server.patiently(name, lambda: stat(self._base.url(name), **self.options))
+        return replace(found, key=name)
+
+    def _pinned(self, name: str, meta: ObjectMeta, *, lean: bool = False) -> Pinned:
+        url = self._base.url(name)
+        return Pinned(name, url, self.options, meta.size_bytes, meta.etag, lean=lean, server=self._server)
+
+    def _list_again(self, folder: str) -> None:
+        """List a folder, for a moment at most: the listing of a large one continues in the background."""
+        now = time.monotonic()
+        with self._changed:
+            if not self._whole or now - self._listings.get(folder, self._listed_at) <= FRESH_S:
+                return
+            self._listings[folder] = now
+        done = threading.Event()
+
+        def run() -> None:
+            with suppress(HaulageError):
+                self._came_again(folder)
+            done.set()
+
+        threading.Thread(target=run, name="haul-view-list", daemon=True).start()
+        if done.wait(_AGAIN_S):
+            cost.count(1, 0)
+
+    def _came_again(self, folder: str) -> None:
+        prefix, found = self._base.prefix, dict[str, ObjectMeta]()
+        url = self._base.url(folder) if folder else self.url
+        for meta in list_objects(url, recursive=True, **self.options):
+            # Names of files count from the folder that is listed, those of objects from the container.
+            key = folder + meta.key if self._base.local else meta.key
+            name = key[len(prefix) :]
+            if key.startswith(prefix + folder) and not name.endswith(("/", SIDECAR)):
+                found[name] = replace(meta, key=name)
+        now = time.monotonic()
+        with self._changed:
+            others = {name: meta for name, meta in self._found.items() if not name.startswith(folder)}
+            self._found = dict(sorted((others | found).items()))
+            self._times.update(dict.fromkeys(found, now))
 
     def _meta(self, name: str) -> ObjectMeta:
         self.begin()
@@ -201,6 +322,9 @@ class Place:
                 if not meta.key.startswith(prefix) or meta.key.endswith("/"):
                     continue
                 name = meta.key[len(prefix) :]
+                if name.endswith(SIDECAR):
+                    self._sidecars[name.removesuffix(SIDECAR)] = meta
+                    continue
                 batch[name] = found[name] = replace(meta, key=name)
                 if len(batch) == _PAGE:
                     self._came(batch)
@@ -210,7 +334,7 @@ class Place:
                 raise NotFoundError("list", self.shown, "nothing is here", hint)
             self._came(batch)
             with self._changed:
-                self._found, self._whole = found, True
+                self._found, self._whole, self._listed_at = found, True, time.monotonic()
                 self._changed.notify_all()
         except HaulageError as error:
             with self._changed:
@@ -223,3 +347,8 @@ class Place:
             self._found.update(batch)
             self._times.update(dict.fromkeys(batch, now))
             self._changed.notify_all()
+
+
+def _folder(name: str) -> str:
+    """Return the folder of a name with the slash after it; empty for that of all."""
+    return name[: name.rfind("/") + 1]

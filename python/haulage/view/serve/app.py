@@ -63,6 +63,7 @@ class Application:
             "code": self._code,
             "difference": self._difference,
             "equal": self._equal,
+            "store": self._store,
         }
         routes = [Route(f"/api/{name}", self._counted(call)) for name, call in answers.items()]
         routes.append(
@@ -76,7 +77,8 @@ class Application:
         """Return an endpoint, run in a thread, that says what it cost and turns errors into answers."""
 
         def endpoint(request: Request) -> Response:
-            with counting() as cost:
+            # A page waits for its answer; other readers leave it to the engine how long it tries.
+            with counting(hasty=request.url.path.startswith("/api/")) as cost:
                 try:
                     response = call(request)
                 except SourceChangedError as error:
@@ -99,6 +101,10 @@ class Application:
         return _json(
             {"url": place.shown, "version": haulage.__version__, "writable": False, "beside": place.mark}
         )
+
+    def _store(self, _: Request) -> Response:
+        why_not = self._library.place.away()
+        return _json({"answers": why_not is None, "why_not": why_not})
 
     def _catalogue(self, request: Request) -> Response:
         asked = request.query_params

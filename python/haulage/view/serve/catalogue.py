@@ -11,8 +11,8 @@ from haulage.events import ObjectMeta
 from haulage.view.cf import axes, times
 from haulage.view.cf.axes import Axis
 from haulage.view.decode.scaling import meant
+from haulage.view.decode.texts import texts_of
 from haulage.view.index import zarr
-from haulage.view.index.hdf5 import strings
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened
 from haulage.view.joining.names import series
@@ -127,7 +127,7 @@ def _joined(opened: Opened) -> dict[str, Any] | None:
 def labels_of(library: Library, opened: Opened, variable: Variable) -> list[str] | None:
     """Return the labels that a coordinate gives; ``None`` if it gives none."""
     if variable.kind == "string":
-        return strings(opened.source.pinned, variable.path)
+        return texts_of(opened, variable)
     if variable.kind == "other" or variable.why_not:
         return None
     values = library.values(opened, variable)

@@ -10,7 +10,7 @@ import numpy as np
 from haulage.errors import UsageError
 from haulage.view.decode.boxes import Box
 from haulage.view.decode.scaling import meant
-from haulage.view.index.hdf5 import strings
+from haulage.view.decode.texts import texts_of
 from haulage.view.index.model import Chunked, Variable
 from haulage.view.index.opening import Opened
 from haulage.view.serve.library import Library
@@ -38,7 +38,7 @@ def compared(
         cause = f"one is {told[0]}, the other {told[1]}"
         raise UsageError("compare", variable2.path, cause, "compare variables of the same shape")
     if variable.kind == "string":
-        texts = [strings(of.source.pinned, its.path) for of, its in (one, other)]
+        texts = [texts_of(of, its) for of, its in (one, other)]
         wrong = sum(a != b for a, b in zip(*texts, strict=True))
         return _told(len(texts[0]), wrong, None, identical=not wrong, after=None)
     box, after = stretch(variable, start)

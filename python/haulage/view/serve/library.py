@@ -16,6 +16,7 @@ from haulage.view.cf import axes, placing
 from haulage.view.cf.axes import Horizontal
 from haulage.view.cf.grids import Corners
 from haulage.view.decode.slab import Reader, whole
+from haulage.view.index.keeping import Keeper
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened, open_file, open_store
 from haulage.view.index.zarr import is_root
@@ -42,11 +43,12 @@ class Library:
     Args:
         place: What is viewed.
         cache: The folder for indexes; ``None`` for none.
+        keeper: Writes indexes beside the files; ``None`` to write nothing.
     """
 
-    def __init__(self, place: Place, cache: Path | None) -> None:
+    def __init__(self, place: Place, cache: Path | None, keeper: Keeper | None = None) -> None:
         self.place = place
-        self._cache = cache
+        self._cache, self._keeper = cache, keeper
         self._files: OrderedDict[str, Opened] = OrderedDict()
         self._under_way: dict[str, Future[Opened]] = {}
         self._lock = threading.Lock()
@@ -77,6 +79,10 @@ class Library:
         members = self.place.series(name) if "*" in name else []
         pins = self._pins(members, fresh=fresh)
         pinned = None if pins else self.place.pin(name, fresh=fresh)
+        if pinned and is_root(name):
+            # What is in a store may be replaced while its description stays.
+            version = self.place.version_below(name, pinned.etag, fresh=fresh)
+            pinned = pinned.named(name, pinned.size, version)
         version = pinned.etag if pinned else joining.version_of(pins)
         if there is not None and there.pinned.etag == version:
             return there
@@ -114,7 +120,13 @@ class Library:
     def _open(self, pinned: Pinned) -> Opened:
         if is_root(pinned.name):
             return open_store(pinned, self._names, self.place.reach)
-        return open_file(pinned, self._cache)
+        return self._open_file(pinned)
+
+    def _open_file(self, pinned: Pinned) -> Opened:
+        found = open_file(pinned, self._cache, self.place.sidecar(pinned.name))
+        if self._keeper:
+            self._keeper.keep(found)
+        return found
 
     def _names(self) -> list[str]:
         """Return all names, when the listing has ended."""
@@ -128,7 +140,7 @@ class Library:
         return self.many(lambda name: self.place.pin(name, fresh=fresh, lean=True), names)
 
     def _joined(self, name: str, pins: list[Pinned]) -> Opened:
-        return joining.join(name, pins, lambda pin: open_file(pin, self._cache), self.values, self.many)
+        return joining.join(name, pins, self._open_file, self.values, self.many)
 
     def format_of(self, name: str) -> str | None:
         """Return the format of a file that is open; ``None`` for others."""

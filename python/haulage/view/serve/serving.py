@@ -9,6 +9,7 @@ from pathlib import Path
 import uvicorn
 
 from haulage.errors import LocalIOError
+from haulage.view.index.keeping import Keeper
 from haulage.view.reading.place import Place
 from haulage.view.serve.app import Application
 from haulage.view.serve.library import Library
@@ -24,16 +25,17 @@ class Server:
         place: What is viewed.
         cache: The folder for indexes; ``None`` for none.
         port: 0 for a free one.
+        keeper: Writes indexes beside the files; ``None`` to write nothing.
 
     Raises:
         LocalIOError: The port is taken.
     """
 
-    def __init__(self, place: Place, cache: Path | None, port: int = 0) -> None:
+    def __init__(self, place: Place, cache: Path | None, port: int = 0, keeper: Keeper | None = None) -> None:
         self._socket = _listening(port)
         self.port = int(self._socket.getsockname()[1])
         self.token = secrets.token_urlsafe(16)
-        self._library = Library(place, cache)
+        self._library = Library(place, cache, keeper)
         app = Application(self._library, self.port, self.token).guard
         self._server = uvicorn.Server(
             uvicorn.Config(

@@ -221,8 +221,13 @@ def _read(library: Library, what: Chosen) -> Slab:
         rows = max(rows // height, 1) * height
     for start in range(0, ny, rows):
         stop = min(start + rows, ny)
+        found = window(library, what, (start, stop), (0, nx))
         with np.errstate(over="ignore", invalid="ignore"):
-            values[start:stop] = window(library, what, (start, stop), (0, nx))
+            values[start:stop] = found
+        if found.dtype == np.float64 and (np.isinf(values[start:stop]) & np.isfinite(found)).any():
+            cause = f"some of its values are beyond {np.finfo(np.float32).max:.1e}, which a map cannot hold"
+            name = f"{what.opened.pinned.name}, {what.variable.path}"
+            raise UnsupportedError("draw", name, cause, "read them with xarray, or write them in other units")
     return Slab(values, {"shape": [ny, nx], **statistics(values), "units": what.variable.attribute("units")})
 
 

@@ -1,0 +1,31 @@
+"""Where a store is reached."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from haulage import _engine
+from haulage.options import Name, StoreOptions, takes
+
+
+@takes(StoreOptions)
+def first_hop(url: Name, **options: Unpack[StoreOptions]) -> tuple[str, int, bool] | None:
+    """Return host and port that connections for ``url`` are made to, and whether TLS begins there.
+
+    That is the service, or the proxy to it. Nothing is sent. ``None`` for what is on this machine's disks.
+
+    >>> first_hop("https://127.0.0.1:10000/account/container/tas.nc")
+    ('127.0.0.1', 10000, True)
+    >>> first_hop("/data/tas.nc") is None
+    True
+
+    Raises:
+        UsageError: The URL leads nowhere.
+    """
+    way = _engine.way(url, **options)
+    if way["host"] is None:
+        return None
+    proxy = way["proxy"]
+    if proxy is not None:
+        return str(proxy["host"]), int(proxy["port"]), bool(proxy["secure"])
+    return str(way["host"]), int(way["port"]), bool(way["secure"])

@@ -1,0 +1,106 @@
+"""A store that goes away while its files are viewed: said within seconds, and drawn again when it is back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+import endpoints
+import haulage
+from haulage.errors import ConnectionLostError
+from haulage.reach import first_hop
+from haulage.view.reading import cost
+from haulage.view.reading.patience import Reach
+from view.paging import Seen, write_noise
+from view.viewing import Viewer, viewing
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[endpoints.Emulator]:
+    made = endpoints.Emulator(tmp_path, store=str(tmp_path / "store"))
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", made.endpoint.connection_string)
+    yield made
+    made.process.send_signal(signal.SIGCONT)
+    made.process.kill()
+    made.process.wait()
+    assert made.process.stdout is not None
+    made.process.stdout.close()
+
+
+@pytest.fixture
+def viewer(running: endpoints.Emulator, tmp_path: Path) -> Iterator[Viewer]:
+    container = running.endpoint.container()
+    write_noise(tmp_path / "noise.nc", seed=1)
+    haulage.copy(str(tmp_path / "noise.nc"), container.az("noise.nc"))
+    with viewing(container.az()) as found:
+        yield found
+
+
+def test_the_page_says_within_seconds_that_the_store_is_away_and_draws_when_it_is_back(
+    running: endpoints.Emulator, viewer: Viewer, browser: Browser
+) -> None:
+    one = Seen(browser, viewer, "file=noise.nc")
+    running.process.kill()
+    running.process.wait()
+    began = time.monotonic()
+    one.page.focus("#axis-time")
+    one.page.keyboard.press("End")
+    one.state("failed")
+    assert time.monotonic() - began < 8
+    told = one.text("#notice p")
+    assert "does not answer: Connection refused" in told
+    assert "hint: the page asks again until it answers" in told
+    assert "is drawn as soon as the store answers" in one.text("#state")
+    running.restart(0)
+    # Nobody touches the page.
+    one.state("done")
+    assert not one.page.locator("#notice").is_visible()
+    assert "2000-02-29" in one.text("#about")
+    one.opened.context.close()
+
+
+def test_a_service_that_has_stopped_without_a_word(running: endpoints.Emulator, viewer: Viewer) -> None:
+    asked = {"name": "noise.nc", "var": "v"}
+    assert viewer.get("/api/slab", index="time:0", **asked).status == 200
+    os.kill(running.process.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    answer = viewer.get("/api/slab", index="time:40", **asked)
+    assert time.monotonic() - began < 15
+    assert (answer.status, answer.error["code"]) == (502, "connection")
+    assert "no answer" in answer.error["message"]
+    assert viewer.get("/api/store").json["answers"] is False
+    os.kill(running.process.pid, signal.SIGCONT)
+    assert viewer.get("/api/store").json == {"answers": True, "why_not": None}
+    assert viewer.get("/api/slab", index="time:40", **asked).status == 200
+
+
+def test_a_slow_store_is_waited_for(monkeypatch: pytest.MonkeyPatch, running: endpoints.Emulator) -> None:
+    from haulage.view.reading import patience
+
+    monkeypatch.setattr(patience, "LATE_S", 0.05)
+    monkeypatch.setattr(patience, "AGAIN_S", 0.05)
+    url = running.endpoint.container().az("a")
+    with cost.counting(hasty=True):
+        assert Reach(url, {}).patiently("a", lambda: time.sleep(0.5) or 7) == 7  # type: ignore[func-returns-value]
+    # Others than pages leave it to the engine, whoever is away.
+    running.process.kill()
+    running.process.wait()
+    assert Reach(url, {}).patiently("a", lambda: time.sleep(0.3) or 7) == 7  # type: ignore[func-returns-value]
+    with cost.counting(hasty=True), pytest.raises(ConnectionLostError) as caught:
+        Reach(url, {}).patiently("a", lambda: time.sleep(20))
+    assert caught.value.hint == "the page asks again until it answers; check the network and the service"
+
+
+def test_the_first_hop_is_that_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "https://acc.blob.core.windows.net/c/a.nc"
+    monkeypatch.setenv("NO_PROXY", "")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    assert first_hop(url) == ("proxy.example", 3128, False)
+    assert first_hop(url, proxy="none") == ("acc.blob.core.windows.net", 443, True)
+    assert first_hop("mem://a/b") is None

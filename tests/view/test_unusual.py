@@ -1,0 +1,169 @@
+"""Times, coordinates, values and codecs as they are seldom, but are: each was drawn wrongly, or not, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import netCDF4
+import numcodecs
+import numpy as np
+import pytest
+import xarray as xr
+from zarr.codecs import numcodecs as of_numcodecs
+
+from haulage.view.cf.times import dates
+from haulage.view.reading import place
+from view.viewing import viewing
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*:zarr.errors.ZarrUserWarning",
+    "ignore:.*:zarr.errors.UnstableSpecificationWarning",
+    "ignore:Numcodecs codecs",
+)
+LAT, LON = np.arange(-85.0, 90, 10), np.arange(5.0, 360, 10)
+RNG = np.random.default_rng(5)
+
+
+def world(path: Path, **variables: Any) -> netCDF4.Dataset:
+    file = netCDF4.Dataset(path, "w")
+    for name, values, units in (("lat", LAT, "degrees_north"), ("lon", LON, "degrees_east")):
+        file.createDimension(name, len(values))
+        file.createVariable(name, "f8", (name,))[:] = values
+        file[name].units = units
+    for name, (dtype, values) in variables.items():
+        made = file.createVariable(name, dtype, ("lat", "lon"))
+        if values is not None:
+            made[:] = values
+    return file
+
+
+@pytest.mark.parametrize(
+    ("units", "calendar", "values", "shown"),
+    [
+        ("months since 2000-01-31", "standard", [0, 1, 13], ["2000-01-31", "2000-02-29", "2001-02-28"]),
+        ("months since 2000-01-01", "noleap", [1.5, -1], ["2000-02-15", "1999-12-01"]),
+        ("month since 2000-01-01", "360_day", [14], ["2001-03-01"]),
+        ("years since 1850-07-01", "proleptic_gregorian", [0, 150.5], ["1850-07-01", "2001-01-01"]),
+        ("day as %Y%m%d.%f", "standard", [20000131, 20001231.25], ["2000-01-31", "2000-12-31 06:00"]),
+    ],
+)  # fmt: skip
+def test_times_in_months_years_and_digits(
+    units: str, calendar: str, values: list[float], shown: list[str], tmp_path: Path
+) -> None:
+    """Months were counted from 0 in all calendars but that of 360 days."""
+    with world(tmp_path / "a.nc") as file:
+        file.createDimension("time", len(values))
+        time = file.createVariable("time", "f8", ("time",))
+        time.units, time.calendar = units, calendar
+        time[:] = values
+        file.createVariable("v", "f4", ("time", "lat", "lon"))[:] = 1
+    with viewing(tmp_path) as viewer:
+        v = next(one for one in viewer.file("a.nc")["variables"] if one["path"] == "v")
+        assert (v["axes"][0]["role"], v["axes"][0]["labels"]) == ("time", shown)
+
+
+def test_whole_numbers_are_labelled_with_all_their_digits() -> None:
+    assert dates(np.array([1e30]), "months since 2000-01-01", "standard") is None
+    from haulage.view.cf.times import _number
+
+    assert [_number(one) for one in (20000101.0, 0.1, 1e20, 101325.0)] == [
+        "20000101",
+        "0.1",
+        "1e+20",
+        "101325",
+    ]
+
+
+@pytest.mark.parametrize("wrong", [np.nan, 9.96921e36])
+def test_latitudes_that_are_missing_do_not_move_the_others(wrong: float, tmp_path: Path) -> None:
+    values = RNG.random((18, 36)).astype("f4")
+    with world(tmp_path / "a.nc", v=("f4", values)) as file:
+        file["lat"][5] = wrong
+    with viewing(tmp_path) as viewer:
+        v = next(one for one in viewer.file("a.nc")["variables"] if one["path"] == "v")
+        head, corners = viewer.get("/api/grid", name="a.nc", grid=v["grid"]).framed
+        lat = corners[len(corners) // 2 :].reshape(19, 37)
+        assert head["kind"] == "curvilinear"
+        assert np.allclose(lat[1:5, 0], [-80, -70, -60, -50], atol=0.5)
+        assert np.allclose(lat[8:18, 0], LAT[8:] - 5, atol=0.5)
+
+
+def test_floats_that_were_never_written_are_missing(tmp_path: Path) -> None:
+    """They stretched the range of colours to 1e37."""
+    with world(tmp_path / "a.nc", v=("f4", None), w=("f8", None), i=("i2", None)) as file:
+        file["v"][:9] = 1
+        file["w"][:9] = 1
+    with viewing(tmp_path) as viewer:
+        for name in ("v", "w"):
+            head, _ = viewer.get("/api/slab", name="a.nc", var=name).framed
+            assert (head["max"], head["missing"]) == (1, 324)
+
+
+def test_values_that_no_map_can_hold_are_said(tmp_path: Path) -> None:
+    """They were counted as missing."""
+    world(tmp_path / "a.nc", v=("f8", 1e300 * RNG.random((18, 36)))).close()
+    with viewing(tmp_path) as viewer:
+        answer = viewer.get("/api/slab", name="a.nc", var="v")
+        assert answer.status == 422
+        assert "beyond 3.4e+38" in answer.error["message"]
+        assert answer.error["hint"] == "read them with xarray, or write them in other units"
+        assert viewer.get("/api/value", name="a.nc", var="v", y=3, x=4).json["value"] > 1e297
+
+
+def stores(folder: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """Write stores with codecs of numcodecs and with texts; return what each holds."""
+    values = RNG.random((6, 18, 36)).astype("f4")
+    dims = ("region", "lat", "lon")
+    plain = xr.Dataset(
+        {"v": (dims, values), "n": (dims, (values * 1000).astype("i4"))},
+        {
+            "lat": ("lat", LAT, {"units": "degrees_north"}),
+            "lon": ("lon", LON, {"units": "degrees_east"}),
+            "region": ("region", np.array(["North", "Süd", "", "d", "e", "f"], object)),
+        },
+    )
+    fixed = plain.assign_coords(region=plain["region"].astype("U5"))
+    deflated = [of_numcodecs.Shuffle(elementsize=4), of_numcodecs.Zlib(level=3)]
+    three: dict[str, Any] = {
+        "v": {"compressors": deflated, "chunks": (4, 5, 7)},
+        "n": {"filters": [of_numcodecs.Delta(dtype="int32")], "chunks": (4, 5, 7)},
+    }  # fmt: skip
+    two: dict[str, Any] = {"v": {"compressors": numcodecs.LZ4(), "chunks": (4, 5, 7)}}
+    plain.to_zarr(folder / "three.zarr", zarr_format=3, encoding=three)
+    plain.to_zarr(folder / "two.zarr", zarr_format=2, encoding=two)
+    fixed.to_zarr(folder / "fixed2.zarr", zarr_format=2)
+    fixed.to_zarr(folder / "fixed3.zarr", zarr_format=3)
+    tree = xr.DataTree.from_dict({"/": plain, "/run/one": plain})
+    tree.to_zarr(folder / "tree.zarr", zarr_format=3)
+    return {"v": values, "n": (values * 1000).astype("i4").astype("f4")}
+
+
+def test_codecs_of_numcodecs_texts_and_coordinates_of_groups_above(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The folder of a store is listed again each time that it is opened.
+    monkeypatch.setattr(place, "FRESH_S", 0.0)
+    expected = stores(tmp_path)
+    with viewing(tmp_path) as viewer:
+        names = viewer.names()
+        assert len(names) == 5
+        for name in names * 2:
+            file = viewer.file(name)
+            drawn = [one for one in file["variables"] if one["drawn"]]
+            assert len(drawn) == (4 if name.startswith("tree") else 2)
+            for one in drawn:
+                assert one["axes"][0]["labels"] == ["North", "Süd", "", "d", "e", "f"], (name, one["path"])
+                found = viewer.get(
+                    "/api/slab", name=name, var=one["path"], index=f"{one['dims'][0]}:5"
+                ).framed[1]
+                assert np.array_equal(found.reshape(18, 36), expected[one["name"]][5]), (name, one["path"])
+
+
+def test_texts_of_a_store_that_are_too_many(tmp_path: Path) -> None:
+    made = xr.Dataset({"s": ("x", np.full(100_001, "a", object))})
+    made.to_zarr(tmp_path / "w.zarr", zarr_format=3)
+    with viewing(tmp_path) as viewer:
+        answer = viewer.get("/api/labels", name="w.zarr/zarr.json", var="s")
+        assert answer.status == 422
+        assert answer.error["hint"] == "read them with xarray"
