@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page
+
+#: What makes markup of text, or asks for something elsewhere.
+_WRONG = (
+    "innerHTML",
+    "outerHTML",
+    "insertAdjacentHTML",
+    "document.write",
+    "eval(",
+    "http://",
+    "https://",
+)
+
+
+def check_source(file: Path) -> None:
+    """Fail where a file of a page could write what it was given as markup, or names another place."""
+    text = file.read_text()
+    for wrong in _WRONG:
+        assert wrong not in text, (file, wrong)
 
 
 class Opened:

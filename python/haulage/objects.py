@@ -19,10 +19,11 @@ from haulage.errors import ExistsError, NotFoundError, UsageError
 from haulage.events import ObjectMeta, Written
 from haulage.options import Name, StoreOptions, takes
 from haulage.places import urls_of
+from haulage.reader import VersionReader
 from haulage.transfer import stat
 
 if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer, WriteableBuffer
+    from _typeshed import ReadableBuffer
 
     #: Bytes in memory: ``bytes``, ``bytearray``, ``memoryview``, a NumPy array, anything contiguous.
     Data: TypeAlias = ReadableBuffer
@@ -152,7 +153,7 @@ def open(url: Name, mode: str = "rb", **options: Unpack[OpenOptions]) -> ObjectR
             raise UsageError("open", mode, "no such mode", hint)
 
 
-class ObjectReader(io.BufferedIOBase):
+class ObjectReader(VersionReader):
     """One version of an object, as a file: made by :func:`open`.
 
     Ranges are fetched as they are read, ahead of a reader that goes straight through, and kept within
@@ -161,13 +162,11 @@ class ObjectReader(io.BufferedIOBase):
     share it as they may share any file. A forked child reads over connections of its own.
     """
 
-    mode = "rb"  #: as :func:`open` took it
     meta: ObjectMeta  #: what is known of the version that is read
 
     def __init__(self, url: Name, **options: Unpack[ReadOptions]) -> None:
+        super().__init__()
         self._url, self._options = url, options
-        self._at = 0
-        self._lock = threading.Lock()
         self._engine = _engine.Reader(url, **options)
         values = self._engine.meta()
         self.meta = ObjectMeta.from_dict({**values, "url": urls_of(url)(values["key"])})
@@ -177,55 +176,11 @@ class ObjectReader(io.BufferedIOBase):
         """What was opened, without a signature."""
         return _name(self._url)
 
-    def readable(self) -> bool:
-        """Return ``True``."""
-        return True
+    def _length(self) -> int:
+        return self.meta.size_bytes
 
-    def seekable(self) -> bool:
-        """Return ``True``."""
-        return True
-
-    def tell(self) -> int:
-        """Return where the next read begins."""
-        self._check()
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go to ``offset`` from the beginning, from here, or from the end; sends nothing."""
-        self._check()
-        with self._lock:
-            base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.meta.size_bytes}
-            if whence not in base:
-                raise ValueError(f"whence is {whence}, not 0, 1 or 2")
-            if base[whence] + offset < 0:
-                raise ValueError(f"a position before the beginning: {base[whence] + offset}")
-            self._at = base[whence] + offset
-            return self._at
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Return ``size`` bytes, fewer only at the end; all that is left for ``-1``."""
-        self._check()
-        with self._lock:
-            left = max(self.meta.size_bytes - self._at, 0)
-            wanted = left if size is None or size < 0 else min(size, left)
-            found = self._reader().read_at(self._at, wanted) if wanted else b""
-            self._at += len(found)
-            return found
-
-    def read1(self, size: int = -1, /) -> bytes:
-        """As :meth:`read`, but at most 256 KiB where no size is given."""
-        return self.read(_GATHERED if size < 0 else size)
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill ``buffer``, up to the end of the object; return the number of bytes."""
-        view = memoryview(buffer).cast("B")
-        found = self.read(len(view))
-        view[: len(found)] = found
-        return len(found)
-
-    def readinto1(self, buffer: WriteableBuffer, /) -> int:
-        """As :meth:`readinto`."""
-        return self.readinto(buffer)
+    def _fetch(self, begin: int, size: int) -> bytes:
+        return self._reader().read_at(begin, size)
 
     def close(self) -> None:
         """Let go of what is kept and of what is on its way. May be called again."""
@@ -241,10 +196,6 @@ class ObjectReader(io.BufferedIOBase):
         if self._engine.is_foreign():
             self._engine = _engine.Reader(self._url, self.meta.etag, **self._options)
         return self._engine
-
-    def _check(self) -> None:
-        if self.closed:
-            raise ValueError("I/O operation on closed file")
 
 
 class ObjectWriter(io.BufferedIOBase):

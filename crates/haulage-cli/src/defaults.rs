@@ -69,6 +69,10 @@ pub fn fill_up(cli: Cli, args: &[OsString]) -> Result<Cli, Error> {
 }
 
 fn fill_up_from(cli: Cli, args: &[OsString], settings: &[Setting]) -> Result<Cli, Error> {
+    if settings.is_empty() {
+        // The usual case, in which the grammar is not built a second time.
+        return Ok(cli);
+    }
     let grammar = Cli::command();
     let Ok(matches) = grammar.clone().try_get_matches_from(args) else { return Ok(cli) };
     let Some((name, given)) = matches.subcommand() else { return Ok(cli) };

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import io
-import os
-import threading
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from haulage.errors import UsageError
 from haulage.filesystem.window import Window
+from haulage.reader import VersionReader
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from _typeshed import ReadableBuffer, WriteableBuffer
+    from _typeshed import ReadableBuffer
 
     from haulage.filesystem.base import HaulageFileSystem
     from haulage.objects import ObjectWriter
 
 
-class ReadFile(io.BufferedIOBase):
+class ReadFile(VersionReader):
     """One version of an object, as a file: made by ``open`` of a file system.
 
     All that is read is of the version that was there when it was opened: where the object is replaced
@@ -30,16 +29,13 @@ class ReadFile(io.BufferedIOBase):
     child goes on with it.
     """
 
-    mode = "rb"  #: as `open` took it
-
     def __init__(self, fs: HaulageFileSystem, path: str, window: Window, details: dict[str, Any]) -> None:
+        super().__init__()
         self.fs = fs
         self.path = path
         self.details = details
         self.size: int = details["size"]
         self._window = window
-        self._at = 0
-        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -55,58 +51,16 @@ class ReadFile(io.BufferedIOBase):
         """Return what `fs.info` said of the version that is read."""
         return self.details
 
-    def readable(self) -> bool:
-        """Return ``True``."""
-        return True
+    def _length(self) -> int:
+        return self.size
 
-    def seekable(self) -> bool:
-        """Return ``True``."""
-        return True
-
-    def tell(self) -> int:
-        """Return where the next read begins."""
-        self._check()
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go to ``offset`` from the beginning, from here, or from the end; sends nothing."""
-        self._check()
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.size}
-        if whence not in base:
-            raise ValueError(f"whence is {whence}, not 0, 1 or 2")
-        if base[whence] + offset < 0:
-            raise ValueError(f"a position before the beginning: {base[whence] + offset}")
-        self._at = base[whence] + offset
-        return self._at
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Return ``size`` bytes, fewer only at the end; all that is left for ``-1``."""
-        self._check()
-        with self._lock:
-            left = max(self.size - self._at, 0)
-            found = self._window.read(self._at, left if size is None or size < 0 else min(size, left))
-            self._at += len(found)
-            return found
+    def _fetch(self, begin: int, size: int) -> bytes:
+        return self._window.read(begin, size)
 
     def read_at(self, begin: int, size: int) -> bytes:
         """Return ``size`` bytes from ``begin`` on, fewer only at the end, wherever the file stands."""
         self._check()
         return self._window.read(begin, size)
-
-    def read1(self, size: int = -1, /) -> bytes:
-        """As :meth:`read`, but at most 256 KiB where no size is given."""
-        return self.read(1 << 18 if size < 0 else size)
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill ``buffer``, up to the end of the object; return the number of bytes."""
-        view = memoryview(buffer).cast("B")
-        found = self.read(len(view))
-        view[: len(found)] = found
-        return len(found)
-
-    def readinto1(self, buffer: WriteableBuffer, /) -> int:
-        """As :meth:`readinto`."""
-        return self.readinto(buffer)
 
     def readuntil(self, char: bytes = b"\n", blocks: int | None = None) -> bytes:
         """Return what comes up to and with ``char``, or to the end; read in ``blocks`` bytes at a time."""
@@ -134,10 +88,6 @@ class ReadFile(io.BufferedIOBase):
 
     def __repr__(self) -> str:
         return f"<file {self.full_name}, {self.size} bytes{', closed' if self.closed else ''}>"
-
-    def _check(self) -> None:
-        if self.closed:
-            raise ValueError("I/O operation on closed file")
 
 
 def _reopened(fs: HaulageFileSystem, path: str, details: dict[str, Any], at: int) -> ReadFile:

@@ -8,6 +8,7 @@ use super::help;
 use crate::args::OutputArgs;
 use crate::defaults::{Setting, settings};
 use crate::output::Lines;
+use crate::render::public_url;
 use crate::stop::{Ending, Stop};
 
 /// Variables of the clouds' own tools that say who asks; whether a value may be shown.
@@ -156,6 +157,6 @@ fn shown(name: &str, value: &str) -> String {
             let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
             format!("{scheme}://(not shown)@{host}")
         }
-        _ => value.split('?').next().unwrap_or_default().to_owned(),
+        _ => public_url(value).to_owned(),
     }
 }

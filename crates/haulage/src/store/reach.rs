@@ -14,10 +14,11 @@ use serde::Serialize;
 use super::answer::told;
 use super::azure::{AzureAddress, AzureStore};
 use super::s3::S3Store;
+use super::session::http_options;
 use super::{Address, StoreOptions, Trace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Clock;
-use crate::http::{HttpClient, HttpOptions, Origin, ProxyUsed};
+use crate::http::{HttpClient, Origin, ProxyUsed};
 use crate::secret::redacted;
 
 /// More of an answer to a stranger is not read.
@@ -218,17 +219,9 @@ async fn ask(http: &HttpClient, origin: &Origin, path: &str, headers: HeaderMap)
     })
 }
 
-/// A client as jobs with these options have.
+/// A client that goes the way of jobs with these options, over connections of its own: it is to be seen what opening them takes.
 fn client(options: &StoreOptions) -> Result<HttpClient> {
-    HttpClient::new(HttpOptions {
-        insecure_http: options.insecure_http,
-        stall_timeout: options.stall_timeout,
-        cap: None,
-        extra_roots: options.ca.clone(),
-        proxies: options.proxy.proxies(),
-        allowed: options.config.allowed.clone(),
-        bind: options.bind,
-    })
+    HttpClient::new(http_options(options))
 }
 
 fn no_service(url: &str) -> Error {

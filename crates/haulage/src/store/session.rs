@@ -279,6 +279,11 @@ impl Pools {
     }
 }
 
+/// How services are reached with these options, but for a bound on the rate.
+pub(super) fn http_options(options: &StoreOptions) -> HttpOptions {
+    HttpOptions { stall_timeout: options.stall_timeout, ..way_only(&Way::of(options)) }
+}
+
 fn way_only(way: &Way) -> HttpOptions {
     let Way { ca, insecure_http, proxies, allowed, bind } = way.clone();
     HttpOptions { extra_roots: ca, insecure_http, proxies, allowed, bind, ..HttpOptions::default() }

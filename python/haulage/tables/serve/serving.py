@@ -7,12 +7,11 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import uvicorn
-
 from haulage.errors import LocalIOError, UsageError
 from haulage.tables.serve.app import Limits, Proxy
 from haulage.tables.serve.guarding import Access
 from haulage.tables.source import Source
+from haulage.web.serving import Serving, listening
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 #: How long the end waits for answers that are being sent.
@@ -60,7 +59,7 @@ def token_of(text: str | None, where: Address) -> str | None:
     return None if text in (None, "none", "") else text
 
 
-class Server:
+class Server(Serving):
     """Listens from when it is made; answers while :meth:`run` runs.
 
     Raises:
@@ -76,51 +75,20 @@ class Server:
         token: str | None = None,
         origins: Sequence[str] = (),
     ) -> None:
-        self._socket = _listening(where)
-        port = int(self._socket.getsockname()[1])
+        held = _listening(where)
+        port = int(held.getsockname()[1])
         shown = f"[{where.host}]" if ":" in where.host else where.host
         self.url = f"http://{shown}:{port}/"
         names = ("127.0.0.1", "localhost", "[::1]")
         hosts = tuple(f"{name}:{port}" for name in names) if where.is_here else None
         app = Proxy(sources, Access(hosts, token, tuple(origins)), limits).app()
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                log_level="critical",
-                access_log=False,
-                server_header=False,
-                lifespan="off",
-                timeout_graceful_shutdown=LAST_S,
-                http="h11",
-                ws="none",
-            )
-        )
-
-    def run(self) -> None:
-        """Answer until :meth:`stop`, or until the process is told to end."""
-        try:
-            self._server.run(sockets=[self._socket])
-        finally:
-            self._socket.close()
-
-    def stop(self) -> None:
-        """Answer no more; may be called by another thread. What is being sent gets :data:`LAST_S` seconds."""
-        self._server.should_exit = True
+        super().__init__(app, held, LAST_S)
 
 
 def _listening(where: Address) -> socket.socket:
-    family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
-    made = socket.socket(family)
-    # Connections inherit it. Without it the end of a short answer waits 40 ms for the client to acknowledge.
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((where.host, where.port))
-        made.listen(128)
+        return listening(where.host, where.port)
     except OSError as error:
-        made.close()
         hint = "name another with --listen; port 0 takes any free one"
         cause = error.strerror or str(error)
         raise LocalIOError("listen", f"{where.host}:{where.port}", cause, hint) from None
-    return made

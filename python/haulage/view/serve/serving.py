@@ -6,19 +6,18 @@ import secrets
 import socket
 from pathlib import Path
 
-import uvicorn
-
 from haulage.errors import LocalIOError
 from haulage.view.index.keeping import Keeper
 from haulage.view.reading.place import Place
 from haulage.view.serve.app import Application
 from haulage.view.serve.library import Library
+from haulage.web.serving import Serving, listening
 
 #: How long the end waits for answers that are being sent.
 LAST_S = 1
 
 
-class Server:
+class Server(Serving):
     """Listens from when it is made; answers while :meth:`run` runs.
 
     Args:
@@ -32,24 +31,12 @@ class Server:
     """
 
     def __init__(self, place: Place, cache: Path | None, port: int = 0, keeper: Keeper | None = None) -> None:
-        self._socket = _listening(port)
-        self.port = int(self._socket.getsockname()[1])
+        held = _listening(port)
+        self.port = int(held.getsockname()[1])
         self.token = secrets.token_urlsafe(16)
         self._library = Library(place, cache, keeper)
         app = Application(self._library, self.port, self.token).guard
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                log_level="critical",
-                access_log=False,
-                server_header=False,
-                lifespan="off",
-                timeout_graceful_shutdown=LAST_S,
-                http="h11",
-                ws="none",
-            )
-        )
+        super().__init__(app, held, LAST_S)
 
     @property
     def url(self) -> str:
@@ -64,24 +51,14 @@ class Server:
     def run(self) -> None:
         """Answer until :meth:`stop`, or until the process is told to end."""
         try:
-            self._server.run(sockets=[self._socket])
+            super().run()
         finally:
-            self._socket.close()
             self._library.close()
-
-    def stop(self) -> None:
-        """Answer no more; may be called by another thread."""
-        self._server.should_exit = True
 
 
 def _listening(port: int) -> socket.socket:
-    made = socket.socket(socket.AF_INET)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(("127.0.0.1", port))
-        made.listen(128)
+        return listening("127.0.0.1", port)
     except OSError as error:
-        made.close()
         hint = "name another with --port, or none"
         raise LocalIOError("serve", f"127.0.0.1:{port}", error.strerror or str(error), hint) from None
-    return made
