@@ -218,8 +218,8 @@ contract: build
 	$(BIN)/python tests/contract.py $(ARGS)
 
 # The documents as pages that need no server and no network.
-site: $(STAMPS)/venv $(STAMPS)/node
-	$(PYTHON) scripts/site.py build/site
+site: build $(STAMPS)/node
+	$(BIN)/python scripts/site.py build/site
 
 docs: build
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator

@@ -1,7 +1,8 @@
 """Build the documents into a site that needs no network: `scripts/site.py [FOLDER]`, by default build/site.
 
-What is in the site, and in which order, is what docs/index.md lists, so that nothing is described twice.
-A link that leads nowhere fails the build.
+The pages and their order are those of docs/index.md, so that nothing is described twice. Two more are made
+from the code (tests/code_pages.py): the help of every command, and the docstrings of the package. A broken
+link fails the build.
 """
 
 from __future__ import annotations
@@ -15,8 +16,17 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+import code_pages  # noqa: E402
+
 DOCS = ROOT / "docs"
+#: The line of the index after which the pages stand that are made from the code.
+REFERENCE = "## Reference: the details\n"
+MADE_FROM_CODE = """- [Help of every command](reference/help.md): the text of `--help`
+- [Python API](reference/api.md): every public function and class, from the docstrings
+"""
 HEADING = re.compile(r"## ([^:\n]+)")
+PART = re.compile(r"### ([^:\n]+)")
 #: Where pages look for it, and the same from npm.
 SHIM_URL = "https://unpkg.com/iframe-worker/shim"
 SHIM = ROOT / "build/node/node_modules/iframe-worker/shim/index.js"
@@ -36,7 +46,13 @@ SETTINGS = {
         "name": "material",
         # From elsewhere, which an air-gapped reader cannot reach.
         "font": False,
-        "features": ["navigation.top", "navigation.sections", "content.code.copy", "search.highlight"],
+        "features": [
+            "navigation.top",
+            "navigation.tabs",
+            "navigation.sections",
+            "content.code.copy",
+            "search.highlight",
+        ],
         "palette": [
             {
                 "media": "(prefers-color-scheme: light)",
@@ -63,15 +79,19 @@ SETTINGS = {
 def navigation(index: str) -> list[dict[str, object]]:
     r"""Return the pages of the index, each section below its heading.
 
-    >>> navigation("# D\n## Guides: how\n- [Install](guides/install.md): ...")
-    [{'Home': 'index.md'}, {'Guides': [{'Install': 'guides/install.md'}]}]
+    >>> navigation("# D\n## Start: now\n- [In](in.md): ...\n## Guides: how\n### Pipes\n- [Out](out.md): ...")
+    [{'Home': 'index.md'}, {'Start': [{'In': 'in.md'}]}, {'Guides': [{'Pipes': [{'Out': 'out.md'}]}]}]
     """
     sections: list[dict[str, object]] = [{"Home": "index.md"}]
-    pages: list[dict[str, str]] = []
+    section: list[dict[str, object]] = []
+    pages = section
     for line in index.splitlines():
         if heading := HEADING.match(line):
+            pages = section = []
+            sections.append({heading[1]: section})
+        elif part := PART.match(line):
             pages = []
-            sections.append({heading[1]: pages})
+            section.append({part[1]: pages})
         elif entry := ENTRY.match(line):
             pages.append({entry[1]: entry[2]})
     return sections
@@ -79,11 +99,14 @@ def navigation(index: str) -> list[dict[str, object]]:
 
 def build(folder: Path) -> None:
     """Build the site into `folder`, which it replaces."""
-    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    index = (DOCS / "index.md").read_text(encoding="utf-8").replace(REFERENCE, REFERENCE + MADE_FROM_CODE)
     settings = {**SETTINGS, "nav": navigation(index)}
     # The builder takes nothing from outside the folder of its configuration.
     with tempfile.TemporaryDirectory() as work:
         shutil.copytree(DOCS, Path(work, "docs"))
+        Path(work, "docs/index.md").write_text(index, encoding="utf-8")
+        Path(work, "docs/reference/help.md").write_text(code_pages.help_page(), encoding="utf-8")
+        Path(work, "docs/reference/api.md").write_text(code_pages.api_page(), encoding="utf-8")
         # JSON is YAML.
         Path(work, "mkdocs.yml").write_text(json.dumps(settings), encoding="utf-8")
         command = [str(Path(sys.executable).parent / "zensical"), "build", "--clean", "--strict"]
