@@ -35,7 +35,7 @@ def _in_python(command: str, arguments: list[str]) -> int:
         elif command == "table":
             from haulage.tables.cli import main as run
         elif command == "view":
-            from haulage.view.cli import view_main as run
+            return _view(arguments)
         elif command == "index":
             from haulage.view.cli import index_main as run
         else:
@@ -48,6 +48,18 @@ def _in_python(command: str, arguments: list[str]) -> int:
         print(f"{missing} (hint: pip install 'haulage[{extra}]')", file=sys.stderr)  # noqa: T201
         return 2
     return run(arguments)
+
+
+def _view(arguments: list[str]) -> int:
+    """Run ``haul view``, which draws rows of tables too: the two know each other here only."""
+    from haulage.view.cli import view_main
+
+    def rows(url, options, filter, most_rows):  # type: ignore[no-untyped-def]
+        from haulage.tables.reading import columns
+
+        return columns(url, options, filter, most_rows)
+
+    return view_main(arguments, rows)
 
 
 if __name__ == "__main__":

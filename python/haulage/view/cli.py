@@ -16,6 +16,7 @@ from haulage.session import Session
 from haulage.transfer import StoreOptions
 from haulage.view.reading.beside import Beside
 from haulage.view.reading.place import Place
+from haulage.view.rows.reading import ReadRows
 
 _CODES = """\b
 Exit codes:
@@ -59,6 +60,7 @@ Examples:
   haul view s3://public/tas.nc --open
   haul view results/ --serve
   haul view az://climate/run7/ --beside run7/
+  haul view az-table://stations --filter "elevation gt 300"
 
 {_CODES}""",
 )
@@ -72,21 +74,34 @@ Examples:
     metavar="URL",
     help="Compare with the files of the same names there, such as the local source.",
 )
+@click.option("--filter", metavar="EXPR", help="Rows of a table or Parquet file to draw, in OData.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Default: a free one.")
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as a line of JSON.")
 @_store_options
+@click.pass_obj
 def view(
-    url: str, beside: str | None, browser: bool, serve: bool, port: int, as_json: bool, **reach: Any
+    rows: ReadRows | None,
+    /,
+    url: str,
+    beside: str | None,
+    browser: bool,
+    serve: bool,
+    filter: str | None,
+    port: int,
+    as_json: bool,
+    **reach: Any,
 ) -> int:
-    """View NetCDF files and Zarr stores in the browser, in place, without copying them.
+    """View NetCDF files, Zarr stores and rows of tables in the browser, in place, without copying them.
 
-    URL is a container, a prefix, a folder or one file. Only this machine can ask, with the address that is
-    printed; nothing is written but what --index beside asks for. Ctrl-C stops it.
+    URL is a container, a prefix, a folder, one file, or a table. Only this machine can ask, with the address
+    that is printed; nothing is written but what --index beside asks for. Ctrl-C stops it.
     """
     with Session() as session:
         options = _reach(reach, session)
         kept_at = _kept(reach)
-        place = Place(url, options, sidecars=kept_at != "none")
+        place = _place(url, options, sidecars=kept_at != "none")
+        if beside and place.is_live:
+            raise UsageError("view", place.shown, "a table has nothing beside it", "leave --beside out")
         if beside:
             other = Place(beside, options, sidecars=kept_at != "none")
             place = Beside(url, options, other, sidecars=kept_at != "none")
@@ -99,7 +114,8 @@ def view(
         cache = None if kept_at == "none" else kept.folder()
         if cache:
             kept.tidy(cache)
-        server = Server(place, cache, port, Keeper(place, _say) if kept_at == "beside" else None)
+        keeper = Keeper(place, _say) if kept_at == "beside" else None
+        server = Server(place, cache, port, keeper, rows, filter)
         # What cannot be reached at all is said here; what goes wrong later, in the page.
         place.check(wait_s=1.0)
         if as_json:
@@ -162,6 +178,13 @@ def _reach(given: dict[str, Any], session: Session) -> StoreOptions:
     return options
 
 
+def _place(url: str, options: StoreOptions, *, sidecars: bool) -> Place:
+    from haulage.view.rows.place import TablePlace
+    from haulage.view.rows.reading import is_table
+
+    return TablePlace(url, options) if is_table(url) else Place(url, options, sidecars=sidecars)
+
+
 def _kept(given: dict[str, Any]) -> str:
     """Return where indexes are kept: ``cache``, ``beside`` or ``none``."""
     return "none" if given["no_cache"] else str(given["kept"])
@@ -171,9 +194,14 @@ def _say(line: str) -> None:
     click.echo(line, err=True)
 
 
-def view_main(arguments: Sequence[str]) -> int:
-    """Run ``haul view`` with these arguments; return the exit code."""
-    return _run(view, "view", arguments)
+def view_main(arguments: Sequence[str], rows: ReadRows | None = None) -> int:
+    """Run ``haul view`` with these arguments; return the exit code.
+
+    Args:
+        arguments: Of the command line.
+        rows: Reads tables and Parquet files; ``None`` to have none of them drawn.
+    """
+    return _run(view, "view", arguments, rows)
 
 
 def index_main(arguments: Sequence[str]) -> int:
@@ -181,9 +209,9 @@ def index_main(arguments: Sequence[str]) -> int:
     return _run(index, "index", arguments)
 
 
-def _run(command: click.Command, name: str, arguments: Sequence[str]) -> int:
+def _run(command: click.Command, name: str, arguments: Sequence[str], rows: ReadRows | None = None) -> int:
     try:
-        code = command.main(args=list(arguments), prog_name=f"haul {name}", standalone_mode=False)
+        code = command.main(args=list(arguments), prog_name=f"haul {name}", standalone_mode=False, obj=rows)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         hint = f"haul {name} --help tells more"

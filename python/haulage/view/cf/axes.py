@@ -44,12 +44,17 @@ class Axis:
 class Horizontal:
     """Where the values of a map lie."""
 
-    y_dim: str
+    y_dim: str  #: empty for points, which lie along ``x_dim`` alone
     x_dim: str
     y: Variable  #: latitudes, or the coordinate along y of a projection
     x: Variable
     mapping: Variable | None  #: the grid mapping, where ``y`` and ``x`` are coordinates of a projection
     otherwise: Horizontal | None = None  #: where they lie if ``y`` and ``x`` turn out to hold nothing
+
+    @property
+    def is_points(self) -> bool:
+        """Whether each value is at a point, such as a station."""
+        return not self.y_dim
 
     @property
     def id(self) -> str:
@@ -108,7 +113,8 @@ def horizontal(index: Index, variable: Variable) -> Horizontal | None:
     for other in index.variables.values():
         if len(set(other.dims) & set(variable.dims)) > 1 and _PLACING & set(other.attributes):
             shared = _own(index, other)
-            if shared and {shared.y_dim, shared.x_dim} <= set(variable.dims) and _is_placed(shared):
+            within = shared and {shared.y_dim, shared.x_dim} - {""} <= set(variable.dims)
+            if shared and within and not shared.is_points and _is_placed(shared):
                 return shared
     return found
 
@@ -126,7 +132,17 @@ def _own(index: Index, variable: Variable) -> Horizontal | None:
     if y is not None and x is not None and y.dims == x.dims and y.dims[0] != y.dims[1]:
         otherwise = straight if straight and _is_placed(straight) else None
         return Horizontal(y.dims[0], y.dims[1], y, x, None, otherwise)
-    return straight
+    return straight or _at_points(named, variable)
+
+
+def _at_points(named: list[Variable], variable: Variable) -> Horizontal | None:
+    """Return latitudes and longitudes that lie along one dimension, as those of stations do."""
+    along = [one for one in named if len(one.dims) == 1 and one.dims[0] in variable.dims]
+    for y in filter(_is_latitude, along):
+        for x in filter(_is_longitude, along):
+            if x.dims == y.dims:
+                return Horizontal("", y.dims[0], y, x, None)
+    return None
 
 
 def _straight(index: Index, variable: Variable) -> Horizontal | None:

@@ -12,10 +12,10 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 @dataclass(frozen=True)
 class Corners:
-    """The corners of ``ny`` times ``nx`` cells."""
+    """The corners of ``ny`` times ``nx`` cells; or points, which have none: one row of ``nx``."""
 
-    kind: Literal["rectilinear", "curvilinear"]
-    lon: Array  #: of shape (nx + 1,), or (ny + 1, nx + 1)
+    kind: Literal["rectilinear", "curvilinear", "points"]
+    lon: Array  #: of shape (nx + 1,), or (ny + 1, nx + 1); of points (1, nx)
     lat: Array  #: of shape (ny + 1,), or as ``lon``
     wrap: bool  #: whether the last column meets the first one, around the world
     projection: str | None = None
@@ -26,6 +26,16 @@ class Corners:
             return self.lon, self.lat
         lon, lat = np.meshgrid(self.lon, self.lat)
         return lon, lat
+
+
+def points(lon: Array, lat: Array) -> Corners:
+    """Return points, such as stations.
+
+    >>> points(np.array([350.0]), np.array([10.0])).lon.tolist()
+    [[-10.0]]
+    """
+    turned = (np.asarray(lon, np.float64) + 180) % 360 - 180
+    return Corners("points", turned.reshape(1, -1), np.asarray(lat, np.float64).reshape(1, -1), wrap=False)
 
 
 def edges(centres: Array, bounds: Array | None = None) -> Array:
@@ -117,7 +127,12 @@ def rotated(
 
 
 def areas(corners: Corners) -> Array:
-    """Return the areas of cells, of shape (ny, nx), for weights; NaN where a corner is unknown."""
+    """Return the areas of cells, of shape (ny, nx), for weights; NaN where a corner is unknown.
+
+    Points weigh the same.
+    """
+    if corners.kind == "points":
+        return np.where(np.isfinite(corners.lon) & np.isfinite(corners.lat), 1.0, np.nan)
     if corners.lon.ndim == 1:
         bands = np.abs(np.diff(np.sin(np.deg2rad(corners.lat))))
         return np.outer(bands, np.abs(np.diff(corners.lon)))

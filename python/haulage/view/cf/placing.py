@@ -39,6 +39,8 @@ def corners(
         cause = f"its grid of {size[0]:,} by {size[1]:,} cells is too large"
         raise UnsupportedError("draw", across.y.path, cause, "copy the file with haul cp to look at it")
     y, x = values(across.y), values(across.x)
+    if across.is_points:
+        return grids.points(_valid(x), _valid(y))
     if y.ndim == 2:
         found = grids.curvilinear(_valid(x), _valid(y))
         if across.otherwise is not None and bool(np.isnan(found.lon).all()):

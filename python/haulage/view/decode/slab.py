@@ -59,6 +59,8 @@ class Reader:
             raise UnsupportedError(
                 "read", name, cause, "copy the file with haul cp, or read parts of it with xarray"
             )
+        if opened.held is not None:
+            return opened.held[variable.path][tuple(slice(*one) for one in box)]
         if opened.parts is not None:
             return self._joined(opened.parts, variable, box)
         match variable.layout:

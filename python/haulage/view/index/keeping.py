@@ -23,7 +23,7 @@ def keep_beside(place: Place, opened: Opened) -> bool:
     Raises:
         HaulageError: It cannot be written.
     """
-    if opened.objects is not None or opened.parts is not None:
+    if _describes_itself(opened):
         return False
     if opened.beside:
         return True
@@ -50,7 +50,7 @@ class Keeper:
 
     def keep(self, opened: Opened) -> None:
         """Have the index of a file written soon."""
-        if self._refused or opened.beside or opened.objects is not None or opened.parts is not None:
+        if self._refused or opened.beside or _describes_itself(opened):
             return
         self._waiting.put(opened)
         with self._lock:
@@ -76,3 +76,8 @@ class Keeper:
             except HaulageError as error:
                 self._refused = True
                 self._say(f"haul: the index is kept in the cache only: {error}")
+
+
+def _describes_itself(opened: Opened) -> bool:
+    """Return whether nothing can be kept: of a store, of files that are shown as one, of rows."""
+    return opened.objects is not None or opened.parts is not None or opened.held is not None

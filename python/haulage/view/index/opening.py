@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from haulage.errors import UnsupportedError
 from haulage.view.index import hdf5, netcdf3, sidecar, zarr
@@ -21,7 +24,7 @@ _OTHERS = (
     (b"\x00\x00\x01\x00", "a PP or fields file of the Unified Model"),
     (b"\x01\x00\x00\x00", "a PP or fields file of the Unified Model"),
     (b"\x0e\x03\x13\x01", "an HDF4 file"),
-    (b"PAR1", "a Parquet file; haul table serve shows it"),
+    (b"PAR1", "a Parquet file"),
     (b"\x1f\x8b", "compressed with gzip"),
     (b"PK\x03\x04", "a ZIP archive"),
     (b"BZh", "compressed with bzip2"),
@@ -40,6 +43,7 @@ class Opened:
     parts: Parts | None = None  #: the files that are shown as this one
     objects: Objects | None = None  #: the chunks of a Zarr store
     beside: bool = False  #: whether the index was read from beside the file
+    held: dict[str, np.ndarray[Any, Any]] | None = None  #: all values, of rows of a table
 
     @property
     def source(self) -> Opened:

@@ -1,4 +1,5 @@
-// The cells of a grid: their corners, which of them lies where, and how large each is.
+// The cells of a grid: their corners, which of them lies where, and how large each is. Or points, one row of them:
+// they have a place and no corners.
 
 import { turned } from './projecting.js';
 
@@ -12,7 +13,10 @@ export class Grid {
     this.ny = head.ny;
     this.flat = head.kind === 'rectilinear';
     this.projection = head.projection;
-    const edged = head.bounds === 'edges', lons = edged ? this.nx + 1 : (this.nx + 1) * (this.ny + 1);
+    this.points = head.kind === 'points';
+    // How near, in degrees, a place must be to a point; set where the map is drawn.
+    this.near = 1;
+    const edged = head.bounds === 'edges', lons = this.points ? this.nx : edged ? this.nx + 1 : (this.nx + 1) * (this.ny + 1);
     this.lon = data.subarray(0, lons);
     this.lat = data.subarray(lons);
     // How far it is to the next row and the next column, in lon and in lat.
@@ -28,6 +32,11 @@ export class Grid {
 
   // Writes the corners of a cell, around it, as four longitudes and four latitudes; false if one is unknown.
   corners(cell, into) {
+    if (this.points) {
+      into.fill(turned(this.lon[cell]), 0, 4);
+      into.fill(this.lat[cell], 4);
+      return !Number.isNaN(into[0]) && !Number.isNaN(into[4]);
+    }
     const j = Math.floor(cell / this.nx), i = cell - j * this.nx;
     for (let corner = 0; corner < 4; corner += 1) {
       const y = j + (corner > 1), x = i + (corner === 1 || corner === 2);
@@ -56,14 +65,24 @@ export class Grid {
       // Exact on the sphere between meridians and parallels: the cylinder has the areas of the ball.
       area += corners[one] * Math.sin(corners[4 + next] * RADIANS) - corners[next] * Math.sin(corners[4 + one] * RADIANS);
     }
-    into[2] = Math.abs(area) / 2;
+    into[2] = this.points ? 1 : Math.abs(area) / 2;
     return true;
   }
 
   // The cell at a place, as { cell, y, x }; null if none is.
   at(longitude, latitude) {
-    const cell = this.flat ? this.#between(longitude, latitude) : this.#within(longitude, latitude);
+    const cell = this.points ? this.#nearest(longitude, latitude) : this.flat ? this.#between(longitude, latitude) : this.#within(longitude, latitude);
     return cell < 0 ? null : { cell, y: Math.floor(cell / this.nx), x: cell % this.nx };
+  }
+
+  #nearest(longitude, latitude) {
+    let [found, least] = [-1, this.near * this.near];
+    const narrow = Math.cos(latitude * RADIANS);
+    for (let cell = 0; cell < this.nx; cell += 1) {
+      const [x, y] = [turned(this.lon[cell] - longitude) * narrow, this.lat[cell] - latitude], away = x * x + y * y;
+      if (away <= least) [found, least] = [cell, away];
+    }
+    return found;
   }
 
   #between(longitude, latitude) {
@@ -116,7 +135,7 @@ export class Grid {
       }
       const west = Math.min(corners[0], corners[1], corners[2], corners[3]), east = Math.max(corners[0], corners[1], corners[2], corners[3]);
       [low, high] = [Math.min(low, west), Math.max(high, east)];
-      for (let x = Math.floor(west); x < Math.min(east, west + 360); x += 1) taken[(((x + 180) % 360) + 360) % 360] = 1;
+      for (let x = Math.floor(west); x < Math.min(Math.max(east, Math.floor(west) + 1), west + 360); x += 1) taken[(((x + 180) % 360) + 360) % 360] = 1;
     }
     if (low > high) return null;
     let gap = 0, after = 0;

@@ -1,6 +1,6 @@
 // The catalogue of the container and the variables of a file, as lists of buttons.
 
-const KINDS = { netcdf3: 'NetCDF-3', netcdf4: 'NetCDF-4', netcdf: 'NetCDF', zarr: 'Zarr', unknown: '' };
+const KINDS = { netcdf3: 'NetCDF-3', netcdf4: 'NetCDF-4', netcdf: 'NetCDF', zarr: 'Zarr', rows: 'rows', unknown: '' };
 
 // Arrow keys go from button to button within a list.
 const walked = (list) => {
@@ -26,7 +26,7 @@ export const drawFiles = (found, more, chosen, choose) => {
   };
   // Files that belong together come first, as one.
   const items = found.series.map((one) => itemOf(one, [`${count(one.files)} files as one`, size(one.size)], 'series'));
-  items.push(...found.files.map((file) => itemOf(file, [size(file.size), KINDS[file.kind] ?? file.kind])));
+  items.push(...found.files.map((file) => itemOf(file, [file.size && size(file.size), KINDS[file.kind] ?? file.kind])));
   if (more) by('files').append(...items);
   else by('files').replaceChildren(...items);
   by('more').hidden = !found.next;

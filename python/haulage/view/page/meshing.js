@@ -5,7 +5,21 @@ export const MOST_CELLS = 3_000_000;
 // Wider parts of a cell would not follow the curves of the polar projections.
 const WIDEST_DEGREES = 2, MOST_PARTS = 400_000;
 
+// Points: a place for each, in order.
+const dots = (grid) => {
+  const places = new Float32Array(grid.nx * 2), cells = new Uint32Array(grid.nx), order = new Uint32Array(grid.nx), corners = new Float64Array(8);
+  let known = 0;
+  for (let cell = 0; cell < grid.nx; cell += 1) {
+    cells[cell] = cell;
+    if (!grid.corners(cell, corners)) continue;
+    places.set([corners[0], corners[4]], cell * 2);
+    order[known++] = cell;
+  }
+  return { places, cells, order, within: known, across: 0, step: 1 };
+};
+
 export const mesh = (grid) => {
+  if (grid.points) return dots(grid);
   const step = Math.max(1, Math.ceil(Math.sqrt(grid.cells / MOST_CELLS))), drawn = [Math.ceil(grid.ny / step), Math.ceil(grid.nx / step)];
   const corners = new Float64Array(8), other = new Float64Array(8);
   const cornersOf = (y, x) => {

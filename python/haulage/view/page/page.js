@@ -200,6 +200,7 @@ const showFile = guarded(async (name, asked = {}) => {
   const path = asked.path ?? main.find((one) => one.path === now.variable?.path)?.path ?? (main[0] ?? file.variables.find((one) => one.drawn) ?? file.variables.find(isLine))?.path;
   Object.assign(now, { name, file });
   drawJoined(file);
+  watch(file);
   clearProof();
   notice(null);
   if (path) return showVariable(path, asked);
@@ -237,6 +238,25 @@ const fromAddress = guarded(async () => {
   return found.total === 1 && found.whole !== false ? showFile(found.files[0].name) : state('ready');
 });
 
+// A table has no versions: it is asked for again from time to time, and drawn where its rows have changed.
+const LIVE_MS = 10_000;
+let watching = 0;
+const watch = (file) => {
+  clearTimeout(watching);
+  if (!file.live) return;
+  const began = performance.now();
+  watching = setTimeout(async () => {
+    if (document.hidden || player.dim !== null || file !== now.file) return file === now.file && watch(file);
+    const asked = performance.now();
+    try {
+      const answer = await fetch(`api/file?${new URLSearchParams({ name: file.name })}`), found = answer.ok ? await answer.json() : file;
+      if (file !== now.file) return undefined;
+      if (found.etag !== file.etag) return reopen();
+    } catch { /* It is said at the next click. */ }
+    file.took = performance.now() - asked;
+    return watch(file);
+  }, Math.max(LIVE_MS, 10 * (file.took ?? 0)) - (performance.now() - began));
+};
 const reopen = () => {
   forget();
   files.clear();
@@ -317,7 +337,7 @@ const took = (text) => {
 };
 for (const format of ['csv', 'nc']) on(format, 'click', guarded(async () => {
   await saveExport(seen(), format, limits(windowOf()));
-  took(`Saved as ${format === 'nc' ? 'NetCDF' : 'CSV'}: the rows and columns of the grid around what is seen.`);
+  took(`Saved as ${format === 'nc' ? 'NetCDF' : 'CSV'}: ${panels.main.grid.points ? 'the points from the first to the last that is seen' : 'the rows and columns of the grid around what is seen'}.`);
 }));
 on('png', 'click', guarded(async () => {
   const all = [panels.main, panels.other, panels.difference].filter((one) => one.slab);
@@ -326,7 +346,7 @@ on('png', 'click', guarded(async () => {
 }));
 on('code', 'click', guarded(async () => {
   const { y0, y1, x0, x1 } = windowOf(), { nx, ny } = panels.main.grid, whole = y1 - y0 === ny && x1 - x0 === nx;
-  by('lines').textContent = await codeOf(seen(), !whole, [[across('y'), y0, y1], [across('x'), x0, x1]]);
+  by('lines').textContent = await codeOf(seen(), !whole, [...(panels.main.grid.points ? [] : [[across('y'), y0, y1]]), [across('x'), x0, x1]]);
   by('lines').hidden = false;
 }));
 on('link', 'click', guarded(async () => {

@@ -12,6 +12,7 @@ layout(location = 1) in uint cell;
 uniform int projection;
 uniform float turn;
 uniform vec2 centre, scale;
+uniform float disc;
 uniform highp sampler2D values;
 flat out float value;
 out vec2 paper;
@@ -26,6 +27,7 @@ void main() {
     paper = radius * vec2(sin(angle), -pole * cos(angle));
   }
   gl_Position = vec4((paper - centre) * scale, 0.0, 1.0);
+  gl_PointSize = disc;
 }`;
 const COLOUR = `#version 300 es
 precision highp float;
@@ -34,17 +36,24 @@ flat in float value;
 in vec2 paper;
 uniform int projection;
 uniform vec2 range, ends;
+uniform float rim;
 uniform sampler2D colours;
 out vec4 colour;
 void main() {
   // What is missing is no number, and not all cards know how to compare that.
   if ((floatBitsToUint(value) & 0x7f800000u) == 0x7f800000u) discard;
   if (projection == 0 ? paper.x < ends.x || paper.x > ends.y : dot(paper, paper) > 1.0) discard;
+  // A point is a disc with a dark rim, so that it is seen on any ground.
+  float away = rim > 0.0 ? length(gl_PointCoord - 0.5) * 2.0 : 0.0;
+  if (away > 1.0) discard;
   float share = clamp((value - range.x) / (range.y - range.x), 0.0, 1.0);
   colour = texelFetch(colours, ivec2(min(255, int(share * 256.0)), 0), 0);
+  if (away > 1.0 - rim) colour = vec4(colour.rgb * 0.35, 1.0);
 }`;
 const KINDS = { flat: 0, north: 1, south: 2 };
-const NAMES = ['projection', 'turn', 'centre', 'scale', 'values', 'range', 'ends', 'colours'];
+const NAMES = ['projection', 'turn', 'centre', 'scale', 'values', 'range', 'ends', 'colours', 'disc', 'rim'];
+// How wide a point is, in pixels of the page: less where there are many.
+export const pointSize = (number) => (number > 5000 ? 5 : number > 500 ? 8 : 12);
 
 export class Painter {
   // Raises Refused where the browser has no WebGL 2.
@@ -140,11 +149,14 @@ export class Painter {
     gl.uniform2f(this.at.scale, 2 / view.span, 2 / (view.span * size.height / size.width));
     gl.uniform2f(this.at.range, ...range);
     gl.uniform2f(this.at.ends, view.x - 180, view.x + 180);
+    const across = this.grid.points ? pointSize(this.grid.nx) * dense : 0;
+    gl.uniform1f(this.at.disc, across);
+    gl.uniform1f(this.at.rim, across ? Math.min(0.5, 3 / across) : 0);
     const turns = (number, west, east, start) => {
       if (!number) return;
       for (const turn of copies(view, west, east)) {
         gl.uniform1f(this.at.turn, turn);
-        gl.drawElements(gl.TRIANGLES, number, gl.UNSIGNED_INT, start * 4);
+        gl.drawElements(this.grid.points ? gl.POINTS : gl.TRIANGLES, number, gl.UNSIGNED_INT, start * 4);
       }
     };
     turns(this.within, -180, 180, 0);

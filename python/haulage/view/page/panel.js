@@ -2,7 +2,7 @@
 
 import { onPaper, fromScreen, offPaper, turned, toScreen } from './projecting.js';
 import { outline } from './outlining.js';
-import { Painter } from './painting.js';
+import { Painter, pointSize } from './painting.js';
 
 export class Panel {
   constructor(figure, again) {
@@ -28,6 +28,8 @@ export class Panel {
 
   draw(view, range, colours, cross) {
     const size = this.size;
+    // Half a point, and a finger's error.
+    if (this.grid?.points) this.grid.near = (pointSize(this.grid.nx) / 2 + 4) * (view.projection === 'flat' ? view.span : view.span * 60) / size.width;
     this.painter.draw(view, size, range, colours);
     outline(this.over, view, size, { line: colour('--ink'), name: colour('--ink'), halo: colour('--paper') }, cross);
   }

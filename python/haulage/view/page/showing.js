@@ -45,8 +45,8 @@ const measure = () => {
   for (const panel of shown()) {
     const seen = panel.seen(now.view), name = isApart(panel) ? 'Difference' : panel === panels.main ? (shown().length > 1 ? 'Left' : 'Mean of what is seen') : 'Right';
     if (panel === panels.main) now.window = seen;
-    if (!seen) parts.push(`${name}: no cells`);
-    else parts.push(`${name}: ${seen.mean === null ? 'no values' : `${valueText(Number(seen.mean.toPrecision(6)))}${units}`} (${count(seen.cells)} cells by area${seen.missing ? `, ${count(seen.missing)} missing` : ''})`);
+    if (!seen) parts.push(`${name}: no ${panel.grid.points ? 'points' : 'cells'}`);
+    else parts.push(`${name}: ${seen.mean === null ? 'no values' : `${valueText(Number(seen.mean.toPrecision(6)))}${units}`} (${count(seen.cells)} ${panel.grid.points ? 'points' : 'cells by area'}${seen.missing ? `, ${count(seen.missing)} missing` : ''})`);
   }
   const step = panels.main.painter.step;
   if (step > 1) parts.push(`One of ${count(step * step)} cells is drawn`);
@@ -67,7 +67,7 @@ export const under = (place) => {
   }
   const values = shown().map((panel) => {
     const found = panel.at(place);
-    return found === null ? 'outside the grid' : Number.isNaN(found.value) ? 'missing' : `${valueText(found.value)}${units}`;
+    return found === null ? (panel.grid.points ? 'no point here' : 'outside the grid') : Number.isNaN(found.value) ? 'missing' : `${valueText(found.value)}${units}`;
   });
   const names = ['', 'beside it ', 'difference '];
   by('under').textContent = `${placeText(place)}: ${values.map((text, number) => names[number] + text).join('; ')}`;

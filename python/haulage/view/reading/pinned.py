@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from haulage.errors import ProtocolError
 from haulage.ranges import get_ranges
@@ -11,6 +12,8 @@ from haulage.transfer import StoreOptions
 from haulage.view.reading import cost
 from haulage.view.reading.patience import Reach
 from haulage.view.reading.ranges import BLOCK_BYTES, Span, coalesced, requests_for
+
+_T = TypeVar("_T")
 
 #: Read at once when a file is opened: most files have all that describes them in it.
 FIRST_BYTES = 256 << 10
@@ -104,6 +107,12 @@ class Pinned:
                 # The first one holds the beginning, which is asked for again and again.
                 del self._known[1]
         return body[:size]
+
+    def asked(self, call: Callable[[str, StoreOptions], _T]) -> _T:
+        """Return what a call returns that reads the object in another way, by its URL and options."""
+        if self._server is None:
+            return call(self.url, self._options)
+        return self._server.patiently(self.name, lambda: call(self.url, self._options))
 
     def release(self) -> None:
         """Keep nothing of what was read; it is read again when needed."""

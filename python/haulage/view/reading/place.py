@@ -107,6 +107,11 @@ class Place:
         """What the names of a second place begin with; ``None`` if there is none."""
         return None
 
+    @property
+    def is_live(self) -> bool:
+        """Whether what is viewed has no versions: it is read anew each time that it is opened."""
+        return False
+
     def begin(self, *, again: bool = False) -> None:
         """Begin to list in the background, also where it has failed; or ``again``, where all was listed."""
         with self._changed:

@@ -194,7 +194,8 @@ class Application:
 
     def _code(self, request: Request) -> Response:
         what = views.in_one_file(views.chosen(self._library, request.query_params))
-        text = exporting.code(what, self._library.place.url_of(what.opened.pinned.name))
+        url = self._library.place.url_of(what.opened.pinned.name)
+        text = exporting.code(what, url, self._library.filter)
         return Response(text, media_type="text/plain; charset=utf-8", headers=_PRIVATE)
 
     def _difference(self, request: Request) -> Response:
@@ -318,6 +319,16 @@ def _finite(value: Any) -> Any:
 
 def _mesh(corners: Corners) -> Response:
     ny, nx = (corners.lat.shape[0] - 1, corners.lon.shape[-1] - 1)
+    if corners.kind == "points":
+        said = {
+            "kind": "points",
+            "nx": nx + 1,
+            "ny": 1,
+            "bounds": "points",
+            "wrap": False,
+            "projection": None,
+        }
+        return _framed(said, [corners.lon, corners.lat])
     small = corners.lon.ndim == 2 or (ny + 1) * (nx + 1) <= _MESH_CORNERS
     lon, lat = corners.whole() if small else (corners.lon, corners.lat)
     said = {

@@ -111,6 +111,7 @@ def contents(library: Library, opened: Opened) -> dict[str, Any]:
         ],
         "left_out": index.left_out,
         "joined": _joined(opened),
+        "live": library.place.is_live,
     }
 
 
@@ -178,5 +179,7 @@ def _diverges(variable: Variable) -> bool:
 def _by_name(name: str) -> str:
     if zarr.is_root(name):
         return "zarr"
+    if name.endswith(".parquet"):
+        return "rows"
     ending = name.lower().rpartition(".")[2]
     return _ENDINGS.get(ending, "netcdf" if ending in _NETCDF else "unknown")

@@ -16,6 +16,8 @@ _CHARS, _FLOAT, _DOUBLE = 2, 5, 6
 
 def centres(corners: Corners, y: tuple[int, int], x: tuple[int, int]) -> tuple[np.ndarray[Any, Any], ...]:
     """Return longitudes and latitudes of the centres of a window: of one dimension each, or of two."""
+    if corners.kind == "points":
+        return corners.lon[slice(*y), slice(*x)], corners.lat[slice(*y), slice(*x)]
     if corners.lon.ndim == 1:
         lon, lat = (corners.lon[1:] + corners.lon[:-1]) / 2, (corners.lat[1:] + corners.lat[:-1]) / 2
         return lon[slice(*x)], lat[slice(*y)]
@@ -83,14 +85,17 @@ def netcdf(
     return header(begins) + b"".join(body.ljust(_padded(len(body)), b"\0") for body in bodies)
 
 
-def code(what: Chosen, url: str) -> str:
+def code(what: Chosen, url: str, filter: str | None = None) -> str:
     """Return the lines of Python that give the same values with xarray, read from the same place.
 
     Args:
         what: The map; of one file.
         url: Where the file lies.
+        filter: Which rows, of a table.
     """
     variable, index = what.variable, what.opened.index
+    if what.opened.held is not None:
+        return _code_of_rows(what, url, filter)
     if index.format == "zarr":
         return _code_of_zarr(what, url)
     engine = "h5netcdf" if index.format == "netcdf4" else "scipy"
@@ -106,6 +111,21 @@ def code(what: Chosen, url: str) -> str:
         + "import xarray as xr\n\n"
         + f"ds = xr.open_dataset({opened}, engine={engine!r}{group}, decode_times=False)\n"
         + f"values = ds[{variable.name!r}]{chosen}\n"
+    )
+
+
+def _code_of_rows(what: Chosen, url: str, filter: str | None) -> str:
+    column = what.variable.name
+    if url.split("?")[0].endswith(".parquet"):
+        opened = f"haulage.open({url!r})" if "://" in url else repr(url)
+        imports = "import haulage\n" * ("://" in url) + "import pandas as pd\n\n"
+        return f"{imports}rows = pd.read_parquet({opened})\nvalues = rows[{column!r}]\n"
+    wanted = f", filter={filter!r}" if filter else ""
+    return (
+        "import pandas as pd\n\n"
+        "from haulage.tables.moving import export_table\n\n"
+        f"export_table({url!r}, 'rows.parquet'{wanted})\n"
+        f"values = pd.read_parquet('rows.parquet')[{column!r}]\n"
     )
 
 

@@ -25,6 +25,8 @@ from haulage.view.reading.cost import side_by_side
 from haulage.view.reading.kept import Kept
 from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.place import Place
+from haulage.view.rows.opening import of_rows
+from haulage.view.rows.reading import ReadRows
 
 #: Files whose index is held; one takes some kilobytes to some megabytes.
 _FILES = 8
@@ -44,11 +46,20 @@ class Library:
         place: What is viewed.
         cache: The folder for indexes; ``None`` for none.
         keeper: Writes indexes beside the files; ``None`` to write nothing.
+        rows: Reads tables and Parquet files; ``None`` if nothing does.
+        filter: Which rows of them, as an OData expression; ``None`` for all.
     """
 
-    def __init__(self, place: Place, cache: Path | None, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        cache: Path | None,
+        keeper: Keeper | None = None,
+        rows: ReadRows | None = None,
+        filter: str | None = None,
+    ) -> None:
         self.place = place
-        self._cache, self._keeper = cache, keeper
+        self._cache, self._keeper, self._rows, self.filter = cache, keeper, rows, filter
         self._files: OrderedDict[str, Opened] = OrderedDict()
         self._under_way: dict[str, Future[Opened]] = {}
         self._lock = threading.Lock()
@@ -118,6 +129,8 @@ class Library:
             self.place.doubt(one)
 
     def _open(self, pinned: Pinned) -> Opened:
+        if self._rows and (self.place.is_live or pinned.name.endswith(".parquet")):
+            return of_rows(pinned, self._rows, self.filter)
         if is_root(pinned.name):
             return open_store(pinned, self._names, self.place.reach)
         return self._open_file(pinned)
@@ -168,7 +181,7 @@ class Library:
 
     def corners(self, opened: Opened, across: Horizontal) -> Corners:
         """Return the corners of a grid; made once."""
-        sizes = (opened.index.dimensions[across.y_dim], opened.index.dimensions[across.x_dim])
+        sizes = (opened.index.dimensions.get(across.y_dim, 1), opened.index.dimensions[across.x_dim])
         return self._corners.made(
             (opened.pinned.url, opened.pinned.etag, across.id),
             lambda: placing.corners(opened.index, across, lambda one: self._scaled(opened, one), sizes),

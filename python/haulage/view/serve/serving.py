@@ -9,6 +9,7 @@ from pathlib import Path
 from haulage.errors import LocalIOError
 from haulage.view.index.keeping import Keeper
 from haulage.view.reading.place import Place
+from haulage.view.rows.reading import ReadRows
 from haulage.view.serve.app import Application
 from haulage.view.serve.library import Library
 from haulage.web.serving import Serving, listening
@@ -25,16 +26,26 @@ class Server(Serving):
         cache: The folder for indexes; ``None`` for none.
         port: 0 for a free one.
         keeper: Writes indexes beside the files; ``None`` to write nothing.
+        rows: Reads tables and Parquet files; ``None`` if nothing does.
+        filter: Which rows of them, as an OData expression; ``None`` for all.
 
     Raises:
         LocalIOError: The port is taken.
     """
 
-    def __init__(self, place: Place, cache: Path | None, port: int = 0, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        cache: Path | None,
+        port: int = 0,
+        keeper: Keeper | None = None,
+        rows: ReadRows | None = None,
+        filter: str | None = None,
+    ) -> None:
         held = _listening(port)
         self.port = int(held.getsockname()[1])
         self.token = secrets.token_urlsafe(16)
-        self._library = Library(place, cache, keeper)
+        self._library = Library(place, cache, keeper, rows, filter)
         app = Application(self._library, self.port, self.token).guard
         super().__init__(app, held, LAST_S)
 

@@ -50,7 +50,7 @@ class Chosen:
     def size(self) -> tuple[int, int]:
         """How many cells it has along y and x."""
         lengths = dict(zip(self.variable.dims, self.variable.shape, strict=True))
-        return lengths[self.across.y_dim], lengths[self.across.x_dim]
+        return lengths.get(self.across.y_dim, 1), lengths[self.across.x_dim]
 
     def box(self, y: tuple[int, int], x: tuple[int, int]) -> Box:
         """Return the box of a window of it."""
@@ -134,7 +134,7 @@ def slab(library: Library, what: Chosen, *, ahead: bool = True) -> Slab:
 def window(library: Library, what: Chosen, y: tuple[int, int], x: tuple[int, int]) -> np.ndarray[Any, Any]:
     """Return the values of a window of a map, as they are meant."""
     values = meant(library.reader.read(what.opened, what.variable, what.box(y, x)), what.variable)
-    order = [what.variable.dims.index(dim) for dim in (what.across.y_dim, what.across.x_dim)]
+    order = [what.variable.dims.index(dim) for dim in (what.across.y_dim, what.across.x_dim) if dim]
     rest = [place for place in range(values.ndim) if place not in order]
     return values.transpose(*rest, *order).reshape(y[1] - y[0], x[1] - x[0])
 
@@ -215,7 +215,7 @@ def _read(library: Library, what: Chosen) -> Slab:
     values = np.empty((ny, nx), np.float32)
     rows = max(_BAND_VALUES // max(nx, 1), 1)
     layout = what.variable.layout
-    if isinstance(layout, Chunked):
+    if isinstance(layout, Chunked) and not what.across.is_points:
         # Whole chunks, so that none is read twice.
         height = layout.chunk[what.variable.dims.index(what.across.y_dim)]
         rows = max(rows // height, 1) * height
@@ -266,7 +266,9 @@ def _beside(what: Chosen) -> list[Chosen]:
 
 
 def _centre(corners: grids.Corners, y: int, x: int) -> tuple[float | None, float | None]:
-    if corners.lon.ndim == 1:
+    if corners.kind == "points":
+        lon, lat = corners.lon[0, x], corners.lat[0, x]
+    elif corners.lon.ndim == 1:
         lon, lat = corners.lon[x : x + 2].mean(), corners.lat[y : y + 2].mean()
     else:
         lon = corners.lon[y : y + 2, x : x + 2].mean()
