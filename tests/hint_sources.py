@@ -43,9 +43,6 @@ def of_sources() -> list[Hint]:
     """Return every hint of the engine, the command, the emulator, the bindings and the Python package."""
     found = [hint for crate in sorted(ROOT.glob("crates/*/src")) for hint in of_crate(crate)]
     for path in sorted(ROOT.glob("python/haulage/**/*.py")):
-        if "doctor" in path.relative_to(ROOT).parts:
-            # Advice beside a finding; `tests/test_doctor*.py` compare what they find with what is broken.
-            continue
         found += of_python(path, path.read_text(encoding="utf-8"))
     return found
 
@@ -74,9 +71,18 @@ def of_python(path: Path, source: str) -> Iterator[Hint]:
         match node:
             case ast.Assign(targets=[ast.Name("hint")], value=value):
                 yield from _words(path, value)
+            case ast.Return(value=value) if path.name == "network.py" and isinstance(value, ast.Constant):
+                yield from _words(path, value)
             case ast.Call(func=ast.Name(name), args=[_, _, _, hint]) if name.endswith("Error"):
                 yield from _words(path, hint)
             case ast.Call(func=ast.Name("refuse") | ast.Attribute(attr="fault"), args=[_, _, hint]):
+                yield from _words(path, hint)
+            case ast.Call(func=ast.Name("Finding"), args=[_, _, _, hint, *_]):
+                yield from _words(path, hint)
+            case ast.Call(func=ast.Name("Trouble"), args=[_, _, hint]):
+                yield from _words(path, hint)
+            case ast.Tuple(elts=[_, hint]) if path.name == "credentials.py":
+                # What is wrong with a SAS, and what to do about it.
                 yield from _words(path, hint)
             case ast.Call(func=ast.Name("from_engine" | "_exception"), args=[_, _, _, _, hint]):
                 yield from _words(path, hint)

@@ -35,6 +35,7 @@ def tls(
     port: int,
     proxy: dict[str, Any] | None,
     ca: str | None,
+    bind: str | None,
     wait_s: float,
 ) -> dict[str, Any]:
     """Shake hands with what is trusted here, to learn why it fails, and with anybody, to learn the time.
@@ -48,8 +49,12 @@ def tls(
     if ca is not None:
         strict.load_verify_locations(ca)
     told: dict[str, Any] = {"roots": _roots(strict), "verify_code": None, "plain": False, "date": None}
+    from_here = None if bind is None else (str(bind), 0)
     try:
-        with _connected(host, port, proxy, wait_s) as plain, strict.wrap_socket(plain, server_hostname=host):
+        with (
+            _connected(host, port, proxy, wait_s, from_here) as plain,
+            strict.wrap_socket(plain, server_hostname=host),
+        ):
             pass
     except ssl.SSLCertVerificationError as error:
         told |= {"verify_code": error.verify_code, "verify_message": error.verify_message}
@@ -61,7 +66,7 @@ def tls(
     anybody.verify_mode = ssl.CERT_NONE
     try:
         with (
-            _connected(host, port, proxy, wait_s) as plain,
+            _connected(host, port, proxy, wait_s, from_here) as plain,
             anybody.wrap_socket(plain, server_hostname=host) as line,
         ):
             told["speaks"] = True
@@ -87,11 +92,13 @@ def _date(answer: bytes) -> float | None:
         return None
 
 
-def _connected(host: str, port: int, proxy: dict[str, Any] | None, wait_s: float) -> socket.socket:
+def _connected(
+    host: str, port: int, proxy: dict[str, Any] | None, wait_s: float, bind: tuple[str, int] | None
+) -> socket.socket:
     """Return a connection to the host, through a tunnel where there is a proxy that lets anybody through."""
     if proxy is None:
-        return socket.create_connection((host, port), wait_s)
-    line = socket.create_connection((proxy["host"], proxy["port"]), wait_s)
+        return socket.create_connection((host, port), wait_s, bind)
+    line = socket.create_connection((proxy["host"], proxy["port"]), wait_s, bind)
     line.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     head = b""
     while b"\r\n\r\n" not in head and len(head) < 8192:

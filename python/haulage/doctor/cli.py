@@ -24,6 +24,7 @@ Examples:
   haul doctor --job az://climate/cmip6/ here/   whether there is room for a copy
   haul doctor s3://archive --html doctor.html   a page to send to an administrator
   haul doctor --project requirements.txt        whether all that a project needs is installed
+  haul doctor --serve                           a page to upload such a file to
   haul doctor --project pyproject.toml --scheduler tcp://10.0.0.1:8786 --corrected new.toml
                                                 on every node too, and what the file would have to say
 
@@ -48,6 +49,12 @@ def _duration(text: str) -> float:
     return float(found[1]) * _SECONDS[found[2]]
 
 
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port (write one such as 8000)")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="haul doctor",
@@ -70,6 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     project.add_argument("--scheduler", metavar="ADDRESS", help="with each node of this Dask cluster too")
     project.add_argument("--scheduler-file", metavar="FILE", help="the same, by the scheduler's file")
     project.add_argument("--corrected", metavar="FILE", help="write the project's file for what is installed")
+    project.add_argument(
+        "--serve", action="store_true", help="serve a page on this machine to upload a project's file to"
+    )
+    project.add_argument("--port", metavar="N", type=_port, help="of that page [default: a free one]")
     parser.add_argument(
         "--timeout", metavar="DURATION", type=_duration, help="for each look [default: 5s; 30s for a project]"
     )
@@ -83,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     stores.add_argument("--no-sign-request", action="store_true", help="ask S3 without a signature")
     stores.add_argument("--insecure-http", action="store_true", help="allow plain http beyond this machine")
     stores.add_argument("--proxy", metavar="URL|none", help="go through this proxy, or through none")
+    stores.add_argument("--bind", metavar="ADDRESS", help="connect from this address of the machine")
     stores.add_argument("--ca", metavar="FILE", help="trust the authorities of this file (PEM) too")
     return parser
 
@@ -94,6 +106,8 @@ def _run(arguments: Sequence[str]) -> int:
         if file is not None:
             # Before the work, not after it.
             _check(Path(file))
+    if given.serve:
+        return _serve(given)
     screen = None if given.json or given.quiet else Screen(sys.stdout)
     told: str | None = None
 
@@ -110,6 +124,23 @@ def _run(arguments: Sequence[str]) -> int:
     return _render(report, given)
 
 
+def _serve(given: argparse.Namespace) -> int:
+    from haulage.doctor.upload import UploadPage
+
+    page = UploadPage(given.port or 0, given.scheduler, given.scheduler_file, given.timeout)
+    if given.json:
+        print(json.dumps({"event": "serving", "url": page.url}), flush=True)  # noqa: T201
+    else:
+        print(f"page: {page.url}\nCtrl-C stops it", file=sys.stderr, flush=True)  # noqa: T201
+    try:
+        page.run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        page.close()
+    return 0
+
+
 def _check_usage(given: argparse.Namespace) -> None:
     hint = "haul doctor --help shows examples"
     if given.url == "":
@@ -122,8 +153,15 @@ def _check_usage(given: argparse.Namespace) -> None:
     if given.scheduler is not None and given.scheduler_file is not None:
         cause = "duplicate or conflicting option"
         raise UsageError("parse", "--scheduler-file", cause, "give --scheduler or --scheduler-file, not both")
+    if given.serve:
+        for name in ("url", "job", "project", "corrected", "html"):
+            if getattr(given, name) is not None:
+                cause = "duplicate or conflicting option"
+                raise UsageError("parse", "--serve", cause, "upload the project's file to the page instead")
+    elif given.port is not None:
+        raise UsageError("parse", "--port", "it goes with --serve", "serve the page: --serve")
     for name in ("scheduler", "scheduler_file", "corrected"):
-        if given.project is None and getattr(given, name) is not None:
+        if given.project is None and not given.serve and getattr(given, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise UsageError("parse", option, "it goes with --project", "name the project: --project FILE")
 
@@ -145,6 +183,7 @@ def _examine(given: argparse.Namespace, show: Callable[[Finding], None]) -> Repo
         "unsigned": given.no_sign_request or None,
         "insecure_http": given.insecure_http or None,
         "proxy": given.proxy,
+        "bind": given.bind,
         "ca": given.ca,
     }
     job = (given.job[0], given.job[1]) if given.job is not None else None

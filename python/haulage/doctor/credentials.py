@@ -137,6 +137,9 @@ def _examine_sas(sas: Signature, now_s: float, secure: bool, wanted: str) -> Ite
         hint = f"make a SAS with sp={''.join(dict.fromkeys((sas.permissions or '') + lacks))}"
         text = f"the SAS has sp={sas.permissions} and lacks {words}"
         yield Finding("credentials.permissions", "fault", text, hint, "permission", values)
+    if sas.ip is not None:
+        hint = "if the service sees this machine under another address, make the SAS for that one"
+        yield Finding("credentials.sas-address", "note", f"the SAS is for requests from {sas.ip} only", hint)
     if faults:
         return
     if sas.expires is not None and (sas.expires - now).total_seconds() < SOON_S:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -39,6 +40,7 @@ class Path:
         self.way, self.ask, self.url, self.options = way, ask, url, options
         self.reached = False
         self.skew_s: float | None = None
+        self._addresses: list[str] = []
 
     def examine(self) -> Iterator[Finding]:
         """Yield findings; each step is taken only if the one before went well."""
@@ -74,13 +76,17 @@ class Path:
                 hint += "; the name server did not answer: look at /etc/resolv.conf"
             text = f"host not found: {host} ({answer.value['why_not']})"
             return Finding("network.dns", "fault", text, hint, "connection", values)
-        addresses = answer.value["addresses"]
+        addresses = self._addresses = answer.value["addresses"]
         shown = ", ".join(addresses[:4]) + (", ..." if len(addresses) > 4 else "")
         return Finding("network.dns", "ok", f"{host} is {shown}", values={**values, "addresses": addresses})
 
     def _name_hint(self) -> str:
         if self.way["service"] == "azure" and self.way["host"].startswith(f"{self.way['account']}."):
             return f"check the name of the account, {self.way['account']}, and the network"
+        if self.way["service"] == "s3" and self.way["host"].startswith(f"{self.way['container']}."):
+            return (
+                "give --addressing path, if this service has no host for each bucket; or check the endpoint"
+            )
         if self.way["service"] == "s3":
             return "check the endpoint, the region and the network"
         return "check the endpoint and the network"
@@ -90,7 +96,7 @@ class Path:
         if answer.hung:
             text = f"{self.way['origin']}: {answer.error.cause}"  # type: ignore[union-attr]
             hint = "a firewall may drop what is sent there: ask the administrator, or look for a proxy"
-            yield Finding("network.connection", "fault", text, hint, "connection")
+            yield self._only_six(Finding("network.connection", "fault", text, hint, "connection"))
             return
         if answer.error is not None:
             yield from self._why_not(answer)
@@ -187,6 +193,13 @@ class Path:
             yield Finding(check, "fault", text, hint, "service", values)
         else:
             self.reached = True
+            if knock["status"] >= 500:
+                why = f"HTTP {knock['status']}" + (f", {code}" if code else "")
+                text = f"the service is overloaded or out of order ({why})"
+                hint = (
+                    "wait a few minutes and run haul doctor again; if it stays so, ask who runs the service"
+                )
+                yield Finding("service.answers", "warning", text, hint, values=values)
             version = headers.get("x-ms-version")
             kind = "Azure Blob storage" if wanted == "azure" else "S3"
             text = f"{kind}: {server}" + (f", interface {version}" if version else "")
@@ -212,11 +225,22 @@ class Path:
         if answer.value and answer.value["code"] == "FeatureNotSupported":
             yield no_crc64()
 
+    def _only_six(self, finding: Finding) -> Finding:
+        """Return the finding, or what is more likely where a host has addresses of IPv6 only."""
+        if not self._addresses or not all(":" in one for one in self._addresses) or self.way["loopback"]:
+            return finding
+        hint = f"look whether this machine has a route: ip -6 route get {self._addresses[0]}; or use a proxy"
+        return dataclasses.replace(
+            finding, text=f"{finding.text}; the host has IPv6 addresses only", hint=hint
+        )
+
     def _why_not(self, answer: Answer) -> Iterator[Finding]:
         """Find out why there is no connection: in the engine's words, unless there are better ones."""
         error = answer.error
         assert error is not None
         plain = by_error("network.connection", error)
+        if error.code in ("connection", "stalled"):
+            plain = self._only_six(plain)
         if error.code not in ("connection", "protocol", "stalled", "service"):
             yield plain
             return
@@ -226,7 +250,8 @@ class Path:
             return
         host, port = self.way["host"], self.way["port"]
         ca = self.options.get("ca")
-        seen = self.ask("tls", host=host, port=port, proxy=proxy, ca=ca, wait_s=3.0).value
+        bind = self.options.get("bind")
+        seen = self.ask("tls", host=host, port=port, proxy=proxy, ca=ca, bind=bind, wait_s=3.0).value
         if seen is None:
             yield plain
         elif not self.way["secure"]:

@@ -1,4 +1,7 @@
-"""Findings as one page that can be sent to somebody: it runs nothing and asks for nothing."""
+"""Findings as one page that can be sent to somebody, or as the answer to an upload.
+
+It runs nothing and asks for nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,11 @@ td { padding: 7px 0; vertical-align: top; overflow-wrap: anywhere; }
 tr { border-top: 1px solid var(--grid); }
 .hint { color: var(--muted); }
 pre { margin: 0; padding: 12px; border: 1px solid var(--grid); overflow-x: auto; font-size: 14px; }
+form { margin: 18px 0; } label { font-weight: 650; }
+input, button { font: inherit; color: inherit; max-width: 100%; }
+button { margin: 6px 0; padding: 6px 16px; border: 1px solid var(--muted); border-radius: 4px;
+  background: var(--grid); cursor: pointer; }
+a { color: var(--note); }
 
 .ok { color: var(--ok); } .note { color: var(--note); } .warning { color: var(--warning); }
 .fault { color: var(--fault); }
@@ -40,10 +48,67 @@ pre { margin: 0; padding: 12px; border: 1px solid var(--grid); overflow-x: auto;
 def as_page(report: Report) -> str:
     """Return the page."""
     target = report.target or "this machine"
+    body = f"""<header>
+<p class="about">haul doctor</p>
+<h1>{escape(clean(target))}</h1>
+{_about(report)}
+</header>
+<main>
+{_findings(report)}
+</main>"""
+    return _page(target, body)
+
+
+def as_upload_page(
+    report: Report | None, *, saved: str | None = None, refused: tuple[str, str | None] | None = None
+) -> str:
+    """Return the page on which a project's file is uploaded, with what came of the last one.
+
+    Args:
+        report: What came of it; ``None`` where nothing was uploaded.
+        saved: Where the corrected file can be saved from.
+        refused: Why it was not compared, and what to do about that.
+    """
+    title = "Does this machine have what a project needs?"
+    told = ""
+    if refused is not None:
+        advice = "" if refused[1] is None else f'<p class="hint">Hint: {escape(clean(refused[1]))}</p>'
+        told = f'<p class="verdict fault">{escape(clean(refused[0]))}</p>{advice}'
+    elif report is not None:
+        save = "" if saved is None else f'<p><a href="{escape(saved)}">Save the corrected file</a></p>'
+        name = escape(clean(report.target or ""))
+        told = f"<h2>{name}</h2>\n{_about(report)}\n{save}\n{_findings(report)}"
+    body = f"""<header>
+<p class="about">haul doctor</p>
+<h1>{title}</h1>
+</header>
+<main>
+<form method="post" enctype="multipart/form-data">
+<p><label for="file">The project's requirements.txt, pyproject.toml or environment.yml (1 MiB at most):
+</label></p>
+<p><input type="file" id="file" name="file" accept=".txt,.in,.toml,.yml,.yaml" required>
+<button type="submit">Compare</button></p>
+<p class="about">The file is compared on this machine with what is installed, and is not kept.</p>
+</form>
+{told}
+</main>"""
+    return _page(title, body)
+
+
+def _about(report: Report) -> str:
     level = "fault" if report.faults else "warning" if report.of("warning") else "ok"
     about = f"made on {report.made} in {report.seconds:.1f} s; no keys, tokens or signatures are in it"
+    return f"""<p class="about">{escape(about)}</p>
+<p class="verdict {level}">{escape(report.verdict())}</p>"""
+
+
+def _findings(report: Report) -> str:
     body = "\n".join(_section(name, findings) for name, findings in report.sections())
     first = _section("What to mend first", list(report.faults)) if report.faults else ""
+    return f"{first}\n{body}\n{_corrected(report)}"
+
+
+def _page(title: str, body: str) -> str:
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -51,21 +116,11 @@ def as_page(report: Report) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="referrer" content="no-referrer">
-<title>haul doctor: {escape(clean(target))}</title>
+<title>haul doctor: {escape(clean(title))}</title>
 <style>{_STYLE}</style>
 </head>
 <body>
-<header>
-<p class="about">haul doctor</p>
-<h1>{escape(clean(target))}</h1>
-<p class="about">{escape(about)}</p>
-<p class="verdict {level}">{escape(report.verdict())}</p>
-</header>
-<main>
-{first}
 {body}
-{_corrected(report)}
-</main>
 </body>
 </html>
 """
@@ -93,6 +148,6 @@ def _section(name: str, findings: list[Finding]) -> str:
 
 
 def _row(finding: Finding) -> str:
-    hint = f'<p class="hint">Hint: {escape(clean(finding.hint))}</p>' if finding.hint is not None else ""
-    text = f"<p>{escape(clean(finding.text))}</p>{hint}"
+    advice = f'<p class="hint">Hint: {escape(clean(finding.hint))}</p>' if finding.hint is not None else ""
+    text = f"<p>{escape(clean(finding.text))}</p>{advice}"
     return f'<tr><th scope="row" class="{finding.level}">{finding.level}</th><td>{text}</td></tr>'

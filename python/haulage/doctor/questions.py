@@ -58,13 +58,20 @@ def _shown(error: Any) -> dict[str, Any]:
 
 
 def _answer(question: str) -> Callable[..., Any]:
-    from haulage.doctor import asked_of_disks, asked_of_networks, asked_of_nodes, asked_of_stores
+    from haulage.doctor import (
+        asked_of_disks,
+        asked_of_networks,
+        asked_of_nodes,
+        asked_of_stores,
+        asked_of_uploads,
+    )
 
     found: Callable[..., Any] = {
         **asked_of_disks.QUESTIONS,
         **asked_of_networks.QUESTIONS,
         **asked_of_nodes.QUESTIONS,
         **asked_of_stores.QUESTIONS,
+        **asked_of_uploads.QUESTIONS,
     }[question]
     return found
 

@@ -29,6 +29,10 @@ def examine_reading(ask: Ask, url: str, key: str, options: dict[str, Any], write
     """Yield whether the target can be listed and read; ``writes``: it need not be listed."""
     answer = ask("look", url=url, key=key, options=options)
     found = answer.value or (answer.partial[-1] if answer.partial else None)
+    if found is None and answer.hung and answer.error is not None:
+        text = f"listing {url.partition('?')[0]}: {answer.error.cause}"
+        yield Finding("rights.list", "fault", text, "try again with --timeout 30s", "stalled")
+        return
     if found is None:
         yield (
             by_error("rights.list", answer.error)

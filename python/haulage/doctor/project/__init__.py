@@ -29,6 +29,7 @@ class ProjectExamination:
         timeout_s: For each question.
         scheduler: Address of a cluster's scheduler; default: this Python alone.
         scheduler_file: The file that the scheduler has written, in place of that.
+        text: What the file holds, where somebody sent it; then nothing is read from the disk.
     """
 
     def __init__(
@@ -38,9 +39,11 @@ class ProjectExamination:
         timeout_s: float,
         scheduler: str | None,
         scheduler_file: str | None,
+        text: str | None = None,
     ) -> None:
         self.file, self.ask, self.timeout_s = file, ask, timeout_s
         self.scheduler, self.scheduler_file = scheduler, scheduler_file
+        self.text = text
         self.corrected: str | None = None
 
     def run(self) -> Iterator[Finding]:
@@ -54,9 +57,9 @@ class ProjectExamination:
         try:
             from haulage.doctor.project import findings
             from haulage.doctor.project.comparing import changes
-            from haulage.doctor.project.reading import read
+            from haulage.doctor.project.reading import parse, read
 
-            source = read(self.file)
+            source = read(self.file) if self.text is None else parse(self.file, self.text, alone=True)
         except ModuleNotFoundError as error:
             hint = "pip install 'haulage[doctor]'"
             cause = f"the package {error.name} is missing"

@@ -19,7 +19,7 @@ _MATCH = re.compile(
 )
 
 
-def read(path: Path, text: str) -> Source:
+def read(path: Path, text: str, *, alone: bool = False) -> Source:
     """Read an environment.
 
     Raises:
@@ -36,13 +36,15 @@ def read(path: Path, text: str) -> Source:
     if listed is None or not isinstance(listed, yaml.SequenceNode):
         hint = "name the file that lists what the project needs"
         raise UsageError("read", str(path), "it has no list of dependencies", hint)
-    source = Source(path, text)
+    source = Source(path, text, alone)
     for node in listed.value:
         if isinstance(node, yaml.ScalarNode):
             _take(source, node)
         elif (several := _of(node, "pip")) is not None:
-            for one in several.value:
-                _take_pip(source, one)
+            listed_by_pip = several.value if isinstance(several, yaml.SequenceNode) else ()
+            for one in listed_by_pip:
+                if isinstance(one, yaml.ScalarNode):
+                    _take_pip(source, one)
     return source
 
 
@@ -65,7 +67,9 @@ def _take_pip(source: Source, node: Any) -> None:
     if not text.startswith("-"):
         pep508.add(source, text, start, end)
     elif text.startswith(("-r", "--requirement")):
-        inner = requirements_file.read(source.path.parent / f"{source.path.name} (pip)", text)
+        inner = requirements_file.read(
+            source.path.parent / f"{source.path.name} (pip)", text, alone=source.alone
+        )
         source.included += [(start, end, one) for *_, one in inner.included]
         source.troubles += inner.troubles
 

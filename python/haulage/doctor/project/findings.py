@@ -18,6 +18,16 @@ from haulage.doctor.project.wanted import Source, Wanted, canonical
 
 #: Names that are shown of many nodes.
 SHOWN = 4
+#: Packages whose module has another name, where they are not installed.
+OF_MODULES = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "osgeo": "GDAL",
+    "PIL": "pillow",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
 #: What Dask sends between nodes is understood by the same version only.
 ALIKE = ("distributed", "dask", "cloudpickle", "msgpack")
 
@@ -76,6 +86,8 @@ def _missing(found: Discrepancy, nodes: Sequence[Node], modules: Mapping[str, Se
 def packages_of(name: str, modules: Mapping[str, Sequence[str]]) -> str | None:
     """Return the one package that has a module of this name, if that is what it must be."""
     found = {canonical(one): one for one in modules.get(name.replace("-", "_"), ())}
+    if not found and name in OF_MODULES:
+        return OF_MODULES[name]
     return next(iter(found.values())) if len(found) == 1 and canonical(name) not in found else None
 
 

@@ -37,7 +37,8 @@ def read(path: Path, text: str) -> Source:
         start = _found(source, text_)
         if start is not None:
             pep508.add(source, text_, start, start + len(text_), group)
-    if "dependencies" in project.get("dynamic", ()):
+    dynamic = project.get("dynamic")
+    if isinstance(dynamic, list) and "dependencies" in dynamic:
         hint = "name the file that the dependencies come from, such as requirements.txt"
         source.troubles.append(Trouble(path.name, "its dependencies are written elsewhere (dynamic)", hint))
     _read_poetry(source, poetry)
@@ -50,11 +51,13 @@ def _table(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _requirements(project: Mapping[str, Any], groups: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    yield from ((one, None) for one in project.get("dependencies", ()) if isinstance(one, str))
+    always = project.get("dependencies")
+    yield from ((one, None) for one in (always if isinstance(always, list) else ()) if isinstance(one, str))
     optional = {**_table(project, "optional-dependencies"), **groups}
     for group, several in optional.items():
         # A group may include another one, which is a table and is read by itself.
-        yield from ((one, group) for one in several if isinstance(one, str))
+        listed = several if isinstance(several, list) else ()
+        yield from ((one, group) for one in listed if isinstance(one, str))
 
 
 def _found(source: Source, text: str) -> int | None:

@@ -28,12 +28,31 @@ def read(path: Path) -> Source:
         raise UsageError("read", str(path), "it is not UTF-8 text", f"name the project's {KINDS}") from None
     except OSError as error:
         raise LocalIOError("read", str(path), error.strerror or str(error)) from None
-    match path.suffix.lower():
-        case ".toml":
-            return pyproject_file.read(path, text)
-        case ".yml" | ".yaml":
-            return environment_file.read(path, text)
-        case ".txt" | ".in" | ".pip" | ".lock" if "[[package]]" not in text:
-            return requirements_file.read(path, text)
-        case _:
-            raise UsageError("read", str(path), "not a file of a project", f"name the project's {KINDS}")
+    return parse(path, text)
+
+
+def parse(path: Path, text: str, *, alone: bool = False) -> Source:
+    """Read the text of a project's file.
+
+    Args:
+        path: Its name; nothing is read from there.
+        text: What it holds.
+        alone: Whether somebody sent it, so that nothing that it includes is read.
+
+    Raises:
+        LocalIOError: What it includes cannot be read.
+        UsageError: It is none that lists what a project needs.
+    """
+    try:
+        match path.suffix.lower():
+            case ".toml":
+                return pyproject_file.read(path, text)
+            case ".yml" | ".yaml":
+                return environment_file.read(path, text, alone=alone)
+            case ".txt" | ".in" | ".pip" | ".lock" if "[[package]]" not in text:
+                return requirements_file.read(path, text, alone=alone)
+            case _:
+                hint = f"name the project's {KINDS}"
+                raise UsageError("read", str(path), "not a file of a project", hint)
+    except RecursionError:
+        raise UsageError("read", str(path), "nested too deeply", f"name the project's {KINDS}") from None

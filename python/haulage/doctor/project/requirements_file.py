@@ -22,15 +22,15 @@ _PER_LINE = re.compile(r"\s+--(?:hash|config-settings|global-option)\b.*", re.DO
 _COMMENT = re.compile(r"(^|\s)#.*$", re.MULTILINE)
 
 
-def read(path: Path, text: str, above: tuple[Path, ...] = ()) -> Source:
-    """Read a file of requirements, and those that it includes.
+def read(path: Path, text: str, above: tuple[Path, ...] = (), *, alone: bool = False) -> Source:
+    """Read a file of requirements, and those that it includes, unless it stands ``alone``.
 
     Raises:
         LocalIOError: One of these cannot be read.
     """
-    source = Source(path, text)
+    source = Source(path, text, alone)
     for start, line in _lines(text):
-        _take(source, start, line, (*above, path.resolve()))
+        _take(source, start, line, above if alone else (*above, path.resolve()))
     return source
 
 
@@ -86,6 +86,11 @@ def _is_address(plain: str) -> bool:
 
 
 def _other(source: Source, start: int, name: str, above: tuple[Path, ...]) -> Source | None:
+    if source.alone:
+        hint = "paste what it holds into this file, or run haul doctor --project where the files are"
+        where = pep508.place_of(source, start)
+        source.troubles.append(Trouble(where, f"{name}: other files are not read from an upload", hint))
+        return None
     path = source.path.parent / name
     if path.resolve() in above or len(above) > DEEPEST:
         text = f"{name} includes itself"

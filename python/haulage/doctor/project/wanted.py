@@ -62,6 +62,7 @@ class Source:
 
     path: Path
     text: str
+    alone: bool = False  #: somebody sent the text: what it includes is not read from this machine
     places: list[Place] = field(default_factory=list)
     constraints: list[Wanted] = field(default_factory=list)  #: versions that will do, of what others ask for
     troubles: list[Trouble] = field(default_factory=list)

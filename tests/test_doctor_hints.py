@@ -1,0 +1,229 @@
+"""Every hint of `haul doctor` about this machine and a copy, each reached by what calls for it."""
+
+from __future__ import annotations
+
+import errno
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor_asked import HUNG, Asked, said
+from haulage.doctor import asking, machine
+from haulage.doctor.asking import Answer, ask
+from haulage.doctor.disks import examine_disk
+from haulage.doctor.job import examine_job
+from haulage.doctor.versions import examine_versions
+
+GIB = 1 << 30
+
+# Disks.
+
+DISK = {
+    "path": "/data/x",
+    "folder": "/data",
+    "exists": True,
+    "kind": "ext4",
+    "free_bytes": 10 * GIB,
+    "size_bytes": 20 * GIB,
+    "free_inodes": 10_000,
+    "inodes": 20_000,
+    "read_only": False,
+    "readable": True,
+    "why_not": None,
+    "write_bytes_per_second": 1e9,
+}
+
+
+@pytest.mark.parametrize(
+    ("differs", "writes", "hint"),
+    [
+        ({"free_bytes": 0}, True, "remove something, or choose a folder on another disk"),
+        ({"free_bytes": 2 << 20}, True, "remove something, or choose a folder on another disk"),
+        (
+            {"free_inodes": 3},
+            True,
+            "remove small files, or choose a folder on another disk; df -i shows how many may be made",
+        ),
+        ({"read_only": True}, True, "choose another folder, or mount it for writing"),
+        (
+            {"why_not": "no", "errno": errno.EACCES},
+            True,
+            "choose another folder, or run it as somebody who may write there",
+        ),
+        ({"why_not": "no", "errno": errno.EDQUOT}, True, "a quota may be used up: look at quota -s"),
+        ({"why_not": "no", "errno": errno.EIO}, True, "choose another folder"),
+        (
+            {"write_bytes_per_second": 1e6},
+            True,
+            "a download may wait for this disk: choose a quicker one",
+        ),
+        ({"exists": False}, False, "check the name; it is looked for from the current folder"),
+        ({"readable": False}, False, "run it as somebody who may read it"),
+    ],
+)
+def test_disk(differs: dict[str, Any], writes: bool, hint: str) -> None:
+    findings, _ = examine_disk(Asked(disk={**DISK, **differs}), "/data/x", writes)
+    assert said(findings) == [hint]
+
+
+def test_disk_that_hangs() -> None:
+    findings, _ = examine_disk(Asked(disk=HUNG), "/data/x", writes=True)
+    assert said(findings) == ["a network file system may not answer: look at mount, and at: df /data/x"]
+
+
+# A copy.
+
+
+@pytest.mark.parametrize(
+    ("counted", "kind", "hint"),
+    [
+        (
+            {"unreadable": 2},
+            "ext4",
+            "run it as somebody who may read them, or leave them out with --exclude",
+        ),
+        ({"objects": 0, "bytes": 0}, "ext4", "check the source"),
+        (
+            {"bytes": 99 * GIB},
+            "ext4",
+            "choose a larger disk, or copy less with --include; what is there already needs no room",
+        ),
+        (
+            {"objects": 50_000},
+            "ext4",
+            "choose a folder on another disk; df -i shows how many files may be made",
+        ),
+        ({"largest_bytes": 5 * GIB}, "vfat", "choose a folder on another file system"),
+    ],
+)
+def test_copy(counted: dict[str, int], kind: str, hint: str) -> None:
+    all_of_it = {"objects": 5, "bytes": GIB, "largest_bytes": 1, "unreadable": 0, **counted}
+    asked = Asked(disk={**DISK, "kind": kind}, count_local=all_of_it)
+    local = {"service": "local"}
+    assert hint in said(examine_job(asked, "a", "b", (local, local), {}))
+
+
+def test_a_count_that_takes_too_long() -> None:
+    known = {"objects": 5, "bytes": 9, "largest_bytes": 1, "unreadable": 0}
+    asked = Asked(count=Answer(error=HUNG.error, partial=[known]))
+    ways = {"service": "azure"}, {"service": "s3"}
+    assert said(examine_job(asked, "az://a", "s3://b", ways, {})) == [
+        "counting took too long: try again with --timeout 60s"
+    ]
+
+
+# This machine.
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Where `proc` and `sys` are those of a machine with nothing to say about."""
+    files = {
+        "proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n",
+        "proc/self/cgroup": "0::/job\n",
+        "proc/sys/net/ipv4/tcp_congestion_control": "bbr\n",
+        "proc/sys/net/ipv4/tcp_available_congestion_control": "bbr cubic\n",
+        "proc/sys/net/ipv4/tcp_rmem": "4096 87380 33554432\n",
+        "proc/sys/net/ipv4/tcp_wmem": "4096 87380 33554432\n",
+        "sys/fs/cgroup/job/cpu.max": "max 100000\n",
+        "sys/class/net/eth0/mtu": "1500\n",
+        "sys/class/net/eth0/operstate": "up\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        (
+            "sys/class/net/eth0/mtu",
+            "600\n",
+            "an MTU below 1280 makes large packets vanish on some paths: ip link set dev NAME mtu 1500",
+        ),
+        (
+            "sys/class/net/eth0/operstate",
+            "down\n",
+            "look at: ip link; only this machine itself can be reached",
+        ),
+        (
+            "sys/fs/cgroup/job/cpu.max",
+            "50000 100000\n",
+            "raise the limit of the container or job: checksums and TLS need processor time",
+        ),
+        (
+            "proc/meminfo",
+            "MemTotal: 100000 kB\nMemAvailable: 50000 kB\n",
+            "free some memory or raise the limit; --max-memory 64MiB makes do with less",
+        ),
+        (
+            "proc/meminfo",
+            "MemTotal: 900000 kB\nMemAvailable: 600000 kB\n",
+            "give --max-memory 128MiB, so that a copy is not killed for lack of memory",
+        ),
+        (
+            "proc/sys/net/ipv4/tcp_congestion_control",
+            "cubic\n",
+            "on links that lose packets bbr is often faster: sysctl net.ipv4.tcp_congestion_control=bbr",
+        ),
+        (
+            "proc/sys/net/ipv4/tcp_rmem",
+            "4096 87380 200000\n",
+            "a far and fast link may want more for each connection: sysctl net.ipv4.tcp_rmem, tcp_wmem",
+        ),
+    ],
+)
+def test_machine(name: str, text: str, hint: str, tree: Path) -> None:
+    quiet = said(machine.examine_machine(tree))
+    (tree / name).write_text(text)
+    assert [one for one in said(machine.examine_machine(tree)) if one not in quiet] == [hint]
+
+
+@pytest.mark.parametrize(
+    ("limit", "numbers", "hint"),
+    [
+        ("NOFILE", (64, 8192), "raise it in this shell: ulimit -n 4096"),
+        (
+            "NOFILE",
+            (64, 64),
+            "ask for a larger nofile in /etc/security/limits.conf, or LimitNOFILE of the service",
+        ),
+        ("NPROC", (30, 30), "raise it in this shell: ulimit -u 4096"),
+        ("FSIZE", (1 << 20, 1 << 20), "raise it in this shell: ulimit -f unlimited"),
+    ],
+)
+def test_limits(
+    limit: str, numbers: tuple[int, int], hint: str, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = resource.RLIM_INFINITY
+    limits = {getattr(resource, f"RLIMIT_{limit}"): numbers}
+    monkeypatch.setattr(resource, "getrlimit", lambda name: limits.get(name, (without, without)))
+    assert said(machine.examine_machine(tree)) == [hint]
+
+
+def test_another_system(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Plan9")
+    assert "haulage is tested on Linux only" in said(machine.examine_machine(tree))
+
+
+def test_an_extra_that_is_not_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = ["no-such-package>=1; extra == 'sea'"]
+    monkeypatch.setattr("haulage.doctor.versions.metadata.requires", lambda _: wanted)
+    assert said(examine_versions()) == ["to have one: pip install 'haulage[sea]'"]
+
+
+def test_a_process_that_cannot_be_started_or_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    answer = asking._read("resolve", b"", hung=False, timeout_s=5.0, code=-9)
+    assert answer.error is not None
+    assert answer.error.hint == "look whether memory or another limit of this machine is short: ulimit -a"
+    monkeypatch.setattr("subprocess.Popen", none_left)
+    answer = ask("resolve", 5.0, host="localhost", port=1)
+    assert answer.error is not None
+    assert answer.error.hint == "raise the limits of processes and open files: ulimit -u 4096; ulimit -n 4096"
