@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class Hint:
     text: str
     formatted: bool  #: whether `{}` in it stands for something else
 
-    @property
+    @cached_property
     def words(self) -> str:
         """Its longest stretch that is the same whatever it is about."""
         pieces = re.split(r"\{[^{}]*\}", self.text) if self.formatted else [self.text]
@@ -77,7 +78,7 @@ def of_python(path: Path, source: str) -> Iterator[Hint]:
                 yield from _words(path, hint)
             case ast.Call(func=ast.Name("refuse") | ast.Attribute(attr="fault"), args=[_, _, hint]):
                 yield from _words(path, hint)
-            case ast.Call(func=ast.Name("Finding"), args=[_, _, _, hint, *_]):
+            case ast.Call(func=ast.Name("Finding"), args=[_, _, _, hint, *_]) if "haulage/doctor/" in path.as_posix():
                 yield from _words(path, hint)
             case ast.Call(func=ast.Name("Trouble"), args=[_, _, hint]):
                 yield from _words(path, hint)
