@@ -78,7 +78,7 @@ def of_python(path: Path, source: str) -> Iterator[Hint]:
                 yield from _words(path, hint)
             case ast.Call(func=ast.Name("refuse") | ast.Attribute(attr="fault"), args=[_, _, hint]):
                 yield from _words(path, hint)
-            case ast.Call(func=ast.Name("Finding"), args=[_, _, _, hint, *_]) if "haulage/doctor/" in path.as_posix():
+            case ast.Call(func=ast.Name("Finding"), args=[_, _, _, hint, *_]) if _is_of_doctor(path):
                 yield from _words(path, hint)
             case ast.Call(func=ast.Name("Trouble"), args=[_, _, hint]):
                 yield from _words(path, hint)
@@ -87,6 +87,10 @@ def of_python(path: Path, source: str) -> Iterator[Hint]:
                 yield from _words(path, hint)
             case ast.Call(func=ast.Name("from_engine" | "_exception"), args=[_, _, _, _, hint]):
                 yield from _words(path, hint)
+
+
+def _is_of_doctor(path: Path) -> bool:
+    return "haulage/doctor/" in path.as_posix()
 
 
 def _words(path: Path, value: ast.expr) -> Iterator[Hint]:
