@@ -16,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE_OF_WORDS = "CONTRIBUTING.md"
+#: The head of the table; above it is one of whole sentences, for people.
+HEAD = "| not | but |\n"
 
 #: Written by a test from the sources of the tests, which say what a hostile service does.
 GENERATED = {"docs/reference/hostile.md"}
@@ -42,6 +44,7 @@ class Text:
 def phrases(contributing: str) -> dict[str, re.Pattern[str]]:
     """Return the phrases of the "not" column, each with what finds it: `...` stands for up to five words."""
     section = contributing.split("\n## Words\n", 1)[1].split("\n## ", 1)[0]
+    section = section.split(HEAD, 1)[1]
     rows = [(row["wrong"].strip(), row["right"].strip()) for row in ROW.finditer(section)]
     return {wrong: pattern(wrong) for wrong, _ in rows if wrong != "not" and not set(wrong) <= {"-"}}
 

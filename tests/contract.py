@@ -143,11 +143,13 @@ def of_an_object(name: str, value: object) -> Iterator[Item]:
     own = "__init__" in vars(value) and not dataclasses.is_dataclass(value)
     if own and name not in NOT_CONSTRUCTED:
         yield from ((name, parameter) for parameter in parameters(vars(value)["__init__"]))
+    kinds = [kind for kind in value.__mro__ if kind.__module__.startswith("haulage")]
+    members = {name: held for kind in reversed(kinds) for name, held in vars(kind).items()}
     fields = [field.name for field in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else []
-    members = {member for member in vars(value) if not hasattr(object, member)} | set(fields)
-    for member in sorted(member for member in members if not member.startswith("_")):
+    public = {member for member in {*members, *fields} if not member.startswith("_")}
+    for member in sorted(member for member in public if not hasattr(object, member)):
         yield name, f".{member}"
-        held = getattr(vars(value).get(member), "__func__", vars(value).get(member))
+        held = getattr(members.get(member), "__func__", members.get(member))
         if inspect.isfunction(held):
             yield from of_an_object(f"{name}.{member}", held)
 

@@ -90,7 +90,7 @@ def test_a_tier_is_chosen(haul: Haul, container: Container, tmp_path: Path, size
 
 def test_a_tier_that_is_none_is_refused_before_anything_moves(haul: Haul, container: Container) -> None:
     to = container.az("a")
-    words = "write mode, owner, times or special, with commas between them; or posix, or all"
+    words = "write mode, owner, times or special, separated by commas; or posix, or all"
     for line, hint in (
         ((to, "--tier", "lukewarm"), "write hot, cool, cold or archive"),
         (("back/", "--tier", "cool"), "leave out --tier"),

@@ -24,7 +24,9 @@ SHELL = """
 rclone() { "$RCLONE" "$@" --config ''; }
 s5cmd() { "$S5CMD" "$@"; }
 azcopy() {
-    case "$1 $2" in
+    case "$*" in
+        "copy http"*" http"*) kind=--from-to=BlobBlob ;;
+        "copy http"*--from-to*) kind= ;;
         "copy http"*) kind=--from-to=BlobLocal ;;
         copy*|sync*) kind=--from-to=LocalBlob ;;
         remove*) kind=--from-to=BlobTrash ;;
@@ -49,6 +51,11 @@ class Side:
             path = folder / "data" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{name}\n" * 100)
+        (folder / "data/list").write_text("a.txt\nsub/c.nc\n")
+        (folder / "data/commands.txt").write_text("cp data/a.txt s3://runs/d/1\ncp data/b.nc s3://runs/d/2\n")
+        (folder / "data/pairs.csv").write_text(
+            "source,destination\ndata/a.txt,s3://runs/d/1\ndata/b.nc,s3://runs/d/2\n"
+        )
 
     def run(self, line: str) -> None:
         home = self.folder.parent / f"{self.folder.name}-home"
@@ -73,7 +80,8 @@ class Side:
             "RCLONE_CONFIG_AZURE_ENDPOINT": self.endpoint.url,
         }
         ran = subprocess.run(
-            ["bash", "-ec", SHELL + line],
+            # A bar in a cell of a table is written so.
+            ["bash", "-ec", SHELL + line.replace(r"\|", "|")],
             cwd=self.folder,
             env=env,
             capture_output=True,

@@ -1,4 +1,4 @@
-"""`make demo`: the same climate files as in 2010 and with Haulage, over the same long link, proven."""
+"""`make demo`: the same climate files as in 2010 and with Haulage, over a long link; proven and explained."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +21,12 @@ from ledger import read_ledger, read_throughput
 from report import Act, save, show
 from stage import DemoError, Haul, emulator
 from verdict import Link, judge
+from viewing import look
 
 TARGET = Path("demo")
 LINK = "wan"
+#: How often Haulage copies: its figures are those of the median run. The 2010 way is slow and runs once.
+RUNS = 5
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,25 @@ class Play:
 
     def act(self, name: str, way: str, *args: str | Path) -> Act:
         """Copy with a record and read from the record where the time went."""
-        record = TARGET / f"{name.replace(',', '').replace(' ', '-').lower()}.parquet"
-        wall_s = self.haul("cp", *args, "--record", record)
+        return self._acted(name, way, args, "", self.haul)
+
+    def median_act(self, name: str, way: str, *args: str | Path) -> Act:
+        """Copy several times, each time everything, and return the run in the middle."""
+        again = (*args, "--overwrite", "always")
+        acts = [self._acted(name, way, args, "-1", self.haul)]
+        self.console.print(f"... and {RUNS - 1} times more, each time everything")
+        for number in range(2, RUNS + 1):
+            acts.append(self._acted(name, way, again, f"-{number}", self.haul.silently))
+        walls = ", ".join(f"{act.wall_s:.1f}" for act in acts)
+        median = sorted(acts, key=lambda act: act.wall_s)[RUNS // 2]
+        self.console.print(f"took {walls} s: the median is {median.wall_s:.1f} s")
+        return median
+
+    def _acted(
+        self, name: str, way: str, args: Sequence[str | Path], run: str, haul: Callable[..., float]
+    ) -> Act:
+        record = TARGET / f"{name.replace(',', '').replace(' ', '-').lower()}{run}.parquet"
+        wall_s = haul("cp", *args, "--record", record)
         ledger = read_ledger(record)
         goodput = self.collection.size_bytes * 8 / wall_s
         return Act(
@@ -50,6 +71,7 @@ class Play:
             ledger=ledger,
             throughput=read_throughput(record),
             verdict=judge(ledger, self.link),
+            record=str(record),
         )
 
     def say(self, headline: str) -> None:
@@ -58,7 +80,7 @@ class Play:
         self.console.rule(f"[bold]{headline}[/]", align="left")
 
     def run(self) -> list[Act]:
-        """Move the files as in 2010, with Haulage, and back; prove each; return the acts."""
+        """Move the files as in 2010, with Haulage, and back; prove, explain and show it; return the acts."""
         source, back = TARGET / "climate", TARGET / "back"
         self.haul("mb", "az://demo")
         about = self.link.one_by_one_s(self.collection.files, self.collection.size_bytes)
@@ -66,9 +88,9 @@ class Play:
         plain = ("--concurrency", "1", "--method", "whole")
         before = self.act("the 2010 way, up", "up", source, "az://demo/2010", *plain)
         self.say("With Haulage, nothing set")
-        up = self.act("Haulage, up", "up", source, "az://demo/haulage")
+        up = self.median_act("Haulage, up", "up", source, "az://demo/haulage")
         self.say("And back")
-        down = self.act("Haulage, down", "down", "az://demo/haulage", back)
+        down = self.median_act("Haulage, down", "down", "az://demo/haulage", back)
         self.say("Proof: every file read again and compared")
         self.haul("verify", source, "az://demo/2010")
         self.haul("verify", source, "az://demo/haulage")
@@ -78,7 +100,13 @@ class Play:
             raise DemoError(f"{len(wrong)} files differ from their source, such as {wrong[0]}")
         files = f"{self.collection.files} of {self.collection.files} files"
         self.console.print(f"{files} came back equal, byte by byte, also as Python reads them")
-        return [before, up, down]
+        acts = [before, up, down]
+        self.say("Why was it not faster? What the records say")
+        for act in (before, up):
+            self.haul("why", act.record, "--quiet")
+        self.say("A look at what was moved, in the store, without downloading it")
+        look(self.haul, self.console, "az://demo/haulage")
+        return acts
 
 
 def main() -> int:

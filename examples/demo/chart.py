@@ -36,7 +36,7 @@ def draw(acts: list[Act], collection: Collection, link: Link, stem: Path) -> lis
     title = alt.TitleParams(
         # Rounded down: a picture must not claim more than was measured.
         f"{int(times_faster(acts[0], acts[1]) or 1)} times faster, every byte proven",
-        subtitle=f"{size}; an emulated link {link}",
+        subtitle=f"{size}; an emulated link {link}. Haulage: the median of several runs",
         anchor="start",
         fontSize=20,
         subtitleFontSize=13,
@@ -119,14 +119,17 @@ def _throughput(acts: list[Act], link: Link) -> Panel:
             color=alt.Color(
                 "act:N",
                 scale=alt.Scale(domain=_names(acts), range=COLOURS),
-                legend=alt.Legend(title=None, orient="bottom", symbolType="stroke", symbolStrokeWidth=3),
+                legend=alt.Legend(
+                    title=None, orient="bottom", symbolType="stroke", symbolStrokeWidth=3, columnPadding=28
+                ),
             ),
         )
     )
     limit = _chart([{"mbit": total, "text": "the link's limit"}]).encode(y="mbit:Q")
     rule = limit.mark_rule(strokeDash=[6, 4], color="#333")
-    text = limit.mark_text(align="right", dy=-8, fontSize=12, color="#333").encode(
-        text="text:N", x=alt.value(WIDTH)
+    # At the left, where the lines have not risen yet.
+    text = limit.mark_text(align="left", dx=6, dy=-8, fontSize=12, color="#333").encode(
+        text="text:N", x=alt.value(0)
     )
     layers = [lines, rule, text] if link.total != float("inf") else [lines]
     return alt.layer(*layers).properties(
@@ -153,7 +156,9 @@ def _ledgers(acts: list[Act]) -> Panel:
             color=alt.Color(
                 "part:N",
                 scale=alt.Scale(domain=list(GROUPS), range=[colour for _, colour in GROUPS.values()]),
-                legend=alt.Legend(title=None, orient="bottom", columns=6, symbolType="square"),
+                legend=alt.Legend(
+                    title=None, orient="bottom", columns=6, symbolType="square", columnPadding=20
+                ),
             ),
         )
         .properties(width=WIDTH, height=110, title=_heading("What the connections did with their time"))

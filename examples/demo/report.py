@@ -29,6 +29,7 @@ class Act:
     ledger: Ledger
     throughput: list[Step]
     verdict: Verdict
+    record: str  #: the file with a row for every request
 
 
 def times_faster(before: Act, after: Act) -> float | None:

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,13 +73,22 @@ class Haul:
         Raises:
             DemoError: It ended with another code than 0.
         """
-        line = [str(arg) for arg in args]
-        self.console.print(f"[bold]$ haul {escape(shlex.join(line))}[/]")
-        # What the person has set for real accounts must not lead the demo astray.
+        self.console.print(f"[bold]$ haul {escape(shlex.join(map(str, args)))}[/]")
+        return self._run(args)
+
+    def silently(self, *args: str | Path) -> float:
+        """Run it without showing it, once more."""
+        return self._run([*args, "--quiet"])
+
+    def environment(self) -> dict[str, str]:
+        """Return an environment that leads to the endpoint, whatever the person has set for real accounts."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("AZURE_", "HAUL_"))}
-        env = kept | {"AZURE_STORAGE_CONNECTION_STRING": self.endpoint.connection_string}
+        return kept | {"AZURE_STORAGE_CONNECTION_STRING": self.endpoint.connection_string}
+
+    def _run(self, args: Sequence[str | Path]) -> float:
+        line = [str(arg) for arg in args]
         began = time.perf_counter()
-        code = subprocess.run([HAUL, *line], env=env, check=False).returncode
+        code = subprocess.run([HAUL, *line], env=self.environment(), check=False).returncode
         wall = time.perf_counter() - began
         if code == 130:
             raise KeyboardInterrupt

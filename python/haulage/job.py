@@ -146,8 +146,7 @@ class Job:
     def cancel(self) -> None:
         """Stop it at once: requests in flight are dropped.
 
-        What has arrived of large objects stays, in partial files or with the service; the same call goes on
-        from it.
+        What has arrived of large objects stays, in partial files or with the service; the same call resumes.
         """
         self._engine.cancel()
 

@@ -99,7 +99,7 @@ class Options(StoreOptions, total=False):
         with a request for each object that has some.
     preserve: What of files is kept besides bytes and the time of the last change: ``"mode"``, ``"owner"``,
         ``"times"`` (of the last access), ``"special"`` (setuid and its like, with the mode); ``"posix"`` is
-        the first three, ``"all"`` all of them. It stands in metadata under the names of rclone and AzCopy,
+        the first three, ``"all"`` all of them. It is stored in metadata under the names of rclone and AzCopy,
         and is restored on the way down, the owner as far as this user may. Default none.
     atomic: Stage all objects first and commit them together at the end, so that readers see the whole new
         version or nothing of it; for object stores. Default ``False``: it costs each small object a
@@ -125,7 +125,7 @@ class Options(StoreOptions, total=False):
     min_age: Only what was last changed this long ago or longer: ``"7d"`` or a ``timedelta``. Default any. The
         age of an object is that of the file it was made from, where the list says so (Azure's does).
     max_age: Only what was changed since this long ago; default any.
-    max_duration: Stop after this long, as :meth:`Job.cancel` does; the same call goes on from there. Default
+    max_duration: Stop after this long, as :meth:`Job.cancel` does; the same call resumes. Default
         never: it is for batch systems, which kill what takes too long.
     record: Write a row for every attempt into this Parquet file; default none.
     log: Write what happens to this log too, for ``haul watch``: a folder, ``az://container/prefix`` or

@@ -190,7 +190,7 @@ pub struct TransferArgs {
     /// Give way to other traffic: slow down as soon as a queue builds up
     #[arg(long)]
     pub polite: bool,
-    /// Stop after this long with exit code 130; what has arrived stays, and the same command goes on
+    /// Stop after this long with exit code 130; data that has arrived is kept, and the same command resumes
     #[arg(long, value_name = "DURATION", value_parser = value::limit)]
     pub max_duration: Option<Duration>,
     /// Start from values that haul lab measured: a profile's name or file

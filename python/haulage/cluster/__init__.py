@@ -10,10 +10,10 @@
 
 Needs the extra: ``pip install 'haulage[cluster]'``, here and on every node, in the same version.
 
-What is to be moved is listed and planned here, cut into shards, and dealt out: one shard running and one
+What is to be moved is listed and planned here, cut into shards, and assigned: one shard running and one
 waiting for each worker, smaller ones towards the end. Large objects are staged in stretches by several nodes
 and committed once. A worker that dies loses nothing: its shards go to others, which look what is there
-already and go on from what it has staged. Workers may come and go while the job runs.
+already and continue from what it has staged. Workers may come and go while the job runs.
 
 Every node must reach both ends: local paths must be on a file system that all of them share. Credentials do
 not travel; each node finds its own in its environment, or has a managed identity. A signature in a URL

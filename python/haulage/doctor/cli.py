@@ -65,16 +65,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("url", metavar="URL", nargs="?", help="container, bucket, prefix, object or folder")
     parser.add_argument(
-        "--job", nargs=2, metavar=("SRC", "DST"), help="examine what a copy from SRC to DST would lack"
+        "--job", nargs=2, metavar=("SRC", "DST"), help="check what a copy from SRC to DST needs"
     )
     parser.add_argument(
-        "--write", action="store_true", help="prove rights by a tiny object, which is removed again"
+        "--write",
+        action="store_true",
+        help="test permissions by writing a tiny object, which is removed again",
     )
     project = parser.add_argument_group("projects")
     project.add_argument(
         "--project", metavar="FILE", help="compare requirements.txt, pyproject.toml or environment.yml"
     )
-    project.add_argument("--scheduler", metavar="ADDRESS", help="with each node of this Dask cluster too")
+    project.add_argument("--scheduler", metavar="ADDRESS", help="also check each node of this Dask cluster")
     project.add_argument("--scheduler-file", metavar="FILE", help="the same, by the scheduler's file")
     project.add_argument("--corrected", metavar="FILE", help="write the project's file for what is installed")
     project.add_argument(
@@ -82,20 +84,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     project.add_argument("--port", metavar="N", type=_port, help="of that page [default: a free one]")
     parser.add_argument(
-        "--timeout", metavar="DURATION", type=_duration, help="for each look [default: 5s; 30s for a project]"
+        "--timeout",
+        metavar="DURATION",
+        type=_duration,
+        help="time limit for each check [default: 5s; 30s for a project]",
     )
-    parser.add_argument("--html", metavar="FILE", help="write the findings as one page as well")
+    parser.add_argument("--html", metavar="FILE", help="also write the findings as a page")
     parser.add_argument("--json", action="store_true", help="print all findings as one line of JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print faults only")
     stores = parser.add_argument_group("stores")
-    stores.add_argument("--endpoint", metavar="URL", help="where az:// or s3:// lives")
+    stores.add_argument("--endpoint", metavar="URL", help="the service of az:// or s3://")
     stores.add_argument("--region", metavar="NAME", help="region of an S3 bucket")
     stores.add_argument("--addressing", choices=("auto", "path", "virtual"), help="how S3 URLs name a bucket")
-    stores.add_argument("--no-sign-request", action="store_true", help="ask S3 without a signature")
-    stores.add_argument("--insecure-http", action="store_true", help="allow plain http beyond this machine")
-    stores.add_argument("--proxy", metavar="URL|none", help="go through this proxy, or through none")
+    stores.add_argument("--no-sign-request", action="store_true", help="send S3 requests without a signature")
+    stores.add_argument("--insecure-http", action="store_true", help="allow plain http to other machines")
+    stores.add_argument("--proxy", metavar="URL|none", help="use this proxy, or none")
     stores.add_argument("--bind", metavar="ADDRESS", help="connect from this address of the machine")
-    stores.add_argument("--ca", metavar="FILE", help="trust the authorities of this file (PEM) too")
+    stores.add_argument(
+        "--ca", metavar="FILE", help="also trust the certificate authorities in this file (PEM)"
+    )
     return parser
 
 

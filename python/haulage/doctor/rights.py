@@ -1,4 +1,4 @@
-"""Rights on a target, proven by what the service does; and what that tells of its checksums and its rate."""
+"""Rights on a target, proven by what the service does; and its checksums and rate."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         return ReadFile(self, path, window, entry)
 
     def _window(self, path: str, entry: Mapping[str, Any]) -> Window:
-        """Return a window on the version of an object that an entry tells of."""
+        """Return a window on the version of an object that an entry describes."""
         url, largest = f"{self.scheme}://{path}", self.largest
 
         def fetch(begin: int, length: int) -> bytes:

@@ -73,7 +73,7 @@ def run(
     Raises:
         UsageError: What the plan or the target gets wrong.
         ExistsError: ``directory`` holds something already.
-        KeyboardInterrupt: Ctrl-C; :func:`resume` goes on from there.
+        KeyboardInterrupt: Ctrl-C; :func:`resume` continues from there.
     """
     from haulage.lab import planfile, runner
     from haulage.lab.finish import finish

@@ -36,7 +36,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^\\\n]+)")
 
 @dataclass
 class Folder:
-    """What lies in a folder, by its path from there: the hash of each file, and what is no plain file."""
+    """The files in a folder, by its path from there: the hash of each file, and what is no plain file."""
 
     hashes: dict[str, str] = field(default_factory=dict)
     odd: dict[str, str] = field(default_factory=dict)

@@ -107,7 +107,7 @@ def without_secrets(word: str) -> str:
 
 
 def _commit() -> str | None:
-    """Return the commit of the checkout that this package lies in; ``None`` for an installed one."""
+    """Return the commit of the checkout that contains this package; ``None`` for an installed one."""
     folder = Path(haulage.__file__).parent
     if not any((above / ".git").exists() for above in folder.parents):
         return None

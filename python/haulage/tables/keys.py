@@ -1,6 +1,6 @@
 r"""Templates of keys: text with columns in braces, from which each row gets its PartitionKey and RowKey.
 
-What a template means stands in docs/reference/table-keys.md; this is its reference implementation, and
+docs/reference/table-keys.md defines what a template means; this is its reference implementation, and
 tests/table_keys.json holds examples that every implementation has to agree with.
 
 >>> parse("{run}_{member:03}").render({"run": "a/b", "member": 7})
@@ -57,7 +57,7 @@ class Field:
         return f"{{{name}{'?' if self.optional else ''}{form}}}"
 
     def text(self, value: object) -> str:
-        """Return what stands in the key for a value, not yet escaped.
+        """Return the text of a value in the key, not yet escaped.
 
         >>> Field("level", "signed", 3).text(-1), Field("id", "hash", 16).text("a")
         ('0999', '03')

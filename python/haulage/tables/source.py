@@ -95,7 +95,7 @@ class Source(Protocol):
 
         Args:
             filter: An OData expression, such as ``elevation gt 300``.
-            select: Names of columns with commas between them; ``None`` for all.
+            select: Names of columns separated by commas; ``None`` for all.
             top: The most rows there may be.
             continuation: That of the page before; ``None`` for the first one.
             metadata: The form.

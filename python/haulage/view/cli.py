@@ -31,12 +31,18 @@ _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content
 def _store_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how to reach stores."""
     options = (
-        click.option("--endpoint", metavar="URL", help="Where az:// or s3:// lives."),
-        click.option("--region", metavar="NAME", help="Where an S3 bucket is."),
-        click.option("--no-sign-request", is_flag=True, help="Ask S3 without a signature, for public data."),
+        click.option("--endpoint", metavar="URL", help="The service of az:// or s3://."),
+        click.option("--region", metavar="NAME", help="Region of an S3 bucket."),
+        click.option(
+            "--no-sign-request", is_flag=True, help="Send S3 requests without a signature, for public data."
+        ),
         click.option("--proxy", metavar="URL", help="A proxy to the store, or none."),
-        click.option("--ca", metavar="FILE", help="A PEM file of authorities to trust besides the system's."),
-        click.option("--insecure-http", is_flag=True, help="Allow plain http to stores beyond this machine."),
+        click.option(
+            "--ca",
+            metavar="FILE",
+            help="A PEM file of certificate authorities to trust, in addition to the system's.",
+        ),
+        click.option("--insecure-http", is_flag=True, help="Allow plain http to stores on other machines."),
         click.option(
             "--index",
             "kept",
@@ -146,10 +152,10 @@ Examples:
 )
 @click.argument("url", metavar="URL")
 @click.option(
-    "--out", metavar="FOLDER", help="Write NAME.json for each file there. Default: standard output."
+    "--out", metavar="FOLDER", help="Write NAME.json for each file to this folder. Default: standard output."
 )
-@click.option("--as-url", metavar="URL", help="What readers shall open in place of URL, for one file.")
-@click.option("-q", "--quiet", is_flag=True, help="Nothing but errors.")
+@click.option("--as-url", metavar="URL", help="URL of the file in the references, for one file.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 @_store_options
 def index(url: str, out: str | None, as_url: str | None, quiet: bool, **reach: Any) -> int:
     """Write references to the chunks of NetCDF files and Zarr stores, which kerchunk and xarray read.

@@ -1,4 +1,4 @@
-"""How lines change what is known where no log tells of it: the workers of a scheduler, and queues.
+"""How lines change what is known if no log reports it: the workers of a scheduler, and queues.
 
 They are made by what asks the scheduler and the queue, on this machine; names and errors in them are still of
 others.

@@ -52,17 +52,19 @@ Exit codes:
 @click.argument("source", metavar="[LOG|FILE|QUEUE]", required=False)
 @click.option("--job", metavar="JOB", help="Watch this job only.")
 @click.option("--all", "everything", is_flag=True, help="Watch all jobs of the log, however old they are.")
-@click.option("--once", is_flag=True, help="Print what is known now, and end.")
-@click.option("--follow", is_flag=True, help="Go on when all have ended.")
+@click.option("--once", is_flag=True, help="Print the current state and exit.")
+@click.option("--follow", is_flag=True, help="Keep running after all jobs have ended.")
 @click.option(
-    "--csv", "csv_file", metavar="FILE", help="Keep outcomes, errors, warnings and log lines as CSV."
+    "--csv", "csv_file", metavar="FILE", help="Write outcomes, errors, warnings and log lines as CSV."
 )
-@click.option("--parquet", metavar="FILE", help="The same as Parquet, which is there at the end.")
+@click.option("--parquet", metavar="FILE", help="The same as Parquet; the file is complete at the end.")
+@click.option("--web", is_flag=True, help="Also serve a web page, on this machine only; prints its address.")
 @click.option(
-    "--web", is_flag=True, help="Show it as a page as well, on this machine only; prints its address."
-)
-@click.option(
-    "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Of the page; default: a free one."
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port of the page; default: a free one.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write a line of JSON each second, or one with --once.")
 @click.option(
@@ -70,27 +72,35 @@ Exit codes:
     "queues",
     metavar="QUEUE",
     multiple=True,
-    help="Show how many messages it holds; may be given again.",
+    help="Show the number of messages in this queue; may be repeated.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Show workers and tasks of the Dask scheduler at this address."
 )
+@click.option("--scheduler-file", metavar="FILE", help="The same, for the scheduler that wrote this file.")
 @click.option(
-    "--scheduler-file", metavar="FILE", help="The same, of the scheduler that has written this file."
+    "--doorbell", metavar="QUEUE", help="Read LOG when a message arrives, and less often otherwise."
 )
-@click.option("--doorbell", metavar="QUEUE", help="Look at LOG when a message comes, and less often besides.")
-@click.option("--send", metavar="QUEUE", help="Send what is new in LOG to this queue as well.")
-@click.option("--consume", is_flag=True, help="Take messages and delete them, instead of looking at them.")
+@click.option("--send", metavar="QUEUE", help="Also send new lines of LOG to this queue.")
+@click.option("--consume", is_flag=True, help="Receive and delete messages, instead of peeking at them.")
 @click.option("--record", metavar="FILE", help="Replay a finished job from the record of haul cp --record.")
 @click.option(
-    "--speed", metavar="N", type=click.FloatRange(0, 1e6), default=1.0, help="Of the replay; 0: at once."
+    "--speed",
+    metavar="N",
+    type=click.FloatRange(0, 1e6),
+    default=1.0,
+    help="Speed of the replay; 0: without waiting.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing; for --csv, --parquet and --web.")
-@click.option("--endpoint", metavar="URL", help="Where az:// or s3:// lives.")
-@click.option("--region", metavar="NAME", help="Where an S3 bucket is.")
+@click.option("--endpoint", metavar="URL", help="The service of az:// or s3://.")
+@click.option("--region", metavar="NAME", help="Region of an S3 bucket.")
 @click.option("--proxy", metavar="URL", help="A proxy, or none.")
-@click.option("--ca", metavar="FILE", help="A PEM file of authorities to trust besides the system's.")
-@click.option("--insecure-http", is_flag=True, help="Allow plain http beyond this machine.")
+@click.option(
+    "--ca",
+    metavar="FILE",
+    help="A PEM file of certificate authorities to trust, in addition to the system's.",
+)
+@click.option("--insecure-http", is_flag=True, help="Allow plain http to other machines.")
 def watch(
     source: str | None,
     job: str | None,
@@ -121,7 +131,7 @@ def watch(
 
     LOG is what they write to: a folder, az://container/prefix or s3://bucket/prefix. FILE holds the lines of
     haul cp --json; - is standard input. QUEUE is queue://NAME or the URL of a queue that a log is sent to.
-    Ends by itself when all have ended.
+    Exits when all jobs have ended.
     """
     wanted = Wanted(scheduler, scheduler_file, queues, doorbell, send, consume)
     wanted.check(source)

@@ -104,7 +104,7 @@ class Log:
         """Yield what is new, in pieces.
 
         Raises:
-            HaulageError: The store is away, or there is no log. Calling it again goes on where it stood.
+            HaulageError: The store is away, or there is no log. Calling it again continues where it stopped.
         """
         self._failed, self._came = [], 0
         self._list()

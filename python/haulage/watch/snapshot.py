@@ -202,7 +202,7 @@ def _errors(state: State) -> list[dict[str, Any]]:
 
 
 def _slow(state: State, now: int) -> list[dict[str, Any]]:
-    """Return the objects longest in flight; the coordinator and a node may both tell of one."""
+    """Return the objects longest in flight; the coordinator and a node may both report one."""
     found: dict[str, dict[str, Any]] = {}
     for stream in states.streams_of(state):
         if stream.slowest and _is_fresh(state, stream):

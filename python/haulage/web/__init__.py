@@ -1,6 +1,6 @@
 """What the pages of haulage share: their looks, their drawing, and what a browser is told of them.
 
-Pages ask for nothing from elsewhere: what they need lies in ``static`` or beside them.
+Pages ask for nothing from elsewhere: what they need is in ``static`` or beside them.
 """
 
 from __future__ import annotations

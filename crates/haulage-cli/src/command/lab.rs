@@ -11,7 +11,7 @@ use crate::stop::Ending;
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Lab {
-    /// What the laboratory shall do
+    /// What the lab does
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<OsString>,
 }

@@ -56,7 +56,7 @@ impl FromStr for Preserve {
                         "nothing of a file that can be kept",
                     )
                     .hint(
-                        "write mode, owner, times or special, with commas between them; or posix, or all",
+                        "write mode, owner, times or special, separated by commas; or posix, or all",
                     ));
                 }
             }

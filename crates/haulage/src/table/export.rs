@@ -127,7 +127,7 @@ impl Export {
             Some(format) => format,
             None => {
                 return usage(
-                    "nothing says which format the file shall have",
+                    "the format of the file is unknown",
                     "use a name ending in .parquet, .arrow, .csv or .jsonl, or pass --format",
                 );
             }

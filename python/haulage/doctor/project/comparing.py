@@ -42,7 +42,7 @@ class Node:
 
     @property
     def is_conda(self) -> bool:
-        """Whether it lies in an environment of conda."""
+        """Whether it is in a conda environment."""
         return bool(self.told["conda"])
 
     def version(self, wanted: Wanted) -> str | None:

@@ -8,7 +8,7 @@ from haulage.doctor.project.wanted import Place, Source, Trouble, Wanted
 
 
 def add(source: Source, text: str, start: int, end: int, group: str | None = None) -> None:
-    """Add the requirement that stands in a stretch of the source; or the trouble with it.
+    """Add the requirement in a stretch of the source; or the trouble with it.
 
     One that names an address stays as it is: which version lies there cannot be told from here.
     """

@@ -61,14 +61,14 @@ def _requirements(project: Mapping[str, Any], groups: Mapping[str, Any]) -> Iter
 
 
 def _found(source: Source, text: str) -> int | None:
-    """Return where a string stands in the file, between its quotes, if it was not found there before."""
+    """Return the position of a string in the file, between its quotes, if it was not found there before."""
     taken = {place.start for place in source.places}
     for found in re.finditer(rf"([\"']){re.escape(text)}\1", source.text):
         if found.start() + 1 not in taken:
             return found.start() + 1
     # Written with escapes.
     hint = "write it in plain quotes"
-    source.troubles.append(Trouble(source.path.name, f"{text}: not found as it stands in the file", hint))
+    source.troubles.append(Trouble(source.path.name, f"{text}: not found literally in the file", hint))
     return None
 
 

@@ -67,7 +67,7 @@ def move(work: Work, watch: Watch) -> Moved:
 
 
 def _further(watch: Watch, before: int, moved: int, rate: float) -> None:
-    """Tell of a job of a sequence what has moved in all."""
+    """Say how much a sequence of jobs has moved in all."""
     watch(before + moved, rate)
 
 

@@ -137,8 +137,8 @@ class OneWay:
     def _round(self, connections: int, rate: float, purpose: str) -> Round:
         """Let every connection carry one long request, and count while all of them do.
 
-        They are let to end: what is broken off lies in buffers for seconds yet, and takes the next round's
-        share of a slow link.
+        Rounds are never aborted: their data would stay in buffers for seconds, and take bandwidth from
+        the next round on a slow link.
         """
         window, ramp = self._window_s(connections, rate, purpose), RAMP_S + RAMP_TRIPS * self._trip_s
         wanted = rate / 8 / connections * (1.2 * window + ramp)

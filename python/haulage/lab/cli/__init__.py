@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         _complain(UsageError("parse", "arguments", error.format_message(), f"{command} --help tells more"))
         return 2
     except (KeyboardInterrupt, click.Abort):
-        STDERR.print("haul: interrupted; what is finished is kept, --continue goes on")
+        STDERR.print("haul: interrupted; finished cells are kept, --continue resumes")
         return 130
     except HaulageError as error:
         _complain(error)

@@ -31,7 +31,7 @@ from haulage.lab.units import format_bytes, parse_size
     show_default=True,
     help="Files of given sizes, a tree of small ones, or NetCDF files, few large among many small.",
 )
-@click.option("--size", "sizes", multiple=True, help="A size, or the mean of a tree; may be given again.")
+@click.option("--size", "sizes", multiple=True, help="A size, or the mean of a tree; may be repeated.")
 @click.option("--count", type=click.IntRange(1), help="Of each size (50), of a tree (1000), of a set (144).")
 @click.option("--scale", type=click.FloatRange(0, min_open=True), default=1.0, help="Of every size.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same bytes.")

@@ -20,7 +20,7 @@ EXIT_CODES = """\b
 Exit codes:
   0  all done                   4    not found
   1  something failed           5    files or results differ from what they were
-  2  wrong usage                130  interrupted; --continue goes on
+  2  wrong usage                130  interrupted; --continue resumes
   3  credentials or permission
 """
 

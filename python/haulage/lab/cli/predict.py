@@ -15,7 +15,7 @@ from haulage.units import format_rate
 
 
 @click.command(
-    short_help="Say what more nodes would bring.",
+    short_help="Predict what more nodes would gain.",
     epilog=examples(
         "haul lab predict runs/scale-out-1                    20 and 100 nodes",
         "haul lab predict runs/scale-out-1 --nodes 16,32,64",
@@ -24,10 +24,8 @@ from haulage.units import format_rate
 )
 @click.argument("directory")
 @click.option("--nodes", default="20,100", show_default=True, metavar="N,N,...", help="How many.")
-@click.option(
-    "--limit", metavar="RATE", help="The account carries so much.  [default: as found with up to 4 nodes]"
-)
-@click.option("--requests", type=click.IntRange(1), help="The account takes so many requests a second.")
+@click.option("--limit", metavar="RATE", help="Rate of the account.  [default: as found with up to 4 nodes]")
+@click.option("--requests", type=click.IntRange(1), help="Requests a second that the account accepts.")
 @output_options
 def predict(
     directory: str, nodes: str, limit: str | None, requests: int | None, quiet: bool, as_json: bool

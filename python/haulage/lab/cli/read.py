@@ -130,7 +130,7 @@ def show_comparison(a: Path, b: Path, as_json: bool) -> None:
     epilog=examples("haul lab profile runs/mine", "haul lab profile runs/mine --name home"),
 )
 @click.argument("directory")
-@click.option("--name", help="Keep it under this name, for haul cp --profile NAME.")
+@click.option("--name", help="Save it under this name, for haul cp --profile NAME.")
 @output_options
 def profile(directory: str, name: str | None, quiet: bool, as_json: bool) -> None:
     """Derive start values for the mover from the sweep in DIRECTORY; print the file's path."""

@@ -26,7 +26,7 @@ to_option = click.option(
     "--to",
     "target",
     metavar="URL",
-    help="Where to: emulated:LINK on this machine, packets:LINK for one of real packets, or a container's"
+    help="Target: emulated:LINK on this machine, packets:LINK for a link of real packets, or a container's"
     " URL.  [default: the plan's]",
 )
 
@@ -43,13 +43,13 @@ to_option = click.option(
         "haul lab run failing-link --from here,elsewhere   whose fault is it?",
         "haul lab run scale-out --nodes 1,2,3,4,6,8     many processes from one moment on",
         "haul lab run scale-out --scheduler tcp://head:8786     the same on the workers of a Dask cluster",
-        "haul lab run --continue runs/mine              go on with a stopped run",
+        "haul lab run --continue runs/mine              resume a stopped run",
     ),
 )
 @click.argument("plan", required=False)
 @to_option
-@click.option("--continue", "continue_", metavar="DIR", help="Go on with this stopped run.")
-@click.option("--out", metavar="DIR", help="Where to write; new or empty.  [default: runs/PLAN-TIME]")
+@click.option("--continue", "continue_", metavar="DIR", help="Continue this stopped run.")
+@click.option("--out", metavar="DIR", help="Folder for the run; new or empty.  [default: runs/PLAN-TIME]")
 @click.option(
     "--from",
     "places",
@@ -60,27 +60,29 @@ to_option = click.option(
 @click.option("--variant", help="A variant of the plan.")
 @click.option("--full", is_flag=True, help="The full-size variant: hours or days. As --variant full.")
 @click.option("--replicates", type=click.IntRange(1), help="How often each treatment is run.")
-@click.option("--seed", type=click.IntRange(0), help="Of the order and of the bytes.")
-@click.option("--size", "sizes", multiple=True, help="Only files of this size; may be given again.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the order and of the bytes.")
+@click.option("--size", "sizes", multiple=True, help="Only files of this size; may be repeated.")
 @click.option(
     "--nodes",
     metavar="N,N,...",
-    help="So many processes at once, one number after another; one alone is always among them.",
+    help="Numbers of processes to run at once, one after another; 1 is always included.",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Have the nodes on the workers of this Dask scheduler.")
-@click.option(
-    "--scheduler-file", metavar="FILE", help="The same, of the scheduler that has written this file."
-)
+@click.option("--scheduler", metavar="ADDRESS", help="Run the nodes on the workers of this Dask scheduler.")
+@click.option("--scheduler-file", metavar="FILE", help="The same, for the scheduler that wrote this file.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Replace a key of the plan.")
-@click.option("--estimate", "only_estimate", is_flag=True, help="Say what it takes, run nothing.")
+@click.option(
+    "--estimate", "only_estimate", is_flag=True, help="Print what the plan takes, without running it."
+)
 @click.option(
     "--confirm/--no-confirm",
     default=True,
     show_default=True,
-    help="Confirm the cause by some seconds of short transfers.",
+    help="Confirm the cause with some seconds of short transfers.",
 )
 @click.option("--report/--no-report", default=True, show_default=True, help="Analyse and write the page.")
-@click.option("--profile-name", metavar="NAME", help="Keep what a sweep found as a profile of this name.")
+@click.option(
+    "--profile-name", metavar="NAME", help="Save the result of a sweep as a profile with this name."
+)
 @progress_option
 @output_options
 def run(
@@ -141,7 +143,7 @@ def run(
                 return
             folder = runner.new_folder(wanted) if out is None else runner.folder_of(out)
             say(f"{wanted.name} on {where.text}: {takes}")
-            say(f"into {folder}; Ctrl-C stops, `haul lab run --continue {folder}` goes on")
+            say(f"into {folder}; Ctrl-C stops, `haul lab run --continue {folder}` resumes")
             with progress_of(progress, quiet) as show:
                 done = runner.run(wanted, where, folder, on_progress=show, left_out=left_out, where=nodes_at)
         with progress_of(progress, quiet) as show:

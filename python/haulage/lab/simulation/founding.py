@@ -3,7 +3,7 @@
 They lost 25 to 45 % of twenty times one node on the way up and 18 to 39 % on the way down. The rates of their
 single nodes are not known, so the demand of all nodes, over what the service carried, is what is looked for.
 
-It takes minutes, so what it gives lies beside it; ``python -m haulage.lab.simulation.founding`` makes
+It takes minutes, so its result is stored next to it; ``python -m haulage.lab.simulation.founding`` makes
 it anew, and a test makes some of it again.
 """
 

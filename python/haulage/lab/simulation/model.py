@@ -45,7 +45,7 @@ class Service:
 
     Attributes:
         bits_per_second: It carries so much, all together.
-        requests_per_second: It takes so many requests, all together; what comes too early waits.
+        requests_per_second: It takes this many requests, all together; what comes too early waits.
         refuses: It does not slow down at ``bits_per_second`` but refuses what exceeds it (503), an upload
             after its body has arrived.
         backoff_s: A client that is refused waits so long, twice as long the next time.

@@ -38,9 +38,9 @@ Exit codes:
     epilog=_EPILOG,
 )
 @click.argument("record", metavar="RECORD")
-@click.option("--html", metavar="FILE", help="Write a page into this file, to open from disk.")
+@click.option("--html", metavar="FILE", help="Write a page to this file, to open in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
-@click.option("-q", "--quiet", is_flag=True, help="Say the finding and the experiment only.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the finding and the experiment.")
 def why(record: str, html: str | None, as_json: bool, quiet: bool) -> None:
     """Say where the time of a job went, what limited it, how sure that is, and what would settle it.
 

@@ -29,7 +29,7 @@ Exit codes:
   0  all done                    4    not found
   1  rows were refused           5    what arrived is not what was sent
   2  wrong usage                 6    the source changed
-  3  credentials or permission   130  interrupted; the same command goes on
+  3  credentials or permission   130  interrupted; run it again to resume
 """
 
 
@@ -44,13 +44,21 @@ def _reach(command: _Command) -> _Command:
     for option in reversed(
         (
             click.option(
-                "--endpoint", metavar="URL", help="Where az-table:// leads: https://host[:port][/account]."
+                "--endpoint", metavar="URL", help="The service of az-table://: https://host[:port][/account]."
             ),
-            click.option("--ca", metavar="FILE", help="Authorities (PEM) to trust besides the system's."),
+            click.option(
+                "--ca",
+                metavar="FILE",
+                help="Certificate authorities (PEM) to trust, in addition to the system's.",
+            ),
             click.option("--proxy", metavar="URL", help="http://[USER:PASSWORD@]HOST:PORT, or none."),
-            click.option("--insecure-http", is_flag=True, help="Allow plain http beyond this machine."),
-            click.option("--stall-timeout", metavar="DURATION", help="Without progress; default 30s."),
-            click.option("--cap", metavar="RATE", help="Bound on the rate, such as 100mbit."),
+            click.option("--insecure-http", is_flag=True, help="Allow plain http to other machines."),
+            click.option(
+                "--stall-timeout",
+                metavar="DURATION",
+                help="Time without progress before a retry; default 30s.",
+            ),
+            click.option("--cap", metavar="RATE", help="Limit on the rate, such as 100mbit."),
             click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
             click.option("-q", "--quiet", is_flag=True, help="Show no progress."),
         )
@@ -177,15 +185,15 @@ def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> 
 @click.option(
     "--filter", "rows", metavar="FILTER", help='Rows, in the service\'s language: "elevation gt 300".'
 )
-@click.option("--select", metavar="NAMES", help="Properties, with commas between them.")
+@click.option("--select", metavar="NAMES", help="Properties, separated by commas.")
 @click.option("--queries", metavar="N", type=click.IntRange(1, 256), help="At once; default 16.")
-@click.option("--no-index", is_flag=True, help="Read the table itself, whether an index fits or not.")
+@click.option("--no-index", is_flag=True, help="Read the table itself, even if an index fits.")
 @click.option(
     "--formulas",
     type=click.Choice(["disarm", "keep"]),
     default="disarm",
     show_default=True,
-    help="Text in CSV that a spreadsheet would run: put an apostrophe in front, or keep it.",
+    help="Text in CSV that a spreadsheet would run as a formula: put an apostrophe in front, or keep it.",
 )
 @_RECORD
 @_reach
@@ -229,19 +237,19 @@ def export(table: str, path: str, **given: Any) -> int:
     type=click.Choice(["replace", "merge", "insert"]),
     default="replace",
     show_default=True,
-    help="What becomes of rows whose keys are there already.",
+    help="What to do with rows whose keys exist.",
 )
 @click.option(
-    "--exclude", metavar="NAMES", multiple=True, help="Columns that are not stored, with commas between them."
+    "--exclude", metavar="NAMES", multiple=True, help="Columns that are not stored, separated by commas."
 )
 @click.option(
     "--index",
     metavar="COLUMN",
     multiple=True,
-    help="Keep a table beside it by which rows are found by this column; may be repeated.",
+    help="Maintain an index table for this column; may be repeated.",
 )
-@click.option("--create", is_flag=True, help="Make the table where none is.")
-@click.option("--dead-letters", metavar="FILE", help="Where refused rows go; default: beside FILE.")
+@click.option("--create", is_flag=True, help="Create the table if it does not exist.")
+@click.option("--dead-letters", metavar="FILE", help="File for refused rows; default: beside FILE.")
 @click.option("--transactions", metavar="N", type=click.IntRange(1, 256), help="At once; default 16.")
 @_RECORD
 @_reach
@@ -299,7 +307,7 @@ def _chosen(path: str, given: dict[str, Any]) -> tuple[str | None, str | None]:
     type=click.Choice(["replace", "merge", "insert"]),
     default="replace",
     show_default=True,
-    help="What becomes of rows whose keys are there already.",
+    help="What to do with rows whose keys exist.",
 )
 @_reach
 def copy(source: str, destination: str, **given: Any) -> int:

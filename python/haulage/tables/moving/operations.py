@@ -54,9 +54,9 @@ def export_table(
 ) -> Exported:
     """Write the rows of a table to a file, in the order of their keys.
 
-    Several queries run at once, each over a stretch of the keys. What has come lies beside the file until all
-    is there, so that the same call goes on where one that was interrupted or killed was. A table is read
-    while others write to it: rows that come or go meanwhile may be in the file or not.
+    Several queries run at once, each over a range of the keys. Until all rows have arrived, they are kept
+    next to the file, so that the same call resumes an export that was interrupted or killed. If others write
+    to the table meanwhile, rows that appear or disappear may be in the file or not.
 
     Args:
         table: ``az-table://TABLE``, or its URL, with a SAS if there is one.
@@ -116,7 +116,7 @@ def import_table(
     """Write the rows of a file to a table, in transactions of at most 100 rows of one partition.
 
     Rows that the service refuses, or that get no key, go to a file with the reason; the others are written.
-    What was done is noted beside the source, so that the same call goes on after a kill.
+    Progress is noted next to the source, so that the same call resumes after a kill.
 
     Args:
         source: Parquet, an Arrow stream, lines of JSON as an export writes them, or CSV, whose types DuckDB
@@ -128,7 +128,7 @@ def import_table(
         partition_key: A template, such as ``"{station}"``; default: the column ``PartitionKey``.
         row_key: The same for the RowKey.
         exclude: Columns that are not stored.
-        index: Columns, or templates, by which rows shall be found: each has a table of its own, see
+        index: Columns, or templates, by which rows can be found: each has a table of its own, see
             :func:`index_table`, which is written before the rows, so that no row is without its entry, also
             after a kill.
         create: Make the table where none is.

@@ -40,7 +40,11 @@ Exit codes:
 )
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
-    "--query", "queries", metavar="QUERY", multiple=True, help="What will be asked; may be repeated."
+    "--query",
+    "queries",
+    metavar="QUERY",
+    multiple=True,
+    help="A query that the table will get; may be repeated.",
 )
 @click.option("--table", metavar="NAME", default="TABLE", help="The table, for the command that is printed.")
 @click.option("--partition-key", metavar="TEMPLATE", help="Judge these keys instead of proposing some.")
@@ -51,7 +55,7 @@ Exit codes:
     type=click.IntRange(1, 100),
     default=3,
     show_default=True,
-    help="Measure so many choices on all rows, and show them.",
+    help="Measure this many choices on all rows, and show them.",
 )
 @click.option(
     "--sample",
@@ -59,7 +63,7 @@ Exit codes:
     type=click.IntRange(1_000),
     default=50_000,
     show_default=True,
-    help="Rank the choices by so many rows.",
+    help="Rank the choices by this many rows.",
 )
 @click.option(
     "--draws",
@@ -67,17 +71,17 @@ Exit codes:
     type=click.IntRange(1, 100),
     default=8,
     show_default=True,
-    help="Judge each query with so many sets of values from the rows.",
+    help="Judge each query with this many sets of values from the rows.",
 )
 @click.option(
-    "--seed", metavar="N", type=int, default=0, show_default=True, help="Of the sample and the draws."
+    "--seed", metavar="N", type=int, default=0, show_default=True, help="Seed of the sample and the draws."
 )
 @click.option(
     "--memory",
     metavar="SIZE",
     default="512MiB",
     show_default=True,
-    help="Use so much at most; what does not fit goes to a temporary folder.",
+    help="Use at most this much memory; the rest goes to a temporary folder.",
 )
 @click.option("--plot", "plot_file", metavar="FILE", help="Draw the spread: .html, .png or .svg.")
 @click.option("--json", "as_lines", is_flag=True, help="Print one object of JSON.")

@@ -1,6 +1,6 @@
 """What will be asked of the table, in a small language: conditions, order, limit, weight.
 
-The grammar stands in docs/guides/table-keys.md.
+The grammar is in docs/guides/table-keys.md.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def times(profiles: Mapping[str, Profile]) -> list[Profile]:
 
 
 def groups(profiles: Mapping[str, Profile]) -> list[Profile]:
-    """Return the columns of which each value stands in many rows, the likeliest group first."""
+    """Return the columns of which each value is in many rows, the likeliest group first."""
     found = [
         one
         for one in profiles.values()

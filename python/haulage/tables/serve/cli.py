@@ -45,20 +45,20 @@ Exit codes:
     metavar="ADDR",
     default="127.0.0.1:8484",
     show_default=True,
-    help="Address and port; port 0 takes any free one.",
+    help="Address and port; port 0 selects a free one.",
 )
 @click.option(
     "--token",
     metavar="TOKEN",
     envvar="HAULAGE_TABLE_TOKEN",
-    help="What must be shown to read rows; auto makes one up. Default: none on this machine.",
+    help="Token that clients need to read rows; auto generates one. Default: none on this machine.",
 )
 @click.option(
     "--allow-origin",
     "origins",
     metavar="ORIGIN",
     multiple=True,
-    help="Let pages from there read answers, such as https://maps.example.org; * for all.",
+    help="Allow pages from this origin to read answers, such as https://maps.example.org; * for all.",
 )
 @click.option(
     "--timeout",
@@ -66,17 +66,17 @@ Exit codes:
     type=Seconds(),
     default="30s",
     show_default=True,
-    help="For the store to send a page, and for a client to take a piece.",
+    help="Time for the store to send a page, and for a client to receive a piece.",
 )
-@click.option("--max-rows", metavar="N", type=click.IntRange(1), help="In one answer; default: no bound.")
-@click.option("--max-bytes", metavar="SIZE", type=Amount(), help="In one answer; default: no bound.")
+@click.option("--max-rows", metavar="N", type=click.IntRange(1), help="Limit for one answer; default: none.")
+@click.option("--max-bytes", metavar="SIZE", type=Amount(), help="Limit for one answer; default: none.")
 @click.option(
     "--max-streams",
     metavar="N",
     type=click.IntRange(1),
     default=8,
     show_default=True,
-    help="Answers with all rows at once.",
+    help="Answers with all rows at the same time.",
 )
 @click.option(
     "--max-sorted",
@@ -84,16 +84,20 @@ Exit codes:
     type=click.IntRange(1),
     default=1_000_000,
     show_default=True,
-    help="Rows that are gathered to be sorted.",
+    help="Rows that can be collected for sorting.",
 )
-@click.option("--no-index", is_flag=True, help="Read tables themselves, whether an index fits or not.")
-@click.option("--no-compress", is_flag=True, help="Send no gzip, for measurements.")
+@click.option("--no-index", is_flag=True, help="Read tables themselves, even if an index fits.")
+@click.option("--no-compress", is_flag=True, help="Do not compress answers, for measurements.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as a line of JSON.")
-@click.option("--endpoint", metavar="URL", help="Where az:// or s3:// lives.")
-@click.option("--region", metavar="NAME", help="Where an S3 bucket is.")
+@click.option("--endpoint", metavar="URL", help="The service of az:// or s3://.")
+@click.option("--region", metavar="NAME", help="Region of an S3 bucket.")
 @click.option("--proxy", metavar="URL", help="A proxy to the store, or none.")
-@click.option("--ca", metavar="FILE", help="A PEM file of authorities to trust besides the system's.")
-@click.option("--insecure-http", is_flag=True, help="Allow plain http to stores beyond this machine.")
+@click.option(
+    "--ca",
+    metavar="FILE",
+    help="A PEM file of certificate authorities to trust, in addition to the system's.",
+)
+@click.option("--insecure-http", is_flag=True, help="Allow plain http to stores on other machines.")
 def serve(
     sources: tuple[str, ...],
     listen: str,

@@ -25,7 +25,7 @@ def head(name: str) -> bytes:
 
 
 def json_entities(entities: Iterable[Entity], name: str, metadata: Metadata) -> bytes:
-    """Return entities with commas between them.
+    """Return entities separated by commas.
 
     >>> json_entities([{"A": ("Edm.Int64", "5")}], "t", "minimal")
     b'{"A@odata.type":"Edm.Int64","A":"5"}'

@@ -14,7 +14,7 @@ _ERROR = {
 }
 _OF_ROWS = {
     "$filter": "an OData expression, such as: elevation gt 300 and station eq 'Zugspitze'",
-    "$select": "names of columns with commas between them",
+    "$select": "names of columns separated by commas",
     "$orderby": "columns to sort by, such as: elevation desc, station; all that match are gathered first",
     "NextPartitionKey": "the header x-ms-continuation-NextPartitionKey of the page before",
     "NextRowKey": "the header x-ms-continuation-NextRowKey of the page before",

@@ -31,7 +31,7 @@ class Stream(Response):
         request: What was asked.
         source: What is read.
         asked: The same request, read.
-        key: By which `/requests/ID` tells of it.
+        key: The name of the request in `/requests/ID`.
         tally: What it takes.
     """
 

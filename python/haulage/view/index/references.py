@@ -24,7 +24,7 @@ def references(opened: Opened, url: str) -> tuple[dict[str, Any], dict[str, str]
 
     Args:
         opened: The file.
-        url: What readers shall open.
+        url: The URL that readers open.
     """
     index = opened.index
     refs: dict[str, Any] = {".zgroup": _text({"zarr_format": 2}), ".zattrs": _text(index.attributes)}

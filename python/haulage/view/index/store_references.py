@@ -16,7 +16,7 @@ def store_references(place: Place, root: str, as_url: str | None = None) -> dict
     Args:
         place: Where it is, listed.
         root: The object that describes it.
-        as_url: What readers shall open in place of its folder.
+        as_url: The URL that readers open in place of its folder.
 
     Raises:
         ProtocolError: Its metadata is broken, so that no reader takes it.

@@ -57,7 +57,7 @@ export const updateSteps = (into, variable, index, playing) => {
   }
 };
 
-// Goes on from step to step until stopped: go(dim, place) resolves when that step is drawn.
+// Advances from step to step until stopped: go(dim, place) resolves when that step is drawn.
 export class Player {
   constructor(go, changed) {
     this.dim = null;

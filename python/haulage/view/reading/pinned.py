@@ -151,4 +151,4 @@ def _part(spans: Sequence[Span], bodies: Sequence[bytes], wanted: Span) -> bytes
     for span, body in zip(spans, bodies, strict=True):
         if span.start <= wanted.start and wanted.end <= span.end:
             return body[wanted.start - span.start : wanted.end - span.start]
-    raise AssertionError("every span lies in one of those that cover them")
+    raise AssertionError("every span is in one of those that cover them")

@@ -1,4 +1,4 @@
-"""The container, prefix, folder or object that is viewed, and what lies in it."""
+"""The container, prefix, folder or object that is viewed, and its contents."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Sends what is new in a log to a queue: a sidecar, so that no job ever waits for the queue.
 
-What was sent is remembered on this machine, so that the next sidecar goes on. What it could not tell of is
-sent again: lines have numbers, and readers let each through once.
+This machine remembers what was sent, so that the next sidecar continues there. Lines that it could not
+confirm are sent again: lines have numbers, and readers use each only once.
 """
 
 from __future__ import annotations

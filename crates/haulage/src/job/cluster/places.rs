@@ -38,7 +38,7 @@ pub(super) fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, 
             pairs.iter().flat_map(|(source, destination)| [(source, false), (destination, true)]).collect()
         }
         Work::Verify { .. } | Work::Fed(_) | Work::Sync { .. } | Work::Move { .. } => {
-            return Err(usage("verify", "only copies are shared out among nodes"));
+            return Err(usage("verify", "only copies can be divided among nodes"));
         }
     };
     let (mut to_service, mut begins) = (true, false);

@@ -53,7 +53,7 @@ fn common(operation: &'static str, one: &Location, other: &Location) -> Error {
     if name == other_name {
         return same(operation, &name);
     }
-    let cause = format!("this and {other_name} have objects in common: one lies in the other");
+    let cause = format!("this and {other_name} have objects in common: one is inside the other");
     Error::new(ErrorKind::Usage, operation, name, cause)
         .hint("name two places of which neither holds the other")
 }

@@ -148,7 +148,7 @@ impl Walk {
         let found = rustix::fs::fstat(folder.fd()).map_err(|e| file::io("list", &path, os(e)))?;
         let identity = (found.st_dev, found.st_ino);
         if self.levels.iter().any(|level| level.identity == Some(identity)) {
-            return Err(not_followed(&path, "symlink loop: the link leads to a folder that it lies in"));
+            return Err(not_followed(&path, "symlink loop: the link points to a folder that contains it"));
         }
         Ok(identity)
     }

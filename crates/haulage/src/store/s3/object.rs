@@ -283,7 +283,7 @@ pub(super) fn believe_deleted(
     let mut outcomes = HashMap::with_capacity(named.len());
     for (key, refused) in deleted {
         if !named.contains(key.as_str()) {
-            return Err(Broken(format!("the answer tells of `{key}`, which was not to be deleted")));
+            return Err(Broken(format!("the answer reports `{key}`, which was not in the request")));
         }
         if outcomes.get(&key).is_some_and(|told| *told != refused) {
             return Err(Broken(format!("the answer says two things of `{key}`")));

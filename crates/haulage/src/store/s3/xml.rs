@@ -91,7 +91,7 @@ pub(super) fn deleted(document: &[u8]) -> Result<Vec<Deletion>, Broken> {
             Step::End(name @ ("Deleted" | "Error")) if inside == Some(name) => {
                 let key = key
                     .take()
-                    .ok_or_else(|| Broken("the answer tells of an object without a name".to_owned()))?;
+                    .ok_or_else(|| Broken("the answer reports an object without a name".to_owned()))?;
                 found.push((key, (name == "Error").then(|| Refused(code.take()))));
                 inside = None;
             }

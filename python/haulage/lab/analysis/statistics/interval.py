@@ -117,7 +117,7 @@ def percentile_of_cells(cells: Sequence[ArrayLike], share: float, level: float =
     """Return a percentile of transfers that were made in cells; those of one cell are alike.
 
     The interval holds every value of which the cells, taken as one observation each, do not show that it is
-    another percentile: a t test on the share of each cell that lies below. With one transfer in each cell
+    another percentile: a t test on the share of each cell that is below. With one transfer in each cell
     this is the interval of order statistics. Far from the middle, where these shares are skewed, it is that
     of Korn and Graubard (1998): Clopper and Pearson's with the effective number of observations.
 
@@ -163,7 +163,7 @@ def percentile_of_cells(cells: Sequence[ArrayLike], share: float, level: float =
 
 
 def _error(below: Floats, sizes: Floats, share: float) -> tuple[Floats, Floats]:
-    """Return by how much more than ``share`` lies below, and the standard error, over cells."""
+    """Return by how much more than ``share`` is below, and the standard error, over cells."""
     away = below - share * sizes[:, None]
     n, count = sizes.sum(), len(sizes)
     square = ((away - away.mean(axis=0)) ** 2).sum(axis=0)

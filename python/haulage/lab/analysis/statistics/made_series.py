@@ -164,7 +164,7 @@ def smeared(logs: Floats) -> Floats:
 
 
 def fault(random: Random, draw: Draw, noise: float, falls: dict[str, float]) -> str:
-    """Return whose fault it is said to be, where clients or paths fall by these factors at one moment."""
+    """Return whose fault is reported, where clients or paths fall by these factors at one moment."""
     frames = []
     for number, (name, client, path) in enumerate(PLACES):
         fall = math.log(falls.get(client, 1.0) * falls.get(path, 1.0))

@@ -25,7 +25,7 @@ def without_steps(data: Floats) -> Floats:
 
 
 def alike_of_differences(apart: Floats) -> float:
-    """Return the AR(1) coefficient that successive differences tell of, shrunk."""
+    """Return the AR(1) coefficient that successive differences show, shrunk."""
     if len(apart) < 4 or np.ptp(apart) == 0:
         return 0.0
     # Twice the correlation has twice its error.
