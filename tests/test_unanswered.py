@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -85,7 +86,9 @@ class Handler(BaseHTTPRequestHandler):
         key, query = self.place()
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        stated = {name: headers[name] for name in ("x-ms-content-crc64", "content-md5") if name in headers}
+        stated: dict[str, str] = {
+            name: headers[name] for name in ("x-ms-content-crc64", "content-md5") if name in headers
+        }
         with self.late.lock:
             if query.get("comp") == ["block"]:
                 self.late.blocks[query["blockid"][0]] = body
@@ -142,7 +145,7 @@ def receipt_of(path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("when", ["after", "before"])
 @pytest.mark.parametrize("overwrite", ["if-different", "never"])
 def test_a_receipt_has_the_version_that_is_there(
-    tmp_path: Path, size: int, when: str, overwrite: str
+    tmp_path: Path, size: int, when: str, overwrite: Literal["if-different", "never"]
 ) -> None:
     source = tmp_path / "data.bin"
     source.write_bytes(bytes(range(256)) * (size // 256 + 1))
