@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: build demo test test-rust test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics contract site help
+.PHONY: gate ready build demo test test-rust rust-tests test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics contract site help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -13,11 +13,13 @@ STAMPS := build/stamps
 BIN := .venv/bin
 CONTAINED := $(BIN)/python tests/sandbox.py $(BIN)/pytest -p no:cacheprovider
 CONFORMANCE := $(CURDIR)/build/conformance
-RCLONE_VERSION := v1.76.0
 VERSITYGW_VERSION := v1.8.0
 # The last that was made; it is no longer maintained.
 MINIO_VERSION := v0.0.0-20260212201848-7aac2a2c5b7c
 CARGO_DENY_VERSION := 0.20.2
+
+# Tests in Rust and lints are compiled with the dependencies of the command: to compile these once more takes seven minutes.
+TEST_PROFILE := --release --config crates/tests.toml
 
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
@@ -66,9 +68,10 @@ $(STAMPS)/node: tests/package.json tests/package-lock.json
 	chmod +x build/node/node_modules/@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64
 	@touch $@
 
-build/bin/rclone:
+# rclone itself, with the clouds and commands that are used here: with all seventy clouds it takes twice as long to compile.
+build/bin/rclone: tests/rclone/main.go tests/rclone/go.mod tests/rclone/go.sum
 	@mkdir -p build/bin
-	GOBIN=$(CURDIR)/build/bin go install github.com/rclone/rclone@$(RCLONE_VERSION)
+	cd tests/rclone && go build -o $(CURDIR)/$@ .
 
 # What the demo shows and draws with; make build does not need it.
 $(STAMPS)/demo: $(STAMPS)/venv requirements/demo.lock
@@ -78,26 +81,43 @@ $(STAMPS)/demo: $(STAMPS)/venv requirements/demo.lock
 demo: build $(STAMPS)/demo
 	@$(BIN)/python examples/demo
 
-# Most tests wait for links and answers. So those in Rust are compiled and run, and the hostile ones after them, beside those in
-# Python, and all take little longer than the longest. What they print comes after it, and what measures times has the
-# processors for itself then.
-test: build peers
+# What every change must pass, as test and check would show it one after the other. Half of the tests wait for links and answers, so
+# the lints are run beside them.
+gate: BEHIND := test-rust test-hostile check
+gate: tests
+
+# Most tests wait for links and answers. So those in Rust, and the hostile ones after them, are run beside those in Python, and all
+# take little longer than the longest. What they print comes after it, and what measures times has the processors for itself then.
+test: BEHIND := test-rust test-hostile
+test: tests
+
+.PHONY: tests
+tests:
+	@$(MAKE) --no-print-directory -j 4 ready
 	@mkdir -p build
-	sh scripts/beside.sh build/beside.log '$(MAKE) --no-print-directory test-rust test-hostile' \
+	sh scripts/beside.sh build/beside.log '$(MAKE) --no-print-directory $(BEHIND)' \
 	    '$(MAKE) --no-print-directory test-python'
 	@$(MAKE) --no-print-directory test-quiet
 
+# All that has to be fetched and compiled; side by side, for some of it waits for the network and some for one processor.
+ready: build peers rust-tests $(STAMPS)/demo
+
 # The bindings have no Rust tests: what they do shows only from Python.
+RUST_TESTS := $(TEST_PROFILE) --locked --workspace --exclude haulage-python
+
+rust-tests:
+	cargo test --quiet $(RUST_TESTS) --no-run
+
 test-rust: peers
 	@rm -rf $(CONFORMANCE)
-	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh cargo test --locked --workspace --exclude haulage-python
+	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh cargo test $(RUST_TESTS)
 	$(PYTHON) tests/conformance_page.py --check $(CONFORMANCE)
 
 # What each store does, into the documents; test-rust compares them, but for MinIO, which takes minutes to compile.
 conformance: peers build/bin/minio
 	@rm -rf $(CONFORMANCE)
 	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh sh scripts/with-minio.sh \
-	    cargo test --locked --package haulage --test conformance -- --include-ignored
+	    cargo test $(TEST_PROFILE) --locked --package haulage --test conformance -- --include-ignored
 	$(PYTHON) tests/conformance_page.py $(CONFORMANCE)
 
 # Most tests wait for links and answers, so more run at once than there are processors; each file by itself, for the servers
@@ -133,7 +153,7 @@ must-show: build peers
 
 check: build $(STAMPS)/demo
 	cargo fmt --check
-	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	cargo clippy $(TEST_PROFILE) --locked --workspace --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -200,7 +200,7 @@ def compiled(backend: str, folder: Path) -> Path:
 def source() -> Path:
     """Fetch rclone's source in the version of the program that the other tests use."""
     built = subprocess.run(["go", "version", "-m", RCLONE], capture_output=True, text=True, check=True).stdout
-    version = re.search(rf"^\s*mod\s+{re.escape(MODULE)}\s+(\S+)", built, re.MULTILINE)
+    version = re.search(rf"^\s*(?:mod|dep)\s+{re.escape(MODULE)}\s+(\S+)", built, re.MULTILINE)
     assert version, f"{RCLONE} does not say which version it is"
     command = ["go", "mod", "download", "-json", f"{MODULE}@{version[1]}"]
     fetched = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout

@@ -136,7 +136,7 @@ LOCAL = [
     (2, "stat s3://me:me@b/key", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"),
     (2, "cp s3:// back", "write s3://bucket/key; haul ls s3:// lists the buckets of an account"),
     (2, "mb s3://", "name a bucket: s3://bucket; haul ls s3:// lists them"),
-    (2, "stat s3://b/key --endpoint host", "write the endpoint as https://host[:port]"),
+    (2, "stat s3://b/key --endpoint host", "write the endpoint as https://host[:port][/path]"),
     (2, "stat s3://b/key --region a/b", "write a region such as eu-west-1"),
     (
         3,

@@ -111,7 +111,7 @@ class S3Credential:
         profile: The name of a profile in ``~/.aws/config`` or ``~/.aws/credentials``: its keys, its single
             sign-on or its process, and its region and endpoint. Nothing else is asked for keys.
         anonymous: Ask without a signature, for what is open to all.
-        endpoint: Where the service is, ``https://host[:port]``.
+        endpoint: Where the service is, ``https://host[:port][/path]``.
         region: Where its buckets are; default: what the environment, the profile or the service says.
 
     Raises:

@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::options::Profile;
 use crate::receipt::{self, ReceiptObject};
 use crate::stage::plan::Cutter;
-use crate::store::{BlockId, BlockRange, Capabilities, CutRules};
+use crate::store::azure::CAPABILITIES;
+use crate::store::{BlockId, BlockRange};
 
 /// The objects of a receipt.
 pub fn receipt(lines: &[u8]) -> Result<Vec<ReceiptObject>> {
@@ -28,23 +29,7 @@ pub fn join(blocks: &[BlockId]) -> Option<(Crc64, u64)> {
 
 /// The pieces of an object of `size` bytes that goes on from what is staged, each as large as `wanted` next says.
 pub fn cut(size: u64, staged: &[BlockId], mut wanted: impl FnMut() -> u64) -> Vec<BlockRange> {
-    let store = Capabilities {
-        put_max: 5_000 << 20,
-        cut: CutRules { most: 4_000 << 20, count: 50_000, ..CutRules::ANY },
-        range_checksum_max: 4 << 20,
-        streams: false,
-        contents: true,
-        at_hand: false,
-        keeps_checksums: true,
-        folders: false,
-        rechecks: false,
-        late_writes: true,
-        begins_freely: true,
-        lists_all: true,
-        in_order: false,
-        keeps_properties: true,
-    };
-    let mut cutter = Cutter::new(size, &store, &store);
+    let mut cutter = Cutter::new(size, &CAPABILITIES, &CAPABILITIES);
     cutter.resume(staged.iter().map(|id| id.range), 1 << 30);
     let mut pieces = Vec::new();
     while let Some(piece) = cutter.take(wanted()) {

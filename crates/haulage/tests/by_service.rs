@@ -1,5 +1,7 @@
 //! Whole jobs within one service: the service copies, and next to nothing passes the link.
 
+mod ground;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,51 +10,16 @@ use haulage::checksum::Crc64;
 use haulage::event::{Event, Proof, Summary};
 use haulage::job::{MethodChoice, Overwrite, ServerSide, Setting, Work};
 use haulage::store::{
-    AccessKeys, Attributes, GetOptions, Location, Properties, PutOptions, StoreOpener, StoreOptions, Tags,
-    Trace,
+    Attributes, GetOptions, Properties, PutOptions, StoreOpener, StoreOptions, Tags, Trace,
 };
 use haulage::units::ByteSize;
 use haulage::{CopyOptions, Job};
-use haulage_emulator::{Emulator, EmulatorConfig};
+
+use self::ground::Ground;
 
 const MIB: usize = 1 << 20;
 
-/// The endpoint by one of its interfaces.
-struct Ground {
-    emulator: Emulator,
-    store: StoreOptions,
-    s3: bool,
-}
-
 impl Ground {
-    async fn new(s3: bool, faults: &str) -> Self {
-        let config = EmulatorConfig { faults: faults.parse().unwrap(), ..EmulatorConfig::default() };
-        let emulator = haulage_emulator::start(config).await.unwrap();
-        let access = emulator.s3();
-        let keys = AccessKeys { id: access.access_key_id, secret: access.secret_access_key, token: None };
-        let store = match s3 {
-            true => StoreOptions {
-                endpoint: Some(access.endpoint_url),
-                keys: Some(keys),
-                ..StoreOptions::default()
-            },
-            false => StoreOptions::default(),
-        };
-        let ground = Self { emulator, store, s3 };
-        for name in ["one", "two"] {
-            ground.open(&ground.url(name)).store.create_container(&Trace::detached()).await.unwrap();
-        }
-        ground
-    }
-
-    fn url(&self, path: &str) -> String {
-        if self.s3 { format!("s3://{path}") } else { format!("{}/{path}", self.emulator.endpoint()) }
-    }
-
-    fn open(&self, url: &str) -> Location {
-        StoreOpener::new(self.store.clone()).unwrap().open(url).unwrap()
-    }
-
     fn options(&self) -> CopyOptions {
         CopyOptions { store: self.store.clone(), ..CopyOptions::default() }
     }
@@ -65,12 +32,12 @@ impl Ground {
             ..Attributes::default()
         };
         let options = PutOptions { attributes, ..PutOptions::default() };
-        let store = self.open(&self.url(container)).store;
+        let store = self.open(container).store;
         while store.put(key, data.clone().into(), &options, &Trace::detached()).await.is_err() {}
     }
 
     async fn get(&self, container: &str, key: &str) -> Bytes {
-        let store = self.open(&self.url(container)).store;
+        let store = self.open(container).store;
         loop {
             // Where faults are dealt out, they strike this too.
             if let Ok(got) = store.get(key, &GetOptions::default(), &Trace::detached()).await
@@ -137,7 +104,7 @@ async fn a_copy_within_a_service_moves_next_to_nothing() {
         // S3 reads what is empty too, once.
         assert!(ground.reads() <= 1, "{:?}", ground.emulator.stats());
         for (key, data) in &objects {
-            let (key, there) = (key.replace("in/", "out/"), ground.open(&ground.url("two")).store);
+            let (key, there) = (key.replace("in/", "out/"), ground.open("two").store);
             assert!(ground.get("two", &key).await == *data, "{key}");
             let meta = there.head(&key, &Trace::detached()).await.unwrap();
             // A head of S3 may say nothing of tags.
@@ -290,7 +257,7 @@ async fn blocks_of_a_former_version_do_not_get_into_a_copy() {
         ground.put("one", "a", &new.slice(..9)).await;
         let changed = handle.wait().await.unwrap();
         assert_eq!((changed.exit_code, changed.objects_done), (6, 0), "s3: {s3}: {:?}", changed.failures);
-        let there = ground.open(&ground.url("two")).store;
+        let there = ground.open("two").store;
         assert!(there.head("a", &Trace::detached()).await.is_err(), "nothing has the name");
         ground.put("one", "a", &new).await;
         let done = ground.copy("one/a", "two/a", options).await;
@@ -365,7 +332,7 @@ async fn a_new_signature_goes_on_where_the_old_one_ended() {
     };
     let ended = copy(3).await;
     assert_eq!((ended.exit_code, ended.objects_done), (3, 0), "{:?}", ended.failures);
-    let there = ground.open(&ground.url("two")).store;
+    let there = ground.open("two").store;
     assert!(there.head("a", &Trace::detached()).await.is_err(), "nothing has the name");
     let done = copy(600).await;
     assert_eq!((done.exit_code, done.objects_by_service), (0, 1), "{:?}", done.failures);

@@ -1,24 +1,24 @@
 //! One object by several jobs, as several machines move it: stretches are staged, then committed together.
 
+mod ground;
+
 use std::path::PathBuf;
 
 use haulage::checksum::{ChecksumMode, Crc64, Md5};
 use haulage::error::ErrorKind;
 use haulage::event::{Event, ObjectRecord, Outcome, PartRecord, Proof, Summary};
 use haulage::job::{Portion, Setting, Work};
-use haulage::store::{AccessKeys, BlockRange, GetOptions, Location, StoreOpener, StoreOptions, Trace};
+use haulage::store::{BlockRange, GetOptions, Location, Trace};
 use haulage::units::ByteSize;
 use haulage::{CopyOptions, Job};
-use haulage_emulator::{Emulator, EmulatorConfig};
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 40 * MIB + 77;
 const BLOCK: u64 = 8 * MIB;
 
+/// A file, and where it goes.
 struct Ground {
-    emulator: Emulator,
-    store: StoreOptions,
-    s3: bool,
+    at: ground::Ground,
     source: PathBuf,
     data: Vec<u8>,
     block: u64,
@@ -28,42 +28,27 @@ struct Ground {
 
 impl Ground {
     async fn new(s3: bool) -> Self {
-        let emulator = haulage_emulator::start(EmulatorConfig::default()).await.unwrap();
-        let access = emulator.s3();
-        let keys = AccessKeys { id: access.access_key_id, secret: access.secret_access_key, token: None };
-        let (endpoint, keys) = if s3 { (Some(access.endpoint_url), Some(keys)) } else { (None, None) };
-        let store = StoreOptions { endpoint, keys, ..StoreOptions::default() };
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("large.nc");
         let mut data = vec![0; SIZE as usize];
         fastrand::Rng::with_seed(9).fill(&mut data);
         std::fs::write(&source, &data).unwrap();
-        let ground =
-            Self { emulator, store, s3, source, data, block: BLOCK, content_md5: false, _folder: folder };
-        ground.open("one").store.create_container(&Trace::detached()).await.unwrap();
-        ground
-    }
-
-    fn url(&self, path: &str) -> String {
-        if self.s3 { format!("s3://{path}") } else { format!("{}/{path}", self.emulator.endpoint()) }
-    }
-
-    fn open(&self, path: &str) -> Location {
-        StoreOpener::new(self.store.clone()).unwrap().open(&self.url(path)).unwrap()
+        let at = ground::Ground::new(s3, "").await;
+        Self { at, source, data, block: BLOCK, content_md5: false, _folder: folder }
     }
 
     /// Runs a job of its own, as on a machine of its own.
     async fn run(&self, portion: Portion, source_etag: Option<&str>) -> (ObjectRecord, Summary) {
         let work = Work::Copy {
             sources: vec![self.source.to_str().unwrap().to_owned()],
-            destination: self.url("one/large.nc"),
+            destination: self.at.url("one/large.nc"),
         };
         let options = CopyOptions {
             portion,
             source_etag: source_etag.map(str::to_owned),
             block_size: Setting::Fixed(ByteSize::new(self.block)),
             content_md5: self.content_md5,
-            store: self.store.clone(),
+            store: self.at.store.clone(),
             ..CopyOptions::default()
         };
         let mut job = Job::new(work, options).listen().start().unwrap();
@@ -83,18 +68,18 @@ impl Ground {
     }
 
     async fn is_there(&self) -> bool {
-        let Location { store, key, .. } = self.open("one/large.nc");
+        let Location { store, key, .. } = self.at.open("one/large.nc");
         store.head(&key, &Trace::detached()).await.is_ok()
     }
 
     async fn get(&self) -> Vec<u8> {
-        let Location { store, key, .. } = self.open("one/large.nc");
+        let Location { store, key, .. } = self.at.open("one/large.nc");
         let got = store.get(&key, &GetOptions::default(), &Trace::detached()).await.unwrap();
         got.payload.collect().await.unwrap().to_vec()
     }
 
     fn sent(&self) -> u64 {
-        let stats = self.emulator.stats();
+        let stats = self.at.emulator.stats();
         ["PutBlock", "UploadPart"].into_iter().map(|api| stats.requests(api)).sum()
     }
 }
@@ -233,7 +218,7 @@ async fn what_several_jobs_cannot_move_together_is_refused() {
     let options = || CopyOptions {
         portion: Portion::Stretch(BlockRange { offset: 0, len: 1 }),
         source_etag: Some("x".to_owned()),
-        store: ground.store.clone(),
+        store: ground.at.store.clone(),
         ..CopyOptions::default()
     };
     let one = || to(vec![name.clone()], "s3://one/a");

@@ -37,6 +37,10 @@ impl Md5 {
         u128::from_str_radix(text, 16).ok().filter(|_| digits).map(|value| Self(value.to_be_bytes()))
     }
 
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+
     /// As HTTP writes it: Base64 of the sixteen bytes.
     pub fn to_base64(self) -> String {
         BASE64_STANDARD.encode(self.0)

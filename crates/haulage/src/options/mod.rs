@@ -1,137 +1,32 @@
 //! What a job shall do, and everything it can be told: the words that the job, its stages and single questions share.
 
+mod choices;
 mod links;
 mod select;
 mod shard;
 mod sync;
+mod work;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use crate::config::{Profile, StartValues};
+pub use choices::{MethodChoice, Overwrite, Portion, ServerSide, Setting, TierChoice};
 use links::LinkFile;
 pub use links::links_folder;
 pub use select::{Bounds, NameList};
-use serde::{Deserialize, Serialize};
 pub use shard::Feed;
 pub(crate) use shard::{Assigned, Given, Item, Root, Shard};
 pub use sync::{Compare, Deleting, MaxDelete};
+pub use work::Work;
 
 use crate::checksum::ChecksumMode;
 use crate::control::Wishes;
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::PartRecord;
-use crate::store::{Address, BlockRange, Preserve, StoreOptions, is_tier};
+use crate::error::Result;
+use crate::store::{Preserve, StoreOptions};
 use crate::units::ByteSize;
-
-/// A setting that the controller chooses unless the user does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Setting<T> {
-    /// The controller chooses.
-    #[default]
-    Auto,
-    /// The user's choice.
-    Fixed(T),
-}
-
-impl<T> Setting<T> {
-    /// The user's choice, where there is one.
-    pub fn fixed(self) -> Option<T> {
-        match self {
-            Self::Auto => None,
-            Self::Fixed(value) => Some(value),
-        }
-    }
-}
-
-/// How large objects are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum MethodChoice {
-    /// By size: whole objects below the single-put threshold, blocks or ranges above.
-    #[default]
-    Auto,
-    /// One request for each object, whatever its size.
-    Whole,
-    /// Blocks or ranges wherever there is more than one.
-    Ranges,
-}
-
-/// Whether services copy by themselves what goes from one of their stores to another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ServerSide {
-    /// Wherever they can; what they refuse goes through this machine.
-    #[default]
-    Auto,
-    /// Never: every byte passes this machine, and is checked here.
-    Never,
-}
-
-/// In which access tier or storage class objects are written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TierChoice {
-    /// In the one that somebody has chosen for the source, as far as it can be read from there at once; else as [`Self::Default`].
-    #[default]
-    Auto,
-    /// In the one that the account or the bucket gives to what says nothing.
-    Default,
-    /// In this one; Azure and S3 each take the other's names for the nearest of their own.
-    Named(String),
-}
-
-impl FromStr for TierChoice {
-    type Err = Error;
-
-    /// `auto`, `default`, or the name of a tier or class.
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "default" => Ok(Self::Default),
-            name if is_tier(name) => Ok(Self::Named(name.to_owned())),
-            _ => Err(Error::new(ErrorKind::Usage, "parse", text, "not the name of a tier or storage class")
-                .hint("write auto, default, or a name such as cool or STANDARD_IA")),
-        }
-    }
-}
-
-impl TierChoice {
-    /// The user's choice, where there is one.
-    pub fn named(&self) -> Option<&str> {
-        match self {
-            Self::Auto | Self::Default => None,
-            Self::Named(tier) => Some(tier),
-        }
-    }
-}
-
-/// What of an object a job moves, where several machines move one object together. A job that does not move [`Self::All`] has one
-/// object, and its destination is an object store.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Portion {
-    /// All of it.
-    #[default]
-    All,
-    /// This stretch is staged, and nobody sees it; the [`ObjectRecord`](crate::event::ObjectRecord) names the parts. A stretch of no bytes only begins
-    /// the object: where a service has uploads, that is done once, before several go on with it. Where it wants parts of one
-    /// size (S3), [`CopyOptions::block_size`] is fixed, and each stretch begins at a multiple of it.
-    Stretch(BlockRange),
-    /// Nothing is moved: these parts, which such jobs have staged, become the object. Together they cover it.
-    Commit(Vec<PartRecord>),
-}
-
-/// Whether an object at the destination is replaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Overwrite {
-    /// Unless size and source time say that it is the same: makes a re-run cheap.
-    #[default]
-    IfDifferent,
-    /// Always.
-    Always,
-    /// Never; what is there is skipped.
-    Never,
-}
 
 /// Everything a copy can be told. `Default` is what the command does with no flags.
 #[derive(Clone, Debug)]
@@ -251,49 +146,6 @@ impl Default for CopyOptions {
     }
 }
 
-/// What a job shall do.
-#[derive(Clone, Debug)]
-pub enum Work {
-    /// Copy files, folders, blobs or prefixes into one destination.
-    Copy {
-        /// Paths or URLs.
-        sources: Vec<String>,
-        /// Path or URL; with more than one source, or a trailing `/`, they go into it.
-        destination: String,
-    },
-    /// Copy each source file or blob to exactly its own destination.
-    CopyPairs(Vec<(String, String)>),
-    /// Compare contents by checksum.
-    Verify {
-        /// Path or URL, or the path of a receipt.
-        source: String,
-        /// Path or URL.
-        destination: String,
-        /// Trust the checksums stored with remote objects instead of reading them again.
-        stored: bool,
-        /// Compare a receipt with the contents of the destination, and not only with what the store says of them.
-        deep: bool,
-    },
-    /// Copy what another machine has listed and planned, as it comes.
-    Fed(Feed),
-    /// Make the destination equal to the source: copy what differs, and delete what only the destination has where `delete` says so.
-    Sync {
-        /// Path or URL.
-        source: String,
-        /// Path or URL.
-        destination: String,
-        /// What may be deleted; nothing where `None`.
-        delete: Option<Deleting>,
-    },
-    /// Copy, then delete each source whose copy is proven by a checksum.
-    Move {
-        /// Paths or URLs.
-        sources: Vec<String>,
-        /// Path or URL; with more than one source, or a trailing `/`, they go into it.
-        destination: String,
-    },
-}
-
 impl CopyOptions {
     /// Whether anything is left out of what the sources hold.
     pub(crate) fn selects(&self) -> bool {
@@ -345,74 +197,6 @@ impl CopyOptions {
     }
 }
 
-impl Work {
-    /// Whether bytes go to a service: judged by the destination, of many by the first.
-    fn is_upload(&self, options: &StoreOptions) -> bool {
-        let destination = match self {
-            Self::Copy { destination, .. }
-            | Self::Sync { destination, .. }
-            | Self::Move { destination, .. } => destination,
-            Self::CopyPairs(pairs) => match pairs.first() {
-                Some((_, destination)) => destination,
-                None => return false,
-            },
-            Self::Verify { .. } => return false,
-            Self::Fed(feed) => return feed.like.is_upload(options),
-        };
-        matches!(Address::parse(destination, options), Ok(Address::Azure(_) | Address::S3(_)))
-    }
-
-    /// Which way bytes go: `up` to a service, `down` from one, `across` from one to another, or `local`.
-    pub(crate) fn direction(&self, options: &StoreOptions) -> &'static str {
-        let source = match self {
-            Self::Copy { sources, .. } | Self::Move { sources, .. } => sources.first(),
-            Self::CopyPairs(pairs) => pairs.first().map(|(source, _)| source),
-            Self::Verify { source, .. } | Self::Sync { source, .. } => Some(source),
-            Self::Fed(feed) => return feed.like.direction(options),
-        };
-        let remote =
-            |name: &str| matches!(Address::parse(name, options), Ok(Address::Azure(_) | Address::S3(_)));
-        match (source.is_some_and(|source| remote(source)), self.is_upload(options)) {
-            (true, true) => "across",
-            (false, true) => "up",
-            (true, false) => "down",
-            // What a comparison reads comes from the other side.
-            (false, false) if matches!(self, Self::Verify { destination, .. } if remote(destination)) => {
-                "down"
-            }
-            (false, false) => "local",
-        }
-    }
-
-    /// Whether bytes go into files, where they need not be gathered first.
-    fn writes_files(&self, options: &StoreOptions) -> bool {
-        match self {
-            Self::Copy { destination, .. }
-            | Self::Sync { destination, .. }
-            | Self::Move { destination, .. } => {
-                Address::parse(destination, options).is_ok_and(|to| to.destination_stream().is_none())
-            }
-            Self::CopyPairs(_) => true,
-            Self::Verify { .. } => false,
-            Self::Fed(feed) => feed.like.writes_files(options),
-        }
-    }
-
-    /// Sources and destination for the record: never with a secret in them.
-    pub(crate) fn names(&self) -> (Vec<String>, String) {
-        match self {
-            Self::Copy { sources, destination } | Self::Move { sources, destination } => {
-                (sources.iter().map(|name| without_query(name)).collect(), without_query(destination))
-            }
-            Self::CopyPairs(pairs) => (vec![format!("{} pairs", pairs.len())], String::new()),
-            Self::Verify { source, destination, .. } | Self::Sync { source, destination, .. } => {
-                (vec![without_query(source)], without_query(destination))
-            }
-            Self::Fed(feed) => feed.like.names(),
-        }
-    }
-}
-
 /// A random name of so many hexadecimal digits, up to 16. Processes that were forked from one draw other names.
 pub(crate) fn random_name(digits: usize) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -438,18 +222,6 @@ pub(crate) fn without_query(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_tier_is_a_name() {
-        let parse = |text: &str| text.parse::<TierChoice>().ok();
-        assert_eq!((parse("auto"), parse("default")), (Some(TierChoice::Auto), Some(TierChoice::Default)));
-        for name in ["cool", "Archive", "STANDARD_IA"] {
-            assert_eq!(parse(name), Some(TierChoice::Named(name.to_owned())));
-        }
-        for text in ["", "two words", "a/b", "x\ny"] {
-            assert_eq!(parse(text), None);
-        }
-    }
 
     #[test]
     fn names_carry_no_signature() {

@@ -52,6 +52,15 @@ pub(crate) struct Unit {
     pub(crate) attempt: u32,
     /// When it was put into the queue.
     pub(crate) queued_ns: u64,
+    /// An earlier attempt was given up or not answered: it may have done its work, and may still do it.
+    pub(crate) unanswered: bool,
+}
+
+impl Unit {
+    /// The first try of a step.
+    pub(crate) fn first(object: u64, step: Step, queued_ns: u64) -> Self {
+        Self { object, step, attempt: 1, queued_ns, unanswered: false }
+    }
 }
 
 /// What there is to do next.
@@ -171,7 +180,7 @@ mod tests {
     use super::*;
 
     fn unit(object: u64, step: Step) -> Unit {
-        Unit { object, step, attempt: 1, queued_ns: 0 }
+        Unit::first(object, step, 0)
     }
 
     #[test]

@@ -6,10 +6,12 @@
 
 mod address;
 mod answer;
+mod asked;
 pub mod azure;
 mod block;
 mod by_service;
 mod capabilities;
+mod headers;
 mod list;
 mod local;
 mod location;

@@ -2,7 +2,7 @@
 //! the stretch of another in two, which finds out how the keys lie without a scan.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -55,6 +55,8 @@ pub(super) struct Fetch {
     pub(super) counters: Arc<Counters>,
     /// What the query asks for; the keys always come along.
     pub(super) select: Option<String>,
+    /// How many rows have last been asked for at a time where as many as the service gives are too large; 0 until that is known.
+    fitting: AtomicU32,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -116,6 +118,7 @@ impl Fetch {
             spool,
             counters: Arc::default(),
             select,
+            fitting: AtomicU32::default(),
             state: Mutex::new(state),
             changed: Notify::new(),
         };
@@ -235,7 +238,8 @@ impl Fetch {
         let mut query = Query {
             filter: stretch.filter(self.subject.filter.as_deref()),
             select: self.select.clone(),
-            top: None,
+            // One stretch has found out for all.
+            top: Some(self.fitting.load(Ordering::Relaxed)).filter(|rows| *rows > 0),
             place: next,
         };
         let mut empty = heads.iter().all(|head| head.rows == 0);
@@ -292,12 +296,14 @@ impl Fetch {
             match asked {
                 Err(error) if error.service_code() == Some(TOO_LARGE) && query.top != Some(1) => {
                     query.top = Some((query.top.unwrap_or(ROWS_OF_A_PAGE) / 8).max(1));
+                    self.fitting.store(query.top.unwrap_or_default(), Ordering::Relaxed);
                 }
                 Ok(page) => {
                     if let Some(top) = query.top {
                         let fits = PAGE_GOOD / page.body.len().max(1);
                         let next = (u64::from(top) * fits as u64).clamp(1, u64::from(ROWS_OF_A_PAGE));
                         query.top = Some((next as u32).min(top * 4));
+                        self.fitting.store(query.top.unwrap_or_default(), Ordering::Relaxed);
                     }
                     return Ok(page);
                 }

@@ -154,7 +154,8 @@ impl Flow {
     /// Puts a step back into the queue; in halves where it was too much for the link.
     fn again(&mut self, unit: Unit, error: &Error, ended_ns: u64, wait: Duration) {
         let due = ended_ns + wait.as_nanos() as u64;
-        let again = Unit { attempt: unit.attempt + 1, queued_ns: ended_ns, ..unit };
+        let unanswered = unit.unanswered || is_unanswered(error);
+        let again = Unit { attempt: unit.attempt + 1, queued_ns: ended_ns, unanswered, ..unit };
         let halves = if was_too_slow(error) { self.objects.split(&unit) } else { None };
         match halves {
             Some(halves) => {
@@ -198,6 +199,11 @@ impl Flow {
             Some(_) => {}
         }
     }
+}
+
+/// Whether the service may have done what was asked, or may still do it: it did not answer, or did not say no.
+fn is_unanswered(error: &Error) -> bool {
+    error.status().is_none_or(|status| status >= 500 && status != 503)
 }
 
 /// Errors that all objects of the job would meet.

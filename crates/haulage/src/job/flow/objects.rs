@@ -1,16 +1,18 @@
 //! The objects on their way: what each needs next, and how each ended. Pure: what follows is left as effects.
 
+mod ending;
+mod tasks;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::effects::{Effects, Said};
-use crate::control::{Limits, STREAMED};
+use crate::control::Limits;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Failure, ObjectRecord, Outcome};
-use crate::options::{CopyOptions, Overwrite};
+use crate::options::Overwrite;
 use crate::stage::schedule::{Step, Unit};
-use crate::stage::transfer::{Copying, DIGEST_PIECE, Done, Ended, Held, Object, Purpose, Task, Then, Turns};
-use crate::store::{BlockRange, BlockWriter};
+use crate::stage::transfer::{Copying, Done, Ended, Object, Then, Turns};
+use crate::store::BlockWriter;
 
 /// An object and how many of its requests are in flight.
 pub(super) struct OnItsWay {
@@ -68,9 +70,6 @@ pub(super) struct Objects {
     turns: Turns,
     effects: Effects,
 }
-
-/// Names of metadata are of those who write them.
-const WARNED_MAX: usize = 20;
 
 /// So many refusals in a row, and services are not asked to copy any more.
 const REFUSALS_MAX: u32 = 3;
@@ -169,38 +168,6 @@ impl Objects {
         self.by_id.get_mut(&unit.object)?.object.split(unit.step)
     }
 
-    /// What a step needs to run, the memory it will hold and its payload, in bytes. `None` where the object has ended.
-    pub(super) fn task(
-        &self,
-        unit: &Unit,
-        purpose: Purpose,
-        options: &Arc<CopyOptions>,
-    ) -> Option<(Task, u64, u64)> {
-        let object = &self.by_id.get(&unit.object)?.object;
-        let (commit, copying) = (unit.step == Step::Commit, object.copying());
-        let task = Task {
-            step: unit.step,
-            pair: Arc::clone(&object.subject.pair),
-            purpose,
-            options: Arc::clone(options),
-            writer: copying.and_then(|copying| copying.writer.clone()),
-            staged: copying.map(|copying| Arc::clone(&copying.staged)).unwrap_or_default(),
-            parts: if commit { object.parts() } else { Vec::new() },
-            crc64: copying.and_then(|copying| copying.crc64),
-            md5: copying.and_then(|copying| copying.md5),
-            duplicate: false,
-            held: copying.and_then(|copying| held(copying, unit.step, object.subject.pair.meta.size)),
-            digest: copying.and_then(|copying| copying.feed.as_ref()?.digest()),
-            blocks: object.blocks(),
-            joining: copying.map(Copying::joining).unwrap_or_default(),
-            by_service: copying.is_some_and(|copying| copying.by_service.is_some()),
-            turns: self.turns.clone(),
-        };
-        let len = object.payload(unit.step).len;
-        let bytes = memory(&task, len);
-        Some((task, bytes, len))
-    }
-
     /// Takes the stretch of an object that [`Self::peek_range`] gave; true with the last one.
     pub(super) fn take_range(&mut self, id: u64, wanted: u64) -> bool {
         self.by_id.get_mut(&id).is_some_and(|it| it.object.take_range(wanted))
@@ -283,7 +250,7 @@ impl Objects {
     fn follow(&mut self, id: u64, then: Then, now_ns: u64) {
         let Some(it) = self.by_id.get(&id) else { return };
         let size = it.object.subject.pair.meta.size;
-        let unit = |step| Unit { object: id, step, attempt: 1, queued_ns: now_ns };
+        let unit = |step| Unit::first(id, step, now_ns);
         match then {
             Then::Wait => {}
             Then::Steps(steps) => {
@@ -306,89 +273,6 @@ impl Objects {
             }
             Then::BackUp => self.effects.backups.push(id),
             Then::End(ended) => self.end(id, ended, now_ns),
-        }
-    }
-
-    /// Ends an object and says so.
-    fn end(&mut self, id: u64, ended: Ended, now_ns: u64) {
-        let Some(it) = self.by_id.remove(&id) else { return };
-        let stream = it.object.is_stream();
-        self.open &= !stream;
-        let spoils = |error: &Error| stream || spoils(error.kind());
-        // What others have staged is not this job's to give up.
-        if it.object.is_all() && ended.error.as_ref().is_some_and(spoils) {
-            self.effects.said.extend(it.writer().map(Said::Abandon));
-        }
-        let (object, role) = (it.object, it.role);
-        self.note_end(&object, role, &ended);
-        let resumed = object.copying().map_or(0, |copying| copying.bytes_resumed);
-        if resumed > 0 {
-            self.effects.said.push(Said::Resumed(resumed));
-        }
-        if let Some(message) = ended.not_kept
-            && self.warned.len() < WARNED_MAX
-            && self.warned.insert(message.clone())
-        {
-            let name = object.subject.pair.destination.name();
-            self.effects.said.push(Said::Warning(name, message + "; others like it are not named"));
-        }
-        let moved = matches!(ended.outcome, Outcome::Copied | Outcome::Staged | Outcome::Equal);
-        let waits = match role {
-            Role::Replaced(of) => Some((of, ended.error.as_ref().map(Failure::from))),
-            Role::Own | Role::Extra => None,
-        };
-        let outcome = match ended.outcome {
-            Outcome::Copied if role != Role::Own => Outcome::BackedUp,
-            outcome => outcome,
-        };
-        let keeps_version = self.versions || outcome == Outcome::Staged;
-        if !moved {
-            // What did not arrive is no longer awaited.
-            self.bytes_total = self.bytes_total.saturating_sub(object.to_move());
-            self.bytes_done -= object.subject.bytes_done;
-        }
-        self.effects.object(ObjectRecord {
-            object_id: id,
-            source: object.subject.pair.source.name(),
-            destination: object.subject.pair.destination.name(),
-            name: object.subject.pair.relative_name().into(),
-            size_bytes: object.subject.pair.meta.size,
-            outcome,
-            method: ended.method,
-            by_service: ended.by_service,
-            proof: ended.proof,
-            crc64: ended.crc64,
-            md5: ended.md5,
-            etag: ended.etag,
-            attempts: object.attempts,
-            started_ns: object.started_ns,
-            ended_ns: now_ns,
-            reason: ended.reason,
-            failure: ended.error.as_ref().map(Failure::from),
-            source_etag: keeps_version.then(|| object.subject.pair.meta.etag.clone()),
-            parts: match ended.outcome {
-                Outcome::Staged => object.parts().iter().map(|part| part.id.into()).collect(),
-                _ => Vec::new(),
-            },
-        });
-        if let Some((of, failure)) = waits {
-            self.go_on(of, failure, now_ns);
-        }
-    }
-
-    /// Ends an object that was never begun.
-    pub(super) fn fail(&mut self, id: u64, failure: &Failure, now_ns: u64) {
-        let Some(it) = self.by_id.get(&id) else { return };
-        let error = Error::from(failure).object(&*it.object.subject.pair.source.name());
-        self.end(id, Ended::failed(error), now_ns);
-    }
-
-    /// Ends all objects that have nothing in flight.
-    pub(super) fn fail_waiting(&mut self, failure: &Failure, now_ns: u64) {
-        let idle = |(id, it): (&u64, &OnItsWay)| (it.in_flight == 0).then_some(*id);
-        let waiting: Vec<u64> = self.by_id.iter().filter_map(idle).collect();
-        for id in waiting {
-            self.fail(id, failure, now_ns);
         }
     }
 
@@ -418,37 +302,5 @@ impl Objects {
     /// Whether the object is still on its way.
     pub(super) fn contains(&self, id: u64) -> bool {
         self.by_id.contains_key(&id)
-    }
-}
-
-/// What was read of a stream for a step.
-fn held(copying: &Copying, step: Step, size: u64) -> Option<Held> {
-    let feed = copying.feed.as_ref()?;
-    match step {
-        Step::Block(range) => feed.get(range),
-        Step::Whole => feed.get(BlockRange { offset: 0, len: size }),
-        _ => None,
-    }
-}
-
-/// Whether a failure says that what has arrived is of no use to a later run.
-fn spoils(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::Integrity | ErrorKind::SourceChanged | ErrorKind::Exists | ErrorKind::Unsupported
-    )
-}
-
-/// Bytes of memory that a step holds while it runs.
-fn memory(task: &Task, payload: u64) -> u64 {
-    let (from, to) = (task.pair.source.store.capabilities(), task.pair.destination.store.capabilities());
-    match task.step {
-        // What is read of a stream is bounded by how far it may be ahead.
-        Step::Look | Step::Read(_) | Step::Begin | Step::Commit => 0,
-        _ if task.is_by_service() => 0,
-        Step::Digest => DIGEST_PIECE.min(task.pair.meta.size),
-        Step::Whole | Step::Block(_) if to.streams && !from.at_hand => payload.min(STREAMED),
-        Step::Whole | Step::Block(_) => payload,
-        Step::Compare(_) => payload.min(STREAMED) + if from.at_hand || to.at_hand { payload } else { 0 },
     }
 }

@@ -80,7 +80,7 @@ impl Flow {
                 Next::Wait(due) => return Err(Waits::Until(due)),
                 Next::Step(unit) => return Ok((unit, false)),
                 Next::BlockOf(object) => match self.objects.peek_range(object, wanted) {
-                    Some(step) => return Ok((Unit { object, step, attempt: 1, queued_ns: now_ns }, true)),
+                    Some(step) => return Ok((Unit::first(object, step, now_ns), true)),
                     None => self.schedule.finish_large(object),
                 },
             }

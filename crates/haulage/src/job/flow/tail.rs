@@ -21,13 +21,15 @@ impl Flow {
             return;
         }
         for original in self.flights.laggards(self.queueing, self.meter.is_full()) {
-            let unit = Unit { attempt: original.attempt + 1, queued_ns: now, ..original };
+            let mut unit = Unit { attempt: original.attempt + 1, queued_ns: now, ..original };
             let Some((mut task, _, len)) = self.objects.task(&unit, self.purpose, &self.options) else {
                 continue;
             };
             // Held in memory as a whole, whichever way it goes.
             let Some(share) = self.gate.take_unpaced(len, limits.concurrency) else { continue };
-            task.duplicate = !self.flights.replace(&original);
+            let replaced = self.flights.replace(&original);
+            unit.unanswered |= replaced;
+            (task.duplicate, task.unanswered) = (!replaced, unit.unanswered);
             self.flights.note_duplicate(&original);
             self.recorder.duplicated(len);
             self.launch(Reserved { unit, task, len, share: Some(share) });

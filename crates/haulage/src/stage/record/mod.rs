@@ -1,6 +1,7 @@
 //! Keeps what happened: counts for the summary, events for whoever listens, rows for Parquet.
 
 mod rows;
+mod sinks;
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -11,13 +12,13 @@ use tokio::sync::mpsc;
 
 use self::rows::RowWriter;
 pub(crate) use self::rows::{record_writer, since_began};
+pub(crate) use self::sinks::{Attempts, Sink, Sinks};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{
-    AttemptRecord, Clock, Event, Failure, JobStarted, ObjectRecord, Outcome, Progress, Proof, Summary, Told,
+    AttemptRecord, Clock, Event, Failure, JobStarted, ObjectRecord, Outcome, Progress, Proof, Summary,
 };
 use crate::gate::Counted;
 use crate::metrics::{Labels, Look, Metrics};
-use crate::options::{host_name, random_name};
 use crate::receipt::{ReceiptHead, ReceiptObject, ReceiptWriter};
 use crate::secret::{redact_name, redacted, redacted_id};
 use crate::stage::plan::UNCHANGED;
@@ -35,89 +36,6 @@ pub(crate) struct Recorder {
     /// Attempts that failed, by kind.
     errors: Vec<(ErrorKind, u64)>,
     metrics: Option<Metrics>,
-}
-
-/// Who is told of all that happens, and whose job it is.
-#[derive(Debug)]
-pub(crate) struct Sinks {
-    pub(crate) job: Arc<str>,
-    pub(crate) node: Arc<str>,
-    pub(crate) all: Vec<Sink>,
-}
-
-/// Somebody who is told what happens.
-#[derive(Clone, Debug)]
-pub(crate) struct Sink {
-    pub(crate) to: mpsc::Sender<Told>,
-    pub(crate) attempts: Attempts,
-}
-
-/// Which attempts somebody wants to hear of; most of what there is to tell are attempts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Attempts {
-    None,
-    Failed,
-    All,
-}
-
-impl Sink {
-    fn wants(&self, event: &Event) -> bool {
-        match event {
-            Event::Attempt(attempt) => self.attempts >= wanted_by(attempt.failed()),
-            _ => true,
-        }
-    }
-}
-
-/// Who wants to hear of an attempt.
-fn wanted_by(failed: bool) -> Attempts {
-    if failed { Attempts::Failed } else { Attempts::All }
-}
-
-impl Sinks {
-    /// Those of a job of this name, on the machine that the user calls `node`; where they are empty, of a random name and on one
-    /// of its host name.
-    pub(crate) fn of(job: &str, node: &str, all: Vec<Sink>) -> Self {
-        let job = if job.is_empty() { random_name(16).into() } else { job.into() };
-        let node = if node.is_empty() { host_name().into() } else { node.into() };
-        Self { job, node, all }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    /// Whether any of them wants to hear of an attempt.
-    fn want_attempt(&self, failed: bool) -> bool {
-        self.all.iter().any(|sink| sink.attempts >= wanted_by(failed))
-    }
-
-    fn told(&self, event: Event) -> Told {
-        Told { job: Arc::clone(&self.job), node: Arc::clone(&self.node), event: Arc::new(event) }
-    }
-
-    /// Tells all of them; waits where one is slow, because outcomes are never dropped. Those that are gone are forgotten.
-    async fn tell(&mut self, event: Event) {
-        if !self.all.iter().any(|sink| sink.wants(&event)) {
-            return;
-        }
-        let told = self.told(event);
-        let mut gone = Vec::new();
-        for (number, sink) in self.all.iter().enumerate() {
-            if sink.wants(&told.event) && sink.to.send(told.clone()).await.is_err() {
-                gone.push(number);
-            }
-        }
-        for number in gone.into_iter().rev() {
-            self.all.remove(number);
-        }
-    }
-
-    /// Tells those of them that are not behind; how many are.
-    fn sample(&self, event: Event) -> u64 {
-        let told = self.told(event);
-        self.all.iter().filter(|sink| sink.to.try_send(told.clone()).is_err()).count() as u64
-    }
 }
 
 /// What kinds of failure there were, for the exit code.

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
 use super::attributes::{attributes, not_meant, put_options, with_tags};
 use super::by_service;
 use super::compare::compare;
 use super::object::{Done, Held, Purpose};
+use super::settled::settled;
 use super::staged::Staged;
 use super::turns::{SMALLEST, Turn, Turns};
-use crate::checksum::{ChecksumMode, Crc64, Md5, Md5Stream};
+use super::whole::whole;
+use crate::checksum::{Crc64, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::CopyOptions;
 use crate::stage::plan::{Pair, Place};
 use crate::stage::read;
 use crate::stage::schedule::Step;
-use crate::stage::verify::{agreed, check_crc64, check_md5};
+use crate::stage::verify::check_crc64;
 use crate::store::{
     BlockRange, BlockSizes, BlockWriter, GetOptions, Joining, Kept, ObjectMeta, Part, Payload, Phase,
     PutOptions, PutResult, Request, SourceBytes, Stored, Trace,
@@ -42,6 +43,8 @@ pub(crate) struct Task {
     pub(crate) md5: Option<Md5>,
     /// This is a duplicate.
     pub(crate) duplicate: bool,
+    /// An earlier attempt may have done the same, and may still do it.
+    pub(crate) unanswered: bool,
     /// What a duplicate has fetched, now to be written; or what was read of a stream, which is not read again.
     pub(crate) held: Option<Held>,
     /// The digest of what was read of a stream so far, where one is wanted.
@@ -56,20 +59,20 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// A turn to read `len` bytes, where they go from one service to another.
-    async fn turn_to_read(&self, len: u64, trace: &Trace) -> Option<Turn> {
+    /// A turn to read `len` bytes: one to wait for where they go from one service to another.
+    pub(super) async fn turn_to_read(&self, len: u64, trace: &Trace) -> Turn {
         // A second attempt is there because others do not get on.
         if len < SMALLEST || self.duplicate {
-            return None;
+            return Turn::free();
         }
         let Pair { source, destination, .. } = &*self.pair;
         if [source, destination].iter().any(|place| place.store.capabilities().at_hand) {
-            return None;
+            return Turn::free();
         }
         let turn = self.turns.enter().await;
         // Until now it has waited, and used no link.
         trace.mark(Phase::Slot);
-        Some(turn)
+        turn
     }
 
     /// Whether the service does what this step is about, by itself.
@@ -156,81 +159,6 @@ async fn read_on(task: &Task, asked: BlockRange, trace: &Trace) -> Result<Done> 
         digest
     });
     Ok(Done::Read { asked, bytes, crc64, md5: Some(digest.await?) })
-}
-
-async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
-    let Pair { source, destination, meta, .. } = &*task.pair;
-    if let Some(Held { bytes, crc64, range_checked }) = task.held.clone() {
-        let options = put_options(task, meta, Some(crc64), task.md5);
-        let payload = Payload::Hashed(bytes, crc64);
-        trace.mark(Phase::Ready);
-        let put = destination.store.put(&destination.key, payload, &options, trace).await?;
-        return Ok(Done::Whole { crc64: Some(crc64), md5: put.md5, put, range_checked });
-    }
-    // A source that states no checksum of the whole may still vouch for a range that covers it.
-    let stated_none = meta.crc64.is_none() && meta.md5.is_none();
-    let streams = destination.store.capabilities().streams;
-    let turn = task.turn_to_read(meta.size, trace).await;
-    if stated_none && !streams && read::is_vouched_in_pieces(&*source.store, meta.size) {
-        let all = BlockRange { offset: 0, len: meta.size };
-        let read = read::gather(&*source.store, &source.key, meta, all, trace).await?;
-        let sending = turn.map(Turn::read);
-        let done = put_whole(task, meta, (read.bytes, read.crc64), (None, true), read.vouched, trace).await?;
-        if let Some(turn) = sending {
-            turn.sent();
-        }
-        return Ok(done);
-    }
-    let range = read::vouched_whole(&*source.store, meta.size).filter(|_| stated_none);
-    let got = read::open(&*source.store, &source.key, meta, range, trace).await?;
-    let name = source.name();
-    let stated = agreed(&name, "CRC64", [got.crc64, got.meta.crc64, meta.crc64])?;
-    let stated_md5 = agreed(&name, "MD5", [got.md5, got.meta.md5, meta.md5])?;
-    let range_checked = got.crc64.is_some();
-    // A list that states an MD5 alone makes it the proof, whatever the answer states besides.
-    let only_md5 = stated.is_none() || (meta.crc64.is_none() && meta.md5.is_some());
-    if streams {
-        let md5 = stated_md5.filter(|_| only_md5);
-        let options = put_options(task, &got.meta, stated, md5);
-        let put = destination.store.put(&destination.key, got.payload, &options, trace).await?;
-        let put = PutResult { not_kept: not_meant(task, &got.meta).or(put.not_kept), ..put };
-        return Ok(Done::Whole { crc64: put.crc64, md5: put.md5, put, range_checked });
-    }
-    let (bytes, crc64) = got.payload.collect_hashed().await?;
-    check_crc64(&name, crc64, stated)?;
-    let sending = turn.map(Turn::read);
-    // What a list leaves out, the answer that brings the bytes says.
-    let told = if source.store.capabilities().lists_all { meta } else { &got.meta };
-    let done = put_whole(task, told, (bytes, crc64), (stated_md5, only_md5), range_checked, trace).await?;
-    if let Some(turn) = sending {
-        turn.sent();
-    }
-    Ok(done)
-}
-
-/// Writes what was read: `told` is all that is known of the source, the MD5 what it states, and whether that is all the proof.
-async fn put_whole(
-    task: &Task,
-    told: &ObjectMeta,
-    (bytes, crc64): (Bytes, Crc64),
-    (stated_md5, only_md5): (Option<Md5>, bool),
-    range_checked: bool,
-    trace: &Trace,
-) -> Result<Done> {
-    let Pair { source, destination, .. } = &*task.pair;
-    let by_md5 = task.options.checksum == ChecksumMode::Md5;
-    let md5 = match stated_md5 {
-        Some(_) if by_md5 || only_md5 => Some(md5_of(bytes.clone()).await?),
-        // The one that goes with the body is stored too.
-        None if task.options.content_md5 && !by_md5 => Some(md5_of(bytes.clone()).await?),
-        _ => None,
-    };
-    check_md5(&source.name(), md5, stated_md5)?;
-    let tagged = with_tags(task, told, trace).await?;
-    let told = tagged.as_ref().unwrap_or(told);
-    let options = put_options(task, told, Some(crc64), md5);
-    let put = destination.store.put(&destination.key, Payload::Hashed(bytes, crc64), &options, trace).await?;
-    Ok(Done::Whole { crc64: Some(crc64), md5: put.md5, put, range_checked })
 }
 
 /// Prepares the destination, and asks what an interrupted run has left there.
@@ -337,14 +265,12 @@ async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Result<Done> {
         let turn = task.turn_to_read(range.len, trace).await;
         let read::Gathered { bytes, crc64, vouched } =
             read::gather(&*source.store, &source.key, meta, range, trace).await?;
-        let sending = turn.map(Turn::read);
+        let turn = turn.read();
         let (stored, resumed) = match task.staged.holding(range, &bytes, crc64) {
             Some(part) => (there_already(part), true),
             None => (writer.put_block(range, Payload::Hashed(bytes, crc64), trace).await?, false),
         };
-        if let Some(turn) = sending {
-            turn.sent();
-        }
+        turn.sent();
         return Ok(Done::Block { stored, range_checked: vouched, resumed });
     }
     let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
@@ -370,7 +296,8 @@ async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {
     // A store that keeps checksums gets the one we combined. One that does not, compares, and must be
     // told what the source states.
     let crc64 = if destination.store.capabilities().streams { meta.crc64 } else { task.crc64 };
-    let put = writer(task)?.commit(&task.parts, &attributes(task, meta, crc64, task.md5), trace).await?;
+    let put = writer(task)?.commit(&task.parts, &attributes(task, meta, crc64, task.md5), trace).await;
+    let put = settled(task, put, task.crc64, trace).await?;
     Ok(PutResult { not_kept: not_meant(task, meta).or(put.not_kept), ..put })
 }
 
@@ -399,14 +326,6 @@ pub(super) fn writer(task: &Task) -> Result<&Arc<dyn BlockWriter>> {
     task.writer.as_ref().ok_or_else(|| {
         Error::new(ErrorKind::Cancelled, "write", &*task.pair.destination.name(), "the object was given up")
     })
-}
-
-async fn md5_of(bytes: Bytes) -> Result<Md5> {
-    // 1.5 ms a mebibyte: too long for a thread that serves other connections.
-    if bytes.len() < 16 << 10 {
-        return Ok(Md5::of(&bytes));
-    }
-    off_thread(move || Md5::of(&bytes)).await
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::attempt::{Task, told, writer};
 use super::attributes::{put_options, with_tags};
 use super::object::Done;
+use super::settled::settled;
 use crate::error::{Error, ErrorKind, Result};
 use crate::stage::plan::Pair;
 use crate::stage::verify::{check_crc64, check_md5};
@@ -20,7 +21,8 @@ pub(super) async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     let told = tagged.or(told);
     let meta = told.as_ref().unwrap_or(listed);
     let options = put_options(task, meta, meta.crc64, meta.md5);
-    let put = destination.store.copy(&from(&task.pair, meta), &destination.key, &options, trace).await?;
+    let put = destination.store.copy(&from(&task.pair, meta), &destination.key, &options, trace).await;
+    let put = settled(task, put, meta.crc64, trace).await?;
     let name = source.name();
     let compared = match put.crc64 {
         Some(made) => check_crc64(&name, made, meta.crc64),

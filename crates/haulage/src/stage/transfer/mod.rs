@@ -5,8 +5,10 @@ mod attributes;
 mod by_service;
 mod compare;
 mod object;
+mod settled;
 mod staged;
 mod turns;
+mod whole;
 
 pub(crate) use attempt::{DIGEST_PIECE, Task, look_at, run};
 pub(crate) use by_service::is_refusal;

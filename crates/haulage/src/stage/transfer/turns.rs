@@ -43,7 +43,8 @@ struct Inner {
 /// A request that waits for its turn, has it, or has had it.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    turns: Turns,
+    /// `None` for one that shares no link with others.
+    turns: Option<Turns>,
     reads: bool,
     since: Instant,
     read: Duration,
@@ -53,8 +54,7 @@ impl Turns {
     /// Waits for a turn to read. A request that is dropped gives its own back.
     pub(crate) async fn enter(&self) -> Turn {
         self.lock().under_way += 1;
-        let mut turn =
-            Turn { turns: self.clone(), reads: false, since: Instant::now(), read: Duration::ZERO };
+        let mut turn = Turn { turns: Some(self.clone()), ..Turn::free() };
         loop {
             let changed = self.0.changed.notified();
             if self.lock().take() {
@@ -89,6 +89,11 @@ impl Inner {
 }
 
 impl Turn {
+    /// One that need not be waited for, and that nobody waits for.
+    pub(crate) fn free() -> Self {
+        Self { turns: None, reads: false, since: Instant::now(), read: Duration::ZERO }
+    }
+
     /// All is read: the turn is the next one's.
     pub(crate) fn read(mut self) -> Self {
         self.read = self.since.elapsed();
@@ -99,13 +104,16 @@ impl Turn {
 
     /// All is sent as well.
     pub(crate) fn sent(self) {
-        self.turns.lock().learn(self.read, self.since.elapsed());
+        if let Some(turns) = &self.turns {
+            turns.lock().learn(self.read, self.since.elapsed());
+        }
     }
 
     fn leave(&mut self) {
-        if std::mem::take(&mut self.reads) {
-            self.turns.lock().reading -= 1;
-            self.turns.0.changed.notify_waiters();
+        if let Some(turns) = self.turns.as_ref().filter(|_| self.reads) {
+            turns.lock().reading -= 1;
+            turns.0.changed.notify_waiters();
+            self.reads = false;
         }
     }
 }
@@ -113,7 +121,9 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         self.leave();
-        self.turns.lock().under_way -= 1;
+        if let Some(turns) = &self.turns {
+            turns.lock().under_way -= 1;
+        }
     }
 }
 

@@ -22,7 +22,9 @@ pub(in crate::store) struct Told {
 
 /// The service's word for a failure. It is shown and recorded, so that nothing else may pass for one.
 pub(in crate::store) fn code_of(text: &str) -> Option<String> {
-    let is_word = (1..=100).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    // Those of a key service come with its name.
+    let word = text.strip_prefix("KMS.").unwrap_or(text);
+    let is_word = (1..=100).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
     is_word.then(|| text.to_owned())
 }
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use super::address::{AzureAddress, Endpoint};
+use super::address::AzureAddress;
 use super::auth::Credential;
+use super::endpoint::Endpoint;
 use super::settings::Settings;
 use crate::error::Result;
 use crate::gate::Manners;

@@ -4,15 +4,15 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH};
 
 use super::auth::CONTENT_MD5;
 use super::body::{Guard, md5_of, send_guarded};
 use super::meta::{self, BODY_CRC64};
-use super::service::set;
 use super::{AzureStore, RANGE_CHECKSUM_MAX, rules};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::store::headers::{self, checksum, set, set_etag, set_precondition};
 use crate::store::{
     Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
 };
@@ -62,7 +62,7 @@ pub(super) async fn get(
         set(&mut headers, RANGE, &format!("bytes={}-{}", range.offset, range.end() - 1), asked)?;
     }
     if let Some(etag) = &options.if_match {
-        meta::write_if_match(&mut headers, etag, asked)?;
+        set_etag(&mut headers, IF_MATCH, etag, asked)?;
     }
     let plain = headers.clone();
     if checked {
@@ -99,8 +99,8 @@ pub(super) async fn get(
             return Err(asked.error(ErrorKind::Integrity, cause).retry(Retry::Backoff));
         }
     }
-    let crc64 = meta::checksum(&head.headers, &BODY_CRC64, Crc64::from_azure).map_err(not_believed)?;
-    let md5 = meta::checksum(&head.headers, &CONTENT_MD5, Md5::from_base64).map_err(not_believed)?;
+    let crc64 = checksum(&head.headers, &BODY_CRC64, Crc64::from_azure).map_err(not_believed)?;
+    let md5 = checksum(&head.headers, &CONTENT_MD5, Md5::from_base64).map_err(not_believed)?;
     let payload = if len == 0 { Bytes::new().into() } else { Payload::stream(name, len, body) };
     Ok(GetResult { meta, payload, crc64, md5 })
 }
@@ -149,11 +149,11 @@ pub(super) async fn put(
     let mut headers = HeaderMap::with_capacity(16);
     headers.insert("x-ms-blob-type", HeaderValue::from_static("BlockBlob"));
     meta::write(&mut headers, key, &attributes, asked)?;
-    meta::write_precondition(&mut headers, &options.precondition, asked)?;
+    set_precondition(&mut headers, &options.precondition, asked)?;
     let operation = store.operation(rules::PUT_BLOB, Method::PUT, key, &[], headers, body);
     let (response, confirmed) = send_guarded(store, operation, guard, asked, trace).await?;
     trace.mark(Phase::Committed);
-    let etag = meta::etag(response.headers());
+    let etag = headers::etag(response.headers());
     Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed, not_kept: None })
 }
 
@@ -171,7 +171,7 @@ pub(super) async fn append(
         let mut headers = HeaderMap::new();
         headers.insert("x-ms-blob-type", HeaderValue::from_static("AppendBlob"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
-        meta::write_precondition(&mut headers, &Precondition::IfAbsent, asked)?;
+        set_precondition(&mut headers, &Precondition::IfAbsent, asked)?;
         let operation = store.operation(rules::PUT_BLOB, Method::PUT, key, &[], headers, Bytes::new());
         match store.service.send(operation, asked, trace).await {
             Err(error) if error.kind() == ErrorKind::Exists => {}
@@ -212,7 +212,7 @@ pub(super) async fn remove_uncommitted(store: &AzureStore, key: &str, trace: &Tr
     let name = store.display(key);
     let asked = store.asked("clean", &name, 'd', ErrorKind::Exists);
     let mut headers = HeaderMap::new();
-    meta::write_precondition(&mut headers, &Precondition::IfMatch(etag), asked)?;
+    set_precondition(&mut headers, &Precondition::IfMatch(etag), asked)?;
     let operation = store.operation(rules::DELETE_BLOB, Method::DELETE, key, &[], headers, Bytes::new());
     match store.service.send(operation, asked, trace).await {
         Err(error) if error.kind() == ErrorKind::Exists => Ok(false),
@@ -240,7 +240,7 @@ pub(super) async fn delete(
     let mut headers = HeaderMap::new();
     match version {
         Some(etag) => {
-            meta::write_precondition(&mut headers, &Precondition::IfMatch(etag.to_owned()), asked)?;
+            set_precondition(&mut headers, &Precondition::IfMatch(etag.to_owned()), asked)?;
         }
         // A blob with snapshots cannot go without them.
         None => {

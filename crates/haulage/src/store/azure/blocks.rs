@@ -14,6 +14,7 @@ use super::{copy, xml};
 use crate::checksum::Crc64;
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::Rule;
+use crate::store::headers::{self, set_precondition};
 use crate::store::{
     Attributes, BlockId, BlockRange, BlockWriter, CopySource, Part, Payload, Phase, PutOptions, PutResult,
     StagedPart, Stored, Trace, join_parts,
@@ -110,12 +111,12 @@ impl BlockWriter for AzureBlocks {
             Guard::of(&self.store, &body, Crc64::of(&body), self.options.checksum, None, asked).await?;
         let mut headers = HeaderMap::with_capacity(16);
         meta::write(&mut headers, &self.key, &attributes, asked)?;
-        meta::write_precondition(&mut headers, &self.options.precondition, asked)?;
+        set_precondition(&mut headers, &self.options.precondition, asked)?;
         let query = [("comp", "blocklist")];
         let operation = self.operation(rules::PUT_BLOCK_LIST, Method::PUT, &query, headers, body);
         let (response, confirmed) = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
-        let etag = meta::etag(response.headers());
+        let etag = headers::etag(response.headers());
         Ok(PutResult { etag, crc64, md5: attributes.md5, confirmed, not_kept: None })
     }
 

@@ -7,11 +7,12 @@ use http::header::HeaderMap;
 use super::AzureStore;
 use super::auth::CONTENT_MD5;
 use super::error::Asked;
-use super::meta::{self, BODY_CRC64};
-use super::service::{Operation, set};
+use super::meta::BODY_CRC64;
+use super::service::Operation;
 use crate::checksum::{ChecksumMode, Crc64, Md5, OnWire};
 use crate::error::{ErrorKind, Result, Retry};
 use crate::http::ResponseBody;
+use crate::store::headers::{checksum, set};
 use crate::store::{Phase, Trace};
 
 /// The checksum that the service compares with what arrived: one of the two, never both, which it refuses.
@@ -62,11 +63,11 @@ impl Guard {
     fn is_confirmed(&self, headers: &HeaderMap, asked: Asked<'_>) -> Result<bool> {
         let confirmed = match self {
             Self::Crc64(ours) => {
-                let stated = meta::checksum(headers, &BODY_CRC64, Crc64::from_azure);
+                let stated = checksum(headers, &BODY_CRC64, Crc64::from_azure);
                 stated.map(|stated| stated.map(|stated| stated == *ours))
             }
             Self::Md5 { md5: ours, .. } => {
-                let stated = meta::checksum(headers, &CONTENT_MD5, Md5::from_base64);
+                let stated = checksum(headers, &CONTENT_MD5, Md5::from_base64);
                 stated.map(|stated| stated.map(|stated| stated == *ours))
             }
             Self::None => Ok(None),

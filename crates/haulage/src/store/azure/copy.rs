@@ -10,10 +10,10 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use super::auth::CONTENT_MD5;
 use super::error::Asked;
 use super::meta::{self, BODY_CRC64};
-use super::service::set;
 use super::{AzureStore, blob, rules};
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result, Retry};
+use crate::store::headers::{self, checksum, set, set_etag, set_precondition};
 use crate::store::{
     BlockId, BlockRange, CopyRules, CopySource, Part, Peer, Phase, PutOptions, PutResult, Store, Stored,
     Token, Trace,
@@ -57,7 +57,7 @@ async fn headers(from: &CopySource<'_>, range: Option<BlockRange>, asked: Asked<
         set(&mut headers, SOURCE_RANGE, &format!("bytes={}-{}", range.offset, range.end() - 1), asked)?;
     }
     if !from.etag.is_empty() {
-        set(&mut headers, SOURCE_IF_MATCH, &format!("\"{}\"", from.etag), asked)?;
+        set_etag(&mut headers, SOURCE_IF_MATCH, from.etag, asked)?;
     }
     Ok(headers)
 }
@@ -77,16 +77,16 @@ pub(super) async fn whole(
     // What is stored with it is what a copy through this machine would store.
     headers.insert(SOURCE_PROPERTIES, HeaderValue::from_static("false"));
     meta::write(&mut headers, key, &options.attributes, asked)?;
-    meta::write_precondition(&mut headers, &options.precondition, asked)?;
+    set_precondition(&mut headers, &options.precondition, asked)?;
     trace.mark(Phase::Ready);
     let operation = store.operation(rules::PUT_BLOB, Method::PUT, key, &[], headers, Bytes::new());
     let response = store.service.send(operation, asked, trace).await?;
     trace.mark(Phase::Committed);
     let headers = response.headers();
     let not_believed = |broken| asked.not_believed(broken);
-    let crc64 = meta::checksum(headers, &BODY_CRC64, Crc64::from_azure).map_err(not_believed)?;
-    let md5 = meta::checksum(headers, &CONTENT_MD5, Md5::from_base64).map_err(not_believed)?;
-    let etag = meta::etag(headers);
+    let crc64 = checksum(headers, &BODY_CRC64, Crc64::from_azure).map_err(not_believed)?;
+    let md5 = checksum(headers, &CONTENT_MD5, Md5::from_base64).map_err(not_believed)?;
+    let etag = headers::etag(headers);
     if crc64.is_none() && md5.is_none() {
         // A server that does not know the request takes it for a blob without content.
         let there = blob::head(store, key, trace).await?;
@@ -123,7 +123,7 @@ pub(super) async fn block(
     let operation = store.operation(rules::PUT_BLOCK, Method::PUT, key, &query, headers, Bytes::new());
     let response = store.service.send(operation, asked, trace).await?;
     trace.mark(Phase::Committed);
-    let crc64 = meta::checksum(response.headers(), &BODY_CRC64, Crc64::from_azure)
+    let crc64 = checksum(response.headers(), &BODY_CRC64, Crc64::from_azure)
         .map_err(|broken| asked.not_believed(broken))?;
     // A server that does not know the request may have made a block of nothing.
     let crc64 = crc64.ok_or_else(|| {

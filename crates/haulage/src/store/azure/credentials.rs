@@ -5,8 +5,9 @@ use std::fmt;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use super::address::{AzureAddress, Endpoint, is_account};
+use super::address::AzureAddress;
 use super::auth::{Credential, Entra, Sas, SharedKey, TokenSource};
+use super::endpoint::{Endpoint, is_account};
 use super::settings::{ConnectionString, tables_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::secret;

@@ -6,34 +6,11 @@ use http::header::HeaderMap;
 
 use super::auth::Credential;
 use crate::error::{Error, ErrorKind, Retry};
-use crate::store::CONTAINER_THERE;
-use crate::store::answer::{Broken, code_of, in_a_while, told};
+use crate::store::answer::{code_of, in_a_while, told};
+use crate::store::{CONTAINER_THERE, asked};
 
-/// What was asked, as far as errors need it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
-    /// In words: `read`, `write`, ...
-    pub(super) operation: &'static str,
-    /// What it was done to, without secrets.
-    pub(super) object: &'a str,
-    /// The container's URL, for hints.
-    pub(super) container: &'a str,
-    /// The SAS permission it needs.
-    pub(super) permission: char,
-    /// What a precondition that does not hold means.
-    pub(super) unmet: ErrorKind,
-}
-
-impl Asked<'_> {
-    pub(super) fn error(self, kind: ErrorKind, cause: impl Into<String>) -> Error {
-        Error::new(kind, self.operation, self.object, cause)
-    }
-
-    /// The error for an answer that breaks its rule.
-    pub(super) fn not_believed(self, broken: Broken) -> Error {
-        broken.error(|kind, cause| self.error(kind, cause))
-    }
-}
+/// What was asked; the permission is the one of a SAS.
+pub(super) type Asked<'a> = asked::Asked<'a, char>;
 
 /// Makes an error of an answer that is no success. No text of the service goes through
 /// but the first line of its message: the rest may repeat a signature.

@@ -3,21 +3,19 @@
 //! The service stores an MD5 of its own accord, but no CRC64 and no time of the source: these two are metadata (for the time
 //! see `times`).
 
-use http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED,
-};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::auth::CONTENT_MD5;
 use super::error::Asked;
-use super::service::set;
 use super::times;
-use super::xml::http_date_ns;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result};
-use crate::store::answer::{self, Broken};
+use crate::store::headers::{self, set, set_given, set_metadata};
 use crate::store::tags::TAGS_HINT;
-use crate::store::{Attributes, ObjectMeta, Posix, Precondition, Properties, Tags, media, tags, tier};
+use crate::store::{Attributes, ObjectMeta, Posix, Properties, Tags, media, tags, tier};
+
+/// As errors name it.
+const SERVICE: &str = "Azure";
 
 const META_CRC64: HeaderName = HeaderName::from_static("x-ms-meta-haulage_crc64");
 const BLOB_MD5: HeaderName = HeaderName::from_static("x-ms-blob-content-md5");
@@ -41,67 +39,32 @@ pub(super) const BODY_CRC64: HeaderName = HeaderName::from_static("x-ms-content-
 
 /// What the headers of an answer say of the blob.
 pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
-    let get = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    // Of a range, Content-Length is the range's and Content-Range ends with the whole: `bytes 0-9/100`.
-    let whole = get(&CONTENT_RANGE).and_then(|range| range.rsplit_once('/')).map(|(_, whole)| whole);
-    let size = whole.or_else(|| get(&CONTENT_LENGTH)).and_then(|text| text.parse().ok());
-    let md5 = match whole {
-        Some(_) => get(&BLOB_MD5),
-        None => get(&BLOB_MD5).or_else(|| get(&CONTENT_MD5)),
-    };
+    let get = |name: &HeaderName| headers::text(headers, name);
+    // Beside a range, Content-MD5 is the range's.
+    let of_range = headers::whole_of(headers).is_some();
+    let md5 = get(&BLOB_MD5).or_else(|| get(&CONTENT_MD5).filter(|_| !of_range));
     ObjectMeta {
-        key: key.to_owned(),
-        size: size.unwrap_or_default(),
-        etag: etag(headers),
-        modified_ns: get(&LAST_MODIFIED).and_then(http_date_ns).unwrap_or_default(),
         source_modified_ns: times::read(headers),
         crc64: get(&META_CRC64).and_then(Crc64::from_hex),
         md5: md5.and_then(Md5::from_base64),
-        content_type: get(&CONTENT_TYPE).map(str::to_owned),
         properties: properties(headers).kept(),
-        posix: None,
+        ..headers::read(key, headers)
     }
 }
 
 fn properties(headers: &HeaderMap) -> Properties {
-    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
-    let get = |name| headers.get(name).and_then(text);
-    let metadata = headers.iter().filter_map(|(name, value)| {
-        let name = name.as_str().strip_prefix(META)?;
-        Some((name.to_owned(), text(value)?)).filter(|_| is_of_others(name))
-    });
+    let get = |name: &HeaderName| headers::text(headers, name);
+    let inferred = get(&TIER_INFERRED).is_some_and(|text| text.eq_ignore_ascii_case("true"));
     Properties {
-        cache_control: get(CACHE_CONTROL),
-        content_disposition: get(CONTENT_DISPOSITION),
-        content_encoding: get(CONTENT_ENCODING),
-        content_language: get(CONTENT_LANGUAGE),
-        metadata: metadata.collect(),
-        tags: Tags::counted(get(TAG_COUNT).as_deref()),
-        tier: get(TIER).filter(|_| get(TIER_INFERRED).is_none_or(|text| !text.eq_ignore_ascii_case("true"))),
+        tags: Tags::counted(get(&TAG_COUNT)),
+        tier: get(&TIER).filter(|_| !inferred).map(str::to_owned),
+        ..headers::properties(headers, META, is_of_others)
     }
 }
 
 /// Whether metadata of this name is none of ours, and no mark of a folder.
 pub(super) fn is_of_others(name: &str) -> bool {
     ![CRC64, FOLDER].iter().any(|ours| name.eq_ignore_ascii_case(ours)) && times::form(name).is_none()
-}
-
-/// The ETag as we keep it: without quotes, as the service's lists write it.
-pub(super) fn etag(headers: &HeaderMap) -> String {
-    answer::etag(headers).unwrap_or_default().to_owned()
-}
-
-/// A checksum that the service states of the body; `None` where it states none. One that cannot be read is no such thing.
-pub(super) fn checksum<T>(
-    headers: &HeaderMap,
-    name: &HeaderName,
-    parse: impl Fn(&str) -> Option<T>,
-) -> Result<Option<T>, Broken> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
-    match value.to_str().ok().and_then(parse) {
-        Some(checksum) => Ok(Some(checksum)),
-        None => Err(Broken(format!("the answer's {name} cannot be read"))),
-    }
 }
 
 /// What is to be stored with the blob, as headers.
@@ -130,46 +93,18 @@ pub(super) fn write(
         write_properties(headers, properties, asked)?;
     }
     // Under the other names they are metadata already.
-    for (name, text) in attributes.posix.into_iter().flat_map(Posix::as_azcopy) {
-        set(headers, metadata_name(name, asked)?, &text, asked)?;
-    }
-    Ok(())
-}
-
-fn metadata_name(name: &str, asked: Asked<'_>) -> Result<HeaderName> {
-    HeaderName::try_from(format!("{META}{name}"))
-        .map_err(|_| asked.error(ErrorKind::Unsupported, "metadata with a name that Azure cannot keep"))
+    let posix = attributes.posix.into_iter().flat_map(Posix::as_azcopy);
+    let posix: Vec<_> = posix.collect();
+    set_metadata(headers, META, posix.iter().map(|(name, text)| (*name, text.as_str())), SERVICE, asked)
 }
 
 fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Asked<'_>) -> Result<()> {
-    let Properties {
-        cache_control,
-        content_disposition,
-        content_encoding,
-        content_language,
-        metadata,
-        tags,
-        tier,
-    } = properties;
-    for (name, text) in [
-        (BLOB_CACHE, cache_control),
-        (BLOB_DISPOSITION, content_disposition),
-        (BLOB_ENCODING, content_encoding),
-        (BLOB_LANGUAGE, content_language),
-    ] {
-        if let Some(text) = text {
-            set(headers, name, text, asked)?;
-        }
-    }
-    let metadata = metadata.iter().map(|(name, text)| (identifier(name), text));
+    set_given(headers, [BLOB_CACHE, BLOB_DISPOSITION, BLOB_ENCODING, BLOB_LANGUAGE], properties, asked)?;
+    let Properties { metadata, tags, tier, .. } = properties;
+    let metadata: Vec<_> = metadata.iter().map(|(name, text)| (identifier(name), text.as_str())).collect();
     // Elsewhere ours may have been somebody's.
-    for (name, text) in metadata.filter(|(name, _)| is_of_others(name)) {
-        let name = metadata_name(&name, asked)?;
-        if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Err(asked.error(ErrorKind::Unsupported, "metadata with a value that Azure cannot keep"));
-        }
-        set(headers, name, text, asked)?;
-    }
+    let of_others = metadata.iter().filter(|(name, _)| is_of_others(name));
+    set_metadata(headers, META, of_others.map(|(name, text)| (name.as_str(), *text)), SERVICE, asked)?;
     write_tags(headers, tags.known(), asked)?;
     if let Some(tier) = tier {
         let tier = tier::for_azure(tier).ok_or_else(|| {
@@ -203,27 +138,6 @@ fn identifier(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let begins = name.starts_with(|c: char| c.is_ascii_digit());
     begins.then_some('_').into_iter().chain(name.chars().map(plain)).collect()
-}
-
-/// When the blob there may be replaced, as a header.
-pub(super) fn write_precondition(
-    headers: &mut HeaderMap,
-    precondition: &Precondition,
-    asked: Asked<'_>,
-) -> Result<()> {
-    match precondition {
-        Precondition::None => {}
-        Precondition::IfAbsent => {
-            headers.insert(http::header::IF_NONE_MATCH, HeaderValue::from_static("*"));
-        }
-        Precondition::IfMatch(etag) => write_if_match(headers, etag, asked)?,
-    }
-    Ok(())
-}
-
-/// Asks for exactly this state of the blob.
-pub(super) fn write_if_match(headers: &mut HeaderMap, etag: &str, asked: Asked<'_>) -> Result<()> {
-    set(headers, http::header::IF_MATCH, &format!("\"{}\"", etag.trim_matches('"')), asked)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Azure Blob storage over its REST interface.
 //!
-//! [`AzureAddress`] says where (`address`, `settings`), a credential lets us in (`auth`; `credentials` where the program gives
+//! [`AzureAddress`] says where (`address`, `endpoint`, `settings`), a credential lets us in (`auth`; `credentials` where the program gives
 //! it), `account` keeps what was learnt, `service` sends one
 //! request and judges the answer (`error`), and the operations lie above it: `blob` (head, get, put, delete),
 //! `blocks` (a blob in pieces), `copy` (what the service copies by itself), `list` (pages of names, read by `xml`). What is stored with a blob is written
@@ -14,6 +14,7 @@ mod blocks;
 mod body;
 mod copy;
 mod credentials;
+mod endpoint;
 mod error;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -36,9 +37,10 @@ use http::Method;
 use http::header::HeaderMap;
 
 pub(crate) use account::Account;
-pub use address::{AzureAddress, Endpoint};
+pub use address::AzureAddress;
 pub use auth::{GivenToken, TokenSource};
 pub use credentials::{AzureCredentials, AzureSecret};
+pub use endpoint::Endpoint;
 
 use super::answer::Rule;
 use super::{
@@ -54,12 +56,26 @@ use error::Asked;
 use service::{Operation, Service};
 use settings::Settings;
 
-/// Put Blob takes 5,000 MiB, Put Block 4,000 MiB, a list 50,000 blocks (versions since 2019-12-12).
-const PUT_MAX: u64 = 5_000 << 20;
-const BLOCK_MAX: u64 = 4_000 << 20;
-const BLOCKS_MAX: u64 = 50_000;
 /// The service computes the checksum of a range up to this length only.
 const RANGE_CHECKSUM_MAX: u64 = 4 << 20;
+
+/// Put Blob takes 5,000 MiB, Put Block 4,000 MiB, a list 50,000 blocks (versions since 2019-12-12).
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    put_max: 5_000 << 20,
+    cut: CutRules { most: 4_000 << 20, count: 50_000, ..CutRules::ANY },
+    range_checksum_max: RANGE_CHECKSUM_MAX,
+    streams: false,
+    contents: true,
+    at_hand: false,
+    keeps_checksums: true,
+    folders: false,
+    rechecks: false,
+    late_writes: true,
+    begins_freely: true,
+    lists_all: true,
+    in_order: false,
+    keeps_properties: true,
+};
 
 /// One container, or the account where the address names none. Clones share it.
 #[derive(Clone, Debug)]
@@ -219,22 +235,7 @@ impl AzureStore {
 #[async_trait]
 impl Store for AzureStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            put_max: PUT_MAX,
-            cut: CutRules { most: BLOCK_MAX, count: BLOCKS_MAX, ..CutRules::ANY },
-            range_checksum_max: RANGE_CHECKSUM_MAX,
-            streams: false,
-            at_hand: false,
-            keeps_checksums: true,
-            folders: false,
-            rechecks: false,
-            late_writes: true,
-            begins_freely: true,
-            lists_all: true,
-            in_order: false,
-            keeps_properties: true,
-            contents: true,
-        }
+        CAPABILITIES
     }
 
     fn name(&self, key: &str) -> String {

@@ -5,20 +5,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use http::response::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::Semaphore;
 
-use super::address::Endpoint;
 use super::auth::{Credential, Unsigned};
+use super::endpoint::Endpoint;
 use super::error::{Asked, service_error};
 use super::rules;
-use crate::error::{Error, ErrorKind, Result, Retry};
-use crate::http::{HttpClient, Relayed, ResponseBody};
+use crate::error::{ErrorKind, Result};
+use crate::http::{HttpClient, ResponseBody};
 use crate::secret::Signature;
-use crate::store::answer::{Body, Broken, Rule, in_a_while};
+use crate::store::answer::{Body, Broken, Rule};
+use crate::store::headers::{by_proxy, request_id};
 use crate::store::{Phase, Trace};
 
 /// The version of the service's interface that we speak: the oldest that has all we use (CRC64 since
@@ -31,6 +31,9 @@ pub(super) const AGENT: HeaderValue =
 /// Everything but what a URL never escapes; `/` stays, as it parts folders in names.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 pub(super) const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Whatever the service answers has an id.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-request-id");
 
 /// An error's text is short; more of an answer is not read.
 pub(super) const ERROR_MAX: usize = 64 << 10;
@@ -122,7 +125,7 @@ impl Service {
         let response =
             shared.http.send(&shared.endpoint.origin, request, asked.operation, asked.object, trace).await?;
         let status = response.status();
-        trace.answer(status.as_u16(), request_id(response.headers()));
+        trace.answer(status.as_u16(), request_id(response.headers(), &REQUEST_ID));
         if status.is_success() {
             let judged = rule.judge(status.as_u16(), response.headers());
             judged.map_err(|broken| asked.not_believed(broken))?;
@@ -135,7 +138,7 @@ impl Service {
             return Ok(Response::from_parts(head, ResponseBody::default()));
         }
         let (head, body) = response.into_parts();
-        if let Some(refusal) = by_proxy(asked, &head) {
+        if let Some(refusal) = by_proxy(asked, &head, &REQUEST_ID) {
             return Err(refusal);
         }
         // The status says enough, should the rest get lost.
@@ -234,35 +237,6 @@ impl Service {
     }
 }
 
-/// The failure that a proxy has answered in the service's place. All that the service says has an id.
-pub(super) fn by_proxy(asked: Asked<'_>, head: &Parts) -> Option<Error> {
-    let relayed = head.extensions.get::<Relayed>().filter(|_| request_id(&head.headers).is_none())?;
-    let refusal = relayed.refusal(asked.operation, asked.object, head.status, &head.headers)?;
-    let again = refusal.retry_advice() == Retry::Backoff;
-    Some(if again { refusal.retry(in_a_while(&head.headers)) } else { refusal })
-}
-
-/// The service's id for a request. It is kept for every attempt, so one that is longer than any id is none.
-pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
-    const ID_MAX: usize = 128;
-    let id = headers.get("x-ms-request-id")?.to_str().ok()?;
-    (id.len() <= ID_MAX && id.bytes().all(|byte| byte.is_ascii_graphic())).then(|| id.to_owned())
-}
-
-/// Adds a header whose value comes from elsewhere.
-pub(super) fn set(
-    headers: &mut HeaderMap,
-    name: HeaderName,
-    value: &str,
-    asked: Asked<'_>,
-) -> Result<(), Error> {
-    let value = HeaderValue::from_str(value).map_err(|_| {
-        asked.error(ErrorKind::Usage, format!("{name} holds characters that HTTP cannot carry"))
-    })?;
-    headers.insert(name, value);
-    Ok(())
-}
-
 /// The date of the requests, written once a second.
 #[derive(Debug)]
 pub(super) struct DateHeader(Mutex<(u64, HeaderValue)>);
@@ -284,22 +258,5 @@ impl DateHeader {
             }
         }
         held.1.clone()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_may_be_a_request_id_is_kept() {
-        let id = |text: &str| {
-            let value = HeaderValue::from_str(text).unwrap();
-            request_id(&HeaderMap::from_iter([(HeaderName::from_static("x-ms-request-id"), value)]))
-        };
-        assert_eq!(id("0a-1").as_deref(), Some("0a-1"));
-        assert_eq!(id(&"a".repeat(128)).map(|id| id.len()), Some(128));
-        assert_eq!(id(&"a".repeat(129)), None);
-        assert_eq!(id("a b"), None);
     }
 }

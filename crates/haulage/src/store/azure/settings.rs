@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use super::address::Endpoint;
 use super::credentials::AzureCredentials;
+use super::endpoint::Endpoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::StoreOptions;
 

@@ -9,8 +9,8 @@ use time::format_description::well_known::Rfc3339;
 
 use super::error::Asked;
 use super::meta::META;
-use super::service::set;
 use crate::error::Result;
+use crate::store::headers::set;
 
 /// A date, with a fraction of a second where there is one.
 const MTIME: HeaderName = HeaderName::from_static("x-ms-meta-mtime");

@@ -3,13 +3,12 @@
 //! A page holds up to 5,000 entries in some megabytes. The parser walks over it once and allocates only what
 //! goes into the result.
 
-use std::time::UNIX_EPOCH;
-
 use super::address::is_container;
 use super::meta::{CRC64, FOLDER};
 use super::times;
 use crate::checksum::{Crc64, Md5};
 use crate::store::answer::{Broken, Step, Text, walk};
+use crate::store::headers::http_date_ns;
 use crate::store::{BlockId, ListPage, ObjectMeta, Properties, StagedPart, Tags, Token};
 
 /// The root of every list.
@@ -267,12 +266,6 @@ pub(super) fn block_list(ids: &[String]) -> String {
     }
     body.push_str("</BlockList>");
     body
-}
-
-/// An HTTP date as nanoseconds since 1970.
-pub(super) fn http_date_ns(text: &str) -> Option<i128> {
-    let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
-    i128::try_from(since.as_nanos()).ok()
 }
 
 #[cfg(test)]

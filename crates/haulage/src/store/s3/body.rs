@@ -14,11 +14,12 @@ use http::header::{HeaderMap, HeaderName};
 use sha2::{Digest as _, Sha256};
 
 use super::error::Asked;
-use super::meta::{self, CHECKSUM_CRC64, set};
+use super::meta::CHECKSUM_CRC64;
 use super::service::{Operation, Service};
 use crate::checksum::{ChecksumMode, Crc64, Md5, OnWire};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::http::ResponseBody;
+use crate::store::headers::{checksum, set};
 use crate::store::{Phase, Trace};
 
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
@@ -175,7 +176,7 @@ impl Guard {
     fn is_confirmed(&self, headers: &HeaderMap, asked: Asked<'_>) -> Result<bool> {
         let Some((digest, ours)) = &self.digest else { return Ok(false) };
         let Some(name) = digest.header() else { return Ok(false) };
-        let stated = meta::checksum(headers, &name, |text| Some(text == ours));
+        let stated = checksum(headers, &name, |text| Some(text == ours));
         match stated.map_err(|broken| asked.not_believed(broken))? {
             Some(false) => Err(asked
                 .error(ErrorKind::Integrity, "the service received bytes with another checksum than we sent")
@@ -268,7 +269,7 @@ mod tests {
     const ASKED: Asked<'_> = Asked {
         operation: "write",
         object: "s3://b/k",
-        bucket: "s3://b",
+        container: "s3://b",
         permission: "s3:PutObject",
         unmet: ErrorKind::Exists,
     };

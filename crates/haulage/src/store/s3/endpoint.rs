@@ -27,8 +27,8 @@ pub enum Addressing {
 pub(super) enum Endpoint {
     /// AWS itself: a host for each region.
     Aws,
-    /// A server that was named.
-    At(Origin),
+    /// A server that was named, and what comes before every path: nothing, or `/storage/v1/s3`.
+    At(Origin, String),
 }
 
 /// Where requests for one bucket go.
@@ -37,15 +37,16 @@ pub(super) struct Site {
     pub(super) origin: Origin,
     /// What signatures are made for.
     pub(super) region: String,
-    /// What comes before the key in a path: nothing, or `/` and the bucket.
+    /// What comes before the key in a path: that of the endpoint, and `/` and the bucket.
     prefix: String,
 }
 
 impl Endpoint {
-    /// Reads `https://host[:port]`.
+    /// Reads `https://host[:port][/path]`.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let wrong = |shown: &str, why: &str| {
-            Error::new(ErrorKind::Usage, "open", shown, why).hint("write the endpoint as https://host[:port]")
+            Error::new(ErrorKind::Usage, "open", shown, why)
+                .hint("write the endpoint as https://host[:port][/path]")
         };
         if url.contains('@') {
             // Before it may stand a secret.
@@ -55,15 +56,21 @@ impl Endpoint {
         let (scheme, rest) =
             url.split_once("://").ok_or_else(|| wrong(shown, "the endpoint has no scheme"))?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        if !path.is_empty() || authority.contains(['?', '#']) {
-            return Err(wrong(shown, "more than a port follows the host"));
+        let path = path.trim_end_matches('/');
+        let plain = |segment: &str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+            !matches!(segment, "" | "." | "..") && segment.bytes().all(plain)
+        };
+        if authority.contains(['?', '#']) || !(path.is_empty() || path.split('/').all(plain)) {
+            return Err(wrong(shown, "more than a port and a plain path follows the host"));
         }
-        Origin::parse(&scheme.to_ascii_lowercase(), authority).map(Self::At)
+        let path = if path.is_empty() { String::new() } else { format!("/{path}") };
+        Ok(Self::At(Origin::parse(&scheme.to_ascii_lowercase(), authority)?, path))
     }
 
     /// The region that the host of an endpoint names; `None` for hosts that are not AWS's.
     pub(super) fn region(&self) -> Option<&str> {
-        let Self::At(origin) = self else { return None };
+        let Self::At(origin, _) = self else { return None };
         let labels = aws_labels(origin)?;
         // Every region ends in a number; `s3` and `vpce` do not name one.
         let ends_in_number =
@@ -73,11 +80,11 @@ impl Endpoint {
 
     /// Where a bucket of this region is; no bucket stands for the service as a whole.
     pub(super) fn site(&self, bucket: &str, region: &str, addressing: Option<Addressing>) -> Result<Site> {
-        let (origin, aws) = match self {
-            Self::At(origin) => (origin.clone(), aws_labels(origin).is_some()),
+        let (origin, path, aws) = match self {
+            Self::At(origin, path) => (origin.clone(), path.as_str(), aws_labels(origin).is_some()),
             Self::Aws => {
                 let suffix = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-                (Origin::parse("https", &format!("s3.{region}.{suffix}"))?, true)
+                (Origin::parse("https", &format!("s3.{region}.{suffix}"))?, "", true)
             }
         };
         // No certificate is for two labels, and hosts have neither capitals nor underscores.
@@ -86,15 +93,15 @@ impl Endpoint {
         let usual = if aws && fits { Addressing::Virtual } else { Addressing::Path };
         let region = region.to_owned();
         match addressing.unwrap_or(usual) {
-            _ if bucket.is_empty() => Ok(Site { origin, region, prefix: String::new() }),
-            Addressing::Path => Ok(Site { origin, region, prefix: format!("/{bucket}") }),
+            _ if bucket.is_empty() => Ok(Site { origin, region, prefix: path.to_owned() }),
+            Addressing::Path => Ok(Site { origin, region, prefix: format!("{path}/{bucket}") }),
             Addressing::Virtual => {
                 let (scheme, authority) = origin.to_string().split_once("://").map_or_else(
                     || (String::new(), String::new()),
                     |(scheme, authority)| (scheme.to_owned(), authority.to_owned()),
                 );
                 let origin = Origin::parse(&scheme, &format!("{bucket}.{authority}"))?;
-                Ok(Site { origin, region, prefix: String::new() })
+                Ok(Site { origin, region, prefix: path.to_owned() })
             }
         }
     }
@@ -104,7 +111,7 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Aws => f.write_str("AWS"),
-            Self::At(origin) => origin.fmt(f),
+            Self::At(origin, path) => write!(f, "{origin}{path}"),
         }
     }
 }
@@ -157,6 +164,8 @@ mod tests {
             ("", "", "us-east-1", None, "https://s3.us-east-1.amazonaws.com", ""),
             ("http://127.0.0.1:7070", "b", "us-east-1", None, "http://127.0.0.1:7070", "/b"),
             ("https://store.example/", "b", "x", Some(Virtual), "https://b.store.example", ""),
+            ("https://store.example/v1/s3/", "b", "x", None, "https://store.example", "/v1/s3/b"),
+            ("https://store.example/v1/s3", "b", "x", Some(Virtual), "https://b.store.example", "/v1/s3"),
             (
                 "https://s3.eu-north-1.amazonaws.com",
                 "b",
@@ -177,6 +186,10 @@ mod tests {
         assert_eq!(path("b", Some(Addressing::Path)), "/b");
         assert_eq!(path("b", None), "/");
         assert_eq!(path("", None), "/");
+        let below = Endpoint::parse("https://store.example/v1/s3").unwrap();
+        assert_eq!(below.to_string(), "https://store.example/v1/s3");
+        let path = |bucket: &str| below.site(bucket, "r", None).unwrap().path("");
+        assert_eq!((path("b").as_str(), path("").as_str()), ("/v1/s3/b", "/v1/s3"));
     }
 
     #[test]
@@ -195,13 +208,23 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_a_hint() {
-        for url in ["host", "ftp://host", "https://host/path", "https://host?x", "https://me:hunter2@host"] {
+        for url in [
+            "host",
+            "ftp://host",
+            "https://host/a/../b",
+            "https://host/a//b",
+            "https://host/a%2Fb",
+            "https://host/a b",
+            "https://host/a?x",
+            "https://host?x",
+            "https://me:hunter2@host",
+        ] {
             let error = Endpoint::parse(url).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage, "{url}");
             assert!(!format!("{error:?}").contains("hunter2"));
         }
         let error = Endpoint::parse("host").unwrap_err();
-        assert_eq!(error.hint_text(), Some("write the endpoint as https://host[:port]"));
+        assert_eq!(error.hint_text(), Some("write the endpoint as https://host[:port][/path]"));
         assert!(is_region("eu-west-1"));
         for region in ["", "eu/west", "EU", "evil.example", "a b"] {
             assert!(!is_region(region), "{region}");

@@ -5,37 +5,14 @@ use http::header::HeaderMap;
 use super::address::NAMES;
 use super::auth::Credential;
 use crate::error::{Error, ErrorKind, Retry};
-use crate::store::CONTAINER_THERE;
-use crate::store::answer::{Broken, in_a_while, told};
+use crate::store::answer::{in_a_while, told};
+use crate::store::{CONTAINER_THERE, asked};
 
 /// What some servers want that keep objects as files.
 const PLAIN_NAMES: &str = "choose a name without . or .. between slashes";
 
-/// What was asked, as far as errors need it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
-    /// In words: `read`, `write`, ...
-    pub(super) operation: &'static str,
-    /// What it was done to.
-    pub(super) object: &'a str,
-    /// The bucket's URL, for hints.
-    pub(super) bucket: &'a str,
-    /// The permission that it needs.
-    pub(super) permission: &'static str,
-    /// What a precondition that does not hold means.
-    pub(super) unmet: ErrorKind,
-}
-
-impl Asked<'_> {
-    pub(super) fn error(self, kind: ErrorKind, cause: impl Into<String>) -> Error {
-        Error::new(kind, self.operation, self.object, cause)
-    }
-
-    /// The error for an answer that breaks its rule.
-    pub(super) fn not_believed(self, broken: Broken) -> Error {
-        broken.error(|kind, cause| self.error(kind, cause))
-    }
-}
+/// What was asked; the permission is an action of a policy, such as `s3:GetObject`.
+pub(super) type Asked<'a> = asked::Asked<'a, &'static str>;
 
 /// Makes an error of an answer that is no success. No text of the service goes through but the first line of its message:
 /// the rest may repeat a signature.
@@ -69,13 +46,15 @@ fn classify(
     use ErrorKind::{Busy, Exists, Integrity, NoSpace, NotFound, Service, SourceChanged, Unsupported, Usage};
     match (status, code) {
         (_, "NoSuchBucket") => {
-            asked.error(NotFound, "no such bucket").hint(format!("create it with: haul mb {}", asked.bucket))
+            asked.error(NotFound, "no such bucket").hint(format!("create it with: haul mb {}", asked.container))
         }
         (_, "NoSuchKey") => asked
             .error(NotFound, "no such object")
-            .hint(format!("list what is there with: haul ls {}", asked.bucket)),
+            .hint(format!("list what is there with: haul ls {}", asked.container)),
+        // Some services say so of one part while they take others of the same upload.
         (_, "NoSuchUpload") => asked
             .error(Service, "the upload is no longer there")
+            .retry(Retry::Few)
             .hint("another client has finished or removed it; run the same command again"),
         (404, _) => asked.error(NotFound, "not found").hint("check the name of bucket and object"),
         (_, "BucketAlreadyExists") => asked
@@ -114,6 +93,9 @@ fn classify(
         (_, "InvalidObjectState") => asked
             .error(Unsupported, "the object is archived, and cannot be read now")
             .hint("restore it with the service's own tools, and wait until it is restored"),
+        (_, code) if code.starts_with("KMS.") => asked
+            .error(Service, format!("the key that encrypts the object cannot be used ({code})"))
+            .hint("check the key's state and policy in KMS"),
         (_, "XMinioStorageFull" | "QuotaExceeded") => asked.error(NoSpace, described(status, code, message)),
         (_, "InvalidBucketName") => {
             asked.error(Usage, "the service does not take this bucket name").hint(NAMES)
@@ -198,7 +180,7 @@ fn refused(
             .hint("leave out --no-sign-request, and give credentials"),
         _ => {
             let word = if code.is_empty() { "access refused" } else { code };
-            let hint = format!("ask for the permission {} on {}", asked.permission, asked.bucket);
+            let hint = format!("ask for the permission {} on {}", asked.permission, asked.container);
             asked.error(ErrorKind::Permission, described(status, word, message)).hint(hint)
         }
     }
@@ -217,7 +199,7 @@ mod tests {
     const ASKED: Asked<'_> = Asked {
         operation: "read",
         object: "s3://b/k",
-        bucket: "s3://b",
+        container: "s3://b",
         permission: "s3:GetObject",
         unmet: ErrorKind::SourceChanged,
     };
@@ -233,7 +215,7 @@ mod tests {
         for (status, code, kind, retry) in [
             (404, "NoSuchBucket", NotFound, Retry::Never),
             (404, "NoSuchKey", NotFound, Retry::Never),
-            (404, "NoSuchUpload", Service, Retry::Never),
+            (404, "NoSuchUpload", Service, Retry::Few),
             (404, "", NotFound, Retry::Never),
             (409, "BucketAlreadyOwnedByYou", Exists, Retry::Never),
             (409, "ConditionalRequestConflict", Busy, Retry::Backoff),
@@ -305,6 +287,7 @@ mod tests {
             ),
             (400, "InvalidToken", "check AWS_SESSION_TOKEN; permanent keys need none"),
             (403, "RequestTimeTooSkewed", "set this machine's clock"),
+            (400, "KMS.DisabledException", "check the key's state and policy in KMS"),
             (403, "AccessDenied", "leave out --no-sign-request, and give credentials"),
             (
                 501,

@@ -19,7 +19,7 @@ use crate::store::{BlockRange, ListPage, ListRequest, ObjectMeta, StoreOptions};
 const ASKED: Asked<'_> = Asked {
     operation: "read",
     object: "s3://b/k",
-    bucket: "s3://b",
+    container: "s3://b",
     permission: "s3:GetObject",
     unmet: ErrorKind::SourceChanged,
 };

@@ -5,16 +5,17 @@
 //! never taken for one.
 
 use http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, LAST_MODIFIED,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderMap,
+    HeaderName, HeaderValue,
 };
 
 use super::error::Asked;
 use super::xml::FULL_OBJECT;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result};
-use crate::store::answer::{self, Broken};
-use crate::store::{Attributes, ObjectMeta, Precondition, Properties, Tags, media, tags, tier};
+use crate::store::answer::Broken;
+use crate::store::headers::{self, checksum, set, set_given, set_metadata};
+use crate::store::{Attributes, ObjectMeta, Properties, Tags, media, tags, tier};
 
 /// How the headers of metadata begin.
 const META: &str = "x-amz-meta-";
@@ -36,39 +37,24 @@ pub(super) const CHECKSUM_MODE: HeaderName = HeaderName::from_static("x-amz-chec
 
 /// What the headers of an answer say of the object.
 pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
-    let get = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    // Of a range, Content-Length is the range's and Content-Range ends with the whole: `bytes 0-9/100`.
-    let whole = get(&CONTENT_RANGE).and_then(|range| range.rsplit_once('/')).map(|(_, whole)| whole);
-    let size = whole.or_else(|| get(&CONTENT_LENGTH)).and_then(|text| text.parse().ok());
+    let get = |name: &HeaderName| headers::text(headers, name);
     ObjectMeta {
-        key: key.to_owned(),
-        size: size.unwrap_or_default(),
-        etag: answer::etag(headers).unwrap_or_default().to_owned(),
-        modified_ns: get(&LAST_MODIFIED).and_then(http_date_ns).unwrap_or_default(),
         source_modified_ns: get(&META_MTIME).and_then(time_of),
         crc64: stored_crc64(headers).or_else(|| get(&META_CRC64).and_then(Crc64::from_hex)),
         md5: get(&META_MD5).and_then(Md5::from_base64),
-        content_type: get(&CONTENT_TYPE).map(str::to_owned),
         properties: properties(headers).kept(),
-        posix: None,
+        ..headers::read(key, headers)
     }
 }
 
 fn properties(headers: &HeaderMap) -> Properties {
-    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
-    let get = |name| headers.get(name).and_then(text);
-    let metadata = headers.iter().filter_map(|(name, value)| {
-        let name = name.as_str().strip_prefix(META).filter(|name| is_of_others(name))?;
-        Some((name.to_owned(), text(value)?))
-    });
+    let get = |name: &HeaderName| headers::text(headers, name);
+    let given = headers::properties(headers, META, is_of_others);
     Properties {
-        cache_control: get(CACHE_CONTROL),
-        content_disposition: get(CONTENT_DISPOSITION),
-        content_encoding: get(CONTENT_ENCODING).and_then(|text| packed(&text)),
-        content_language: get(CONTENT_LANGUAGE),
-        metadata: metadata.collect(),
-        tags: Tags::counted(get(TAG_COUNT).as_deref()),
-        tier: get(CLASS).filter(|class| class != tier::STANDARD),
+        content_encoding: given.content_encoding.as_deref().and_then(packed),
+        tags: Tags::counted(get(&TAG_COUNT)),
+        tier: get(&CLASS).filter(|class| *class != tier::STANDARD).map(str::to_owned),
+        ..given
     }
 }
 
@@ -146,35 +132,16 @@ pub(super) fn write(
 }
 
 fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Asked<'_>) -> Result<()> {
-    let Properties {
-        cache_control,
-        content_disposition,
-        content_encoding,
-        content_language,
-        metadata,
-        tags,
-        tier,
-    } = properties;
-    for (name, text) in [
-        (CACHE_CONTROL, cache_control),
-        (CONTENT_DISPOSITION, content_disposition),
-        (CONTENT_ENCODING, content_encoding),
-        (CONTENT_LANGUAGE, content_language),
-    ] {
-        if let Some(text) = text {
-            set(headers, name, text, asked)?;
-        }
-    }
+    set_given(
+        headers,
+        [CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE],
+        properties,
+        asked,
+    )?;
+    let Properties { metadata, tags, tier, .. } = properties;
     // Elsewhere ours may have been somebody's.
-    for (name, text) in metadata.iter().filter(|(name, _)| is_of_others(name)) {
-        let name = HeaderName::try_from(format!("{META}{name}"));
-        let name = name
-            .map_err(|_| asked.error(ErrorKind::Unsupported, "metadata with a name that S3 cannot keep"))?;
-        if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Err(asked.error(ErrorKind::Unsupported, "metadata with a value that S3 cannot keep"));
-        }
-        set(headers, name, text, asked)?;
-    }
+    let of_others = metadata.iter().filter(|(name, _)| is_of_others(name));
+    set_metadata(headers, META, of_others.map(|(name, text)| (name.as_str(), text.as_str())), "S3", asked)?;
     if !tags.known().is_empty() {
         set(headers, TAGS, &tags::query(tags.known()), asked)?;
     }
@@ -186,54 +153,6 @@ fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Ask
         set(headers, CLASS, &class, asked)?;
     }
     Ok(())
-}
-
-/// When the object there may be replaced, as a header.
-pub(super) fn write_precondition(
-    headers: &mut HeaderMap,
-    precondition: &Precondition,
-    asked: Asked<'_>,
-) -> Result<()> {
-    match precondition {
-        Precondition::None => Ok(()),
-        Precondition::IfAbsent => {
-            headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
-            Ok(())
-        }
-        Precondition::IfMatch(etag) => write_etag(headers, IF_MATCH, etag, asked),
-    }
-}
-
-/// Asks for exactly this state of the object.
-pub(super) fn write_etag(
-    headers: &mut HeaderMap,
-    name: HeaderName,
-    etag: &str,
-    asked: Asked<'_>,
-) -> Result<()> {
-    set(headers, name, &format!("\"{}\"", etag.trim_matches('"')), asked)
-}
-
-/// Adds a header whose value comes from elsewhere.
-pub(super) fn set(headers: &mut HeaderMap, name: HeaderName, value: &str, asked: Asked<'_>) -> Result<()> {
-    let value = HeaderValue::from_str(value).map_err(|_| {
-        asked.error(ErrorKind::Usage, format!("{name} holds characters that HTTP cannot carry"))
-    })?;
-    headers.insert(name, value);
-    Ok(())
-}
-
-/// A checksum that the service states of a body; `None` where it states none. One that cannot be read is no such thing.
-pub(super) fn checksum<T>(
-    headers: &HeaderMap,
-    name: &HeaderName,
-    parse: impl Fn(&str) -> Option<T>,
-) -> Result<Option<T>, Broken> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
-    match value.to_str().ok().and_then(parse) {
-        Some(checksum) => Ok(Some(checksum)),
-        None => Err(Broken(format!("the answer's {name} cannot be read"))),
-    }
 }
 
 const NS: u128 = 1_000_000_000;
@@ -263,12 +182,6 @@ fn time_of(text: &str) -> Option<i128> {
     Some(if negative { -ns } else { ns })
 }
 
-/// An HTTP date as nanoseconds since 1970.
-fn http_date_ns(text: &str) -> Option<i128> {
-    let since = httpdate::parse_http_date(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-    i128::try_from(since.as_nanos()).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -285,7 +198,7 @@ mod tests {
     const ASKED: Asked<'_> = Asked {
         operation: "write",
         object: "s3://b/k",
-        bucket: "s3://b",
+        container: "s3://b",
         permission: "s3:PutObject",
         unmet: ErrorKind::Exists,
     };

@@ -16,6 +16,7 @@ mod error;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
+mod left;
 mod list;
 mod meta;
 mod object;
@@ -196,7 +197,7 @@ impl S3Store {
         permission: &'static str,
         unmet: ErrorKind,
     ) -> Asked<'a> {
-        Asked { operation, object, bucket: &self.name, permission, unmet }
+        Asked { operation, object, container: &self.name, permission, unmet }
     }
 
     fn operation<'a>(

@@ -8,12 +8,13 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, R
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::body::{Body, Digest, is_unknown_checksum, send_guarded};
-use super::meta::{self, CHECKSUM_MODE, set};
+use super::meta::{self, CHECKSUM_MODE};
 use super::xml::{Deletion, Refused};
 use super::{S3Store, rules, upload, xml};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::answer::{self, Broken};
+use crate::store::headers::{self, set, set_etag, set_precondition};
 use crate::store::tags;
 use crate::store::{
     Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, PutOptions, PutResult, Trace,
@@ -80,7 +81,7 @@ pub(super) async fn get(
         set(&mut operation.headers, RANGE, &text, asked)?;
     }
     if let Some(etag) = &options.if_match {
-        meta::write_etag(&mut operation.headers, IF_MATCH, etag, asked)?;
+        set_etag(&mut operation.headers, IF_MATCH, etag, asked)?;
     }
     trace.mark(Phase::Ready);
     let (head, body) = store.service.send(&operation, asked, trace).await?.into_parts();
@@ -153,12 +154,12 @@ pub(super) async fn put(
     }
     let mut operation = store.operation(rules::PUT_OBJECT, Method::PUT, key, &[]);
     meta::write(&mut operation.headers, key, &attributes, asked)?;
-    meta::write_precondition(&mut operation.headers, &options.precondition, asked)?;
+    set_precondition(&mut operation.headers, &options.precondition, asked)?;
     operation.body = bytes.clone();
     let body = Body { bytes: &bytes, crc64, mode, md5: attributes.md5, declared: None };
     let sent = send_guarded(&store.service, operation, body, asked, trace).await?;
     trace.mark(Phase::Committed);
-    let etag = answer::etag(sent.response.headers()).unwrap_or_default().to_owned();
+    let etag = headers::etag(sent.response.headers());
     Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed: sent.confirmed, not_kept: None })
 }
 
@@ -174,7 +175,7 @@ pub(super) fn source(
     let path = format!("/{}/{}", from.bucket(), utf8_percent_encode(key, SOURCE));
     set(&mut headers, COPY_SOURCE, &path, asked)?;
     if let Some(etag) = etag {
-        meta::write_etag(&mut headers, COPY_IF_MATCH, etag, asked)?;
+        set_etag(&mut headers, COPY_IF_MATCH, etag, asked)?;
     }
     if let Some(range) = range.filter(|range| range.len > 0) {
         set(&mut headers, COPY_RANGE, &format!("bytes={}-{}", range.offset, range.end() - 1), asked)?;

@@ -4,7 +4,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use http::response::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -16,16 +15,20 @@ use super::error::{Asked, service_error};
 use super::settings::Settings;
 use super::xml;
 use crate::checksum::{Md5, Md5Queue, OnWire};
-use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Manners;
-use crate::http::{HttpClient, Relayed, ResponseBody};
+use crate::http::{HttpClient, ResponseBody};
 use crate::secret::Signature;
-use crate::store::answer::{Body, Broken, Rule, in_a_while, told};
+use crate::store::answer::{Body, Broken, Rule, told};
+use crate::store::headers::{by_proxy, request_id};
 use crate::store::{Phase, StoreOptions, Trace};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("haulage/", env!("CARGO_PKG_VERSION")));
 const PAYER: HeaderName = HeaderName::from_static("x-amz-request-payer");
 const BUCKET_REGION: HeaderName = HeaderName::from_static("x-amz-bucket-region");
+
+/// Whatever a service answers has an id.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 
 /// The hash of no body, and what stands for one that nobody has computed.
 const EMPTY_HASH: HeaderValue =
@@ -229,7 +232,7 @@ impl Service {
         let shared = &*self.shared;
         let response = self.http.send(&site.origin, request, asked.operation, asked.object, trace).await?;
         let status = response.status();
-        trace.answer(status.as_u16(), request_id(response.headers()));
+        trace.answer(status.as_u16(), request_id(response.headers(), &REQUEST_ID));
         if status.is_success() {
             let judged = rule.judge(status.as_u16(), response.headers());
             judged.map_err(|broken| asked.not_believed(broken))?;
@@ -242,7 +245,7 @@ impl Service {
             return Ok(Answer::Good(Response::from_parts(head, ResponseBody::default())));
         }
         let (head, body) = response.into_parts();
-        if let Some(refusal) = by_proxy(asked, &head) {
+        if let Some(refusal) = by_proxy(asked, &head, &REQUEST_ID) {
             return Err(refusal);
         }
         // The status says enough, should the rest get lost.
@@ -381,125 +384,5 @@ fn signature(header: &HeaderValue) -> Option<Signature> {
     header.to_str().ok()?.split_once("Signature=").map(|(_, signature)| Signature::new(signature))
 }
 
-/// The failure that a proxy has answered in the service's place. What a service says has an id.
-fn by_proxy(asked: Asked<'_>, head: &Parts) -> Option<Error> {
-    let relayed = head.extensions.get::<Relayed>().filter(|_| request_id(&head.headers).is_none())?;
-    let refusal = relayed.refusal(asked.operation, asked.object, head.status, &head.headers)?;
-    let again = refusal.retry_advice() == Retry::Backoff;
-    Some(if again { refusal.retry(in_a_while(&head.headers)) } else { refusal })
-}
-
-/// The service's id for a request. It is kept for every attempt, so one that is longer than any id is none.
-fn request_id(headers: &HeaderMap) -> Option<String> {
-    const ID_MAX: usize = 128;
-    let id = headers.get("x-amz-request-id")?.to_str().ok()?;
-    (id.len() <= ID_MAX && id.bytes().all(|byte| byte.is_ascii_graphic())).then(|| id.to_owned())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::http::HttpOptions;
-    use crate::store::s3::rules;
-
-    const ASKED: Asked<'_> = Asked {
-        operation: "read",
-        object: "s3://b/k",
-        bucket: "s3://b",
-        permission: "s3:GetObject",
-        unmet: ErrorKind::SourceChanged,
-    };
-
-    fn service(endpoint: Option<&str>, options: &StoreOptions) -> Service {
-        let options = StoreOptions { endpoint: endpoint.map(str::to_owned), ..options.clone() };
-        let settings = Settings::from_lookup(&options, |_| None, |_| None).unwrap();
-        let credential = match options.unsigned {
-            true => Credential::Unsigned,
-            false => Credential::Keys(super::super::auth::Keys::new("id", "secret", None).unwrap()),
-        };
-        let http = HttpClient::new(HttpOptions::default()).unwrap();
-        Service::new("b", settings, credential, &options, http).unwrap()
-    }
-
-    async fn request(
-        service: &Service,
-        key: &str,
-        query: &[(&str, &str)],
-        body: &'static [u8],
-    ) -> Request<Bytes> {
-        let operation = Operation {
-            rule: rules::GET_OBJECT,
-            method: if body.is_empty() { Method::GET } else { Method::PUT },
-            key,
-            query,
-            headers: HeaderMap::new(),
-            body: Bytes::from_static(body),
-            signed_body: false,
-        };
-        service.request(&service.site(), &operation, ASKED).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn names_are_escaped_once_and_never_folded() {
-        let service = service(Some("http://127.0.0.1:1"), &StoreOptions::default());
-        for (key, path) in [
-            ("a/b.nc", "/b/a/b.nc"),
-            ("a b+c%41?#&=ü", "/b/a%20b%2Bc%2541%3F%23%26%3D%C3%BC"),
-            ("/a//b/./../c/", "/b//a//b/./../c/"),
-            ("~-_.!*'()", "/b/~-_.%21%2A%27%28%29"),
-        ] {
-            assert_eq!(request(&service, key, &[], b"").await.uri().to_string(), path, "{key}");
-        }
-        let listed = request(&service, "", &[("list-type", "2"), ("prefix", "a b/+")], b"").await;
-        assert_eq!(listed.uri().to_string(), "/b?list-type=2&prefix=a%20b%2F%2B");
-    }
-
-    #[tokio::test]
-    async fn bytes_are_signed_where_nothing_else_protects_them() {
-        let hash = async |endpoint: Option<&str>, body: &'static [u8]| {
-            let request = request(&service(endpoint, &StoreOptions::default()), "k", &[], body).await;
-            request.headers()["x-amz-content-sha256"].to_str().unwrap().to_owned()
-        };
-        for endpoint in [None, Some("https://store.example"), Some("http://127.0.0.1:1")] {
-            assert_eq!(hash(endpoint, b"body").await, "UNSIGNED-PAYLOAD");
-            assert_eq!(hash(endpoint, b"").await, EMPTY_HASH.to_str().unwrap());
-        }
-        assert_eq!(hash(Some("http://store.example"), b"body").await, hash_of(b"body").to_str().unwrap());
-    }
-
-    #[tokio::test]
-    async fn nobody_signs_where_nobody_shall_and_the_requester_pays_where_told() {
-        let open = StoreOptions { unsigned: true, requester_pays: true, ..StoreOptions::default() };
-        let sent = request(&service(None, &open), "k", &[], b"").await;
-        assert!(!sent.headers().contains_key(AUTHORIZATION) && !sent.headers().contains_key("x-amz-date"));
-        assert_eq!(sent.headers()[PAYER], "requester");
-    }
-
-    #[test]
-    fn a_bucket_moves_to_the_region_that_the_service_names_and_nowhere_else() {
-        let aws = service(None, &StoreOptions::default());
-        let first = aws.site();
-        for region in ["us-east-1", "evil.example/", "", "EU"] {
-            assert!(!aws.move_to(region, &first), "{region}");
-        }
-        assert!(aws.move_to("eu-west-1", &first));
-        assert_eq!(aws.site().origin.to_string(), "https://b.s3.eu-west-1.amazonaws.com");
-        // A server that was named stays, whatever it says: only the signature is another.
-        let named = service(Some("https://store.example"), &StoreOptions::default());
-        assert!(named.move_to("eu-west-1", &named.site()));
-        assert_eq!(
-            (named.site().origin.to_string(), &*named.site().region),
-            ("https://store.example".into(), "eu-west-1")
-        );
-    }
-
-    #[test]
-    fn only_what_may_be_a_request_id_is_kept() {
-        let id = |text: &str| {
-            let value = HeaderValue::from_str(text).unwrap();
-            request_id(&HeaderMap::from_iter([(HeaderName::from_static("x-amz-request-id"), value)]))
-        };
-        assert_eq!(id("4442587FB7D0A2F9").as_deref(), Some("4442587FB7D0A2F9"));
-        assert_eq!((id(&"a".repeat(129)), id("a b")), (None, None));
-    }
-}
+mod tests;

@@ -5,12 +5,13 @@ use http::Method;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 
 use super::body::{Body, Digest, is_unknown_checksum, send_guarded};
-use super::meta::{self, CHECKSUM_CRC64, CHECKSUM_TYPE, set};
+use super::meta::{self, CHECKSUM_CRC64, CHECKSUM_TYPE};
 use super::xml::{self, FULL_OBJECT, Made, Part, PartMade, PartPage, Upload, UploadPage};
 use super::{S3Store, object, rules};
 use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{ErrorKind, Result};
-use crate::store::answer::{self, Broken};
+use crate::store::answer::Broken;
+use crate::store::headers::{self, set, set_precondition};
 use crate::store::{BlockRange, Phase, Precondition, PutOptions, Trace};
 
 /// Names the checksum that is wanted of an upload or a copy.
@@ -92,7 +93,7 @@ pub(super) async fn send(
     let body = Body { bytes: &bytes, crc64, mode, md5: None, declared };
     let sent = send_guarded(&store.service, operation, body, asked, trace).await?;
     trace.mark(Phase::Committed);
-    let etag = answer::etag(sent.response.headers()).unwrap_or_default().to_owned();
+    let etag = headers::etag(sent.response.headers());
     Ok(SentPart { etag, checksum: sent.checksum, confirmed: sent.confirmed })
 }
 
@@ -192,7 +193,7 @@ pub(super) async fn complete(
         set(&mut operation.headers, CHECKSUM_CRC64, &crc64.to_s3(), asked)?;
         operation.headers.insert(CHECKSUM_TYPE, HeaderValue::from_static(FULL_OBJECT));
     }
-    meta::write_precondition(&mut operation.headers, precondition, asked)?;
+    set_precondition(&mut operation.headers, precondition, asked)?;
     trace.mark(Phase::Ready);
     let document = store.service.document(&operation, asked, trace).await?;
     xml::made(&document, rules::COMPLETED).map_err(|broken| asked.not_believed(broken))

@@ -8,22 +8,17 @@ use bytes::Bytes;
 use tokio::sync::Mutex;
 
 use super::body::{Digest, is_unknown_checksum};
+use super::left::{self, Left};
 use super::parts::{Layout, PART_MAX, RULES};
 use super::upload::{self, Begun, Listed};
 use super::xml::{self, PartMade};
 use super::{S3Store, object};
-use crate::checksum::{Checksum, ChecksumMode, Crc64};
+use crate::checksum::{Checksum, ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
     Attributes, BlockId, BlockRange, BlockWriter, CopySource, Joining, ObjectMeta, Part, Payload, Properties,
     PutOptions, PutResult, StagedPart, Stored, Token, Trace, join_parts,
 };
-
-/// Uploads of one object that are looked at for one to go on with, the one that began last first.
-const LOOKED_AT: usize = 4;
-
-/// How far a service's clock may be behind the one that dated the source, in nanoseconds.
-const SKEW_NS: i128 = 300_000_000_000;
 
 /// An object in the making. The service keeps its parts until it is finished or removed.
 pub(super) struct S3Writer {
@@ -42,13 +37,6 @@ pub(super) struct S3Writer {
     staged: Vec<StagedPart>,
 }
 
-/// An upload that an earlier run has left.
-struct Left {
-    begun: Begun,
-    layout: Layout,
-    parts: Vec<xml::Part>,
-}
-
 impl S3Writer {
     /// Goes on with the upload that an earlier run has left, if there is one that can be; else begins one.
     pub(super) async fn begin(
@@ -59,12 +47,12 @@ impl S3Writer {
         trace: &Trace,
     ) -> Result<Self> {
         // A stream cannot be read again.
-        let left = match size {
-            Some(size) => left(&store, key, size, options, trace).await?,
+        let found = match size {
+            Some(size) => left::find(&store, key, size, options, trace).await?,
             None => None,
         };
         let (key, options) = (key.to_owned(), options.clone());
-        if let Some(Left { begun, layout, parts }) = left {
+        if let Some(Left { begun, layout, parts }) = found {
             let staged = parts.iter().filter_map(|part| staged(layout, part)).collect();
             return Ok(Self::made(store, key, layout, options, begun, Some(staged)));
         }
@@ -152,10 +140,22 @@ impl S3Writer {
     }
 
     /// What stands under the name, if it is what the parts come to: the answer to an earlier try got lost, or another run has
-    /// written the same.
-    async fn there(&self, crc64: Option<Crc64>, size: u64, trace: &Trace) -> Option<ObjectMeta> {
+    /// written the same. The CRC64 says so, or, where the service keeps none, the ETag that it makes of those of the parts.
+    async fn there(
+        &self,
+        parts: &[Part],
+        crc64: Option<Crc64>,
+        size: u64,
+        trace: &Trace,
+    ) -> Option<ObjectMeta> {
         let there = object::head(&self.store, &self.key, trace).await.ok()?;
-        (there.size == size && crc64.is_some() && there.crc64 == crc64).then_some(there)
+        let same = match there.crc64 {
+            Some(stated) => Some(stated) == crc64,
+            None => {
+                self.made_of(parts).ok().and_then(|made| joined_etag(&made)).as_ref() == Some(&there.etag)
+            }
+        };
+        (there.size == size && same).then_some(there)
     }
 
     /// The CRC64 that is stored with this version of the object, if it has that size.
@@ -252,6 +252,17 @@ impl S3Writer {
     }
 }
 
+/// The ETag of an object that a service has made of these parts, as most make it: the MD5 of theirs, and how many there are. It is
+/// compared with what the service says of this object, and taken for nothing else.
+fn joined_etag(made: &[PartMade]) -> Option<String> {
+    let mut digests = Vec::with_capacity(16 * made.len());
+    for part in made {
+        let digest = Md5::from_hex(&part.etag)?;
+        digests.extend_from_slice(&digest.to_bytes());
+    }
+    Some(format!("{}-{}", Md5::of(&digests), made.len()))
+}
+
 /// Whether a service answers so to the copy of a part into an upload that declared a checksum, which such a copy cannot bring.
 fn wants_checksum(error: &Error) -> bool {
     error.status() == Some(400) && is_unknown_checksum(error)
@@ -268,84 +279,6 @@ fn staged(layout: Layout, part: &xml::Part) -> Option<StagedPart> {
 /// What names a part when the object is made: its checksum, if one was declared, and its ETag, which only the service compares.
 fn token(checksum: Option<&str>, etag: &str) -> Token {
     Token::from(format!("{} {etag}", checksum.unwrap_or_default()).as_str())
-}
-
-/// The upload of this object that an earlier run has left, and its parts. Nothing but its parts tells whether it can be gone on
-/// with: their sizes and the checksum that they have.
-async fn left(
-    store: &S3Store,
-    key: &str,
-    size: u64,
-    options: &PutOptions,
-    trace: &Trace,
-) -> Result<Option<Left>> {
-    // Who may write but not list begins anew, and so does everybody where the service has no such list.
-    let may_not = |error: &Error| {
-        error.kind() == ErrorKind::Permission || matches!(error.status(), Some(400 | 405 | 501))
-    };
-    let uploads = match upload::of_object(store, key, trace).await {
-        Err(error) if may_not(&error) => return Ok(None),
-        other => other?,
-    };
-    let changed_ns = options.attributes.source_modified_ns.unwrap_or(i128::MIN);
-    // What began before the source was changed is of an older one.
-    let fresh = uploads.into_iter().filter(|one| one.begun_ns + SKEW_NS >= changed_ns);
-    let wanted = Layout::new(Some(size), options.blocks.wanted);
-    // One that has no parts yet is gone on with where none has.
-    let mut blank = None;
-    for one in fresh.take(LOOKED_AT) {
-        let Listed { parts, algorithm } = match upload::parts(store, key, &one.id, trace).await {
-            Err(error) if may_not(&error) => return Ok(None),
-            other => match other? {
-                Some(found) => found,
-                None => continue,
-            },
-        };
-        // Declared as we would declare it, or not at all by a service that has no such thing.
-        let declared = match algorithm.as_deref() {
-            Some(name) => match upload::declared(store, options.checksum) {
-                Some(digest) if digest.is_called(name) => Some(digest),
-                _ => continue,
-            },
-            None => None,
-        };
-        let numbers: Vec<_> = parts.iter().map(|part| (part.number, part.size)).collect();
-        let layout = match numbers.is_empty() {
-            true => Some(wanted),
-            false => chosen(&Layout::of_parts(size, &numbers, options.blocks.most), &parts, options).await?,
-        };
-        // A part without the checksum that was declared could not be named in the end.
-        let whole = declared != Some(Digest::Crc64) || parts.iter().all(|part| part.crc64.is_some());
-        // Several who go on with one have settled the size of its parts.
-        let fits = |layout: &Layout| options.joining == Joining::Alone || layout.cuts_as(&wanted);
-        if let Some(layout) = layout.filter(|layout| whole && fits(layout)) {
-            let left = Left { begun: Begun { id: one.id, declared }, layout, parts };
-            if !left.parts.is_empty() {
-                return Ok(Some(left));
-            }
-            blank.get_or_insert(left);
-        }
-    }
-    Ok(blank)
-}
-
-/// Of several layouts the one by which the part that is there holds what the source does; the first where nobody can tell.
-async fn chosen(
-    layouts: &[Layout],
-    parts: &[xml::Part],
-    PutOptions { source, .. }: &PutOptions,
-) -> Result<Option<Layout>> {
-    let Some(((likely, others), part)) = layouts.split_first().zip(parts.first()) else { return Ok(None) };
-    if let Some((source, crc64)) = source.as_ref().zip(part.crc64).filter(|_| !others.is_empty()) {
-        for layout in layouts {
-            if let Some(range) = layout.range(part.number)
-                && source.crc64_of(range).await? == crc64
-            {
-                return Ok(Some(*layout));
-            }
-        }
-    }
-    Ok(Some(*likely))
 }
 
 #[async_trait]
@@ -442,8 +375,9 @@ impl BlockWriter for S3Writer {
                 PutResult { etag: made.etag, crc64: joined.or(stated), md5: None, confirmed, not_kept: None }
             }
             Err(error) if error.service_code() == Some("NoSuchUpload") => {
-                let there = self.there(crc64, size, trace).await.ok_or(error)?;
-                PutResult { etag: there.etag, crc64, md5: there.md5, confirmed: true, not_kept: None }
+                let there = self.there(parts, crc64, size, trace).await.ok_or(error)?;
+                let confirmed = there.crc64.is_some();
+                PutResult { etag: there.etag, crc64, md5: there.md5, confirmed, not_kept: None }
             }
             Err(error) => return Err(error),
         };
@@ -458,5 +392,19 @@ impl BlockWriter for S3Writer {
     async fn abandon(&self) {
         // What stays is found by a list of leftovers.
         let _ = upload::abort(&self.store, &self.key, &self.begun().id, &Trace::detached()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_in_parts_has_the_etag_that_services_give_it() {
+        let made = |etag: &str| PartMade { number: 1, etag: etag.to_owned(), checksum: None };
+        // Two parts that each hold "123456789".
+        let parts = ["25f9e794323b453885f5181f1b624d0b"; 2].map(made);
+        assert_eq!(joined_etag(&parts).as_deref(), Some("4f2908c19b573e50b194e208c928de17-2"));
+        assert_eq!(joined_etag(&[made("not an md5")]), None, "encrypted objects have others");
     }
 }

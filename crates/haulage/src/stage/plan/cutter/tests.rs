@@ -6,25 +6,10 @@ use crate::control::Limits;
 use crate::options::MethodChoice;
 use crate::stage::plan::Pieces;
 use crate::store::BlockId;
+use crate::store::azure::CAPABILITIES as AZURE;
 use crate::units::ByteSize;
 use proptest::prelude::*;
 
-const AZURE: Capabilities = Capabilities {
-    put_max: 5000 << 20,
-    cut: CutRules { most: 4000 << 20, count: 50_000, ..CutRules::ANY },
-    range_checksum_max: 4 << 20,
-    streams: false,
-    contents: true,
-    at_hand: false,
-    keeps_checksums: true,
-    folders: false,
-    rechecks: false,
-    late_writes: true,
-    begins_freely: true,
-    lists_all: true,
-    in_order: false,
-    keeps_properties: true,
-};
 const LOCAL: Capabilities = Capabilities { range_checksum_max: 0, ..AZURE };
 /// Parts are numbered, so each begins where its number says.
 const NUMBERED: Capabilities = Capabilities {

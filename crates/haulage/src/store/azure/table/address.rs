@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::super::address::{AzureAddress, Endpoint, Parts, parts};
+use super::super::address::{AzureAddress, Parts, parts};
+use super::super::endpoint::Endpoint;
 use super::super::settings::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::StoreOptions;

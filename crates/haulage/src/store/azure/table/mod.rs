@@ -17,15 +17,16 @@ use percent_encoding::utf8_percent_encode;
 
 use self::address::TableAddress;
 use self::error::{Refused, table_error};
-use super::address::Endpoint;
 use super::auth::{Credential, Unsigned};
+use super::endpoint::Endpoint;
 use super::error::Asked;
-use super::service::{AGENT, DateHeader, ERROR_MAX, QUERY, VERSION, by_proxy, request_id};
+use super::service::{AGENT, DateHeader, ERROR_MAX, QUERY, REQUEST_ID, VERSION};
 use super::settings::Settings;
 use crate::error::{ErrorKind, Result};
 use crate::http::{HttpClient, ResponseBody, WireMeter};
 use crate::secret::Signature;
 use crate::store::answer::Broken;
+use crate::store::headers::{by_proxy, request_id};
 use crate::store::{Phase, StoreOptions, Trace};
 use crate::units::ByteRate;
 
@@ -152,10 +153,10 @@ impl TableService {
             .send(&shared.address.endpoint.origin, request, asked.operation, object, trace)
             .await?;
         let (head, body) = response.into_parts();
-        trace.answer(head.status.as_u16(), request_id(&head.headers));
+        trace.answer(head.status.as_u16(), request_id(&head.headers, &REQUEST_ID));
         let not_believed = |broken: Broken| asked.not_believed(broken);
         if !head.status.is_success() {
-            if let Some(refusal) = by_proxy(asked, &head) {
+            if let Some(refusal) = by_proxy(asked, &head, &REQUEST_ID) {
                 return Err(refusal);
             }
             let body = body.collect_up_to(ERROR_MAX).await.unwrap_or_default();

@@ -1,0 +1,41 @@
+//! What a write came to whose earlier attempt was not answered.
+//!
+//! The service may have done that attempt before this one, and then a condition on what is there refuses this one, or the blocks are
+//! gone that it names. Or it does it after this one: then the object is the same, under another ETag than the answer said.
+
+use super::attempt::Task;
+use crate::checksum::Crc64;
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{ObjectMeta, PutResult, Trace};
+
+/// The result of a write of bytes with this CRC64; what is at the destination counts where an earlier attempt may have put it there.
+pub(super) async fn settled(
+    task: &Task,
+    put: Result<PutResult>,
+    crc64: Option<Crc64>,
+    trace: &Trace,
+) -> Result<PutResult> {
+    let destination = &task.pair.destination;
+    let unsure = task.unanswered && destination.store.capabilities().late_writes;
+    if !unsure || put.as_ref().is_err_and(|error| !may_be_done(error)) {
+        return put;
+    }
+    // Boxed, for it is rare, and every step has room for it.
+    let there = Box::pin(destination.store.head(&destination.key, trace)).await;
+    let same =
+        |there: &ObjectMeta| crc64.is_some() && there.crc64 == crc64 && there.size == task.pair.meta.size;
+    match (put, there) {
+        (Ok(put), Ok(there)) if same(&there) => Ok(PutResult { etag: there.etag, ..put }),
+        (Err(_), Ok(there)) if same(&there) => {
+            let ObjectMeta { etag, crc64, md5, .. } = there;
+            Ok(PutResult { etag, crc64, md5, confirmed: true, not_kept: None })
+        }
+        // Who may write but not read knows no more than the answer.
+        (put, _) => put,
+    }
+}
+
+/// Whether this is how a service refuses to do again what it has done.
+fn may_be_done(error: &Error) -> bool {
+    error.kind() == ErrorKind::Exists || error.service_code() == Some("InvalidBlockList")
+}
