@@ -394,6 +394,23 @@ async fn a_commit_whose_answer_was_lost_is_known_by_what_it_made() {
 }
 
 #[tokio::test]
+async fn a_part_is_tried_again_where_the_upload_is_said_to_be_gone_and_is_there() {
+    let gone = || error("404 Not Found", "NoSuchUpload");
+    let there = answer("200 OK", "", "<ListPartsResult><IsTruncated>false</IsTruncated></ListPartsResult>");
+    let denied = error("403 Forbidden", "AccessDenied");
+    for (looked, advice) in [(there, Retry::Few), (gone(), Retry::Never), (denied, Retry::Never)] {
+        let answers = begun().into_iter().take(2).chain([gone(), looked]).collect();
+        let (store, asked) = server(answers).await;
+        let writer = store.begin("k", Some(9), &PutOptions::default(), &trace()).await.unwrap();
+        let block = Payload::Bytes(Bytes::from_static(b"123456789"));
+        let error = writer.put_block(BlockRange { offset: 0, len: 9 }, block, &trace()).await.unwrap_err();
+        assert_eq!((error.service_code(), error.retry_advice()), (Some("NoSuchUpload"), advice));
+        let asked = asked.lock().unwrap();
+        assert!(asked[3].starts_with("GET /bucket/k?max-parts=1&uploadId=u "), "{}", asked[3]);
+    }
+}
+
+#[tokio::test]
 async fn many_are_deleted_by_one_request_and_each_is_told_of() {
     let document = "<DeleteResult><Deleted><Key>a</Key></Deleted><Error><Key>b</Key><Code>AccessDenied</Code></Error></DeleteResult>";
     let (store, asked) = server(vec![answer("200 OK", "", document), answer("204 No Content", "", "")]).await;

@@ -152,6 +152,16 @@ pub(super) async fn parts(store: &S3Store, key: &str, id: &str, trace: &Trace) -
     }
 }
 
+/// Whether the service still has an upload; false also for who may not ask.
+pub(super) async fn is_there(store: &S3Store, key: &str, id: &str) -> bool {
+    let name = store.display(key);
+    let asked = store.asked("list parts of", &name, "s3:ListMultipartUploadParts", ErrorKind::Service);
+    let query = [("max-parts", "1"), ("uploadId", id)];
+    let operation = store.operation(rules::LIST_PARTS, Method::GET, key, &query);
+    let seen = store.service.document(&operation, asked, &Trace::detached()).await;
+    seen.is_ok_and(|document| xml::parts(&document).is_ok())
+}
+
 /// The parts of a page, if they are those that were asked for.
 pub(super) fn believe_parts(page: PartPage, key: &str, id: &str, after: u16) -> Result<Vec<Part>, Broken> {
     if page.id.is_some_and(|echoed| echoed != id) || page.key.is_some_and(|echoed| echoed != key) {

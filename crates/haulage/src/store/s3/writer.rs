@@ -13,7 +13,7 @@ use super::upload::{self, Begun, Listed};
 use super::xml::{self, PartMade};
 use super::{S3Store, object};
 use crate::checksum::{Checksum, ChecksumMode, Crc64};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{
     Attributes, BlockId, BlockRange, BlockWriter, CopySource, Joining, ObjectMeta, Part, Payload, Properties,
     PutOptions, PutResult, StagedPart, Stored, Token, Trace, join_parts,
@@ -132,6 +132,17 @@ impl S3Writer {
             };
             self.error(operation, ErrorKind::Unsupported, cause)
         })
+    }
+
+    /// Has a part tried again for which the upload is said to be gone while it is there: versitygw answers so now and then.
+    async fn doubted<T>(&self, begun: &Begun, sent: Result<T>) -> Result<T> {
+        match sent {
+            Err(error) if error.service_code() == Some("NoSuchUpload") => {
+                let is_there = upload::is_there(&self.store, &self.key, &begun.id).await;
+                Err(if is_there { error.retry(Retry::Few) } else { error })
+            }
+            sent => sent,
+        }
     }
 
     /// The checksum that goes with each part: what was declared must come, also where nothing else would.
@@ -359,8 +370,9 @@ impl BlockWriter for S3Writer {
         }
         let body = (bytes, crc64);
         self.holds.store(true, Ordering::Relaxed);
-        let sent =
-            upload::send(&self.store, &self.key, &self.begun(), number, body, self.mode(), trace).await?;
+        let begun = self.begun();
+        let sent = upload::send(&self.store, &self.key, &begun, number, body, self.mode(), trace).await;
+        let sent = self.doubted(&begun, sent).await?;
         let token = token(sent.checksum.as_deref(), &sent.etag);
         let part = Part { id: BlockId { range, crc64 }, token, unstated: false };
         Ok(Stored { part, confirmed: sent.confirmed })
@@ -377,7 +389,7 @@ impl BlockWriter for S3Writer {
                     self.renew(&begun, trace).await?;
                     continue;
                 }
-                made => made?,
+                made => self.doubted(&begun, made).await?,
             };
             // Some services give each part the checksum of the whole source.
             let of_whole = made.crc64.is_some() && made.crc64 == from.crc64 && range.len < from.size;
