@@ -16,7 +16,7 @@ from endpoints import Endpoint
 def blob(request: pytest.FixtureRequest) -> BlobClient:
     endpoint: Endpoint = request.getfixturevalue(request.param)
     container = endpoint.container()
-    return endpoint.service().get_blob_client(container.name, "runs/log.jsonl")
+    return endpoint.service.get_blob_client(container.name, "runs/log.jsonl")
 
 
 def refused(call: Callable[[], object]) -> tuple[int | None, str | None]:
@@ -74,7 +74,7 @@ def test_the_client_appends_to_what_is_there(blob: BlobClient) -> None:
 
 def test_a_sealed_blob_takes_no_more(emulator: Endpoint) -> None:
     """Azurite cannot seal."""
-    blob = emulator.service().get_blob_client(emulator.container().name, "log")
+    blob = emulator.service.get_blob_client(emulator.container().name, "log")
     blob.create_append_blob()
     blob.append_block(b"all")
     assert refused(lambda: blob.seal_append_blob(appendpos_condition=2))[0] == 412
