@@ -5,7 +5,8 @@ unshare --net python benchmarks/nodes.py --only files --repeat 1  a look at one
 unshare --net python benchmarks/nodes.py --cap 200mbit --only files
 
 Needs root. One endpoint is at the near end of all links; the nodes are at the far ends, each in a network
-namespace. `alone` is the command without nodes at the far end of one link, `one` a cluster of one node.
+namespace. `alone` is the command without nodes at the far end of one link, `one` a cluster of one node. A row
+says what each kind of process took of the processors, in seconds.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -31,6 +33,8 @@ BIN = Path(sys.executable).parent
 MIB = 1 << 20
 ENDPOINT_PORT = 10000
 SCHEDULER_PORT = 8786
+#: The processes that run all the time, or while a cluster does, by what they are.
+RUNNING: dict[str, list[int]] = {"links": [], "endpoint": [], "scheduler": [], "workers": []}
 #: Files, and the bytes of each.
 CASES = {"files": (64, 16 * MIB), "large": (1, 1024 * MIB), "small": (100_000, 4096)}
 ACCOUNT = "devstoreaccount1"
@@ -97,10 +101,15 @@ def measure(
             words = ["cp", f"{tree}/", f"az://{container}/", "--json"]
             words += ["--cap", args.cap] if args.cap else []
             if arm == "alone":
+                before = taken()
                 summary = haul(links[0], key, *words)
+                after = taken()
             else:
                 with cluster(links[: 1 if arm == "one" else None], key, scratch) as scheduler:
+                    before = taken()
                     summary = haul(None, key, *words, "--scheduler", scheduler)
+                    after = taken()
+            cpu = {what: round(after[what] - before[what], 2) for what in after}
             seconds = summary["elapsed_ns"] / 1e9
             seen.setdefault(arm, []).append(seconds)
             row = {"case": case, "arm": arm, "seconds": round(seconds, 2), "wire": summary["bytes_wire"]}
@@ -108,7 +117,7 @@ def measure(
                 "mbit": round(summary["bytes_wire"] * 8 / seconds / 1e6, 1),
                 "requests": summary["requests"],
             }
-            row |= {"done": summary["objects_done"], "retries": summary["retries"]}
+            row |= {"done": summary["objects_done"], "retries": summary["retries"], "cpu": cpu}
             print(json.dumps(row), flush=True)
             haul(links[0], key, "rb", "--force", f"az://{container}")
     shutil.rmtree(tree)
@@ -116,6 +125,23 @@ def measure(
     if "alone" in middle:
         times = {arm: round(middle["alone"] / seconds, 2) for arm, seconds in middle.items()}
         print(json.dumps({"case": case, "nodes": len(links), "times_alone": times}), flush=True)
+
+
+def taken() -> dict[str, float]:
+    """Return what each kind of process has taken of the processors, in seconds; `command` is what was run."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    seen = {what: sum(map(ticks_of, pids)) / ticks for what, pids in RUNNING.items()}
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seen | {"command": children.ru_utime + children.ru_stime}
+
+
+def ticks_of(pid: int) -> int:
+    """Return what a process has taken of the processors; nothing of one that is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0
+    return int(fields[11]) + int(fields[12])
 
 
 def haul(link: Link | None, key: str, *words: str) -> dict[str, Any]:
@@ -143,6 +169,7 @@ def link(spec: str) -> Iterator[Link]:
             assert process.stdout is not None
             said = json.loads(process.stdout.readline())
             number = int(said["endpoint"].split("//127.254.")[1].split(".")[0])
+            RUNNING["links"].append(process.pid)
             yield Link(number, said["far"])
         finally:
             process.terminate()
@@ -156,6 +183,7 @@ def endpoint() -> Iterator[str]:
         try:
             assert process.stdout is not None
             said = json.loads(process.stdout.readline())
+            RUNNING["endpoint"].append(process.pid)
             yield said["connection_string"].split("AccountKey=")[1].split(";")[0]
         finally:
             process.terminate()
@@ -170,16 +198,17 @@ def cluster(links: list[Link], key: str, scratch: Path) -> Iterator[str]:
         log = stack.enter_context((scratch / "dask.log").open("ab"))
         started = []
 
-        def start(words: list[str], environment: dict[str, str]) -> None:
+        def start(what: str, words: list[str], environment: dict[str, str]) -> None:
             started.append(subprocess.Popen(words, env=environment, stdout=log, stderr=log, cwd=scratch))
+            RUNNING[what].append(started[-1].pid)
 
         scheduler = [*dask, "scheduler", "--host", "0.0.0.0", "--port", str(SCHEDULER_PORT)]
-        start([*scheduler, "--no-dashboard", "--no-jupyter"], dict(os.environ))
+        start("scheduler", [*scheduler, "--no-dashboard", "--no-jupyter"], dict(os.environ))
         for one in links:
             worker = [*dask, "worker", f"tcp://{one.near}:{SCHEDULER_PORT}", "--host", one.far]
             worker += ["--nthreads", "2", "--no-nanny", "--no-dashboard", "--memory-limit", "0"]
             worker += ["--name", f"node-{one.number}", "--local-directory", str(scratch)]
-            start(["nsenter", f"--net={one.namespace}", *worker], one.environment(key))
+            start("workers", ["nsenter", f"--net={one.namespace}", *worker], one.environment(key))
         try:
             wait(address, len(links))
             yield address
@@ -188,6 +217,7 @@ def cluster(links: list[Link], key: str, scratch: Path) -> Iterator[str]:
                 process.terminate()
             for process in started:
                 process.wait()
+            RUNNING.update({"scheduler": [], "workers": []})
 
 
 def wait(address: str, workers: int) -> None:

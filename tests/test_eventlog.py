@@ -74,7 +74,7 @@ def outcomes(lines: Sequence[Line]) -> dict[str, str]:
 
 @pytest.fixture(params=["folder", "azurite", "emulator", "versitygw"])
 def logged(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Haul, str]:
-    """The command and a log, for each place that one may lie in. Of the services only Azurite can append."""
+    """The command and a log, for each place that one may lie in. On S3 each piece is an object."""
     if request.param == "folder":
         emulator: Endpoint = request.getfixturevalue("emulator")
         return Haul(tmp_path, emulator.env, [endpoints.KEY]), "logs"

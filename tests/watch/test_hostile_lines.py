@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from rich.console import Console
 
@@ -17,7 +18,7 @@ from haulage.watch.applying import apply, tick
 from haulage.watch.line import Line, objects, of_log
 from haulage.watch.log import Log
 from haulage.watch.places import Folder
-from haulage.watch.rows import COLUMNS, CsvRows
+from haulage.watch.rows import COLUMNS, CsvRows, ParquetRows
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import State
 from haulage.watch.views import Summary
@@ -70,6 +71,25 @@ def test_a_return_alone_parts_no_row(tmp_path: Path) -> None:
         header, row = csv.reader(file)
     assert header == list(COLUMNS)
     assert dict(zip(header, row, strict=True))["message"] == "10 %\n20 %\n\n30 %"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x")'])
+def test_a_spreadsheet_runs_no_formula_of_a_log(text: str, tmp_path: Path) -> None:
+    line = line_of(message=text, node=text, logger=text)
+    assert line is not None
+    read = {}
+    for kind in (CsvRows, ParquetRows):
+        rows: CsvRows | ParquetRows = kind(tmp_path / kind.__name__)
+        rows.add([line])
+        rows.close()
+    with (tmp_path / "CsvRows").open(newline="") as file:
+        (read["csv"],) = csv.DictReader(file)
+    found = duckdb.read_parquet(str(tmp_path / "ParquetRows"))
+    read["parquet"] = dict(zip(found.columns, found.fetchall()[0], strict=True))
+    kept = text.replace("\r", "\n")
+    for name in ("message", "node", "kind"):
+        assert (read["csv"][name], read["parquet"][name]) == (f"'{kept}", kept), name
+    assert read["csv"]["time_unix_ns"] == str(T0)
 
 
 def test_one_file_that_cannot_be_read_hides_no_other(

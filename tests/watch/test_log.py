@@ -49,10 +49,59 @@ def written(
         yield keep, Prefix(url, {})
 
 
+@pytest.fixture
+def s3_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with haulage.Emulator() as emulator:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", emulator.s3["endpoint_url"])
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", emulator.s3["aws_access_key_id"])
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", emulator.s3["aws_secret_access_key"])
+        _container(emulator)
+        yield "s3://logs/some/prefix"
+
+
 def _container(emulator: haulage.Emulator) -> None:
     from azure.storage.blob import BlobServiceClient
 
     BlobServiceClient.from_connection_string(emulator.connection_string).create_container("logs")
+
+
+class Counted(Prefix):
+    """Counts how often all is listed."""
+
+    lists = 0
+
+    def files(self, job: str | None) -> Iterator[File]:
+        self.lists += 1
+        return super().files(job)
+
+
+def test_many_pieces_are_not_listed_at_each_look(monkeypatch: pytest.MonkeyPatch, s3_log: str) -> None:
+    monkeypatch.setattr("haulage.watch.log.MANY", 5)
+    clock = [time.time_ns()]
+    keep, place = InObjects(s3_log), Counted(s3_log, {})
+    writers = [Writer(keep, f"node-{number}") for number in range(2)]
+    for number in range(4):
+        for writer in writers:
+            writer.say("log", message=str(number))
+    log = Log(place, lambda: clock[0])
+    assert len(read(log)) == 8
+    for step in range(3):
+        for writer in writers:
+            writer.say("log", message=f"more {step}")
+            writer.say("log", message=f"and more {step}")
+        assert len(read(log)) == 4
+    # A stream and a job that begin meanwhile are found.
+    Writer(keep, "node-7").say("log", message="late")
+    Writer(keep, "other", job="f" * 16).say("log", message="another job")
+    assert {line.node for line in read(log)} == {"node-7", "other"}
+    assert read(log) == []
+    assert place.lists == 2, "all of it once, and the job that is new"
+    # A stream that was asleep is looked for with all of it.
+    clock[0] += logs.ASLEEP_NS
+    writers[0].say("log", message="awake")
+    assert len(read(log)) == 1
+    assert place.lists == 3
+    log.close()
 
 
 def test_lines_come_once_while_the_log_grows(
@@ -185,15 +234,29 @@ class Failing:
 
     name = "failing"
 
-    def __init__(self, place: Place, seed: int) -> None:
-        self._place, self._random = place, random.Random(seed)
+    def __init__(self, place: Place, seed: int, *, pieces: bool) -> None:
+        self._place, self._random, self.pieces = place, random.Random(seed), pieces
 
     def _maybe(self) -> None:
         if self._random.random() < 0.3:
             raise ConnectionLostError("read", "the log", "the link is down")
 
     def files(self, job: str | None) -> Iterator[File]:
-        for file in self._place.files(job):
+        for place, file in enumerate(self._place.files(job)):
+            if place % 20 == 0:
+                self._maybe()
+            yield file
+
+    def jobs(self) -> Iterator[str]:
+        self._maybe()
+        return self._place.jobs()
+
+    def streams(self, job: str) -> Iterator[str]:
+        self._maybe()
+        return self._place.streams(job)
+
+    def following(self, job: str, folder: str, number: int) -> Iterator[File]:
+        for file in self._place.following(job, folder, number):
             self._maybe()
             yield file
 
@@ -202,13 +265,15 @@ class Failing:
         return self._place.read(name, start, length)
 
 
+@pytest.mark.parametrize("pieces", [False, True])
 @pytest.mark.parametrize("seed", range(20))
 def test_a_store_that_is_away_now_and_then_loses_nothing(
-    folder: InFolder, seed: int, monkeypatch: pytest.MonkeyPatch
+    folder: InFolder, seed: int, pieces: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "SLAB_BYTES", 700)
-    folder.full_bytes = 1500
-    log = Log(Failing(Folder(folder.root), seed), time.time_ns)
+    monkeypatch.setattr(logs, "MANY", 3)
+    folder.full_bytes = 1 if pieces else 1500
+    log = Log(Failing(Folder(folder.root), seed, pieces=pieces), time.time_ns)
     writers = [Writer(folder, f"node-{number}") for number in range(2)]
     seen: list[Line] = []
     for number in range(40):

@@ -119,6 +119,24 @@ def test_a_worker_gives_signs_of_life(
     assert [line["event"] for line in lines(log, samples=True)].count("progress") >= 3
 
 
+def test_a_worker_that_holds_the_gil_gives_signs_of_life(
+    log: Path, spool: str, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("haulage.watch.workers.ALIVE_S", 0.05)
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(60)
+    try:
+        with haulage.watch.worker(str(log), spool=spool, logger=logger):
+            before = time.monotonic()
+            while time.monotonic() - before < 0.6:
+                pass
+            logger.info("let go")
+    finally:
+        sys.setswitchinterval(usual)
+    events = [line["event"] for line in lines(log, samples=True)]
+    assert events[: events.index("log")].count("progress") >= 3
+
+
 @pytest.mark.parametrize(
     "url",
     [

@@ -38,18 +38,23 @@ operations! {
     CreateContainer DeleteContainer ContainerProperties SetContainerMetadata ListBlobs
     PutBlob PutBlobFromUrl PutBlock PutBlockFromUrl PutBlockList GetBlockList GetBlob BlobProperties BlobMetadata
     SetBlobMetadata SetBlobProperties BlobTags SetBlobTags SetBlobTier DeleteBlob CopyBlob
+    AppendBlock AppendBlockFromUrl SealBlob
 }
 
 impl Operation {
     /// How it moves data.
     pub(crate) fn nature(self) -> Nature {
-        let carries_blob_bytes = matches!(self, Self::PutBlob | Self::PutBlock | Self::GetBlob);
-        let copies = matches!(self, Self::PutBlobFromUrl | Self::PutBlockFromUrl);
+        let carries_blob_bytes =
+            matches!(self, Self::PutBlob | Self::PutBlock | Self::AppendBlock | Self::GetBlob);
+        let copies = matches!(self, Self::PutBlobFromUrl | Self::PutBlockFromUrl | Self::AppendBlockFromUrl);
         Nature {
             moves_data: carries_blob_bytes || copies || matches!(self, Self::PutBlockList | Self::ListBlobs),
             carries_blob_bytes,
             commits: matches!(self, Self::PutBlob | Self::PutBlobFromUrl | Self::PutBlockList),
-            is_upload: matches!(self, Self::PutBlob | Self::PutBlock | Self::PutBlockList),
+            is_upload: matches!(
+                self,
+                Self::PutBlob | Self::PutBlock | Self::AppendBlock | Self::PutBlockList
+            ),
         }
     }
 }
@@ -152,6 +157,9 @@ fn operation(parts: &Parts, query: &Query<'_>, container: bool, blob: bool) -> A
         (None, None) if delete => Op::DeleteBlob,
         (None, Some("block")) if put && has("x-ms-copy-source") => Op::PutBlockFromUrl,
         (None, Some("block")) if put => Op::PutBlock,
+        (None, Some("appendblock")) if put && has("x-ms-copy-source") => Op::AppendBlockFromUrl,
+        (None, Some("appendblock")) if put => Op::AppendBlock,
+        (None, Some("seal")) if put => Op::SealBlob,
         (None, Some("blocklist")) if put => Op::PutBlockList,
         (None, Some("blocklist")) if get => Op::GetBlockList,
         (None, Some("metadata")) if put => Op::SetBlobMetadata,

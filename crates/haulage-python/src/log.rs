@@ -11,6 +11,9 @@ use crate::enter::enter;
 use crate::error::Raise;
 use crate::options::{Name, copy_options};
 
+/// Signs of life come no more often.
+const SHORTEST_BEAT: Duration = Duration::from_millis(10);
+
 /// A log that is being written. It keeps no interpreter waiting: what is said is in a file of this machine at once.
 #[pyclass(frozen, module = "haulage._engine")]
 pub(crate) struct EventLog(Engine);
@@ -67,6 +70,13 @@ impl EventLog {
     #[pyo3(signature = (event, fields, /))]
     fn say(&self, py: Python<'_>, event: &str, fields: &str) -> PyResult<()> {
         py.detach(|| self.0.say(event, fields)).or_raise(py)
+    }
+
+    /// Gives a sign of life as often, from a thread that needs no interpreter.
+    #[pyo3(signature = (seconds, /))]
+    fn beat(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let every = patience(seconds).max(SHORTEST_BEAT);
+        enter(py, async { self.0.beat(every) })
     }
 
     /// Waits until all that was said is in the log; whether it is.

@@ -7,7 +7,7 @@ it and the next number of a line are all that is kept, however long the log is.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,11 @@ from haulage.watch.places import File, Folder, Place, Prefix
 #: What is read by one request, and how many are under way at once: 8 MiB in memory.
 SLAB_BYTES = 1 << 20
 AT_ONCE = 8
+#: Where each piece is a file, a list of more is not asked for at each look: only their next numbers are, and
+#: all of it so seldom. A stream of which nothing came for so long is left to that.
+MANY = 1000
+WHOLE_NS = 60 * 10**9
+ASLEEP_NS = 120 * 10**9
 #: Without the name of a job, those are read that have written so shortly before the reading began.
 RECENT_NS = 600 * 10**9
 
@@ -45,6 +50,7 @@ class Tail:
     seen: Seen = field(default_factory=Seen)
     missing: int = 0  #: as it was last said
     waiting: deque[File] = field(default_factory=deque)  #: from `number` on, in order
+    found_ns: int = 0  #: when something new was listed last
 
     def listed(self, file: File) -> None:
         """Take in a file of this listing; files that are done are left out."""
@@ -86,6 +92,7 @@ class Log:
         self._ignored: dict[str, tuple[int, int]] = {}
         self._decided = everything or job is not None
         self._caught_up = False
+        self._files, self._whole_ns = 0, 0  #: of the last list of all: how many, and when
         #: Of the last look: what could not be read, and how many reads could.
         self._failed: list[HaulageError] = []
         self._came = 0
@@ -140,14 +147,59 @@ class Log:
             yield self._batch(tail, data)
 
     def _list(self) -> None:
-        jobs: dict[str, list[File]] = {}
         for tail in self._tails.values():
             tail.waiting.clear()
+        now = self._now()
+        if self._caught_up and self._files > MANY and now - self._whole_ns < WHOLE_NS:
+            self._look_ahead(now)
+            return
+        jobs: dict[str, list[File]] = {}
         for file in self._place.files(self._job):
             jobs.setdefault(file.job, []).append(file)
+        self._files = sum(map(len, jobs.values())) if self._place.pieces else 0
+        self._whole_ns = now
         for job in self._chosen(jobs):
-            for file in sorted(jobs[job], key=lambda file: file.number):
-                self._tails.setdefault((job, file.folder), Tail()).listed(file)
+            self._listed(jobs[job], now)
+
+    def _listed(self, files: Iterable[File], now: int) -> None:
+        for file in sorted(files, key=lambda file: file.number):
+            tail = self._tails.setdefault((file.job, file.folder), Tail())
+            tail.listed(file)
+            if tail.waiting:
+                tail.found_ns = now
+
+    def _look_ahead(self, now: int) -> None:
+        """Find what is new without a list of all there is: streams that have begun, and the next pieces."""
+        known = {job for job, _ in self._tails}
+        jobs = [self._job] if self._job is not None else [*self._place.jobs()]
+        for job in jobs:
+            if job not in known and job not in self._ignored:
+                self._listed(self._place.files(job), now)
+        new = [
+            (job, folder, 0)
+            for job in known.intersection(jobs)
+            for folder in self._place.streams(job)
+            if (job, folder) not in self._tails
+        ]
+        # From the one that was read last on: reading it may have failed.
+        awake = [
+            (job, folder, max(0, tail.number))
+            for (job, folder), tail in self._tails.items()
+            if now - tail.found_ns < ASLEEP_NS
+        ]
+        for files, error in self._readers.map(self._following, new + awake):
+            self._listed(files, now)
+            if error is not None:
+                self._failed.append(error)
+
+    def _following(self, one: tuple[str, str, int]) -> tuple[list[File], HaulageError | None]:
+        """Return the files from this one on, and what ended that too early."""
+        files: list[File] = []
+        try:
+            files.extend(self._place.following(*one))
+        except HaulageError as error:
+            return files, error
+        return files, None
 
     def _chosen(self, jobs: dict[str, list[File]]) -> list[str]:
         """Return the jobs to read; decide at the first listing in which there are any."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from haulage.errors import CredentialError, LocalIOError, NotFoundError
 from haulage.ranges import get_range
-from haulage.transfer import StoreOptions, list as list_objects
+from haulage.transfer import StoreOptions, list as list_objects, stat
 from haulage.watch.line import JOB
 
 #: The end of the name of a file, with the job and the stream that it is of.
@@ -31,9 +31,22 @@ class Place(Protocol):
     """What a log can be read from."""
 
     name: str  #: for people, without a secret
+    pieces: bool  #: files do not grow: what is new is in files of the next numbers
 
     def files(self, job: str | None) -> Iterator[File]:
         """Yield the files of all jobs, or of one."""
+        ...
+
+    def jobs(self) -> Iterator[str]:
+        """Yield the names of all jobs."""
+        ...
+
+    def streams(self, job: str) -> Iterator[str]:
+        """Yield the folders of the streams of a job."""
+        ...
+
+    def following(self, job: str, folder: str, number: int) -> Iterator[File]:
+        """Yield the files of a stream from this number on, as far as they follow each other."""
         ...
 
     def read(self, name: str, start: int, length: int) -> bytes:
@@ -43,6 +56,8 @@ class Place(Protocol):
 
 class Folder:
     """A log in a folder of this machine."""
+
+    pieces = False
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
@@ -79,6 +94,20 @@ class Folder:
         except OSError as error:
             raise LocalIOError("watch", name, error.strerror or str(error)) from None
 
+    def jobs(self) -> Iterator[str]:
+        """Yield the names of all jobs."""
+        yield from {file.job for file in self.files(None)}
+
+    def streams(self, job: str) -> Iterator[str]:
+        """Yield the folders of the streams of a job."""
+        yield from {file.folder for file in self.files(job)}
+
+    def following(self, job: str, folder: str, number: int) -> Iterator[File]:
+        """Yield the files of a stream from this number on, as far as they follow each other."""
+        while (path := self._root / job / folder / f"{number:06}.jsonl").exists():
+            yield from self._file(path)
+            number += 1
+
     def _file(self, path: Path) -> Iterator[File]:
         found = _FILE.search(path.as_posix())
         if found:
@@ -94,6 +123,7 @@ class Prefix:
 
     def __init__(self, url: str, options: StoreOptions) -> None:
         self._options = options
+        self.pieces = url.startswith("s3:")
         base, mark, query = url.partition("?")
         self.name = base
         self._root, self._query = base.rstrip("/"), mark + query
@@ -110,6 +140,30 @@ class Prefix:
             if found:
                 name = f"{self._root}/{meta.key[found.start(1) :]}"
                 yield File(found[1], found[2], int(found[3]), name, meta.size_bytes, meta.modified_ns)
+
+    def jobs(self) -> Iterator[str]:
+        """Yield the names of all jobs."""
+        yield from [self._one] if self._one else filter(JOB.fullmatch, self._folders(self._root))
+
+    def streams(self, job: str) -> Iterator[str]:
+        """Yield the folders of the streams of a job."""
+        yield from self._folders(f"{self._root}/{job}")
+
+    def _folders(self, below: str) -> Iterator[str]:
+        for meta in list_objects(f"{below}/{self._query}", **self._options):
+            if meta.key.endswith("/"):
+                yield meta.key.rstrip("/").rpartition("/")[2]
+
+    def following(self, job: str, folder: str, number: int) -> Iterator[File]:
+        """Yield the files of a stream from this number on, as far as they follow each other."""
+        while True:
+            name = f"{self._root}/{job}/{folder}/{number:06}.jsonl"
+            try:
+                meta = stat(f"{name}{self._query}", **self._options)
+            except NotFoundError:
+                return
+            yield File(job, folder, number, name, meta.size_bytes, meta.modified_ns)
+            number += 1
 
     def read(self, name: str, start: int, length: int) -> bytes:
         """Return so many bytes of a file; fewer where it ends."""

@@ -47,6 +47,8 @@ COLUMNS = {
 ROWS = ".rows.csv"
 #: Written at once: a kill within a write of this size leaves no half of a row.
 _PIECE = 1 << 16
+#: What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\n")
 
 _Values = dict[str, Any]
 
@@ -64,10 +66,15 @@ class Rows(Protocol):
 
 
 class CsvRows:
-    """Rows in a CSV file, which is written anew."""
+    """Rows in a CSV file, which is written anew.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    Args:
+        path: Where.
+        disarm: Put an apostrophe in front of text that a spreadsheet would run. Default ``True``.
+    """
+
+    def __init__(self, path: Path, *, disarm: bool = True) -> None:
+        self._path, self._disarm = path, disarm
         try:
             self._file = path.open("wb", buffering=0)
         except OSError as error:
@@ -83,7 +90,7 @@ class CsvRows:
         for line in lines:
             values = row_of(line)
             if values is not None:
-                writerow(values)
+                writerow([disarmed(one) for one in values] if self._disarm else values)
                 if tell() > _PIECE // 2:
                     self._flush()
         self._flush()
@@ -114,7 +121,7 @@ class ParquetRows:
 
         self._path = path
         self._beside = path.with_name(path.name + ROWS)
-        self._rows = CsvRows(self._beside)
+        self._rows = CsvRows(self._beside, disarm=False)
 
     def add(self, lines: list[Line]) -> None:
         """Keep what is to be kept of these."""
@@ -177,6 +184,15 @@ def row_of(line: Line) -> list[Any] | None:
         level,
         *(_plain(rest.get(name)) for name in _REST),
     ]
+
+
+def disarmed(value: object) -> object:
+    """Return what goes into a CSV file: an apostrophe is in front of text that could be a formula.
+
+    >>> disarmed("=1+1"), disarmed(-5), disarmed("a=b")
+    ("'=1+1", -5, 'a=b')
+    """
+    return "'" + value if type(value) is str and value.startswith(_FORMULA) else value
 
 
 _REST = tuple(COLUMNS)[8:]

@@ -58,6 +58,9 @@ class _Nobody:
     def say(self, event: str, fields: str, /) -> None:
         """Keep nothing."""
 
+    def beat(self, seconds: float, /) -> None:
+        """Give no sign of life."""
+
     def flush(self, seconds: float, /) -> bool:  # noqa: ARG002  # as the engine's
         """Say that it is done."""
         return True
@@ -168,6 +171,10 @@ class Handler(logging.Handler):
             self._sink = _opened(self._url, {**self._names, "job": self._sink.job or None}, self._options)
         self._sink.say(event, json.dumps(fields))
 
+    def beat(self) -> None:
+        """Give a sign of life every :data:`ALIVE_S` until it is closed, also while the GIL is held."""
+        self._sink.beat(ALIVE_S)
+
     def flush(self) -> None:
         """Wait until what was said is in the log, :data:`END_S` at most."""
         if os.getpid() == self._pid:
@@ -236,8 +243,6 @@ def worker(
         yield handler
         return
     listened = logger or logging.getLogger()
-    stop = threading.Event()
-    alive = threading.Thread(target=_beat, args=(handler, stop), name="haulage-watch", daemon=True)
     before = threading.excepthook
     ok = False
 
@@ -250,9 +255,8 @@ def worker(
     listened.addHandler(handler)
     threading.excepthook = in_thread
     try:
-        # Where no thread can be started, it has no signs of life.
-        with suppress(RuntimeError):
-            alive.start()
+        with suppress(Exception):
+            handler.beat()
         yield handler
         ok = True
     except SystemExit as exit_:
@@ -262,7 +266,6 @@ def worker(
         _uncaught(handler, error)
         raise
     finally:
-        stop.set()
         if threading.excepthook is in_thread:
             threading.excepthook = before
         listened.removeHandler(handler)
@@ -270,14 +273,6 @@ def worker(
         # Also where the interpreter is on its way out.
         with suppress(Exception):
             handler.close()
-
-
-def _beat(handler: Handler, stop: threading.Event) -> None:
-    """Give signs of life, which the log may leave out."""
-    elapsed_ns = 0
-    while not stop.wait(ALIVE_S):
-        elapsed_ns += int(ALIVE_S * 1e9)
-        _say(handler, "progress", {"elapsed_ns": elapsed_ns})
 
 
 def _say(handler: Handler, event: str, fields: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 
+use super::append::check_is_block_blob;
 use super::condition::Conditions;
 use super::headers::{content, metadata, set, set_version, written, xml};
 use super::{Reply, commit, container, container_mut, find, tags, tier};
@@ -69,7 +70,9 @@ pub(super) fn check_id(id: &str) -> Answer<()> {
 /// All ids of a blob have one length, and there is an end to their number.
 fn check_room(service: &Service, call: &Call<'_>, id: &str) -> Answer<()> {
     let catalogue = service.read();
-    let Some(staged) = container(&catalogue, call.container())?.staged.get(call.key().blob) else {
+    let container = container(&catalogue, call.container())?;
+    check_is_block_blob(container.blobs.get(call.key().blob).map(AsRef::as_ref))?;
+    let Some(staged) = container.staged.get(call.key().blob) else {
         return Ok(());
     };
     if staged.blocks.first_key_value().is_some_and(|(first, _)| first.len() != id.len()) {
@@ -95,6 +98,7 @@ pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &
     let _lock = service.lock(call.key()).await;
     let old = find(service, call.key())?;
     conditions.check_write(old.as_deref())?;
+    check_is_block_blob(old.as_deref())?;
     let tier = tier::of_new(tier, old.as_deref())?;
     let (blocks, parts) = {
         let catalogue = service.read();
@@ -115,6 +119,7 @@ pub(super) async fn put_block_list(service: &Service, call: &Call<'_>, upload: &
         blocks: blocks.into(),
         tags,
         tier,
+        append: None,
         s3: None,
         data,
     };
@@ -176,6 +181,7 @@ pub(super) fn get_block_list(service: &Service, call: &Call<'_>) -> Reply {
         return Err((&BLOB_NOT_FOUND).into());
     }
     if let Some(blob) = blob {
+        check_is_block_blob(Some(blob))?;
         Conditions::of(call)?.check_read(blob)?;
     }
     let mut text = format!("{DECLARATION}<BlockList>");

@@ -135,6 +135,7 @@ mod tests {
             blocks: Box::default(),
             tags: vec![("status".to_owned(), "done".to_owned())],
             tier: None,
+            append: None,
             s3: None,
             data: Data::Pattern,
         }

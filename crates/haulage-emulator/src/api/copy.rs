@@ -21,8 +21,9 @@ use crate::s3::sums::Sums as Summed;
 use crate::service::Service;
 use crate::store::{Blob, Data, Key, Part};
 use crate::wire::error::{
-    Answer, CANNOT_READ_COPY_SOURCE, CANNOT_VERIFY_COPY_SOURCE, CRC64_MISMATCH, INVALID_HEADER_VALUE,
-    MD5_MISMATCH, NOT_IMPLEMENTED, REQUEST_BODY_TOO_LARGE, SOURCE_CONDITION_NOT_MET, ServiceError,
+    Answer, CANNOT_READ_COPY_SOURCE, CANNOT_VERIFY_COPY_SOURCE, CRC64_MISMATCH, INVALID_BLOB_TYPE,
+    INVALID_HEADER_VALUE, MD5_MISMATCH, NOT_IMPLEMENTED, REQUEST_BODY_TOO_LARGE, SOURCE_CONDITION_NOT_MET,
+    ServiceError,
 };
 use crate::wire::time::Stamp;
 use crate::wire::upload::Sums;
@@ -42,6 +43,9 @@ pub(super) async fn copy_blob(service: &Service, call: &Call<'_>) -> Reply {
     let _lock = service.lock(call.key()).await;
     let old = find(service, call.key())?;
     conditions.check_write(old.as_deref())?;
+    if old.as_ref().is_some_and(|old| old.kind() != source.kind()) {
+        return Err((&INVALID_BLOB_TYPE).into());
+    }
     let tier = tier::of_new(tier, old.as_deref())?;
     let now = Stamp::now();
     let new = Blob {
@@ -95,6 +99,7 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>) -> Reply {
         blocks: Box::default(),
         tags,
         tier,
+        append: None,
         s3: None,
         data,
     };
@@ -107,13 +112,7 @@ pub(super) async fn put_block(service: &Service, call: &Call<'_>) -> Reply {
     let id = call.query.get("blockid").unwrap_or_default();
     check_id(id)?;
     let source = source(service, call, true)?;
-    tier::check_online(&source.blob)?;
-    let size = source.blob.size;
-    let range = match call.header("x-ms-source-range") {
-        Some(text) => within(text, size)?,
-        None => None,
-    };
-    let range = range.unwrap_or(0..size);
+    let range = source.stretch(call)?;
     let len = range.end - range.start;
     if len > LARGEST_BLOCK {
         return Err(REQUEST_BODY_TOO_LARGE.detail("MaxLimit", LARGEST_BLOCK.to_string()));
@@ -124,7 +123,7 @@ pub(super) async fn put_block(service: &Service, call: &Call<'_>) -> Reply {
 }
 
 /// A copy of a stretch, and what it comes to, which must be what the client expects. Without an MD5 where nobody wants it.
-async fn copied(
+pub(super) async fn copied(
     service: &Service,
     call: &Call<'_>,
     source: &Source,
@@ -152,7 +151,7 @@ async fn copied(
 }
 
 /// What the answer states: the MD5 to who has sent one, else the CRC64.
-fn stated(call: &Call<'_>, sums: Sums) -> Sums {
+pub(super) fn stated(call: &Call<'_>, sums: Sums) -> Sums {
     match call.header(SOURCE_MD5) {
         Some(_) => Sums { crc64: None, ..sums },
         None => Sums { md5: None, ..sums },
@@ -160,7 +159,7 @@ fn stated(call: &Call<'_>, sums: Sums) -> Sums {
 }
 
 /// The blob that a copy is made of.
-struct Source {
+pub(super) struct Source {
     container: String,
     name: String,
     blob: Arc<Blob>,
@@ -169,6 +168,13 @@ struct Source {
 impl Source {
     fn key(&self) -> Key<'_> {
         Key { container: &self.container, blob: &self.name }
+    }
+
+    /// The stretch of it that the request names.
+    pub(super) fn stretch(&self, call: &Call<'_>) -> Answer<Range<u64>> {
+        tier::check_online(&self.blob)?;
+        let asked = call.header("x-ms-source-range").map(|text| within(text, self.blob.size)).transpose()?;
+        Ok(asked.flatten().unwrap_or(0..self.blob.size))
     }
 
     /// A copy of its bytes, which nobody else has.
@@ -186,7 +192,7 @@ impl Source {
 
 /// The blob that the source URL names, if it is as the request wants it. `by_url`: it is read as anybody would, who needs a signature
 /// for it; else as this account.
-fn source(service: &Service, call: &Call<'_>, by_url: bool) -> Answer<Source> {
+pub(super) fn source(service: &Service, call: &Call<'_>, by_url: bool) -> Answer<Source> {
     let text = call.required("x-ms-copy-source")?;
     // The query may be a signature.
     let shown = text.split('?').next().unwrap_or_default();

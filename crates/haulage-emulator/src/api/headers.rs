@@ -61,14 +61,13 @@ pub(super) fn describe(headers: &mut HeaderMap, blob: &Blob) {
             set(headers, name, value);
         }
     }
-    for (name, value) in [
-        ("accept-ranges", "bytes"),
-        ("x-ms-blob-type", "BlockBlob"),
-        ("x-ms-lease-status", "unlocked"),
-        ("x-ms-lease-state", "available"),
-    ] {
+    for (name, value) in
+        [("accept-ranges", "bytes"), ("x-ms-lease-status", "unlocked"), ("x-ms-lease-state", "available")]
+    {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
+    set(headers, "x-ms-blob-type", blob.kind());
+    super::append::describe(headers, blob);
     headers.insert(SERVER_ENCRYPTED, TRUE);
     set(headers, "x-ms-creation-time", &blob.created.http());
     if !blob.tags.is_empty() {

@@ -129,9 +129,16 @@ fn push_blob(text: &mut String, name: &str, blob: &Blob, besides: Besides) {
     text.push_str(&or_empty("Content-MD5", &content.md5));
     text.push_str(&or_empty("Cache-Control", &content.cache_control));
     text.push_str(&or_empty("Content-Disposition", &content.disposition));
-    let _ = write!(text, "<BlobType>BlockBlob</BlobType><AccessTier>{}</AccessTier>", tier::of(blob));
-    if tier::is_inferred(blob) {
-        text.push_str("<AccessTierInferred>true</AccessTierInferred>");
+    let _ = write!(text, "<BlobType>{}</BlobType>", blob.kind());
+    if blob.append.is_some_and(|state| state.sealed) {
+        text.push_str("<Sealed>true</Sealed>");
+    }
+    // Only block blobs have one.
+    if blob.append.is_none() {
+        let _ = write!(text, "<AccessTier>{}</AccessTier>", tier::of(blob));
+        if tier::is_inferred(blob) {
+            text.push_str("<AccessTierInferred>true</AccessTierInferred>");
+        }
     }
     text.push_str(
         "<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>\

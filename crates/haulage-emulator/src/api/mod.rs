@@ -1,6 +1,7 @@
 //! The operations, a file for each family.
 
 mod account;
+mod append;
 mod block;
 mod condition;
 mod container;
@@ -43,6 +44,9 @@ pub(crate) async fn dispatch(service: &Service, call: &Call<'_>, upload: &mut Up
         Op::ContainerProperties => container::properties(service, call),
         Op::SetContainerMetadata => container::set_metadata(service, call).await,
         Op::ListBlobs => list::blobs(service, call),
+        Op::AppendBlock => append::append_block(service, call, upload).await,
+        Op::AppendBlockFromUrl => append::append_block_from_url(service, call).await,
+        Op::SealBlob => append::seal(service, call).await,
         Op::PutBlob => put::put_blob(service, call, upload).await,
         Op::PutBlobFromUrl => copy::put_blob(service, call).await,
         Op::PutBlock => block::put_block(service, call, upload).await,

@@ -8,8 +8,10 @@ use super::{Reply, blob, commit, container, find, tags, tier};
 use crate::change::remove;
 use crate::request::Call;
 use crate::service::Service;
-use crate::store::{Blob, ContentHeaders};
-use crate::wire::error::{INVALID_HEADER_VALUE, INVALID_MD5, NOT_IMPLEMENTED, ServiceError};
+use crate::store::{Appendable, Blob, ContentHeaders};
+use crate::wire::error::{
+    INVALID_HEADER_VALUE, INVALID_MD5, INVALID_OPERATION, NOT_IMPLEMENTED, ServiceError,
+};
 use crate::wire::incoming::Content as _;
 use crate::wire::time::Stamp;
 use crate::wire::upload::{Sums, Upload};
@@ -19,16 +21,20 @@ use haulage::checksum::Md5;
 pub(super) const LARGEST_PUT: u64 = 5_000 << 20;
 
 pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Upload<'_>) -> Reply {
-    match call.required("x-ms-blob-type")? {
-        "BlockBlob" => {}
-        "PageBlob" | "AppendBlob" => {
-            return Err(NOT_IMPLEMENTED.detail("Reason", "Only block blobs are kept here."));
+    let append = match call.required("x-ms-blob-type")? {
+        "BlockBlob" => None,
+        "AppendBlob" if upload.len() > 0 => {
+            return Err(INVALID_OPERATION.saying("Content-Length must be 0 for Create Append Blob request."));
+        }
+        "AppendBlob" => Some(Appendable::default()),
+        "PageBlob" => {
+            return Err(NOT_IMPLEMENTED.detail("Reason", "Page blobs are not kept here."));
         }
         other => {
             let error = INVALID_HEADER_VALUE.detail("HeaderName", "x-ms-blob-type");
             return Err(error.detail("HeaderValue", other));
         }
-    }
+    };
     upload.expect(&call.parts.headers, LARGEST_PUT, service.store.computes_md5())?;
     let (conditions, metadata, mut content) = (Conditions::of(call)?, metadata(call)?, content(call));
     let (tags, tier) = (tags::sent(call)?, tier::sent(call)?);
@@ -39,7 +45,9 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Up
     fill_defaults(&mut content, call);
     let data = service.store.receive(upload).await?;
     let sums = upload.verify()?;
-    store_md5(&mut content, &sums)?;
+    if append.is_none() {
+        store_md5(&mut content, &sums)?;
+    }
 
     let _lock = service.lock(call.key()).await;
     let old = find(service, call.key())?;
@@ -56,6 +64,7 @@ pub(super) async fn put_blob(service: &Service, call: &Call<'_>, upload: &mut Up
         blocks: Box::default(),
         tags,
         tier,
+        append,
         s3: None,
         data,
     };

@@ -67,9 +67,11 @@ pub(super) fn head_blob(service: &Service, call: &Call<'_>) -> Reply {
     describe(headers, &blob);
     headers.insert(CONTENT_LENGTH, HeaderValue::from(blob.size));
     add_md5(headers, "content-md5", &blob);
-    set(headers, "x-ms-access-tier", tier::of(&blob));
-    if tier::is_inferred(&blob) {
-        set(headers, "x-ms-access-tier-inferred", "true");
+    if blob.append.is_none() {
+        set(headers, "x-ms-access-tier", tier::of(&blob));
+        if tier::is_inferred(&blob) {
+            set(headers, "x-ms-access-tier-inferred", "true");
+        }
     }
     Ok(response)
 }

@@ -72,6 +72,7 @@ pub(super) async fn set_tier(service: &Service, call: &Call<'_>) -> Reply {
     }
     let mut returns = false;
     amend(service, call, |blob| {
+        super::append::check_is_block_blob(Some(blob))?;
         returns = of(blob) == ARCHIVE && tier != Some(ARCHIVE);
         blob.tier = tier.map(str::to_owned);
         Ok(())

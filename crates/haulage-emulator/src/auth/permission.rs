@@ -34,6 +34,8 @@ pub(super) fn needed(operation: Operation) -> (Level, &'static str) {
         Op::SetContainerMetadata => (Level::Container, "w"),
         Op::ListBlobs => (Level::Container, "l"),
         Op::PutBlob | Op::PutBlobFromUrl | Op::CopyBlob => (Level::Object, "wc"),
+        Op::AppendBlock | Op::AppendBlockFromUrl => (Level::Object, "aw"),
+        Op::SealBlob => (Level::Object, "w"),
         Op::PutBlock | Op::PutBlockFromUrl | Op::PutBlockList => (Level::Object, "w"),
         Op::GetBlob | Op::BlobProperties | Op::BlobMetadata | Op::GetBlockList => (Level::Object, "r"),
         Op::SetBlobMetadata | Op::SetBlobProperties | Op::SetBlobTier => (Level::Object, "w"),

@@ -1,7 +1,7 @@
 //! Carries packets from one device to the other, when they are due.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{IoSlice, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use haulage::Error;
 
+use super::train::{Joined, LONGEST, Packet, Train};
 use super::way::{Way, WayCounts, flow_of};
 
-/// Packets that are read before those that are due are looked after again.
+/// How often a device is read before those that are due are looked after again.
 const AT_ONCE: usize = 64;
 
 /// How long a thread sleeps with nothing to do before it looks whether it shall end.
@@ -27,13 +28,13 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Begins to carry from one device to the other; packets are at most `mtu` bytes long.
-    pub(super) fn start(way: Way<Vec<u8>>, from: File, to: File, mtu: u16) -> Result<Self, Error> {
+    /// Begins to carry from one device to the other.
+    pub(super) fn start(way: Way<Packet>, from: File, to: File) -> Result<Self, Error> {
         let (stop, counts) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let shared = (Arc::clone(&stop), Arc::clone(&counts));
         let thread = std::thread::Builder::new()
             .name("haul-packets".into())
-            .spawn(move || carry(way, &from, &to, usize::from(mtu), &shared.0, &shared.1))
+            .spawn(move || carry(way, &from, &to, &shared.0, &shared.1))
             .map_err(|error| Error::from_io("start", "the link", error))?;
         Ok(Self { stop, counts, thread: Some(thread) })
     }
@@ -53,44 +54,53 @@ impl Drop for Forwarder {
     }
 }
 
-fn carry(
-    mut way: Way<Vec<u8>>,
-    mut from: &File,
-    mut to: &File,
-    mtu: usize,
-    stop: &AtomicBool,
-    counts: &Mutex<WayCounts>,
-) {
+fn carry(mut way: Way<Packet>, mut from: &File, mut to: &File, stop: &AtomicBool, counts: &Mutex<WayCounts>) {
     // Sleeps end up to 50 us late otherwise, which is as long as four packets take at 1 Gbit/s.
     punctual();
     let began = Instant::now();
     let now = || began.elapsed().as_nanos() as u64;
-    // Memory of packets that have arrived, for those to come.
-    let mut spare: Vec<Vec<u8>> = Vec::new();
+    let mut read = vec![0; LONGEST];
+    // A device that takes no packet has no room: as on a real link, it is gone.
+    let mut write = |head: &[u8], data: &[u8]| {
+        drop(if head.is_empty() {
+            to.write(data)
+        } else {
+            to.write_vectored(&[IoSlice::new(head), IoSlice::new(data)])
+        });
+    };
+    let mut arrived = Joined::default();
     while !stop.load(Relaxed) {
-        let mut idle = true;
+        let (mut idle, mut more) = (true, true);
+        let turn = now();
         for _ in 0..AT_ONCE {
-            let mut packet = spare.pop().unwrap_or_default();
-            packet.resize(mtu, 0);
-            let Ok(len) = from.read(&mut packet) else {
-                spare.push(packet);
+            let Ok(len) = from.read(&mut read) else {
+                more = false;
                 break;
             };
             idle = false;
-            packet.truncate(len);
-            let flow = flow_of(&packet);
-            spare.extend(way.push(now(), len, flow, packet));
+            let Some(train) = Train::new(&read[..len]) else { continue };
+            let flow = flow_of(train.packet());
+            for (len, packet) in train.packets() {
+                way.push(now(), len, flow, packet);
+            }
         }
         while let Some(popped) = way.pop(now()) {
             idle = false;
-            // A device that takes no packet has no room: as on a real link, it is gone.
-            let (Ok(packet) | Err(packet)) = popped.inspect(|packet| drop(to.write(packet)));
-            spare.push(packet);
+            if let Ok(packet) = popped {
+                arrived.add(packet, &mut write);
+            }
         }
+        arrived.hand_over(&mut write);
         *counts.lock().unwrap_or_else(PoisonError::into_inner) = way.counts;
         if idle {
             let due = way.next().map(|due| Duration::from_nanos(due.saturating_sub(now())));
             wait_for(from, due.map_or(NAP, |due| due.min(NAP)));
+        } else if !more {
+            // What comes or is due meanwhile crosses together.
+            let rests = way.moderation().saturating_sub(Duration::from_nanos(now() - turn));
+            if !rests.is_zero() {
+                std::thread::sleep(rests);
+            }
         }
     }
 }

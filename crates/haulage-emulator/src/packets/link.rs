@@ -74,8 +74,8 @@ impl PacketLink {
             device.try_clone().map_err(|error| Error::from_io("open", "a device of the link", error))
         };
         let (near_copy, far_copy) = (copy(&near_device)?, copy(&far_device)?);
-        let up = Forwarder::start(Way::new(spec, Direction::Up), near_device, far_copy, spec.mtu)?;
-        let down = Forwarder::start(Way::new(spec, Direction::Down), far_device, near_copy, spec.mtu)?;
+        let up = Forwarder::start(Way::new(spec, Direction::Up), near_device, far_copy)?;
+        let down = Forwarder::start(Way::new(spec, Direction::Down), far_device, near_copy)?;
         let config = EmulatorConfig { listen: SocketAddr::from((other, config.listen.port())), ..config };
         let endpoint = within(&far, || EmulatorThread::start(config))?;
         let bulk = within(&far, || BulkServer::start(SocketAddr::from((other, 0))))?;

@@ -6,8 +6,9 @@
 //! 1. `spec`: how a link is written down;
 //! 2. `way`: what happens to each packet on its way in one direction, decided without a clock or a device;
 //! 3. `tun` and `namespace`: the devices and the two ends;
-//! 4. `forward`: a thread for each direction that carries packets from one device to the other;
-//! 5. `raw`: bulk connections without HTTP, to compete with and to find what the link carries.
+//! 4. `train`: what a device hands over at once, as the packets that it is made of;
+//! 5. `forward`: a thread for each direction that carries packets from one device to the other;
+//! 6. `raw`: bulk connections without HTTP, to compete with and to find what the link carries.
 //!
 //! The client is at the near end, the endpoint at the far end. Needs root, or a user namespace in which it is root.
 
@@ -20,6 +21,8 @@ mod namespace;
 #[cfg(target_os = "linux")]
 mod raw;
 mod spec;
+#[cfg(target_os = "linux")]
+mod train;
 #[cfg(target_os = "linux")]
 mod tun;
 mod way;

@@ -12,10 +12,15 @@ use super::namespace::not_allowed;
 
 const DEVICE: &str = "/dev/net/tun";
 
-/// From linux/if_tun.h: IP packets without a header before them.
+/// From linux/if_tun.h: IP packets with the header of `train` before them.
 const IFF_TUN: u16 = 0x0001;
 const IFF_NO_PI: u16 = 0x1000;
+const IFF_VNET_HDR: u16 = 0x4000;
 const TUNSETIFF: u64 = 0x4004_54ca;
+const TUNSETOFFLOAD: u64 = 0x4004_54d0;
+/// Packets may come without their checksums, and several of a connection as one.
+const TUN_F_CSUM: libc::c_ulong = 0x01;
+const TUN_F_TSO4: libc::c_ulong = 0x02;
 
 /// From linux/sockios.h.
 const SIOCGIFFLAGS: u64 = 0x8913;
@@ -35,7 +40,9 @@ const WAITING: i32 = 10_000;
 pub(super) fn open(name: &str, own: Ipv4Addr, other: Ipv4Addr, mtu: u16) -> Result<File, Error> {
     let made = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE);
     let file = made.and_then(|file| {
-        Request::new(name).with((IFF_TUN | IFF_NO_PI).to_ne_bytes()).ioctl(file.as_raw_fd(), TUNSETIFF)?;
+        let flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR;
+        Request::new(name).with(flags.to_ne_bytes()).ioctl(file.as_raw_fd(), TUNSETIFF)?;
+        join(&file)?;
         Ok(file)
     });
     let file = file.map_err(|error| match error.kind() {
@@ -46,6 +53,16 @@ pub(super) fn open(name: &str, own: Ipv4Addr, other: Ipv4Addr, mtu: u16) -> Resu
     let configured = loopback().and_then(|()| configure(name, own, other, mtu));
     configured.map_err(|error| Error::from_io("set up", name, error))?;
     Ok(file)
+}
+
+/// Lets the device hand over packets of a connection together.
+#[allow(unsafe_code)]
+fn join(device: &File) -> io::Result<()> {
+    // SAFETY: takes a number and no memory.
+    match unsafe { libc::ioctl(device.as_raw_fd(), TUNSETOFFLOAD as _, TUN_F_CSUM | TUN_F_TSO4) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Whether the loopback of this thread's namespace is ours to set up, or was set up by us.

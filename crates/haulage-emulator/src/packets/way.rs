@@ -14,6 +14,10 @@ use super::spec::{PacketChange, PacketLinkSpec, Queue};
 /// What a policer lets pass at once after a pause: as much as it grants in this time, and some packets at least.
 const POLICER_DEPTH: (f64, f64) = (0.02, 32.0 * 1024.0);
 
+/// For how long packets may wait for others to cross a device together, as network cards do: a share of the round trip, and
+/// at most so long. A thread that wakes up for each packet takes more of a processor than TCP does.
+const MODERATION: (u32, Duration) = (100, Duration::from_micros(200));
+
 /// Which way packets go, seen from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -170,6 +174,11 @@ impl<T> Way<T> {
     pub(super) fn next(&self) -> Option<u64> {
         let first = |heap: &BinaryHeap<Reverse<Event<T>>>| heap.peek().map(|Reverse(event)| event.at);
         [first(&self.shaped), first(&self.travelling)].into_iter().flatten().min()
+    }
+
+    /// How long after packets have crossed the next ones may wait.
+    pub(super) fn moderation(&self) -> Duration {
+        (self.spec.first.rtt.unwrap_or_default() / MODERATION.0).min(MODERATION.1)
     }
 
     /// Puts a packet into the queue of the shared rate; gives it back where that is full.

@@ -136,6 +136,7 @@ mod tests {
             blocks: Box::default(),
             tags: Vec::new(),
             tier: None,
+            append: None,
             s3: Some(Box::new(ObjectFacts { etag: "abc".into(), ..ObjectFacts::default() })),
             data: Data::Pattern,
         }

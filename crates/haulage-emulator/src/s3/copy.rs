@@ -135,6 +135,7 @@ pub(super) async fn object(service: &Service, call: &Call<'_>) -> Reply {
         blocks: Box::default(),
         tags: kept.tags,
         tier: kept.tier,
+        append: None,
         s3: Some(facts.into()),
         data,
     };

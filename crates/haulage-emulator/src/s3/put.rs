@@ -53,6 +53,7 @@ pub(super) async fn object(service: &Service, call: &Call<'_>, upload: &mut Uplo
         blocks: Box::default(),
         tags: kept.tags,
         tier: kept.tier,
+        append: None,
         s3: Some(facts.into()),
         data,
     };

@@ -50,11 +50,23 @@ pub(crate) struct Blob {
     /// The access tier that a client chose; `None` for the account's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tier: Option<String>,
+    /// That it is an append blob, and what only these have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) append: Option<Appendable>,
     /// What only S3 says of it; `None` where Azure's interface wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) s3: Option<Box<ObjectFacts>>,
     #[serde(skip)]
     pub(crate) data: Data,
+}
+
+/// What is known of an append blob.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Appendable {
+    /// How many blocks were added.
+    pub(crate) blocks: u32,
+    /// Nothing more may be added.
+    pub(crate) sealed: bool,
 }
 
 /// The headers that a blob carries for those who read it.
@@ -117,6 +129,13 @@ pub(crate) enum PageItem {
     Prefix(String),
     /// A name that has only uncommitted blocks.
     Uncommitted(Box<str>),
+}
+
+impl Blob {
+    /// The name of its kind.
+    pub(crate) fn kind(&self) -> &'static str {
+        if self.append.is_some() { "AppendBlob" } else { "BlockBlob" }
+    }
 }
 
 impl Container {
@@ -234,6 +253,7 @@ mod tests {
             blocks: Box::default(),
             tags: Vec::new(),
             tier: None,
+            append: None,
             s3: None,
             data: Data::Pattern,
         });

@@ -13,6 +13,9 @@ use crate::wire::incoming::Content;
 /// The most that is set aside on a client's word; above it, memory grows as bytes arrive.
 const TRUSTED: u64 = 64 << 20;
 
+/// Pieces that are appended are joined up to here.
+const PIECE: usize = 256 << 10;
+
 pub(super) struct MemoryStore;
 
 #[async_trait]
@@ -32,6 +35,20 @@ impl Store for MemoryStore {
 
     async fn assemble(&self, parts: Vec<Part>) -> io::Result<Data> {
         Ok(Data::Memory(parts.into_iter().flat_map(|part| slices(&part.data, part.range)).collect()))
+    }
+
+    /// Small pieces become one, so that a blob of many blocks does not become many pieces.
+    async fn append(&self, before: Part, more: Part) -> io::Result<Data> {
+        let mut pieces = slices(&before.data, before.range);
+        let more = slices(&more.data, more.range);
+        let added: usize = more.iter().map(Bytes::len).sum();
+        match pieces.pop() {
+            Some(last) if last.len() + added <= PIECE => {
+                pieces.push([&[last], &*more].concat().concat().into());
+            }
+            last => pieces.extend(last.into_iter().chain(more)),
+        }
+        Ok(Data::Memory(pieces.into()))
     }
 
     async fn open(&self, data: &Data, range: Range<u64>) -> io::Result<Chunks> {

@@ -21,8 +21,8 @@ use bytes::Bytes;
 use haulage::{Error, Result};
 
 pub(crate) use catalogue::{
-    Blob, Catalogue, CommittedBlock, Container, ContentHeaders, Metadata, Page, PageItem, PageQuery, Staged,
-    StagedBlock, successor,
+    Appendable, Blob, Catalogue, CommittedBlock, Container, ContentHeaders, Metadata, Page, PageItem,
+    PageQuery, Staged, StagedBlock, successor,
 };
 pub(crate) use chunks::Chunks;
 pub(crate) use directory::StoredFile;
@@ -82,6 +82,11 @@ pub(crate) trait Store: Send + Sync {
 
     /// Joins stored stretches to one.
     async fn assemble(&self, parts: Vec<Part>) -> io::Result<Data>;
+
+    /// Joins what a blob holds and what is added to it. Done often, with little to add.
+    async fn append(&self, before: Part, more: Part) -> io::Result<Data> {
+        self.assemble(vec![before, more]).await
+    }
 
     /// Bytes `range` of what is stored, ready to be sent.
     async fn open(&self, data: &Data, range: Range<u64>) -> io::Result<Chunks>;

@@ -42,10 +42,12 @@ pub(crate) use kinds;
 
 kinds! {
     ACCOUNT_NOT_FOUND 404 "ResourceNotFound" "The specified resource does not exist.";
+    APPEND_POSITION_NOT_MET 412 "AppendPositionConditionNotMet" "The append position condition specified was not met.";
     AUTHENTICATION_FAILED 403 "AuthenticationFailed" "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
     AUTHORIZATION_FAILURE 403 "AuthorizationFailure" "This request is not authorized to perform this operation.";
     BLOB_ARCHIVED 409 "BlobArchived" "This operation is not permitted on an archived blob.";
     BLOB_EXISTS 409 "BlobAlreadyExists" "The specified blob already exists.";
+    BLOB_IS_SEALED 409 "BlobIsSealed" "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete.";
     BLOB_NOT_FOUND 404 "BlobNotFound" "The specified blob does not exist.";
     BLOCK_COUNT_EXCEEDS_LIMIT 409 "BlockCountExceedsLimit" "The committed block count cannot exceed the maximum limit of 50,000 blocks.";
     BOTH_TAGS 400 "BothUserTagsAndSourceTagsCopyPresentException" "x-ms-tags header must not be present with x-ms-copy-source-tag-option as COPY.";
@@ -59,16 +61,19 @@ kinds! {
     EMPTY_TAG_NAME 400 "EmptyTagName" "The name of one of the tag key-value pairs is empty.";
     INTERNAL_ERROR 500 "InternalError" "The server encountered an internal error. Please retry the request.";
     INVALID_BLOB_OR_BLOCK 400 "InvalidBlobOrBlock" "The specified blob or block content is invalid.";
+    INVALID_BLOB_TYPE 409 "InvalidBlobType" "The blob type is invalid for this operation.";
     INVALID_BLOCK_ID 400 "InvalidBlockId" "The specified block ID is invalid. The block ID must be Base64-encoded.";
     INVALID_BLOCK_LIST 400 "InvalidBlockList" "The specified block list is invalid.";
     INVALID_HEADER_VALUE 400 "InvalidHeaderValue" "The value for one of the HTTP headers is not in the correct format.";
     INVALID_MD5 400 "InvalidMd5" "The MD5 value specified in the request is invalid. MD5 value must be 128 bits and base64 encoded.";
+    INVALID_OPERATION 400 "InvalidOperation" "Invalid operation.";
     INVALID_QUERY_VALUE 400 "InvalidQueryParameterValue" "Value for one of the query parameters specified in the request URI is invalid.";
     INVALID_RANGE 416 "InvalidRange" "The range specified is invalid for the current size of the resource.";
     INVALID_RESOURCE_NAME 400 "InvalidResourceName" "The specified resource name contains invalid characters.";
     INVALID_TAG 400 "InvalidTag" "The tags specified are invalid. It contains characters that are not permitted.";
     INVALID_URI 400 "InvalidUri" "The requested URI does not represent any resource on the server.";
     INVALID_XML 400 "InvalidXmlDocument" "XML specified is not syntactically valid.";
+    MAX_BLOB_SIZE_NOT_MET 412 "MaxBlobSizeConditionNotMet" "The max blob size condition specified was not met.";
     MD5_MISMATCH 400 "Md5Mismatch" "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
     MISSING_CONTENT_LENGTH 411 "MissingContentLengthHeader" "Content-Length HTTP header is missing.";
     MISSING_HEADER 400 "MissingRequiredHeader" "An HTTP header that's mandatory for this request is not specified.";

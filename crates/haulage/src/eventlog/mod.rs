@@ -11,7 +11,7 @@ mod send;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -169,10 +169,21 @@ impl EventLog {
                 Error::new(ErrorKind::Usage, "write log", event, cause).hint("open it in each process")
             );
         }
-        let mut lines = self.shared.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.foreign(event, fields)?;
-        self.shared.keep(&mut lines);
-        Ok(())
+        self.shared.say(event, fields)
+    }
+
+    /// Gives a sign of life as often, until it is closed: also while whoever writes to it cannot, such as a program in Python that
+    /// holds the interpreter. Must be called on a runtime.
+    pub fn beat(&self, every: Duration) {
+        let (shared, mut closing) = (Arc::clone(&self.shared), self.closing.subscribe());
+        tokio::spawn(async move {
+            let began = Instant::now();
+            while timeout(every, closing.wait_for(|closing| *closing)).await.is_err() {
+                let elapsed = format!("{{\"elapsed_ns\": {}}}", began.elapsed().as_nanos());
+                // What cannot be kept is counted where lines are.
+                let _ = shared.say("progress", &elapsed);
+            }
+        });
     }
 
     /// Lines that found no room on this machine's disk. Readers see that they are missing.
@@ -240,6 +251,13 @@ impl EventLog {
 }
 
 impl Shared {
+    fn say(&self, event: &str, fields: &str) -> Result<()> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.foreign(event, fields)?;
+        self.keep(&mut lines);
+        Ok(())
+    }
+
     /// Puts the lines that are made into the outbox.
     fn keep(&self, lines: &mut Lines) {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);

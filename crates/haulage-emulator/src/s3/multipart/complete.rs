@@ -61,6 +61,7 @@ pub(in crate::s3) async fn complete(service: &Service, call: &Call<'_>, body: &m
         blocks: Box::default(),
         tags: upload.tags.clone(),
         tier: upload.tier.clone(),
+        append: None,
         s3: Some(facts.into()),
         data,
     };

@@ -87,6 +87,7 @@ fn foreign(metadata: &fs::Metadata) -> io::Result<Blob> {
         blocks: Box::default(),
         tags: Vec::new(),
         tier: None,
+        append: None,
         s3: None,
         data: Data::Pattern,
     })
