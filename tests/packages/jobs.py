@@ -38,15 +38,15 @@ def has_no_compilers(machine: Machine) -> None:
 
 def main_job(machine: Machine, path: str = "") -> None:
     """Move the climate files over an emulated link and back; prove it three ways."""
-    machine("rm -rf job && mkdir job")
+    machine("rm -rf /job && mkdir /job")
     env = {"PATH": f"{path}:{machine.environment['PATH']}"} if path else {}
     line = ["haul", "emulate", "-q", "--listen", "127.0.0.1:0", "--link", "rtt=20ms,total=1gbit", "--"]
-    ran = machine([*line, "sh", "-euc", MAIN_JOB], cwd="/root/job", env=env)
+    ran = machine([*line, "sh", "-euc", MAIN_JOB], cwd="/job", env=env)
     assert ran.out.split()[-1] == "172", ran.out
 
 
 def stop_and_resume(machine: Machine) -> None:
     """Stop a copy by Ctrl-C, run it again."""
-    machine("rm -rf job && mkdir job")
+    machine("rm -rf /job && mkdir /job")
     line = ["haul", "emulate", "-q", "--listen", "127.0.0.1:0", "--link", "rtt=20ms,total=40mbit", "--"]
-    machine([*line, "sh", "-euc", STOPPED], cwd="/root/job")
+    machine([*line, "sh", "-euc", STOPPED], cwd="/job")

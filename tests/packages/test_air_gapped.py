@@ -141,7 +141,7 @@ def watch(island: Island) -> Iterator[Watch]:
 
 def attempts(island: Island) -> dict[str, int]:
     """Return what calls have tried to reach besides the endpoint."""
-    logs = Path(f"/proc/{island.machine.process}/root/tmp").glob("calls*")
+    logs = Path(f"/proc/{island.machine.process}", "root", "tmp").glob("calls*")
     found: dict[str, int] = {}
     for log in logs:
         for what, times in tried(log).items():
