@@ -10,7 +10,7 @@ MAIN_JOB = """
 haul mb -q az://demo
 haul cp -q /data az://demo/climate
 haul verify -q /data az://demo/climate
-haul cp --json /data az://demo/climate | tail -n 1 | grep -q '"skipped":172'
+haul cp --json /data az://demo/climate | tail -n 1 | grep -q '"objects_skipped":172'
 haul cp -q az://demo/climate back
 haul verify -q /data back
 diff -r /data back
@@ -21,12 +21,12 @@ STOPPED = """
 haul mb -q az://demo
 head -c 20000000 /dev/urandom >file.bin
 code=0
-timeout --foreground -s INT 1.5 haul cp -q file.bin az://demo/ 2>said || code=$?
+timeout --foreground --preserve-status -s INT 1.5 haul cp -q file.bin az://demo/ 2>said || code=$?
 cat said
 grep -q 'run the same command again' said
 haul cp -q file.bin az://demo/
 haul verify -q file.bin az://demo/file.bin
-test "$code" = 124
+test "$code" = 130
 """
 
 
