@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -32,6 +34,14 @@ def installed(bookworm: Machine) -> Machine:
 
 def test_its_name_says_where_it_runs(wheel: Path) -> None:
     assert wheel.name.startswith(f"haulage-{__version__}-cp311-abi3-manylinux_2_17_x86_64")
+
+
+def test_it_needs_no_newer_glibc_than_it_says(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        engine = opened.extract("haulage/_engine.abi3.so", tmp_path)
+    check = [sys.executable, str(ROOT / "packaging/symbols.py"), "--glibc", "2.17", engine]
+    ran = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_the_record_holds(wheel: Path) -> None:
