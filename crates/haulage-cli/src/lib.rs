@@ -10,6 +10,7 @@ pub mod cli;
 pub mod cluster;
 pub mod command;
 pub mod defaults;
+pub mod described;
 pub mod job;
 pub mod output;
 pub mod progress;
@@ -35,6 +36,9 @@ use stop::Stop;
 /// chained, so the host's would run too.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(code) = python::help(&args) {
+        return code;
+    }
     let cli = match cli::parse(&args) {
         Ok(cli) => cli,
         Err(ending) => return usage::report(&ending, &args),

@@ -164,8 +164,8 @@ fn metrics_are_served_at_an_address() {
 fn nodes_need_the_python_package() {
     assert_eq!(
         mistake(&["cp", "Cargo.toml", "build/nowhere", "--nodes", "2"]),
-        "haul: run nodes: it needs Python \
-         (hint: install it with: pip install 'haulage[cluster]')"
+        "haul: run nodes: this needs the Python package \
+         (hint: in a virtual environment, pip install 'haulage[cluster]' and use the haul that it installs)"
     );
 }
 
@@ -173,8 +173,8 @@ fn nodes_need_the_python_package() {
 fn lab_needs_the_python_package() {
     assert_eq!(
         mistake(&["lab", "run", "--to", "emulated:wan"]),
-        "haul: start lab run --to emulated:wan: it needs Python \
-         (hint: install it with: pip install 'haulage[lab]')"
+        "haul: start lab run --to emulated:wan: this needs the Python package \
+         (hint: in a virtual environment, pip install 'haulage[lab]' and use the haul that it installs)"
     );
     assert!(text(&haul(&["--help"]).stdout).contains("\n  lab "));
 }
@@ -183,8 +183,34 @@ fn lab_needs_the_python_package() {
 fn watch_needs_the_python_package() {
     assert_eq!(
         mistake(&["watch", "az://logs/jobs"]),
-        "haul: start watch az://logs/jobs: it needs Python \
-         (hint: install it with: pip install 'haulage[watch]')"
+        "haul: start watch az://logs/jobs: this needs the Python package \
+         (hint: in a virtual environment, pip install 'haulage[watch]' and use the haul that it installs)"
     );
     assert!(text(&haul(&["--help"]).stdout).contains("\n  watch "));
+}
+
+#[test]
+fn help_of_commands_in_python_needs_no_python() {
+    for line in [&["lab", "--help"][..], &["help", "lab"], &["lab", "run", "--help"], &["help", "lab", "run"]]
+    {
+        let output = haul(line);
+        assert_eq!(output.status.code(), Some(0), "{line:?}");
+        let help = text(&output.stdout);
+        let name = if line.contains(&"run") { "haul lab run" } else { "haul lab" };
+        assert!(help.contains(&format!("Usage: {name} ")), "{line:?}: {help}");
+        let end = format!("{name} comes with the Python package: pip install 'haulage[lab]'");
+        assert!(help.trim_end().ends_with(&end), "{line:?}: {help}");
+    }
+    assert!(text(&haul(&["table", "export", "--help"]).stdout).contains("'haulage[tables]'"));
+}
+
+#[test]
+fn completion_knows_the_commands_in_python() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = haul(&["completion", shell]);
+        let script = text(&script.stdout);
+        for option in ["replicates", "corrected", "doorbell"] {
+            assert!(script.contains(option), "{shell}: {option}");
+        }
+    }
 }

@@ -18,6 +18,6 @@ pub struct Doctor {
 
 impl Doctor {
     pub(super) fn run(self) -> Ending {
-        python::command("doctor", &self.args, "doctor")
+        python::command("doctor", &self.args)
     }
 }

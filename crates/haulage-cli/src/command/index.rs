@@ -18,6 +18,6 @@ pub struct Index {
 
 impl Index {
     pub(super) fn run(self) -> Ending {
-        python::command("index", &self.args, "view")
+        python::command("index", &self.args)
     }
 }

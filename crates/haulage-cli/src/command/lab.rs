@@ -18,6 +18,6 @@ pub struct Lab {
 
 impl Lab {
     pub(super) fn run(self) -> Ending {
-        python::command("lab", &self.args, "lab")
+        python::command("lab", &self.args)
     }
 }

@@ -11,6 +11,7 @@ mod emulate;
 mod index;
 mod lab;
 mod ls;
+mod man;
 mod mb;
 mod mv;
 mod plan;
@@ -73,6 +74,7 @@ pub enum Command {
     Config(config::Config),
     Doctor(doctor::Doctor),
     Completion(completion::Completion),
+    Man(man::Man),
 }
 
 /// Runs a command to its end.
@@ -101,5 +103,6 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Config(command) => command.run(output),
         Command::Doctor(command) => command.run(),
         Command::Completion(command) => command.run(),
+        Command::Man(command) => command.run(),
     }
 }

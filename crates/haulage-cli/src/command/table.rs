@@ -18,6 +18,6 @@ pub struct Table {
 
 impl Table {
     pub(super) fn run(self) -> Ending {
-        python::command("table", &self.args, "tables")
+        python::command("table", &self.args)
     }
 }

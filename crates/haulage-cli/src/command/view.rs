@@ -18,6 +18,6 @@ pub struct View {
 
 impl View {
     pub(super) fn run(self) -> Ending {
-        python::command("view", &self.args, "view")
+        python::command("view", &self.args)
     }
 }

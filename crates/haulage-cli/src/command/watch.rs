@@ -18,6 +18,6 @@ pub struct Watch {
 
 impl Watch {
     pub(super) fn run(self) -> Ending {
-        python::command("watch", &self.args, "watch")
+        python::command("watch", &self.args)
     }
 }

@@ -18,6 +18,6 @@ pub struct Why {
 
 impl Why {
     pub(super) fn run(self) -> Ending {
-        python::command("why", &self.args, "lab")
+        python::command("why", &self.args)
     }
 }
