@@ -235,7 +235,7 @@ def _read(library: Library, what: Chosen) -> Slab:
 
 def statistics(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     """Return what is said of values: the least, the largest, two percentiles, and how many are missing."""
-    # What was never written is a value, as for xarray, if nothing says that it is missing; it measures nothing.
+    # What was never written is a value, as for xarray, unless it is said to be missing; but no measure.
     finite = np.isfinite(values) & (values != NEVER_WRITTEN)
     number = int(finite.sum())
     if not number:
