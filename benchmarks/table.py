@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from cases import BY_NAME, Case
 from figures import BASE, Groups, Row, best, good, grouped, ratios, share, verdict
@@ -19,8 +18,8 @@ from figures import BASE, Groups, Row, best, good, grouped, ratios, share, verdi
 def main() -> None:
     """Print the facts of every file named, then one table of all their rows and one of the targets."""
     heads, groups, quick = read([Path(name) for name in sys.argv[1:]])
-    for head in heads:
-        print(facts(head), end="\n\n")
+    for line in facts(heads):
+        print(line, end="\n\n")
     print("\n".join(table(groups)), end="\n\n")
     print("Rows of --quick are judged by no target." if quick else "\n".join(verdicts(groups)))
 
@@ -38,12 +37,18 @@ def read(paths: list[Path]) -> tuple[list[Row], Groups, bool]:
     return heads, groups, any(row["quick"] for rows in groups.values() for row in rows)
 
 
-def facts(found: dict[str, Any]) -> str:
-    """Say on what machine and with which versions the rows were measured."""
-    said = found["versions"].items()
-    versions = ", ".join(text if name in text.lower() else f"{name} {text}" for name, text in said)
-    machine = f"{found['cores']} cores of {found['cpu']}, {found['memory_gib']} GiB, Linux {found['kernel']}"
-    return f"{found['began'][:8]}: {machine}; load at the start {found['load_1min']}; {versions}."
+def facts(heads: list[Row]) -> Iterator[str]:
+    """Say on what machines and with which versions the rows were measured, a line for each."""
+    runs: dict[str, list[Row]] = {}
+    for found in heads:
+        size = f"{found['cores']} cores of {found['cpu']}, {found['memory_gib']} GiB"
+        runs.setdefault(f"{found['began'][:8]}: {size}, Linux {found['kernel']}", []).append(found)
+    for where, of in runs.items():
+        loads = [found["load_1min"] for found in of]
+        versions = dict(pair for found in of for pair in found["versions"].items())
+        said = [text if name in text.lower() else f"{name} {text}" for name, text in versions.items()]
+        load = f"{min(loads)} to {max(loads)}" if len(set(loads)) > 1 else f"{loads[0]}"
+        yield f"{where}; {len(of)} runs; load at the start {load}; {', '.join(said)}."
 
 
 def table(groups: Groups) -> list[str]:

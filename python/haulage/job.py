@@ -95,22 +95,22 @@ class Job:
         """Start it and return it; nothing happens if it runs already.
 
         Args:
-            listen: Keep events for :meth:`events`, which must then be read: outcomes are never
-                dropped, so a full queue holds the job. Default no: it costs nothing to not listen.
+            listen: Keep events for :meth:`events`. You must then read them: outcomes are never dropped, so a
+                full queue blocks the job. Default no.
 
         Raises:
-            HaulageError: What is wrong before anything moves: a bad option or URL, no credentials, a
+            HaulageError: An error before anything is copied: a bad option or URL, no credentials, a
                 record file that cannot be written.
         """
         self._engine.start(listen=listen)
         return self
 
     def events(self, batch: int = 1024) -> Iterator[Event]:
-        """Yield every event to the :class:`~haulage.events.Summary`, which is the last.
+        """Yield every event, up to the :class:`~haulage.events.Summary`, which is the last.
 
-        Starts the job if need be; one that is started must have been told to ``listen``. Who begins to
-        read must go on: outcomes are never dropped, a full queue holds the job. ``batch`` bounds how
-        many cross from the engine in one call.
+        Starts the job if necessary; a job that runs must have been started with ``listen``. Read to the
+        end: outcomes are never dropped, so a full queue blocks the job. ``batch`` limits how many events
+        cross from the engine in one call.
 
         Raises:
             UsageError: The job was started without ``listen``.
@@ -119,12 +119,12 @@ class Job:
             yield from map(parse, values)
 
     def batches(self, max: int = 1024) -> Iterator[builtins.list[dict[str, Any]]]:
-        """As :meth:`events`, in lists of at most ``max`` plain dicts: for many events, or to pass them on."""
+        """Like :meth:`events`, in lists of at most ``max`` dicts: for many events, or to pass them on."""
         while values := self._engine.next_events(max):
             yield values
 
     def to_arrow(self) -> Any:
-        """Run it to its end and return what became of each object, as a table of pyarrow.
+        """Run it to its end and return the outcome of each object, as a pyarrow table.
 
         The columns are the fields of :class:`~haulage.events.ObjectEnded`. Objects that failed raise nothing:
         their rows say why.
@@ -139,25 +139,26 @@ class Job:
         return table_of(ObjectEnded, ended)
 
     def progress(self) -> Progress | None:
-        """Return a sample of how far it has come; ``None`` before the start and after :meth:`wait`."""
+        """Return a progress sample; ``None`` before the start and after :meth:`wait`."""
         values = self._engine.progress()
         return None if values is None else Progress.from_dict(values)
 
     def cancel(self) -> None:
-        """Stop it at once: requests in flight are dropped.
+        """Stop it immediately: requests in flight are dropped.
 
-        What has arrived of large objects stays, in partial files or with the service; the same call resumes.
+        The parts of large objects that have arrived are kept, in partial files or by the service; the same
+        call resumes.
         """
         self._engine.cancel()
 
     def set_cap(self, rate: str | None) -> None:
-        """Bound the rate on the wire from now on, both directions together.
+        """Limit the rate on the wire from now on, both directions together, if the job runs.
 
         Args:
-            rate: Such as ``"100mbit"``; ``None`` for no bound.
+            rate: Such as ``"100mbit"``; ``None`` for no limit.
 
         Raises:
-            UsageError: A rate without a unit. A job that does not run takes no notice.
+            UsageError: A rate without a unit.
         """
         self._engine.set_cap(rate)
 
@@ -168,18 +169,18 @@ class Job:
         on_progress: Callable[[Progress], object] | None = None,
         progress: bool | None = None,
     ) -> Summary:
-        """Wait for the end, starting it if need be. Ctrl-C cancels the job and raises ``KeyboardInterrupt``.
+        """Wait for the end; start it if necessary. Ctrl-C cancels the job and raises ``KeyboardInterrupt``.
 
         Args:
             check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
-            on_progress: Called with a sample about five times a second, in this thread. What it
-                raises cancels the job.
-            progress: Show a progress bar, below the cell of a notebook or else on standard error. Default
+            on_progress: Called with a sample about five times a second, in this thread. An exception in
+                it cancels the job.
+            progress: Show a progress bar, below the cell of a notebook or on standard error. Default
                 ``None``: in notebooks and at Python's prompt, so that scripts stay quiet.
 
         Raises:
-            HaulageError: What stopped the whole job; with ``check`` also what made objects fail, with
-                the summary attached as ``.summary``.
+            HaulageError: The whole job failed; with ``check`` also if objects failed, with the summary
+                attached as ``.summary``.
         """
         bar = shown(progress, self._operation)
         listeners = [*([on_progress] if on_progress else ()), *([bar.update] if bar else ())]

@@ -28,34 +28,33 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class StoreOptions(TypedDict, total=False):
-    """How to reach stores. Credentials come from the session, else from where Azure's and AWS's tools look.
+    """How to reach stores. Credentials are the session's, or those that Azure's and AWS's tools find.
 
-    endpoint: Where ``az://container`` and ``s3://bucket`` live, ``https://host[:port]``, for Azure with
+    endpoint: The service of ``az://container`` and ``s3://bucket``, ``https://host[:port]``, for Azure with
         ``/account``; default: the session's, or the environment's (``AZURE_STORAGE_ENDPOINT``, the
         connection string, or the account's host; ``AWS_ENDPOINT_URL_S3``, ``AWS_ENDPOINT_URL``, the
         profile's, or AWS).
-    region: Where an S3 bucket is; default: what the environment, the profile or the service says.
+    region: Region of an S3 bucket; default: from the environment, the profile or the service.
     addressing: How S3 URLs name a bucket, ``"path"`` or ``"virtual"``; default ``"auto"``: in the host at
         AWS, in the path elsewhere.
-    keys: Id and secret of an access key of S3, with the session token of one that is good for a time
-        only; default: the session's, or what the environment, the profile, the container or the machine
-        holds.
-    unsigned: Ask S3 without a signature, for what is open to all; default no.
+    keys: Id and secret of an S3 access key, with the session token if it is temporary; default: the
+        session's, or those of the environment, the profile, the container or the machine.
+    unsigned: Send S3 requests without a signature, for public data; default no.
     requester_pays: Agree to pay for reads from requester-pays S3 buckets; default no.
-    insecure_http: Allow plain http beyond this machine; default no, for the key's sake.
-    proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all but the hosts of ``NO_PROXY``, or ``"none"``. Default:
-        what ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
-    bind: The address of this machine that connections are made from, on machines with several
-        networks; default the system's choice.
-    ca: A PEM file of authorities to trust besides the system's; default none.
-    stall_timeout: Give up a request without one byte of progress for this long and send it again;
+    insecure_http: Allow plain http to other machines; default no, to protect the key.
+    proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all hosts except those of ``NO_PROXY``, or ``"none"``.
+        Default: from ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``.
+    bind: The address of this machine from which to connect, on machines with several networks; default
+        the system's choice.
+    ca: A PEM file of certificate authorities to trust, in addition to the system's; default none.
+    stall_timeout: Cancel a request after this long without a byte of progress, and send it again;
         ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
         shorter than a person's patience.
-    cap: Bound on the rate on the wire, both directions together, such as ``"100mbit"``; default none. A job
-        has its own; calls with the same options share it, within their session.
-    session: A :class:`haulage.Session`, whose connections and credentials are used, and stay for the next
-        call. Default: a job opens its own; all other calls share one for as long as the environment names the
-        same credentials.
+    cap: Limit on the rate on the wire, both directions together, such as ``"100mbit"``; default none. Each
+        job has its own limit; other calls with the same options share one, within their session.
+    session: A :class:`haulage.Session`, whose connections and credentials are used and kept for the next
+        call. Default: a job opens its own; all other calls share one as long as the environment has the same
+        credentials.
     """
 
     endpoint: str | None
@@ -78,70 +77,69 @@ class Options(StoreOptions, total=False):
 
     concurrency: Requests in flight, ``"auto"`` or a number. Default auto: found while
         the job runs, because the best number changes with the link.
-    block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: two seconds of what a
-        connection gives, from 64 KiB to 4 MiB.
-    single_put_max: Objects up to this size travel in one request, ``"auto"`` or a size. Default auto:
-        one block, or four where there are many objects.
-    method: ``"whole"`` sends every object in one request, ``"ranges"`` never does where there is
-        more than one block. Default ``"auto"``: by size.
-    server_side: ``"never"`` has every byte pass through this machine. Default ``"auto"``: from one container
-        to another of the same service the service copies by itself, which is faster and moves next to nothing
-        over the link.
+    block_size: Size of blocks and ranges, ``"auto"`` or a size. Default auto: follows the link, from 64 KiB
+        to 4 MiB.
+    single_put_max: Send objects up to this size in one request, ``"auto"`` or a size. Default auto: one
+        block, or four if there are many objects.
+    method: ``"whole"`` sends each object in one request, ``"ranges"`` cuts each object that has more than
+        one block. Default ``"auto"``: by size.
+    server_side: ``"never"`` sends every byte through this machine. Default ``"auto"``: between containers
+        of the same service the service copies, which is faster and moves almost nothing over the link.
     checksum: ``"crc64"``, ``"md5"`` or ``"none"`` on the wire; a CRC64 is stored in any case. Default
         ``"crc64"``: nearly free, and parts combine into the proof of the whole.
-    content_md5: Store the MD5 of each object as its Content-MD5, which other tools look for. One sent
-        in blocks is read once more for it, at 1.5 s of a processor for each GiB. Default ``False``.
-    tier: Access tier or storage class of what is written: ``"cool"``, ``"STANDARD_IA"`` or another name;
-        Azure and S3 each take the other's for the nearest of their own. ``"default"``: what the account or
-        the bucket gives. Default ``"auto"``: the one that somebody has chosen for the source, unless nothing
-        can be read from it at once.
-    tags: ``False`` leaves tags behind. Default ``True``: they go along from one store of objects to another,
-        with a request for each object that has some.
-    preserve: What of files is kept besides bytes and the time of the last change: ``"mode"``, ``"owner"``,
-        ``"times"`` (of the last access), ``"special"`` (setuid and its like, with the mode); ``"posix"`` is
-        the first three, ``"all"`` all of them. It is stored in metadata under the names of rclone and AzCopy,
-        and is restored on the way down, the owner as far as this user may. Default none.
+    content_md5: Store the MD5 of each object as its Content-MD5, which other tools look for. An object sent
+        in blocks is read once more for it, at 1.5 s of CPU time for each GiB. Default ``False``.
+    tier: Access tier or storage class of new objects: ``"cool"``, ``"STANDARD_IA"`` or another name; Azure
+        and S3 each map the other's to the nearest of their own. ``"default"``: that of the account or the
+        bucket. Default ``"auto"``: the one that was chosen for the source, unless objects in it cannot be
+        read immediately.
+    tags: ``False`` does not copy tags. Default ``True``: they are copied between object stores, with a
+        request for each object that has tags.
+    preserve: Attributes of files to keep besides the time of the last change: ``"mode"``, ``"owner"``,
+        ``"times"`` (of the last access), ``"special"`` (setuid and similar, with the mode); ``"posix"`` is
+        the first three, ``"all"`` all of them. They are stored in metadata under the names of rclone and
+        AzCopy, and restored by downloads, the owner if this user has the permission. Default none.
     atomic: Stage all objects first and commit them together at the end, so that readers see the whole new
         version or nothing of it; for object stores. Default ``False``: it costs each small object a
         second request.
-    symlinks: ``"follow"`` copies what symbolic links below a folder lead to, wherever that is. Default
-        ``"skip"``, with a warning for each: a link may lead out of the tree.
+    symlinks: ``"follow"`` copies the targets of symbolic links below a folder, wherever they are. Default
+        ``"skip"``, with a warning for each: a link can point outside of the tree.
     polite: Give way to other traffic on the link: slow down as soon as bytes queue on the way. Default
-        ``False``: a link is there to be used.
-    profile: Where the search for concurrency and block size begins: the name of a profile that
-        ``haul lab`` has written, or its file. Default none: it is found within seconds.
-    remember_link: Begin with what the last job found of a far link, and leave what this one finds in
+        ``False``: use the whole link.
+    profile: Start values for concurrency and block size: the name of a profile that ``haul lab`` has
+        written, or its file. Default none: good values are found within seconds.
+    remember_link: Start with what the last job found out about a far link, and store what this one finds in
         ``$XDG_CACHE_HOME/haulage/links``. Default ``True``: a short job ends before it has found anything.
-    max_memory: Bound on the bytes in flight in this process. Default 96 MiB: 128 MiB in all.
-    overwrite: ``"always"``, ``"never"``, or by default ``"if-different"``: what is there with the
-        same size and source time is skipped, which makes a second run resume the first.
+    max_memory: Limit on the bytes in flight in this process. Default 96 MiB: 128 MiB in all.
+    overwrite: ``"always"``, ``"never"``, or by default ``"if-different"``: objects that exist with the
+        same size and source time are skipped, so a second run resumes the first.
     include: Copy only names below the source that match this glob, or one of these; default all.
     exclude: Copy no names that match this glob, or one of these; default none.
-    files_from: Names below the one source, relative to it: a sequence, or the file that holds one a line
-        (``"-"`` for standard input). They are asked for directly and nothing is listed; one that is not there
-        fails and the others go on. Default: all that is there.
-    min_size: Only objects of this size or larger, such as ``"1MiB"``; default any.
-    max_size: Only objects of this size or smaller; default any.
-    min_age: Only what was last changed this long ago or longer: ``"7d"`` or a ``timedelta``. Default any. The
-        age of an object is that of the file it was made from, where the list says so (Azure's does).
-    max_age: Only what was changed since this long ago; default any.
-    max_duration: Stop after this long, as :meth:`Job.cancel` does; the same call resumes. Default
-        never: it is for batch systems, which kill what takes too long.
-    record: Write a row for every attempt into this Parquet file; default none.
-    log: Write what happens to this log too, for ``haul watch``: a folder, ``az://container/prefix`` or
-        ``s3://bucket/prefix``; default none. What cannot be sent is sent by the next job that writes to it.
-    metrics: Serve how it goes for Prometheus at this address, such as ``"127.0.0.1:9400"``, while it runs;
+    files_from: Names below the one source, relative to it: a sequence, or a file with one name a line
+        (``"-"`` for standard input). They are requested directly and nothing is listed; a missing one fails
+        and the others are copied. Default: all names.
+    min_size: Only objects of at least this size, such as ``"1MiB"``; default any.
+    max_size: Only objects of at most this size; default any.
+    min_age: Only objects last changed at least this long ago: ``"7d"`` or a ``timedelta``. Default any. The
+        age is that of the file from which the object was copied, if the list states it (Azure's does).
+    max_age: Only objects last changed at most this long ago; default any.
+    max_duration: Stop after this long, like :meth:`Job.cancel`; the same call resumes. Default never. For
+        batch systems, which kill jobs that take too long.
+    record: Write a row for every attempt to this Parquet file; default none.
+    log: Also write events to this log, for ``haul watch``: a folder, ``az://container/prefix`` or
+        ``s3://bucket/prefix``; default none. The next job with this log sends lines that cannot be sent.
+    metrics: Serve metrics for Prometheus at this address, such as ``"127.0.0.1:9400"``, while the job runs;
         default none.
-    flush: Wait until files that were written are on the disk before saying that they are done. Default
-        ``True``; ``False`` is for scratch, where a power failure may lose them.
-    receipt: Write the destination's objects with their checksums to this file of JSON lines at the end, for
-        :func:`haulage.verify` to check later; default none.
-    compare: What tells that an object is unchanged: ``"size"``, ``"time"`` (and size), ``"checksum"`` (reads
-        what states none), or ``"receipt"``, which believes the ``receipt`` of the last run where both
-        ends are still the versions in it. Default ``"auto"``: checksums that both sides state, else size and
-        time.
-    dry_run: Only say what would be done; the numbers of the summary are those of what would be.
-        Default ``False``.
+    flush: Wait until written files are on the disk before reporting them as done. Default ``True``; ``False``
+        is for scratch files, which a power failure may lose.
+    receipt: At the end, write a list of the destination's objects with their checksums to this file of JSON
+        lines, for :func:`haulage.verify` to check later; default none.
+    compare: How to decide that an object is unchanged: ``"size"``, ``"time"`` (and size), ``"checksum"``
+        (reads objects without one), or ``"receipt"``, which trusts the ``receipt`` of the last run if both
+        ends are still the versions in it. Default ``"auto"``: checksums that both sides state, otherwise
+        size and time.
+    dry_run: Only say what would be done; the numbers of the summary say what a run would do. Default
+        ``False``.
     backup_dir: Copy objects of the destination here before they are replaced or deleted; default none.
     """
 

@@ -25,8 +25,8 @@ def copy(
 ) -> Summary:
     """Copy files, folders, blobs or prefixes, and prove that every byte arrived.
 
-    A folder or prefix copies with all below it, its contents under ``dst``; a ``dst`` that ends in
-    ``/``, and more than one source, copy into it. Running the same call again resumes it.
+    A folder or prefix is copied recursively, its contents under ``dst``. If ``dst`` ends in ``/``, or if
+    there are several sources, they are copied into it. The same call again resumes an interrupted copy.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -71,8 +71,8 @@ def sync(
 ) -> Summary:
     """Make ``dst`` equal to ``src``: copy what is new or has changed.
 
-    With ``delete`` also remove what only ``dst`` has, after everything is copied. Nothing is deleted when an
-    object failed or a list was cut short.
+    With ``delete`` also remove objects that only ``dst`` has, after everything is copied. Nothing is deleted
+    if an object failed or a list was incomplete.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -87,10 +87,10 @@ def sync(
         src: A folder, container or prefix.
         dst: What to change.
         delete: Remove objects that only ``dst`` has; default no. ``include``, ``exclude``, sizes and ages
-            hold for them too.
+            apply to them too.
         max_delete: Remove nothing if it would be more than this: a number of objects, or a share of those at
-            ``dst`` such as ``"10%"``; default no bound.
-        allow_empty: Remove everything if ``src`` is empty; else that is refused.
+            ``dst`` such as ``"10%"``; default no limit.
+        allow_empty: Remove everything if ``src`` is empty; by default that is an error.
         check: Raise if objects failed, or if nothing was deleted that should have been.
         on_progress: Called with a sample about five times a second, in this thread.
         progress: Show a progress bar; default: in notebooks and at Python's prompt, not in scripts.
@@ -98,7 +98,7 @@ def sync(
 
     Raises:
         NotFoundError: ``src`` is missing or empty.
-        HaulageError: What else stopped it; with ``check`` also what made objects fail.
+        HaulageError: Another error stopped it; with ``check`` also if objects failed.
     """
     job = Job.sync(src, dst, delete=delete, max_delete=max_delete, allow_empty=allow_empty, **options)
     return job.wait(check=check, on_progress=on_progress, progress=progress)
@@ -114,7 +114,7 @@ def move(
     progress: bool | None = None,
     **options: Unpack[Options],
 ) -> Summary:
-    """Copy, then delete each source whose copy is proven; what fails stays.
+    """Copy, then delete each source whose copy is proven; objects that fail stay.
 
     Args:
         src: One name or several.
@@ -146,19 +146,19 @@ def verify(
 
     Args:
         src: A file, folder, blob or prefix; or the path of a receipt, which is compared with what the
-            store says of its objects.
-        dst: What should hold the same.
-        stored: Trust the checksums stored with remote objects instead of reading them again: quicker,
+            store states about its objects.
+        dst: What to compare it with.
+        stored: Trust the checksums stored with remote objects instead of reading them again: faster,
             but proves only what was written, not what is there now.
         deep: Compare a receipt with the contents of ``dst``, every byte.
         check: Raise if something differs. ``False`` leaves it to the caller to read the summary.
         on_progress: Called with a sample about five times a second, in this thread.
         progress: Show a progress bar; default: in notebooks and at Python's prompt, not in scripts.
-        options: See :class:`Options`; those that only concern writing have no effect.
+        options: See :class:`Options`; options for writing have no effect.
 
     Raises:
         IntegrityError: Contents differ; ``.summary.failures`` names the objects.
-        HaulageError: What else stopped the comparison.
+        HaulageError: Another error stopped the comparison.
     """
     return Job.verify(src, dst, stored=stored, deep=deep, **options).wait(
         check=check, on_progress=on_progress, progress=progress
@@ -167,7 +167,7 @@ def verify(
 
 @takes(Options)
 def plan(src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> PlanReport:
-    """Say what :func:`copy` would do, from listings alone; nothing moves.
+    """Say what :func:`copy` would do, from lists alone, without copying.
 
     Raises:
         HaulageError: Bad options, no access to source or destination.
@@ -178,8 +178,8 @@ def plan(src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> P
 def read_pairs(path: Name) -> builtins.list[tuple[str, str]]:
     """Read pairs of source and destination from a file, for :func:`copy`.
 
-    It may be CSV (two columns, or a first row that names ``source`` and ``destination`` among others), lines
-    of JSON, Parquet or an Arrow stream, whatever its name; ``"-"`` is standard input.
+    The file is CSV (two columns, or a first row that names ``source`` and ``destination`` among others), JSON
+    lines, Parquet or an Arrow stream, whatever its name; ``"-"`` is standard input.
 
     >>> import pathlib, tempfile
     >>> pairs = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"

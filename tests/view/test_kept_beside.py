@@ -235,3 +235,26 @@ def test_a_broken_store_has_no_references(tmp_path: Path) -> None:
     assert "it is no JSON" in run(tmp_path, str(tmp_path / "w.zarr"), code=1).stderr
     (tmp_path / "w.zarr/zarr.json").write_bytes(b'{"a": "\xff"}')
     assert "write the store again" in run(tmp_path, str(tmp_path / "w.zarr"), code=1).stderr
+
+
+def test_the_only_object_of_a_place_is_read_ahead_and_says_what_that_cost(
+    blobs: Container, tmp_path: Path
+) -> None:
+    odd_files.netcdf(tmp_path / "a.nc", "NETCDF4")
+    haulage.copy(tmp_path / "a.nc", blobs.az("a.nc"))
+    place = Place(blobs.az("a.nc"), {})
+    place.names()
+    end = time.monotonic() + 20
+    while place.pin("a.nc").owed is None and time.monotonic() < end:
+        time.sleep(0.02)
+    with counting() as cost:
+        assert open_file(place.pin("a.nc"), None).index.variables
+    assert (cost.requests, cost.bytes) == (1, (tmp_path / "a.nc").stat().st_size)
+    # Of many, none is.
+    haulage.copy(tmp_path / "a.nc", blobs.az("b.nc"))
+    both = Place(blobs.az(), {})
+    both.names()
+    assert both.pin("a.nc").owed is None
+    with counting() as cost:
+        open_file(both.pin("a.nc"), None)
+    assert cost.requests == 1

@@ -11,9 +11,6 @@ import numpy as np
 
 from haulage.view.index.model import Variable
 
-#: What NetCDF's libraries put where floats were never written.
-NEVER_WRITTEN = float(np.float32(9.969209968386869e36))
-
 
 def meant(
     stored: np.ndarray[Any, Any], variable: Variable, *, valid_range: bool = True
@@ -33,10 +30,6 @@ def meant(
     elif attributes.get("_Unsigned") == "false" and stored.dtype.kind == "u":
         stored = stored.view(f"i{stored.dtype.itemsize}")
     fills = [value for name in ("_FillValue", "missing_value") for value in _numbers(attributes.get(name))]
-    default = "_FillValue" not in attributes and variable.fill == NEVER_WRITTEN
-    if valid_range and default and stored.dtype.kind == "f":
-        # No one has given another fill value: these were never written.
-        fills.append(NEVER_WRITTEN)
     scale, offset = (_number(attributes.get(name)) for name in ("scale_factor", "add_offset"))
     absent = _absent(stored, fills)
     if valid_range:

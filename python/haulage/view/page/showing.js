@@ -46,7 +46,7 @@ const measure = () => {
     const seen = panel.seen(now.view), name = isApart(panel) ? 'Difference' : panel === panels.main ? (shown().length > 1 ? 'Left' : 'Mean of what is seen') : 'Right';
     if (panel === panels.main) now.window = seen;
     if (!seen) parts.push(`${name}: no ${panel.grid.points ? 'points' : 'cells'}`);
-    else parts.push(`${name}: ${seen.mean === null ? 'no values' : `${valueText(Number(seen.mean.toPrecision(6)))}${units}`} (${count(seen.cells)} ${panel.grid.points ? 'points' : 'cells by area'}${seen.missing ? `, ${count(seen.missing)} missing` : ''})`);
+    else parts.push(`${name}: ${seen.mean === null ? 'no values' : `${valueText(Number(seen.mean.toPrecision(6)))}${units}`} (${count(seen.cells)} ${panel.grid.points ? 'point' : 'cell'}${seen.cells === 1 ? '' : 's'}${panel.grid.points ? '' : ' by area'}${seen.missing ? `, ${count(seen.missing)} missing` : ''})`);
   }
   const step = panels.main.painter.step;
   if (step > 1) parts.push(`One of ${count(step * step)} cells is drawn`);

@@ -57,6 +57,8 @@ class Pinned:
         self._lock = threading.Lock()
         self._known: list[tuple[int, bytes]] = []  # pieces that describe the file, in order
         self._piece = PIECE_BYTES
+        #: What was read ahead, and no answer has said yet what it cost.
+        self.owed: cost.Cost | None = None
 
     def read(self, spans: Sequence[Span]) -> list[bytes]:
         """Return the bytes of each span; all that is not known is read at once.
@@ -82,6 +84,9 @@ class Pinned:
     def first(self) -> bytes:
         """Return the beginning of the object, read once: :data:`FIRST_BYTES`, or all of a small one."""
         with self._lock:
+            owed, self.owed = self.owed, None
+            if owed is not None:
+                cost.count(owed.requests, owed.bytes)
             if self._known and self._known[0][0] == 0:
                 return self._known[0][1]
             most = LEAN_BYTES if self._lean else self.size if self.size <= WHOLE_BYTES else FIRST_BYTES

@@ -92,6 +92,7 @@ class Place:
         self._listings: dict[str, float] = {}  # when folders were listed again
         self._reads_sidecars = sidecars
         self._server = Reach(url, options)
+        self._ahead: Pinned | None = None  # the only object, whose beginning is read
         self._changed = threading.Condition()
         self._error: HaulageError | None = None
         self._whole = self._begun = False
@@ -180,6 +181,9 @@ class Place:
             with self._changed:
                 self._found[name] = meta
                 self._times[name] = time.monotonic()
+        ahead = self._ahead
+        if ahead is not None and (ahead.name, ahead.etag) == (name, meta.etag):
+            return ahead
         return self._pinned(name, meta, lean=lean)
 
     def has(self, name: str) -> bool:
@@ -341,10 +345,22 @@ class Place:
             with self._changed:
                 self._found, self._whole, self._listed_at = found, True, time.monotonic()
                 self._changed.notify_all()
+            self._read_ahead(found)
         except HaulageError as error:
             with self._changed:
                 self._error = error
                 self._changed.notify_all()
+
+    def _read_ahead(self, found: dict[str, ObjectMeta]) -> None:
+        """Read the beginning of the only object that there is: it is what was meant, while the page loads."""
+        if len(found) != 1 or self._ahead is not None:
+            return
+        ((name, meta),) = found.items()
+        self._ahead = self._pinned(name, meta)
+        with suppress(HaulageError), cost.counting() as spent:
+            # What is wrong with it is said when it is asked for, and so is what it cost.
+            self._ahead.first()
+            self._ahead.owed = spent
 
     def _came(self, batch: dict[str, ObjectMeta]) -> None:
         now = time.monotonic()

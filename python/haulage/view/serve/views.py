@@ -21,6 +21,8 @@ from haulage.view.index.opening import Opened
 from haulage.view.serve.catalogue import labels_of
 from haulage.view.serve.library import Library
 
+#: What NetCDF's libraries put where floats were never written.
+NEVER_WRITTEN = np.float32(9.969209968386869e36)
 #: Values of a map that are decoded at once.
 _BAND_VALUES = 1 << 22
 #: Values from which percentiles are found.
@@ -233,10 +235,11 @@ def _read(library: Library, what: Chosen) -> Slab:
 
 def statistics(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     """Return what is said of values: the least, the largest, two percentiles, and how many are missing."""
-    finite = np.isfinite(values)
+    # What was never written is a value, as for xarray, unless it is said to be missing; but no measure.
+    finite = np.isfinite(values) & (values != NEVER_WRITTEN)
     number = int(finite.sum())
     if not number:
-        return {"min": None, "max": None, "p2": None, "p98": None, "missing": int(values.size)}
+        return {"min": None, "max": None, "p2": None, "p98": None, "missing": _missing(values)}
     step = max(math.isqrt(values.size // _SAMPLE), 1)
     sample = values[::step, ::step][finite[::step, ::step]]
     if not sample.size:
@@ -247,8 +250,12 @@ def statistics(values: np.ndarray[Any, Any]) -> dict[str, Any]:
         "max": float(values.max(initial=-np.inf, where=finite)),
         "p2": float(low),
         "p98": float(high),
-        "missing": int(values.size - number),
+        "missing": _missing(values),
     }
+
+
+def _missing(values: np.ndarray[Any, Any]) -> int:
+    return int(values.size - np.isfinite(values).sum())
 
 
 def _beside(what: Chosen) -> list[Chosen]:
