@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -12,11 +13,14 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from rich.console import Console
 
 from command import Haul
 from haulage import lab
 from haulage.lab import planfile
 from haulage.lab.plan import METHODS
+from haulage.lab.progress import Show
+from haulage.lab.runner import RunProgress
 from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, NODE_COLUMNS, TRANSFER_COLUMNS
 
 PLAN = """
@@ -283,3 +287,16 @@ def test_every_column_and_key_is_in_the_reference() -> None:
     assert [name for name in sorted(columns | keys) if f"`{name}`" not in REFERENCE] == []
     assert [name for name in [*METHODS, *lab.__all__] if f"`{name}" not in REFERENCE] == []
     assert [name for name in planfile.names() if f"`{name}`" not in GUIDE] == []
+
+
+def test_no_rate_is_shown_before_there_is_one() -> None:
+    """A cell that has just begun, and one that asks for tables, said 0 bit/s."""
+    console = Console(file=io.StringIO(), width=200)
+    with Show(console, "plain") as show:
+        show(RunProgress("cells", 0, 4, 0, None, 0, "json", "table", 0, 1000, 0.0))
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "json, table" in said
+    assert "bit/s" not in said
+    with Show(console, "plain") as show:
+        show(RunProgress("cells", 0, 4, 0, None, 0, "json", "table", 10, 1000, 8e6))
+    assert "json, table, 8 Mbit/s" in console.file.getvalue()  # type: ignore[attr-defined]

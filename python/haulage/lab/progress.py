@@ -47,7 +47,8 @@ class Show(AbstractContextManager[Callable[[RunProgress], None]]):
             self._live.stop()
 
     def _show(self, progress: RunProgress) -> None:
-        if progress.rate_bits_per_second:
+        # The rate of the cell before says nothing of this one.
+        if progress.rate_bits_per_second or not progress.bytes_done:
             self._rate = progress.rate_bits_per_second
         now = time.monotonic()
         if self._how == "none" or now - self._last_s < (_REDRAW_S if self._how == "bar" else _PLAIN_S):
@@ -72,7 +73,7 @@ class Show(AbstractContextManager[Callable[[RunProgress], None]]):
             ProgressBar(total=max(1, progress.bytes_total), completed=progress.bytes_done, width=30),
             Text(f"{progress.treatment}, {progress.files}", style="cyan"),
             Text(f"{format_bytes(progress.bytes_done)} of {format_bytes(progress.bytes_total)}"),
-            Text(format_rate(self._rate), style="green"),
+            Text(_rate(self._rate), style="green"),
             Text(_replicate(progress), style="dim"),
         )
         return Group(head, cell)
@@ -82,9 +83,16 @@ def _line(progress: RunProgress) -> str:
     what = (
         _STAGES.get(progress.stage, "between two cells")
         if progress.treatment is None
-        else f"{progress.treatment}, {progress.files}, {format_rate(progress.rate_bits_per_second)}"
+        else ", ".join(
+            filter(None, (progress.treatment, progress.files, _rate(progress.rate_bits_per_second)))
+        )
     )
     return f"{_made(progress)}, {_left(progress)}: {what}"
+
+
+def _rate(bits_per_second: float) -> str:
+    """Return the rate if there is one: a cell that has just begun has none, and one of tables never has."""
+    return format_rate(bits_per_second) if bits_per_second else ""
 
 
 def _made(progress: RunProgress) -> str:

@@ -3,6 +3,9 @@
 //! One task owns all state and makes all decisions; requests run beside it and report back. So nothing here
 //! needs a lock, and what happens next is always a function of what is known. Something happens, [`Flow::run`] takes it in, and
 //! what follows from it is an effect that the words after it apply.
+//!
+//! [`Flow::list`] is here; [`Flow::plan`] is in `planning`, [`Flow::schedule`] and [`Flow::record`] in `effects`, [`Flow::transfer`] in
+//! `sending`, [`Flow::verify`] in `landing`. They decide what becomes of the `objects`; the stages of the same names do the work.
 
 pub(super) mod atomic;
 mod attempts;
