@@ -67,6 +67,11 @@ def _heading(text: str) -> alt.TitleParams:
     return alt.TitleParams(text, anchor="start", fontSize=14, offset=8, frame="group")
 
 
+def _names_axis() -> alt.Axis:
+    """Room for the longest name in any font: what draws the picture measures text in one of its own."""
+    return alt.Axis(ticks=False, labelLimit=260, labelPadding=6, minExtent=230)
+
+
 def _names(acts: list[Act]) -> list[str]:
     return [act.name for act in acts]
 
@@ -74,7 +79,7 @@ def _names(acts: list[Act]) -> list[str]:
 def _walls(acts: list[Act]) -> Panel:
     rows = [{"act": act.name, "wall_s": act.wall_s, "label": _wall_label(acts[0], act)} for act in acts]
     base = _chart(rows).encode(
-        y=alt.Y("act:N", sort=None, title=None, axis=alt.Axis(ticks=False, labelLimit=200)),
+        y=alt.Y("act:N", sort=None, title=None, axis=_names_axis()),
         x=alt.X(
             "wall_s:Q",
             title="seconds",
@@ -148,7 +153,7 @@ def _ledgers(acts: list[Act]) -> Panel:
         _chart(rows)
         .mark_bar(height={"band": 0.7})
         .encode(
-            y=alt.Y("act:N", sort=None, title=None, axis=alt.Axis(ticks=False, labelLimit=240)),
+            y=alt.Y("act:N", sort=None, title=None, axis=_names_axis()),
             x=alt.X(
                 "share:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])
             ),

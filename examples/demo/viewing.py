@@ -25,7 +25,7 @@ def look(haul: Haul, console: Console, url: str) -> None:
     """Serve ``url``, say what a file in it holds, and on a terminal wait while the person looks."""
     with served(haul, console, url) as address:
         files = asked(address, "catalogue", limit=1000)["files"]
-        data = [file["name"] for file in files if file["kind"] in ("NetCDF-4", "NetCDF-3", "HDF5", "NetCDF")]
+        data = [file["name"] for file in files if file["kind"] == "netcdf"]
         console.print(f"{len(files)} files, {len(data)} of them NetCDF")
         if data:
             name = max(data, key=lambda one: next(file["size"] for file in files if file["name"] == one))
