@@ -23,6 +23,7 @@ mod sending;
 mod tail;
 mod watching;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -79,6 +80,8 @@ pub(super) struct Flow {
     flights: Flights,
     /// Duplicates that wait for the original to be gone before they are written.
     held: Vec<(Unit, Held)>,
+    /// Whole objects that were given up and go in blocks once their requests are gone.
+    parting: HashSet<u64>,
     meter: ProgressMeter,
     seen: Observation,
     /// How long bytes queue on their way.
@@ -170,6 +173,7 @@ impl Flow {
             broken: false,
             flights: Flights::new(clock),
             held: Vec::new(),
+            parting: HashSet::new(),
             seen: Observation::default(),
             queueing: Duration::ZERO,
             hungry: false,
