@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: gate ready build demo test test-rust rust-tests test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics contract site packages carry test-packages grammar help
+.PHONY: ready build demo test test-rust rust-tests test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics contract site packages carry test-packages grammar help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -86,18 +86,10 @@ $(STAMPS)/demo: $(STAMPS)/venv requirements/demo.lock
 demo: build $(STAMPS)/demo
 	@$(BIN)/python examples/demo
 
-# What every change must pass, as test and check would show it one after the other. Half of the tests wait for links and answers, so
-# the lints are run beside them.
-gate: BEHIND := test-rust test-hostile check
-gate: tests
-
 # Most tests wait for links and answers. So those in Rust, and the hostile ones after them, are run beside those in Python, and all
 # take little longer than the longest. What they print comes after it, and what measures times has the processors for itself then.
 test: BEHIND := test-rust test-hostile
-test: tests
-
-.PHONY: tests
-tests:
+test:
 	@$(MAKE) --no-print-directory -j 4 ready
 	@mkdir -p build
 	sh scripts/beside.sh build/beside.log '$(MAKE) --no-print-directory $(BEHIND)' \
