@@ -168,3 +168,26 @@ def test_texts_of_a_store_that_are_too_many(tmp_path: Path) -> None:
         answer = viewer.get("/api/labels", name="w.zarr/zarr.json", var="s")
         assert answer.status == 422
         assert answer.error["hint"] == "read them with xarray"
+
+
+@pytest.mark.parametrize("damage", ["cut", "count"])
+def test_damaged_chunks_of_other_codecs_are_said(damage: str, tmp_path: Path) -> None:
+    """The errors of zlib, and a count of texts for which no memory suffices, were faults of the server."""
+    made = xr.Dataset(
+        {"v": (("region", "lat", "lon"), RNG.random((2, 18, 36)).astype("f4"))},
+        {
+            "lat": ("lat", LAT, {"units": "degrees_north"}),
+            "lon": ("lon", LON, {"units": "degrees_east"}),
+            "region": ("region", np.array(["a", "b"], object)),
+        },
+    )
+    encoding: dict[str, Any] = {"v": {"compressors": numcodecs.Zlib(3)}, "region": {"compressors": None}}
+    made.to_zarr(tmp_path / "w.zarr", zarr_format=2, encoding=encoding, consolidated=False)
+    asked = {"name": "w.zarr/.zgroup", "var": "v" if damage == "cut" else "region"}
+    path = tmp_path / ("w.zarr/v/0.0.0" if damage == "cut" else "w.zarr/region/0")
+    body = path.read_bytes()
+    path.write_bytes(body[:100] + b"x" + body[101:] if damage == "cut" else b"\xff\xff\xff\x7f" + body[4:])
+    with viewing(tmp_path) as viewer:
+        answer = viewer.get("/api/slab" if damage == "cut" else "/api/labels", **asked)
+        assert (answer.status, answer.error["code"]) == (422, "integrity")
+        assert answer.error["hint"] == "copy the store here again from where it is whole"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,20 @@ _BYTES = frozenset({"gzip", "zstd", "blosc", "zlib", "lz4", "bz2"})
 #: What names the codecs of numcodecs itself in version 3.
 _OTHERS = "numcodecs."
 _CHECKSUM_BYTES = 4
-_DAMAGED = (ValueError, RuntimeError, OSError, TypeError, KeyError, EOFError, AttributeError)
+#: What codecs of others raise for bytes that are not theirs.
+_DAMAGED = (
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    RuntimeError,
+    OSError,
+    TypeError,
+    EOFError,
+    AttributeError,
+    MemoryError,
+    zlib.error,
+    struct.error,
+)
 
 
 class Shard(NamedTuple):
@@ -85,6 +99,10 @@ def array_of(body: bytes, config: dict[str, Any], layout: Keyed, name: str) -> n
         IntegrityError: The bytes are not what it writes.
     """
     try:
+        number = math.prod(layout.chunk)
+        # The count stands first, and is believed no further than it fits: room is made for so many.
+        if str(config.get("id")).startswith("vlen") and int.from_bytes(body[:4], "little") != number:
+            raise ValueError(f"it does not hold {number:,} texts")
         return np.asarray(_codec(config, name).decode(body), object).reshape(layout.chunk)
     except _DAMAGED as error:
         raise IntegrityError("read", name, f"its bytes are damaged: {str(error)[:120]}", _HINT) from None

@@ -52,7 +52,16 @@ def decoded(body: bytes, mask: int, layout: Chunked, dtype: np.dtype[Any], name:
             body = _KNOWN[code](body, values, size + 64, dtype.itemsize)
     except HaulageError:
         raise
-    except (ValueError, RuntimeError, zlib.error, OSError, struct.error, IndexError) as error:
+    except (
+        ValueError,
+        RuntimeError,
+        zlib.error,
+        OSError,
+        struct.error,
+        LookupError,
+        ArithmeticError,
+        MemoryError,
+    ) as error:
         raise _broken(name, str(error)) from None
     if len(body) != size:
         raise _broken(name, f"a chunk has {len(body)} bytes, not {size}")
