@@ -236,7 +236,7 @@ contract: build
 	$(BIN)/python tests/contract.py $(ARGS)
 
 # The wheel, the command, the .deb and the .rpm, for glibc 2.17 and newer: everything is compiled once more.
-packages: $(STAMPS)/packaging build/packaging/bin/nfpm
+packages: build grammar $(STAMPS)/packaging build/packaging/bin/nfpm
 	sh packaging/build.sh
 
 $(STAMPS)/packaging: requirements/packaging.txt
