@@ -40,7 +40,6 @@ help:
 	@echo "make lab-truth  what the lab says of causes and links that are known, into the documents"
 	@echo "make fuzz    every parser against bytes of others: SECONDS=600 for each, ARGS=lists for one"
 	@echo "make audit   licenses, sources and known holes of what we depend on"
-	@echo "make site    the documents as pages that open from a folder, into build/site"
 	@echo "make packages  wheel, .deb, .rpm and archive for glibc 2.17 and newer, into build/packages: compiles everything once more"
 	@echo "make carry   one folder for machines without the Internet, into build/carry; test-packages tries both in chroots"
 	@echo "make bench   the benchmarks against two movers; bench-peers: against all, for hours"
