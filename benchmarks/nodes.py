@@ -1,6 +1,6 @@
 """How much faster are several nodes: workers of a Dask cluster, each behind a link of packets of its own.
 
-unshare --net python benchmarks/nodes.py                        all cases, medians of 3, about half an hour
+unshare --net python benchmarks/nodes.py                        all cases, medians of 3, about an hour
 unshare --net python benchmarks/nodes.py --only files --repeat 1  a look at one
 unshare --net python benchmarks/nodes.py --cap 200mbit --only files
 
@@ -36,7 +36,12 @@ SCHEDULER_PORT = 8786
 #: The processes that run all the time, or while a cluster does, by what they are.
 RUNNING: dict[str, list[int]] = {"links": [], "endpoint": [], "scheduler": [], "workers": []}
 #: Files, and the bytes of each.
-CASES = {"files": (64, 16 * MIB), "large": (1, 1024 * MIB), "small": (100_000, 4096)}
+CASES = {
+    "files": (64, 16 * MIB),
+    "large": (1, 1024 * MIB),
+    "huge": (1, 4096 * MIB),
+    "small": (100_000, 4096),
+}
 ACCOUNT = "devstoreaccount1"
 
 
