@@ -44,9 +44,9 @@ def read(protocol: str, path: str, slice_: str, options: dict[str, Any]) -> byte
             return chosen(data, slice_)
     if protocol.startswith("haul"):
         store = import_module("haulage.filesystem").zarr_store
-        with xarray.open_zarr(store(f"{protocol}://{path}", read_only=True, **options)) as data:
+        with xarray.open_zarr(store(f"{protocol}://{path}", read_only=True, **options), chunks=None) as data:
             return chosen(data, slice_)
-    with xarray.open_zarr(f"{protocol}://{path}", storage_options=options) as data:
+    with xarray.open_zarr(f"{protocol}://{path}", storage_options=options, chunks=None) as data:
         return chosen(data, slice_)
 
 

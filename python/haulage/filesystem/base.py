@@ -6,6 +6,8 @@ import asyncio
 import builtins
 import os
 import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
@@ -21,12 +23,12 @@ from haulage.errors import UsageError
 from haulage.events import ObjectMeta
 from haulage.filesystem import entries
 from haulage.filesystem.content import Content
+from haulage.filesystem.documents import Documents
 from haulage.filesystem.files import ReadFile, WriteFile, refuse_mode
+from haulage.filesystem.pace import LEAST, MOST, UNKNOWN, Pace
 from haulage.filesystem.references import ELSEWHERE, credentials, leads_elsewhere, reference, referent
-from haulage.filesystem.steps import PIECE
 from haulage.filesystem.window import Cache, Window
 from haulage.objects import open as open_object
-from haulage.ranges import get_ranges
 from haulage.session import Credential, Session
 
 P = ParamSpec("P")
@@ -42,6 +44,8 @@ CACHE = 64 << 20
 #: Seconds for which a listing is believed: one walk through a tree sees one state, and what others write
 #: shows soon.
 LISTED = 10.0
+#: Objects of which something is kept after they were closed.
+KEPT = 64
 
 
 class _ByReference(_Cached):  # type: ignore[misc]
@@ -66,9 +70,9 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
             the name of a function that returns one, ``"package.module:function"``. Default: the
             environment's.
         session: A :class:`haulage.Session` to share with other calls; default: one of its own.
-        cache_bytes: Bound on what is kept of all open files, and read ahead of their readers. Default 64 MiB:
-            eight requests of 4 MiB on their way, and as much again at hand. A reader never gets more ahead
-            than half of it.
+        cache_bytes: Bound on what is kept of all files, and read ahead of their readers. Default 64 MiB. A
+            reader never gets more ahead than half of it. What was read of a file stays when it is closed, for
+            who opens it again while the object is the same: opening asks for its version each time.
         use_listings_cache: Whether listings are kept; what is written or removed through this file system is
             forgotten at once. Default ``True``.
         listings_expiry_time: Seconds for which they are. Default 10: a walk through a tree sees one state,
@@ -118,9 +122,16 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         # The metaclass has put names in the place of both.
         named = cast("builtins.list[str]", credential or [])
         self._references = [*named, *([cast("str", session)] if session else ())]
-        self._session = referent(cast("str", session)) if session else Session(credentials(named))
-        self._reach: dict[str, Any] = {**options, "session": self._session}
+        self._reach: dict[str, Any] = dict(options)
+        if session or named:
+            # Others share the connections of all calls that name no session.
+            self._reach["session"] = (
+                referent(cast("str", session)) if session else Session(credentials(named))
+            )
         self.cache = Cache(cache_bytes)
+        self.pace = Pace()
+        self.documents = Documents(self._whole)
+        self._windows: OrderedDict[str, tuple[str, Window]] = OrderedDict()
         self._threads: tuple[int, ThreadPoolExecutor] | None = None
         self._lock = threading.Lock()
 
@@ -215,29 +226,47 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         known = [
             entry for entry in self._known(path) or () if entry["name"] == path and entry["type"] == "file"
         ]
-        if known and known[0]["size"] > PIECE:
+        if known and known[0]["size"] > UNKNOWN:
             # Its size and version are known, so the first request is for what is wanted first.
             return ReadFile(self, path, self._window(path, known[0]), known[0])
         container, _ = self._split(path)
-        values, content = _engine.get_first(f"{self.scheme}://{path}", PIECE, **self._reach)
-        entry = entries.of_object(
-            container, ObjectMeta.from_dict({**values, "url": f"{self.scheme}://{path}"})
-        )
+        # Of what was read before, only the version is asked for.
+        again = path in self._windows
+        length = LEAST if again else min(self.pace.beginning, max(self.cache.most // 4, LEAST))
+        url = f"{self.scheme}://{path}"
+        began = time.perf_counter()
+        values, content = _engine.get_first(url, length, **self._reach)
+        self.pace.first(len(content), time.perf_counter() - began)
+        entry = entries.of_object(container, ObjectMeta.from_dict({**values, "url": url}))
         window = self._window(path, entry)
-        if content:
-            window.keep(0, content)
+        window.keep(0, content)
         return ReadFile(self, path, window, entry)
 
     def _window(self, path: str, entry: Mapping[str, Any]) -> Window:
-        """Return a window on the version of an object that an entry describes."""
-        url, largest = f"{self.scheme}://{path}", self.largest
+        """Return the window on the version of an object that an entry tells of: the same one for the same."""
+        url, version = f"{self.scheme}://{path}", entry["etag"] or None
+        with self.cache.lock:
+            kept = self._windows.get(path)
+            if kept is not None and version is not None and kept[0] == version:
+                self._windows.move_to_end(path)
+                return kept[1]
+        options = {**self._reach, "block_size": f"{self.largest}B"}
+        pace = self.pace
 
         def fetch(begin: int, length: int) -> bytes:
-            ranges = [(begin, length)]
-            options = {**self._reach, "block_size": f"{largest}B"}
-            return get_ranges(url, ranges, version=entry["etag"] or None, **options)[0]
+            began = time.perf_counter()
+            found = _engine.get_ranges(url, [(begin, length)], version, **options)[0]
+            pace.whole(len(found), time.perf_counter() - began)
+            return found
 
-        return Window(entry["size"], fetch, self.cache, self._executor, largest)
+        window = Window(entry["size"], fetch, self.cache, self._executor, self.pace, self.largest)
+        if version is not None:
+            with self.cache.lock:
+                self._windows[path] = (version, window)
+                self._windows.move_to_end(path)
+                while len(self._windows) > KEPT:
+                    self._windows.popitem(last=False)
+        return window
 
     async def open_async(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
         """Open an object as a file for ``async with``; its ``read``, ``write`` and ``close`` are awaited."""
@@ -286,4 +315,4 @@ class S3FileSystem(HaulageFileSystem):
 
     protocol = ("haul+s3", "hauls3")
     scheme = "s3"
-    largest = 8 << 20  # S3 states no checksum of a range, and charges for each request
+    largest = MOST  # S3 states no checksum of a range, and charges for each request

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +14,9 @@ from fsspec.callbacks import DEFAULT_CALLBACK
 from haulage.errors import ExistsError, UsageError
 from haulage.events import Progress
 from haulage.filesystem import entries
+from haulage.filesystem.documents import Documents
 from haulage.filesystem.listing import Listings
+from haulage.filesystem.pace import Pace
 from haulage.objects import get, open as open_object, put
 from haulage.ranges import get_ranges
 from haulage.removal import make_container, remove, remove_container
@@ -29,13 +32,14 @@ class Content(Listings):
     """The part of a file system that moves and removes."""
 
     largest: ClassVar[int]  #: bytes of the largest request of a reader
+    pace: Pace  #: what the link gives
+    documents: Documents  #: of Zarr stores
 
     async def _cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         path = self._strip_protocol(path)
         url = f"{self.scheme}://{path}"
         if not start and end is None:
-            whole: bytes = await self._call(get, url, **self._reach)
-            return whole
+            return await (self.documents.get(path) if self.documents.is_one(path) else self._whole(path))
         if (start or 0) < 0 or (end or 0) < 0:
             size = (await self._info(path))["size"]
             start = max(size + (start or 0), 0) if (start or 0) < 0 else start
@@ -46,6 +50,16 @@ class Content(Listings):
         length = None if end is None else end - start
         found: list[bytes] = await self._call(get_ranges, url, [(start, length)], **self._reach)
         return found[0]
+
+    async def _whole(self, path: str) -> bytes:
+        whole: bytes = await self._call(self._timed, f"{self.scheme}://{path}")
+        return whole
+
+    def _timed(self, url: str) -> bytes:
+        began = time.perf_counter()
+        whole = get(url, **self._reach)
+        self.pace.whole(len(whole), time.perf_counter() - began)
+        return whole
 
     async def _cat_ranges(
         self,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from haulage.errors import UsageError
+from haulage.filesystem.steps import Steps
 from haulage.filesystem.window import Window
 from haulage.reader import VersionReader
 
@@ -36,6 +37,7 @@ class ReadFile(VersionReader):
         self.details = details
         self.size: int = details["size"]
         self._window = window
+        self._steps = Steps()
 
     @property
     def name(self) -> str:
@@ -55,12 +57,16 @@ class ReadFile(VersionReader):
         return self.size
 
     def _fetch(self, begin: int, size: int) -> bytes:
-        return self._window.read(begin, size)
+        return self._window.read(begin, size, self._steps)
 
     def read_at(self, begin: int, size: int) -> bytes:
         """Return ``size`` bytes from ``begin`` on, fewer only at the end, wherever the file stands."""
         self._check()
         return self._window.read(begin, size)
+
+    def at_hand(self, begin: int, size: int) -> bool:
+        """Return whether :meth:`read_at` would send no request."""
+        return self._window.at_hand(begin, size)
 
     def readuntil(self, char: bytes = b"\n", blocks: int | None = None) -> bytes:
         """Return what comes up to and with ``char``, or to the end; read in ``blocks`` bytes at a time."""
@@ -75,12 +81,7 @@ class ReadFile(VersionReader):
         return found
 
     def close(self) -> None:
-        """Let go of what is kept. May be called again."""
-        if not self.closed:
-            window = self._window
-            with window.cache.lock:
-                for begin in list(window.pieces):
-                    window.forget(begin)
+        """Close it. What was read stays within ``cache_bytes`` for who opens the same version again."""
         super().close()
 
     def __reduce__(self) -> tuple[Callable[..., ReadFile], tuple[Any, ...]]:

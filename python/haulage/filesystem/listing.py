@@ -12,6 +12,7 @@ from fsspec.asyn import AsyncFileSystem, sync
 from haulage import _engine
 from haulage.errors import NotFoundError
 from haulage.filesystem import entries
+from haulage.filesystem.documents import Documents
 from haulage.filesystem.entries import Entry
 from haulage.transfer import list as list_objects, stat
 
@@ -23,10 +24,12 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
     _reach: dict[str, Any]
     _call: Callable[..., Awaitable[Any]]
     _pid: int
+    documents: Documents
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Forget what was listed at and above a path, or everything."""
         super().invalidate_cache(path)
+        self.documents.forget()
         if path is None:
             self.dircache.clear()
             return

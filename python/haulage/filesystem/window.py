@@ -10,7 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass, field
 
-from haulage.filesystem.steps import Steps
+from haulage.filesystem.pace import LEAST, Pace
+from haulage.filesystem.steps import Steps, around
 
 #: Requests begin at multiples of this, so that what lies just before is there too.
 GRAIN = 1 << 16
@@ -85,9 +86,9 @@ class Window:
     fetch: Callable[[int, int], bytes]  #: reads a stretch of this version, by its first byte and its length
     cache: Cache  #: what it is counted in
     threads: Callable[[], Executor]  #: where stretches are read ahead
+    pace: Pace  #: what the link gives
     largest: int  #: bytes of a request, at most
     pieces: dict[int, _Piece] = field(default_factory=dict)  #: by their first byte
-    steps: Steps = field(default_factory=Steps)
 
     def __post_init__(self) -> None:
         weakref.finalize(self, _gone, self.cache, id(self), self.pieces)
@@ -97,25 +98,40 @@ class Window:
         done: Future[bytes] = Future()
         done.set_result(content)
         with self.cache.lock:
-            self.pieces[begin] = (len(content), done)
-            self.cache.add(self, begin, len(content))
+            if content and not self._overlapping(begin, begin + len(content)):
+                self.pieces[begin] = (len(content), done)
+                self.cache.add(self, begin, len(content))
 
-    def read(self, begin: int, length: int) -> bytes:
-        """Return `length` bytes from `begin` on, fewer only where the object ends."""
+    def read(self, begin: int, length: int, steps: Steps | None = None) -> bytes:
+        """Return `length` bytes from `begin` on, fewer only where the object ends.
+
+        Args:
+            begin: The first byte.
+            length: How many.
+            steps: Of the reader, by which is read ahead; ``None`` for one who jumps about.
+        """
         end = min(begin + length, self.size)
         if begin >= end:
             return b""
+        gives = self.piece
+        largest = min(max(4 * gives, 4 * LEAST), self.largest)
         with self.cache.lock:
-            wanted = self.steps.step(begin, end, self.size, self.largest, self.cache.most // 2)
+            if steps is None:
+                wanted = around(begin, end, self.size, gives)
+            else:
+                wanted = steps.step(begin, end, self.size, gives, largest, self.cache.most // 2)
             # Held from here on, whatever is forgotten to make room for the rest.
             needed = self._overlapping(begin, end)
-            asked = self._ask(begin, end, wanted.until)
-            needed |= asked
+            asked = self._ask(begin, end, wanted.since, wanted.until, largest)
+            needed |= {first: one for first, one in asked.items() if first < end and first + one[0] > begin}
             for first in needed:
                 self.cache.touch(self, first)
-            later: dict[int, _Piece] = {}
-            for ahead in wanted.ahead:
-                later |= self._ask(*ahead, ahead[1])
+            later = {first: one for first, one in asked.items() if first not in needed}
+            # Who has much at hand goes on with it first.
+            if not (wanted.straight and self._reaches(end) - end >= gives // 2):
+                for ahead in wanted.ahead:
+                    later |= self._ask(*ahead, *ahead, largest)
+        asked = {first: one for first, one in asked.items() if first in needed}
         here, others = [*asked.items()][:1], [*asked.items()][1:]
         for first, piece in others:
             self.threads().submit(self._bring, first, piece)
@@ -141,8 +157,30 @@ class Window:
             first: piece for first, piece in self.pieces.items() if first < end and first + piece[0] > begin
         }
 
-    def _ask(self, begin: int, end: int, until: int) -> dict[int, _Piece]:
-        """Make pieces of what is missing of a stretch, the last to `until`. With the lock held."""
+    def _reaches(self, begin: int) -> int:
+        """Return up to where all is at hand or on its way, from a byte on. With the lock held."""
+        for first, (length, _) in sorted(self.pieces.items()):
+            if first <= begin < first + length:
+                begin = first + length
+        return begin
+
+    def at_hand(self, begin: int, length: int) -> bool:
+        """Return whether a read would wait for nothing."""
+        end = min(begin + length, self.size)
+        with self.cache.lock:
+            held = self._overlapping(begin, end)
+            return self._reaches(begin) >= end and all(one.done() for _, one in held.values())
+
+    @property
+    def piece(self) -> int:
+        """Bytes that the link brings while one waits for an answer, as far as there is room for them."""
+        return min(self.pace.piece, self.largest, max(self.cache.most // 2, GRAIN))
+
+    def _ask(self, begin: int, end: int, since: int, until: int, largest: int) -> dict[int, _Piece]:
+        """Make pieces of what is missing of a stretch, the first from `since`, the last to `until`.
+
+        Neither of them goes beyond what is at hand already. With the lock held.
+        """
         made: dict[int, _Piece] = {}
         spans = sorted((first, first + piece[0]) for first, piece in self.pieces.items())
         at = begin
@@ -150,11 +188,14 @@ class Window:
             if at < first:
                 before = max((stop for _, stop in spans if stop <= at), default=0)
                 after = min((start for start, _ in spans if start > at), default=self.size)
-                start, stop = max(at - at % GRAIN, before), min(max(end, until), after)
-                for piece in range(start, stop, self.largest):
-                    length = min(self.largest, stop - piece)
-                    made[piece] = self.pieces[piece] = (length, Future())
-                    self.cache.add(self, piece, length)
+                from_here = min(at, since) if at == begin else at
+                start, stop = max(from_here - from_here % GRAIN, before), min(max(end, until), after)
+                while start < stop:
+                    # A little more than the largest is one request all the same.
+                    length = stop - start if stop - start <= largest + largest // 8 else largest
+                    made[start] = self.pieces[start] = (length, Future())
+                    self.cache.add(self, start, length)
+                    start += length
             at = max(at, last)
         return made
 
