@@ -18,6 +18,8 @@ TELLING = 1 << 17
 GROWTH = 4
 #: A first request that took longer says only that nothing is quick here.
 QUICK_S = 0.5
+#: A request costs this much of a processor's time and of waiting for threads, however near the service is.
+OWN_S = 0.005
 #: Of each new measurement, so much counts.
 WEIGHT = 0.4
 
@@ -80,7 +82,8 @@ class Pace:
             if self._trip_s is None or self._bytes_per_second is None:
                 return UNKNOWN
             most = min(MOST, GROWTH * self._largest)
-            return max(min(int(self._bytes_per_second * self._trip_s), most), LEAST)
+            wait_s = max(self._trip_s, OWN_S)
+            return max(min(int(self._bytes_per_second * wait_s), most), LEAST)
 
     @property
     def beginning(self) -> int:
