@@ -40,10 +40,8 @@ const LEARNT_SECONDS: f64 = 3.0;
 /// a queue, or lost, and by then the job has hardly begun.
 const START_BURST: u64 = 64;
 
-/// With so many objects, and more to come, nobody knows how large the job is: not small. Of a service's list they are the first page.
+/// With so many objects, and more to come, nobody knows how large the job is: not small.
 const MANY: u64 = 50;
-const FIRST_PAGE: u64 = 16;
-const MORE_SMALL: u64 = 4;
 
 /// What TCP sends before the first acknowledgement.
 const WINDOW: u64 = 14_600;
@@ -66,9 +64,6 @@ const SMALL_MAX: u64 = 256 << 10;
 
 /// An object travels whole up to this part of what is left.
 const EVEN_SHARES: u64 = 96;
-
-/// Near the end an object of so many smallest blocks still travels whole.
-const LATE_WHOLE: u64 = 2;
 
 /// Bytes come in lumps: windows are announced when a good part of a buffer is free.
 const LUMP: f64 = 64.0 * 1024.0;
@@ -100,21 +95,18 @@ fn most(wishes: &Wishes) -> usize {
 }
 
 /// Requests with which a far job begins, for all that is listed so far.
-fn start(seen: &Observation, listed_by_service: bool) -> usize {
+fn start(seen: &Observation) -> usize {
     let (least, most, most_objects) = FAR_START;
     // Where answers come soon they double soon, and need not begin as many.
     let trips = seen.quickest_answer.map_or(1.0, |answer| answer.as_secs_f64() / START_TRIP);
     let of_distance = ((most_objects as f64 * trips) as u64).clamp(START_NEAR, most_objects);
     let first_window = (seen.left_bytes / seen.left_objects.max(1)).clamp(1, WINDOW);
     let of_bytes = (seen.left_bytes / START_BYTES).min(most).min(of_distance);
-    let many = if listed_by_service { FIRST_PAGE } else { MANY };
-    let small = seen.left_bytes / seen.left_objects.max(1) < SMALL_MAX / 2;
-    let of_objects = match seen.listing && seen.left_objects >= many {
-        // Small ones wait longer than they move: of those as many as are about to be named.
-        true => seen.left_objects.saturating_mul(if small { MORE_SMALL } else { 1 }),
-        false => (seen.left_objects / START_OBJECTS).min(seen.left_bytes / START_BURST / first_window),
+    let of_burst = match seen.listing && seen.left_objects >= MANY {
+        true => u64::MAX,
+        false => seen.left_bytes / START_BURST / first_window,
     };
-    let of_objects = of_objects.min(of_distance);
+    let of_objects = (seen.left_objects / START_OBJECTS).min(of_distance).min(of_burst);
     of_bytes.max(of_objects).max(least) as usize
 }
 
@@ -184,7 +176,7 @@ impl AdaptiveController {
     fn start(&self, seen: &Observation) -> usize {
         let known = self.wishes.known.zip(seen.quickest_answer);
         let found = known.and_then(|(link, answer)| link.start(answer, seen.left_bytes));
-        start(seen, self.wishes.streams).max(found.unwrap_or(0)).min(self.most)
+        start(seen).max(found.unwrap_or(0)).min(self.most)
     }
 
     fn concurrency(&self) -> usize {
@@ -242,10 +234,6 @@ impl Controller for AdaptiveController {
             concurrency,
             block_size: block_size.unwrap_or(ByteSize::new(block)),
             block_min: block_size.unwrap_or(ByteSize::new(self.pieces.block_min())),
-            late_whole_max: match wished {
-                None if !self.is_near() => ByteSize::new(self.pieces.block_min().saturating_mul(LATE_WHOLE)),
-                _ => ByteSize::new(u64::MAX),
-            },
             single_put_max: single(few),
             crowd_put_max: single(many),
         }

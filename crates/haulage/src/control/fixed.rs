@@ -19,7 +19,6 @@ impl FixedController {
             block_min: block_size,
             single_put_max,
             crowd_put_max: single_put_max,
-            late_whole_max: ByteSize::new(u64::MAX),
         })
     }
 }
@@ -47,7 +46,7 @@ mod tests {
         let mut controller = FixedController::new(0, ByteSize::mib(8), None);
         controller.observe(&Observation { busy: 9, ..Observation::default() }, Duration::from_secs(1));
         let limits = controller.limits();
-        assert_eq!((limits.concurrency, limits.block_for(1, 0)), (1, 8 << 20));
+        assert_eq!((limits.concurrency, limits.block_for(1)), (1, 8 << 20));
         assert_eq!(limits.single_put_max, ByteSize::mib(8));
     }
 }

@@ -30,10 +30,6 @@ use crate::units::{ByteRate, ByteSize};
 /// Memory that a body holds which goes into a file as it comes: a piece that is being written, one that waits, and the socket's.
 pub(crate) const STREAMED: u64 = 768 << 10;
 
-/// The part of an even share that a block has near the end: the more, the less connections rest, and the longer the slow ones take with
-/// their last block. Simulated for links of 10 to 800 Mbit/s and 5 to 200 ms, where connections differ by a tenth or a third.
-const EVEN: (u64, u64) = (3, 5);
-
 /// What the scheduler may do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -47,18 +43,14 @@ pub struct Limits {
     pub single_put_max: ByteSize,
     /// The same where there are many objects, so that no slot is idle while a few travel whole.
     pub crowd_put_max: ByteSize,
-    /// Near the end, when slots would be idle while a few travel whole, only smaller ones than this do.
-    pub late_whole_max: ByteSize,
 }
 
 impl Limits {
-    /// The size of the next block when `left` bytes of the job are not yet on their way, and `flying` are: less than an even share of
-    /// what has not arrived, so that no slot is left alone with a large block at the end. As large as that allows, for a
-    /// connection rests for a round trip between two blocks.
-    pub fn block_for(&self, left: u64, flying: u64) -> u64 {
-        // Of what is in flight, half has arrived.
-        let share = left.saturating_add(flying / 2) / self.concurrency as u64;
-        let even = pieces::quarters(share / EVEN.1 * EVEN.0);
+    /// The size of the next block when `left` bytes of the job are not yet on their way: an even share for every
+    /// slot, twice over, so that no slot is left alone with a large block at the end.
+    pub fn block_for(&self, left: u64) -> u64 {
+        let share = left / (2 * self.concurrency as u64);
+        let even = if share.is_power_of_two() { share } else { share.next_power_of_two() / 2 };
         even.clamp(self.block_min.bytes().min(self.block_size.bytes()), self.block_size.bytes())
     }
 
@@ -176,11 +168,10 @@ mod tests {
             block_min: ByteSize::kib(64),
             ..FixedController::new(4, ByteSize::mib(1), None).limits()
         };
-        assert_eq!(limits.block_for(u64::MAX, 4 << 20), 1 << 20);
-        assert_eq!(limits.block_for(8 << 20, 0), 1 << 20);
-        assert_eq!(limits.block_for(5 << 20, 4 << 20), 1 << 20);
-        assert_eq!(limits.block_for(4 << 20, 2 << 20), 768 << 10, "six tenths of a share of 1.25 MiB");
-        assert_eq!(limits.block_for(0, 0), 64 << 10);
+        assert_eq!(limits.block_for(u64::MAX), 1 << 20);
+        assert_eq!(limits.block_for(8 << 20), 1 << 20);
+        assert_eq!(limits.block_for((8 << 20) - 1), 512 << 10);
+        assert_eq!(limits.block_for(0), 64 << 10);
     }
 
     #[test]

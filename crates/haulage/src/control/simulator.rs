@@ -101,12 +101,9 @@ fn run(link: &Link, objects: u64, size: u64) -> Run {
         let limits = controller.limits();
         seen.hungry = false;
         while left > 0 && now >= link.delay {
+            let block =
+                if size <= limits.single_put_max.bytes() { size } else { limits.block_for(left) }.min(left);
             let memory: u64 = flights.iter().map(|flight| flight.size).sum();
-            let block = match size <= limits.single_put_max.bytes() {
-                true => size,
-                false => limits.block_for(left, memory),
-            };
-            let block = block.min(left);
             if memory + block > MEMORY {
                 break;
             }

@@ -23,7 +23,6 @@ mod sending;
 mod tail;
 mod watching;
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -81,8 +80,6 @@ pub(super) struct Flow {
     flights: Flights,
     /// Duplicates that wait for the original to be gone before they are written.
     held: Vec<(Unit, Held)>,
-    /// Whole objects that were given up and go in blocks once their requests are gone.
-    parting: HashSet<u64>,
     meter: ProgressMeter,
     seen: Observation,
     /// How long bytes queue on their way.
@@ -180,7 +177,6 @@ impl Flow {
             broken: false,
             flights: Flights::new(clock),
             held: Vec::new(),
-            parting: HashSet::new(),
             seen: Observation::default(),
             queueing: Duration::ZERO,
             hungry: false,

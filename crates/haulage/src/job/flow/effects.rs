@@ -60,11 +60,6 @@ impl Flow {
             self.commit_together();
         }
         self.clear_away();
-        self.queue();
-    }
-
-    /// The steps that follow from what is known go into the queue.
-    pub(super) fn queue(&mut self) {
         let effects = self.objects.effects();
         for (unit, size) in effects.steps.drain(..) {
             self.schedule.push(unit, size);

@@ -1,6 +1,6 @@
 //! The requests in flight, which of them lag, and what became of each.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,9 +33,6 @@ const SECONDS_MOST: (usize, usize) = (2, 3);
 
 /// A fresh attempt waits so many times as long as bytes queue.
 const QUEUED_TIMES: f64 = 2.0;
-
-/// What TCP sends in the first round trip, and twice as much in the next.
-const WINDOW: f64 = 14_600.0;
 
 /// Below this, requests take about as long as empty ones.
 const SMALL: u64 = 64 << 10;
@@ -194,7 +191,7 @@ impl Flights {
     /// Steps that carry payload and would end sooner by a fresh attempt, where bytes queue on their way for so long; the one that would take longest first. While
     /// the way is full, only those that have stalled: more bytes would come in the way of the others. To be asked
     /// now and then: each time all requests are looked at.
-    pub(super) fn laggards(&mut self, queueing: Duration, full: bool, around: &Around) -> Vec<Unit> {
+    pub(super) fn laggards(&mut self, queueing: Duration, full: bool) -> Vec<Unit> {
         let now = self.clock.now_ns();
         // A fresh attempt stands in the same queue, with its first bytes and with its last.
         let queued_ns = QUEUED_TIMES * queueing.as_nanos() as f64;
@@ -206,11 +203,8 @@ impl Flights {
             if !may_be_duplicated(flight) {
                 continue;
             }
-            let len = if around.is_parted(flight) { around.block } else { flight.len };
-            let Some(fresh_ns) = fresh_ns(&self.ended, len) else { return Vec::new() };
-            // The others had more company than it will have where the way has room.
-            let alone_ns = if full { f64::INFINITY } else { around.alone_ns(len) };
-            let fresh_ns = fresh_ns.min(alone_ns) + queued_ns;
+            let Some(fresh_ns) = fresh_ns(&self.ended, flight.len) else { return Vec::new() };
+            let fresh_ns = fresh_ns + queued_ns;
             let before = if is_replaced(flight) { flight.unit.attempt as i32 - 1 } else { flight.duplicates };
             let attempts = || self.by_id.values().filter(|other| is_twin(other, &flight.unit));
             let left_ns =
@@ -220,8 +214,7 @@ impl Flights {
             if full && attempts().any(|other| (other.course.silent_ns() as f64) < patient) {
                 continue;
             }
-            let instead = is_replaced(flight) || around.is_parted(flight);
-            if is_overtaken(now.saturating_sub(newest_ns), left_ns, patient, instead) {
+            if is_overtaken(now.saturating_sub(newest_ns), left_ns, patient, is_replaced(flight)) {
                 found.push((left_ns, flight.unit));
             }
         }
@@ -230,16 +223,6 @@ impl Flights {
         let (most, part) = SECONDS_MOST;
         let free = most.max(self.by_id.len() / part).saturating_sub(seconds);
         found.into_iter().take(free).map(|(_, unit)| unit).collect()
-    }
-
-    /// Gives up a whole object on its way down, to be sent in blocks instead; what of it has arrived, in bytes. `None` where it stays as
-    /// it is.
-    pub(super) fn give_up_for_parts(&mut self, unit: &Unit, around: &Around) -> Option<u64> {
-        let same = |flight: &&mut Flight| is_twin(flight, unit) && flight.unit.attempt == unit.attempt;
-        let flight = self.by_id.values_mut().find(same).filter(|flight| around.is_parted(flight))?;
-        flight.overtaken = true;
-        flight.abort.abort();
-        Some(flight.trace.arrived().min(flight.len))
     }
 
     /// Ends what waits for more of a stream on behalf of this object, which has ended.
@@ -277,31 +260,6 @@ impl Flights {
     pub(super) async fn stop(&mut self) {
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
-    }
-}
-
-/// What a fresh attempt would find.
-pub(super) struct Around {
-    /// The quickest answer, about a round trip.
-    pub(super) trip: Duration,
-    /// The size of the next block.
-    pub(super) block: u64,
-    /// Objects that go in blocks where they are sent again.
-    pub(super) parts: HashSet<u64>,
-}
-
-impl Around {
-    /// Whether this goes in blocks where it is sent again.
-    fn is_parted(&self, flight: &Flight) -> bool {
-        let down = flight.pair.destination.store.capabilities().at_hand;
-        let alone = !flight.duplicate && flight.duplicates == 0;
-        down && alone && flight.unit.step == Step::Whole && self.parts.contains(&flight.unit.object)
-    }
-
-    /// What a request of `len` bytes takes on a way with room, over a connection whose window must open first.
-    fn alone_ns(&self, len: u64) -> f64 {
-        let trips = 1.0 + (len as f64 / WINDOW + 1.0).log2().ceil();
-        trips * self.trip.as_nanos() as f64
     }
 }
 
@@ -352,14 +310,6 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
-
-    #[test]
-    fn alone_on_its_way_a_request_takes_as_long_as_its_window_opens() {
-        let around = Around { trip: Duration::from_millis(100), block: 64 << 10, parts: HashSet::new() };
-        assert_eq!(around.alone_ns(1), 2e8, "a question and its answer, and the window");
-        assert_eq!(around.alone_ns(64 << 10), 4e8);
-        assert_eq!(around.alone_ns(256 << 10), 6e8);
-    }
     const BLOCK: u64 = 1 << 20;
 
     fn fresh_s(took: &[u64], len: u64) -> Option<f64> {

@@ -96,7 +96,6 @@ impl Flow {
         let to_stream = flight.pair.destination.store.capabilities().in_order;
         match judge(result, Around { twin, wait, by_service, to_stream }) {
             Verdict::Again(error, wait) => self.again(unit, &error, ended_ns, wait),
-            Verdict::Nothing if held.is_none() && self.parting.remove(&unit.object) => self.go_in_parts(unit),
             Verdict::Nothing => self.write_held(unit, held),
             Verdict::Held(held) => self.hold(unit, held),
             Verdict::TurnsBack(error) => self.turn_back(unit, &error),

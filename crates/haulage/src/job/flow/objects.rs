@@ -86,11 +86,6 @@ impl Objects {
         self.staged.as_ref().is_some_and(waiting)
     }
 
-    /// Whether objects are staged first, and committed together.
-    pub(super) fn holds_commits(&self) -> bool {
-        self.staged.is_some()
-    }
-
     /// Lets all commits go, and those to come too.
     pub(super) fn release_commits(&mut self, now_ns: u64) {
         let staged = self.staged.take().into_iter().flatten();
@@ -166,21 +161,6 @@ impl Objects {
     /// The next stretch of an object, without taking it.
     pub(super) fn peek_range(&self, id: u64, wanted: u64) -> Option<Step> {
         self.by_id.get(&id)?.object.peek_range(wanted)
-    }
-
-    /// Has an object that was to travel whole go in blocks of about `wanted` bytes, where that brings its end nearer; false where it stays
-    /// as it is.
-    pub(super) fn part(&mut self, id: u64, wanted: u64, limits: &Limits, now_ns: u64) -> bool {
-        let Some(it) = self.by_id.get_mut(&id) else { return false };
-        let Some(then) = it.object.part(wanted, limits) else { return false };
-        self.follow(id, then, now_ns);
-        true
-    }
-
-    /// The objects on their way that would go in blocks of about `wanted` bytes if they began again.
-    pub(super) fn to_part(&self, wanted: u64, limits: &Limits) -> HashSet<u64> {
-        let parted = |it: &OnItsWay| it.in_flight > 0 && it.object.parted(wanted, limits).is_some();
-        self.by_id.iter().filter(|(_, it)| parted(it)).map(|(id, _)| *id).collect()
     }
 
     /// Halves of a stretch, to be moved instead of it.

@@ -4,7 +4,7 @@ use super::Flow;
 use crate::budget::Share;
 use crate::control::Limits;
 use crate::gate::Closed;
-use crate::stage::schedule::{Next, Step, Unit};
+use crate::stage::schedule::{Next, Unit};
 use crate::stage::transfer::Task;
 use crate::store::{Phase, Trace};
 
@@ -44,11 +44,8 @@ impl Flow {
         loop {
             let now = self.clock.now_ns();
             let limits = self.controller.limits();
-            let wanted = limits.block_for(self.left(), self.flights.payload());
+            let wanted = limits.block_for(self.left());
             let (unit, is_fresh) = self.next_unit(now, wanted, &limits)?;
-            if self.parts(&unit, wanted, &limits) {
-                continue;
-            }
             let Some((task, bytes, len)) = self.objects.task(&unit, self.purpose, &self.options) else {
                 // The object has failed meanwhile.
                 self.schedule.take(&unit);
@@ -73,18 +70,6 @@ impl Flow {
             }
             return Ok(Reserved { unit, task, len, share });
         }
-    }
-
-    /// Has an object go in blocks that was to travel whole, where little is left to begin; true where it does.
-    fn parts(&mut self, unit: &Unit, wanted: u64, limits: &Limits) -> bool {
-        let late = unit.step == Step::Whole && unit.attempt == 1 && self.knows_all();
-        let now = self.clock.now_ns();
-        if !late || self.objects.holds_commits() || !self.objects.part(unit.object, wanted, limits, now) {
-            return false;
-        }
-        self.schedule.take(unit);
-        self.queue();
-        true
     }
 
     /// The next step, and whether it is a stretch that is yet to be cut from its object.
@@ -116,7 +101,7 @@ impl Flow {
     }
 
     /// Bytes of the job that are not on their way yet, as far as anybody knows.
-    pub(super) fn left(&self) -> u64 {
+    fn left(&self) -> u64 {
         let (total, done) = self.objects.bytes();
         if self.knows_all() { total.saturating_sub(done + self.flights.payload()) } else { u64::MAX }
     }

@@ -1,10 +1,6 @@
 //! The end of a job: what a fresh attempt would bring sooner is sent a second time, over connections that have nothing
 //! else to do.
 
-use std::collections::HashSet;
-use std::time::Duration;
-
-use super::flights::Around;
 use super::sending::Reserved;
 use super::{Flow, Unit};
 use crate::options::Overwrite;
@@ -26,23 +22,7 @@ impl Flow {
         if matches!(self.schedule.peek(now, limits.concurrency), Next::Step(_) | Next::BlockOf(_)) {
             return;
         }
-        // While the way is full, what has arrived is worth more than a second beginning.
-        let full = self.meter.is_full();
-        let around = Around {
-            // Where nobody knows it, nothing is expected of it.
-            trip: self.opener.meter().quickest_answer().unwrap_or(Duration::MAX),
-            block: limits.block_min.bytes(),
-            parts: match full || self.objects.holds_commits() {
-                true => HashSet::new(),
-                false => self.objects.to_part(limits.block_min.bytes(), &limits),
-            },
-        };
-        for original in self.flights.laggards(self.queueing, full, &around) {
-            if let Some(arrived) = self.flights.give_up_for_parts(&original, &around) {
-                self.recorder.duplicated(arrived);
-                self.parting.insert(original.object);
-                continue;
-            }
+        for original in self.flights.laggards(self.queueing, self.meter.is_full()) {
             let mut unit = Unit { attempt: original.attempt + 1, queued_ns: now, ..original };
             let Some((mut task, _, len)) = self.objects.task(&unit, self.purpose, &self.options) else {
                 continue;
@@ -56,16 +36,6 @@ impl Flow {
             self.recorder.duplicated(len);
             verbose!(Info, "sending a block of {} a second time, because it lags", ByteSize::new(len));
             self.launch(Reserved { unit, task, len, share: Some(share) });
-        }
-    }
-
-    /// A whole object was given up, and goes in blocks, which share the connections that have nothing else to do.
-    pub(super) fn go_in_parts(&mut self, unit: Unit) {
-        let now = self.clock.now_ns();
-        let limits = self.controller.limits();
-        let wanted = limits.block_for(self.left(), self.flights.payload());
-        if !self.objects.part(unit.object, wanted, &limits, now) && self.objects.contains(unit.object) {
-            self.schedule.push_later(Unit { attempt: unit.attempt + 1, queued_ns: now, ..unit }, now);
         }
     }
 

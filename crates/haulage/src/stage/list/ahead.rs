@@ -3,8 +3,8 @@
 use crate::store::ListPage;
 
 /// Before anything is known of a source, and for a folder.
-pub(super) const BLIND: usize = 8;
-pub(super) const TREE: usize = 16;
+pub(super) const BLIND: usize = 4;
+pub(super) const TREE: usize = 8;
 
 /// For one object a connection for so many bytes, up to the most.
 const EACH: u64 = 1 << 20;
@@ -15,10 +15,6 @@ const OBJECTS_EACH: usize = 2;
 const EACH_OF_MANY: u64 = 768 << 10;
 const MOST_OF_MANY: usize = 32;
 
-/// After a page with so many names most likely more come, and they are taken to be so many times as many.
-const FULL_PAGE: usize = 16;
-const MORE: usize = 4;
-
 /// For one object of `size` bytes.
 pub(super) fn for_one(size: u64) -> usize {
     size.div_ceil(EACH).min(MOST) as usize
@@ -27,9 +23,8 @@ pub(super) fn for_one(size: u64) -> usize {
 /// For a folder that begins with this page: about as many as the controller will begin with when it knows the way.
 pub(super) fn for_these(page: &ListPage) -> usize {
     let bytes = page.objects.iter().fold(0_u64, |sum, meta| sum.saturating_add(meta.size));
-    let more = if page.objects.len() >= FULL_PAGE { MORE } else { 1 };
     let of_bytes = usize::try_from(bytes / EACH_OF_MANY).unwrap_or(MOST_OF_MANY);
-    (page.objects.len() / OBJECTS_EACH).min(of_bytes).saturating_mul(more).clamp(TREE, MOST_OF_MANY)
+    (page.objects.len() / OBJECTS_EACH).min(of_bytes).clamp(TREE, MOST_OF_MANY)
 }
 
 #[cfg(test)]
@@ -44,9 +39,8 @@ mod tests {
             for_these(&ListPage { objects: vec![meta; objects], ..ListPage::default() })
         };
         assert_eq!(page(128, 256 << 10), 32);
-        assert_eq!(page(16, 256 << 10), 20, "more will come");
-        assert_eq!(page(15, 256 << 10), TREE);
-        assert_eq!(page(1000, 4096), 20);
+        assert_eq!(page(32, 256 << 10), 10);
+        assert_eq!(page(1000, 4096), TREE);
         assert_eq!(page(2, u64::MAX), TREE, "a list may claim any size");
     }
 

@@ -94,9 +94,9 @@ impl Lister for AzureLister {
     }
 }
 
-/// Names on the first pages of a list that begins small: what a new connection brings in its first round trip, so that something can
+/// Names on the first pages of a list that begins small: what a new connection brings in two round trips, so that something can
 /// be moved, and then so many that the next page is there before all of them are on their way.
-const FIRST_PAGES: [&str; 4] = ["16", "64", "256", "1024"];
+const FIRST_PAGES: [&str; 3] = ["64", "256", "1024"];
 
 /// What the page holds, if it answers what was asked.
 fn believe(

@@ -29,9 +29,9 @@ enum Next {
     Done,
 }
 
-/// Names on the first pages of a list that begins small: what a new connection brings in its first round trip, so that something can
+/// Names on the first pages of a list that begins small: what a new connection brings in two round trips, so that something can
 /// be moved, and then so many that the next page is there before all of them are on their way.
-const FIRST_PAGES: [&str; 3] = ["16", "64", "256"];
+const FIRST_PAGES: [&str; 2] = ["64", "256"];
 
 impl S3Lister {
     pub(super) fn new(store: S3Store, request: ListRequest) -> Self {

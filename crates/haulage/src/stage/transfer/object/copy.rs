@@ -149,16 +149,6 @@ impl Copying {
         !self.dry_run && !self.backs_up && self.rule.compare != Compare::Checksum
     }
 
-    /// Whether it may go in blocks though it was to travel whole.
-    pub(super) fn may_be_parted(&self) -> bool {
-        self.choice == MethodChoice::Auto
-            && self.by_service.is_none()
-            && self.feed.is_none()
-            && self.writer.is_none()
-            && self.why.is_some()
-            && self.portion == Portion::All
-    }
-
     /// It moves, for this reason.
     fn go(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities), why: &'static str) -> Then {
         self.why = Some(why);

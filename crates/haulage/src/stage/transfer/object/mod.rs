@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind};
 use crate::options::{CopyOptions, MethodChoice, Portion};
 use crate::stage::plan::{Pair, Pieces};
 use crate::stage::schedule::Step;
-use crate::store::{BlockRange, BlockSizes, Capabilities, ObjectMeta, Part};
+use crate::store::{BlockRange, BlockSizes, Capabilities, Part};
 use crate::units::ByteSize;
 
 /// What happens with it.
@@ -123,29 +123,6 @@ impl Object {
                 self.subject.pieces = Pieces::in_blocks(self.subject.size(), limits, &from, &to);
             }
         }
-    }
-
-    /// Goes in blocks of about `wanted` bytes from now on, and from its beginning, though it was to travel whole: near the end of a job it
-    /// then shares the connections that have nothing else to do. `None` where that is not allowed, or brings nothing.
-    pub(crate) fn part(&mut self, wanted: u64, limits: &Limits) -> Option<Then> {
-        self.subject.pieces = self.parted(wanted, limits)?;
-        Some(Then::Steps(vec![Step::Begin]))
-    }
-
-    /// The blocks that it would go in.
-    pub(crate) fn parted(&self, wanted: u64, limits: &Limits) -> Option<Pieces> {
-        let size = self.subject.size();
-        let (from, to) = self.capabilities();
-        let allowed = self.copying().is_some_and(Copying::may_be_parted) && !self.is_stream();
-        if !allowed || self.subject.pieces != Pieces::Whole || !(to.at_hand || to.begins_freely) {
-            return None;
-        }
-        // Up, a beginning and a commit take a round trip each.
-        let least = limits.late_whole_max.bytes().saturating_mul(if to.at_hand { 1 } else { 2 });
-        let limits = Limits { block_size: ByteSize::new(wanted.max(least / 2)), ..*limits };
-        let Pieces::Blocks(block) = Pieces::in_blocks(size, &limits, &from, &to) else { return None };
-        let pays = size >= least && size >= block.saturating_mul(3) / 2;
-        (pays && proves_as_much(&self.subject.pair.meta, &from, block)).then_some(Pieces::Blocks(block))
     }
 
     /// How large blocks are to be where one size is settled for all, as an object is begun.
@@ -291,16 +268,11 @@ impl Object {
     }
 }
 
-/// Whether blocks of an object are proven as well as the whole would be: what is fetched whole is compared with the MD5 that is stated of it.
-fn proves_as_much(meta: &ObjectMeta, from: &Capabilities, block: u64) -> bool {
-    from.at_hand || meta.crc64.is_some() || (meta.md5.is_none() && from.range_checksum_max >= block)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stage::plan::{Existing, Place};
-    use crate::store::{MemoryStore, Properties, PutOptions, Store as _, Tags, Trace};
+    use crate::store::{MemoryStore, ObjectMeta, Properties, PutOptions, Store as _, Tags, Trace};
 
     #[tokio::test]
     async fn tags_that_a_beginning_was_told_outlast_a_look() {
@@ -319,47 +291,5 @@ mod tests {
         let there = Some(Box::new(ObjectMeta { modified_ns: 7, ..meta.clone() }));
         object.advance(Done::Looked { there, told: Some(Box::new(meta)) });
         assert_eq!(object.subject.pair.meta, tagged);
-    }
-
-    /// An object of so many bytes that was to travel whole, and the blocks it goes in near the end where one of 64 KiB is wanted.
-    fn parted(size: u64, meta: ObjectMeta, change: impl FnOnce(&mut CopyOptions)) -> Option<Pieces> {
-        let place = Place { store: Arc::new(MemoryStore::named("x")), key: "a".into() };
-        let meta = ObjectMeta { size, ..meta };
-        let pair = Pair::new(place.clone(), place, 0, meta, Existing::Absent);
-        let mut options = CopyOptions::default();
-        change(&mut options);
-        let limits = Limits { late_whole_max: ByteSize::kib(128), ..near_the_end() };
-        let mut object = Object::new(pair, Purpose::Copy, &options, 0);
-        object.cut(&limits);
-        assert!(matches!(object.start(), Then::Steps(steps) if steps == [Step::Whole]));
-        object.parted(64 << 10, &limits)
-    }
-
-    fn near_the_end() -> Limits {
-        use crate::control::{Controller as _, FixedController};
-        FixedController::new(8, ByteSize::mib(1), Some(ByteSize::mib(8))).limits()
-    }
-
-    #[test]
-    fn near_the_end_what_would_travel_whole_goes_in_blocks_if_it_is_large_enough() {
-        let stated = || ObjectMeta { crc64: Some(crate::checksum::Crc64::EMPTY), ..ObjectMeta::default() };
-        let as_usual = |size| parted(size, stated(), |_| ());
-        assert_eq!(as_usual(256 << 10), Some(Pieces::Blocks(64 << 10)));
-        assert_eq!(as_usual(64 << 10), None);
-        let chosen = |method| parted(256 << 10, stated(), |options| options.method = method);
-        assert_eq!(chosen(MethodChoice::Whole), None, "it is to travel whole");
-    }
-
-    #[test]
-    fn an_object_with_nothing_but_an_md5_is_fetched_whole_for_blocks_would_prove_less() {
-        use crate::checksum::Md5;
-        let md5 = Some(Md5::of(b""));
-        let only_md5 = ObjectMeta { md5, ..ObjectMeta::default() };
-        let memory = MemoryStore::named("x").capabilities();
-        let far = Capabilities { at_hand: false, ..memory };
-        assert!(!proves_as_much(&only_md5, &far, 64 << 10) && proves_as_much(&only_md5, &memory, 64 << 10));
-        assert!(proves_as_much(&ObjectMeta::default(), &far, 64 << 10), "the service vouches for each");
-        let silent = Capabilities { range_checksum_max: 0, ..far };
-        assert!(!proves_as_much(&ObjectMeta::default(), &silent, 64 << 10));
     }
 }
