@@ -15,13 +15,17 @@ pub(super) async fn settled(
     crc64: Option<Crc64>,
     trace: &Trace,
 ) -> Result<PutResult> {
-    let destination = &task.pair.destination;
-    let unsure = task.unanswered && destination.store.capabilities().late_writes;
+    let unsure = task.unanswered && task.pair.destination.store.capabilities().late_writes;
     if !unsure || put.as_ref().is_err_and(|error| !may_be_done(error)) {
         return put;
     }
     // Boxed, for it is rare, and every step has room for it.
-    let there = Box::pin(destination.store.head(&destination.key, trace)).await;
+    Box::pin(look(task, put, crc64, trace)).await
+}
+
+async fn look(task: &Task, put: Result<PutResult>, crc64: Option<Crc64>, trace: &Trace) -> Result<PutResult> {
+    let destination = &task.pair.destination;
+    let there = destination.store.head(&destination.key, trace).await;
     let same =
         |there: &ObjectMeta| crc64.is_some() && there.crc64 == crc64 && there.size == task.pair.meta.size;
     match (put, there) {

@@ -17,7 +17,7 @@ use crate::task::off_thread;
 /// Moves the object.
 pub(super) async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     if let Some(held) = task.held.clone() {
-        return put_held(task, held, trace).await;
+        return Box::pin(put_held(task, held, trace)).await;
     }
     if task.pair.destination.store.capabilities().streams {
         return pass_on(task, trace).await;
@@ -36,7 +36,7 @@ struct Read {
     crc64: Crc64,
     stated: Stated,
     /// What the list has left out, and the answer says.
-    told: Option<ObjectMeta>,
+    told: Option<Box<ObjectMeta>>,
 }
 
 /// What list and answer state of the object together.
@@ -84,7 +84,7 @@ async fn gather(task: &Task, trace: &Trace) -> Result<Read> {
     let stated = Stated::of(&task.pair, &got)?;
     let (bytes, crc64) = got.payload.collect_hashed().await?;
     check_crc64(&source.name(), crc64, stated.crc64)?;
-    let told = (!source.store.capabilities().lists_all).then_some(got.meta);
+    let told = (!source.store.capabilities().lists_all).then(|| Box::new(got.meta));
     Ok(Read { bytes, crc64, stated, told })
 }
 
@@ -100,7 +100,7 @@ async fn put(task: &Task, read: Read, trace: &Trace) -> Result<Done> {
         _ => None,
     };
     check_md5(&source.name(), md5, stated.md5)?;
-    let told = told.as_ref().unwrap_or(meta);
+    let told = told.as_deref().unwrap_or(meta);
     let tagged = with_tags(task, told, trace).await?;
     let options = put_options(task, tagged.as_ref().unwrap_or(told), Some(crc64), md5);
     let put = destination.store.put(&destination.key, Payload::Hashed(bytes, crc64), &options, trace).await;

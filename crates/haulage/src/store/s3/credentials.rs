@@ -40,7 +40,7 @@ pub(crate) struct Reach {
 }
 
 impl S3Credentials {
-    /// Credentials for the service at `endpoint`, `https://host[:port]`, and for no other; without one, for the service that a call
+    /// Credentials for the service at `endpoint`, `https://host[:port][/path]`, and for no other; without one, for the service that a call
     /// or the surroundings name. `region` is where its buckets are. Sends nothing.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ mod tests {
             (token("a\nb"), None, None, "key_id", copied),
             (token(""), None, None, "token", "leave it out for permanent keys"),
             (S3Access::Profile(" ".into()), None, None, "profile", "name a profile of ~/.aws/config"),
-            (keys("id"), Some("host"), None, "host", "write the endpoint as https://host[:port]"),
+            (keys("id"), Some("host"), None, "host", "write the endpoint as https://host[:port][/path]"),
             (S3Access::Anonymous, None, Some("a/b"), "a/b", "write a region such as eu-west-1"),
         ] {
             let error = S3Credentials::new(access, endpoint, region).unwrap_err();
