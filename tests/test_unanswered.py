@@ -109,7 +109,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.late.store(key, body, headers)
                 self.late.blocks.clear()
             if first:
-                # Nobody is answered: the connection ends.
+                # It ends in the middle of the answer: before it, the client would ask again by itself.
+                self.wfile.write(b"HTTP/1.1 2")
                 self.close_connection = True
                 return
             etag = self.late.store(key, body, headers)
