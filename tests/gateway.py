@@ -1,22 +1,17 @@
-"""A second address of an endpoint, for Azure and S3, which can spoil pages of lists and reads."""
+"""A second address of an endpoint that speaks Azure's protocol, which can spoil pages of lists and reads."""
 
 from __future__ import annotations
 
 import re
 import threading
 import urllib.error
-import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import endpoints
-import s3_clients
-from endpoints import Endpoint, S3Endpoint
-
-#: Names on a page, so that a few are several pages.
-PAGE = 100
+from endpoints import Endpoint
 
 
 class Gateway:
@@ -25,26 +20,6 @@ class Gateway:
     def __init__(self, target: str) -> None:
         self.target, self.pages, self.spoil, self.how = target, 0, 0, "cut"
         self.reads, self.flip = 0, 0
-
-
-def page_of(target: str, path: str) -> str:
-    """Return where the same page of a list is, with fewer names: no SAS signs how many, but S3 signs all."""
-    at = urllib.parse.urlsplit(path)
-    query = urllib.parse.parse_qs(at.query, keep_blank_values=True)
-    if "comp" in query:
-        return target + re.sub(r"&maxresults=\d+", "", path) + f"&maxresults={PAGE}"
-    asked = {"Bucket": at.path.strip("/"), "MaxKeys": PAGE, "EncodingType": "url"}
-    for name, word in (
-        ("prefix", "Prefix"),
-        ("continuation-token", "ContinuationToken"),
-        ("delimiter", "Delimiter"),
-    ):
-        if name in query:
-            asked[word] = query[name][0]
-    signed: str = s3_clients.connect(
-        S3Endpoint("", target, (endpoints.ACCOUNT, endpoints.KEY))
-    ).generate_presigned_url("list_objects_v2", Params=asked)
-    return signed
 
 
 @contextmanager
@@ -59,24 +34,25 @@ def gateway(endpoint: Endpoint) -> Iterator[tuple[Gateway, str]]:
 
         def serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            headers = {k: v for k, v in self.headers.items() if k.lower() != "connection"}
-            lists = self.command == "GET" and ("comp=list" in self.path or "list-type=2" in self.path)
-            url = page_of(base, self.path) if lists else base + self.path
-            if "list-type" in url:
-                headers = {}
-            # With the name of this server, which S3 signs.
-            sent = urllib.request.Request(url, data=body or None, headers=headers, method=self.command)
+            headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection")}
+            path = self.path
+            if "comp=list" in path:
+                # A SAS does not sign it, so that a few names are several pages.
+                path = re.sub(r"&maxresults=\d+", "", path) + "&maxresults=100"
+            sent = urllib.request.Request(
+                base + path, data=body or None, headers=headers, method=self.command
+            )
             try:
                 with urllib.request.urlopen(sent) as answer:
                     status, told, data = answer.status, answer.headers, answer.read()
             except urllib.error.HTTPError as error:
                 status, told, data = error.code, error.headers, error.read()
             hit = flips = False
-            if lists:
+            if "comp=list" in self.path and self.command == "GET":
                 with lock:
                     state.pages += 1
                     hit = state.pages == state.spoil
-            if not lists and "comp=" not in self.path and self.command == "GET":
+            if "comp=" not in self.path and self.command == "GET":
                 with lock:
                     state.reads += 1
                     flips = state.reads == state.flip
@@ -101,7 +77,7 @@ def gateway(endpoint: Endpoint) -> Iterator[tuple[Gateway, str]]:
             if hit:
                 self.close_connection = True
 
-        do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = serve  # noqa: N815
+        do_GET = do_PUT = do_HEAD = do_DELETE = serve  # noqa: N815
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from azure.storage.blob import BlobBlock
 import endpoints
 import trees
 from command import Haul
-from endpoints import Endpoint, S3Endpoint
+from endpoints import Endpoint
 from gateway import gateway
 from sides import STORES, contents, fill, place
 
@@ -113,27 +112,3 @@ def test_a_blob_with_snapshots_stays(azurite: Endpoint, tmp_path: Path) -> None:
     }
     assert [blob.name for blob in container.client.list_blobs(include=["snapshots"])] == ["a", "a"]
     assert (tmp_path / "back/a").read_bytes() == b"new"
-
-
-@pytest.mark.parametrize("service", ["emulator", "azurite", "versitygw", "emulator-s3"])
-def test_a_source_that_is_rewritten_after_it_was_copied_stays(
-    request: pytest.FixtureRequest, tmp_path: Path, service: str
-) -> None:
-    endpoint = request.getfixturevalue(service.partition("-")[0])
-    endpoint = endpoints.by_s3(endpoint) if service == "emulator-s3" else endpoint
-    haul = Haul(tmp_path, endpoint.env)
-    is_s3 = isinstance(endpoint, S3Endpoint)
-    url = f"s3://{endpoint.new_name()}" if is_s3 else endpoint.container().az().rstrip("/")
-    if is_s3:
-        haul("mb", url)
-    haul("cp", fill(tmp_path / "old", {"a": b"1", "b": b"2", "z": bytes(3 << 20)}), f"{url}/from/")
-    fill(tmp_path / "new", {"a": b"rewritten"})
-    how = ["--cap", "8mbit", "--block-size", "256KiB", "--method", "ranges", "--json", "--concurrency", "1"]
-    api = "GetObject" if is_s3 else "GetBlob"
-    code, said = haul.after_requests(
-        4, api, lambda _: haul("cp", "new", f"{url}/from/"), "mv", f"{url}/from/", "back/", *how
-    )
-    summary = json.loads(said.splitlines()[-1])
-    assert (code, summary["objects_deleted"], summary["objects_rewritten"]) == (6, 2, 1)
-    assert contents(haul, f"{url}/from/") == {"a": b"rewritten"}
-    assert (tmp_path / "back/a").read_bytes() == b"1"

@@ -5,12 +5,6 @@ Imports nothing but the engine unless asked to, so that the command starts as qu
 
 import sys
 
-#: Commands whose packages are extras.
-_PYTHON = ("lab", "why", "watch", "table", "view", "index", "doctor")
-
-#: How often each of these asks for what is decided.
-_VERBOSE = {"-v": 1, "-vv": 2, "--verbose": 1}
-
 
 def main() -> int:
     """Run the command with the arguments of this process.
@@ -19,16 +13,8 @@ def main() -> int:
         The exit code: 0 all done, 1 some objects failed, 2 usage, 3 credentials or permission,
         4 not found, 5 integrity, 6 the source changed, 130 interrupted.
     """
-    arguments, verbose = sys.argv[1:], 0
-    while arguments and arguments[0] in _VERBOSE:
-        verbose += _VERBOSE[arguments.pop(0)]
-    if arguments and arguments[0] in _PYTHON:
-        # None of them has an option of this name. What follows `--` is no option.
-        end = arguments.index("--") if "--" in arguments else len(arguments)
-        options, rest = arguments[1:end], arguments[end:]
-        verbose += sum(_VERBOSE.get(word, 0) for word in options)
-        options = [word for word in options if word not in _VERBOSE]
-        return _in_python(arguments[0], options + rest, verbose)
+    if sys.argv[1:2] in (["lab"], ["why"], ["watch"], ["table"], ["view"], ["index"], ["doctor"]):
+        return _in_python(sys.argv[1], sys.argv[2:])
     try:
         from haulage._engine import main as run
     except KeyboardInterrupt:
@@ -37,12 +23,8 @@ def main() -> int:
     return run(["haul", *sys.argv[1:]])
 
 
-def _in_python(command: str, arguments: list[str], verbose: int = 0) -> int:
+def _in_python(command: str, arguments: list[str]) -> int:
     """Run one of the commands whose packages are extras."""
-    if verbose:
-        from haulage._engine import say_decisions
-
-        say_decisions(verbose)
     try:
         if command == "lab":
             from haulage.lab.cli import main as run

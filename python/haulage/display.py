@@ -55,7 +55,6 @@ def summary_line(summary: Summary) -> str:
             (summary.objects_missing, "missing"),
             (summary.objects_extra, "extra"),
             (summary.objects_deleted, "deleted"),
-            (summary.objects_rewritten, "rewritten"),
         )
         if number
     ]
@@ -117,7 +116,6 @@ def summary_table(summary: Summary) -> str:
             ("missing", summary.objects_missing),
             ("extra", summary.objects_extra),
             ("deleted", summary.objects_deleted),
-            ("rewritten", summary.objects_rewritten),
             ("retries", summary.retries),
             ("not proven", summary.objects_unproven),
         )

@@ -22,7 +22,6 @@ Outcome: TypeAlias = Literal[
     "differs",
     "missing",
     "deleted",
-    "rewritten",
     "backed_up",
     "would_copy",
     "would_delete",
@@ -255,9 +254,6 @@ class Summary(_Record):
     objects_missing: int  #: only at the source (verify)
     objects_extra: int  #: only at the destination (verify; sync that may not delete them)
     objects_deleted: int  #: only at the destination (sync), or copied (move)
-    objects_rewritten: (
-        int  #: to be deleted, and kept because somebody has rewritten them since they were listed
-    )
     objects_backed_up: int  #: copied to where backups go before they were replaced or deleted
     dry_run: bool  #: nothing was done: the numbers say what would have been
     objects_unproven: int  #: copied, but only the length was compared

@@ -1,10 +1,9 @@
-"""What is there: listings, what is known of one object, and URLs by which others reach it."""
+"""What is there: listings, and what is known of one object."""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any, Unpack
 
 from haulage import _engine
@@ -75,37 +74,6 @@ def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
     """
     values = _engine.stat(url, **options)
     return ObjectMeta.from_dict({**values, "url": urls_of(url)(values["key"])})
-
-
-@takes(StoreOptions)
-def presign(
-    url: Name, *, write: bool = False, expires: str | timedelta = "1h", **options: Unpack[StoreOptions]
-) -> str:
-    """Return a URL by which anybody may read an object for a while, with no credential of their own.
-
-    Whoever has the URL is let in, so treat it as a secret. Whether the object is there is not looked at.
-
-    >>> import haulage
-    >>> with haulage.Emulator() as emulator:
-    ...     url = presign("az://demo/a.nc", expires="5m", endpoint=emulator.url)
-    >>> url.partition("?")[0].endswith("/demo/a.nc"), "&sp=r&" in url
-    (True, True)
-
-    Args:
-        url: An object, or at Azure a container, of which the URL then lets others read all and list it.
-        write: Let others write the object instead, by a request with ``PUT``; at Azure it needs the header
-            ``x-ms-blob-type: BlockBlob``.
-        expires: How long the URL is good, such as ``"1h"``: at most 7 days at S3, and at Azure where a token
-            of Microsoft Entra lets us in.
-        options: See :class:`~haulage.transfer.StoreOptions`.
-
-    Raises:
-        UsageError: A local path, a prefix, a whole account, or a life that the service does not allow.
-        UnsupportedError: What lets us in is a SAS, which cannot sign another URL.
-        CredentialError: There is no credential, or it may not do this.
-    """
-    life = f"{expires.total_seconds()}s" if isinstance(expires, timedelta) else expires
-    return _engine.presign(url, write=write, expires=life, **options)
 
 
 def _folder(prefix: str, url: str) -> ObjectMeta:

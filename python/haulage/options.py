@@ -7,7 +7,7 @@ named with the option, with its reason.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
@@ -134,10 +134,6 @@ class Options(StoreOptions, total=False):
         is for scratch files, which a power failure may lose.
     receipt: At the end, write a list of the destination's objects with their checksums to this file of JSON
         lines, for :func:`haulage.verify` to check later; default none.
-    reports: Of :func:`haulage.verify`: files for the names that it finds, one a line, by kind:
-        ``"equal"``, ``"differs"``, ``"missing"`` (only at the source), ``"extra"`` (only at the destination),
-        ``"failed"`` (not compared), or ``"combined"`` for all, each behind a sign (``= * + - !``). Each file
-        is there when all has been compared, and replaces a former one. Default none.
     compare: How to decide that an object is unchanged: ``"size"``, ``"time"`` (and size), ``"checksum"``
         (reads objects without one), or ``"receipt"``, which trusts the ``receipt`` of the last run if both
         ends are still the versions in it. Default ``"auto"``: checksums that both sides state, otherwise
@@ -177,7 +173,6 @@ class Options(StoreOptions, total=False):
     metrics: str | None
     flush: bool | None
     receipt: str | PathLike[str] | None
-    reports: Mapping[str, str | PathLike[str]] | None
     compare: Literal["auto", "size", "time", "checksum", "receipt"] | None
     dry_run: bool | None
     backup_dir: str | PathLike[str] | None

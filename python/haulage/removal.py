@@ -19,9 +19,8 @@ class Removed:
 
     objects: int  #: objects removed
     size_bytes: int  #: bytes in them
-    failures: tuple[Failure, ...]  #: objects that could not be removed, those rewritten among them
+    failures: tuple[Failure, ...]  #: objects that could not be removed
     names: tuple[str, ...]  #: of a dry run: what would be removed, as URLs
-    rewritten: int = 0  #: objects that stay, because somebody has rewritten them since they were listed
 
 
 @takes(StoreOptions)
@@ -150,5 +149,4 @@ def _told(values: dict[str, Any], check: bool) -> Removed:
         error = from_engine(first.kind, first.operation, first.object, first.cause, first.hint)
         error.add_note(f"{values['objects']} objects were removed, {len(failures)} were not")
         raise error
-    names = tuple(values["names"])
-    return Removed(values["objects"], values["size_bytes"], failures, names, values["rewritten"])
+    return Removed(values["objects"], values["size_bytes"], failures, tuple(values["names"]))

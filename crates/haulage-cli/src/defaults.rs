@@ -8,7 +8,6 @@ use std::ffi::OsString;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use haulage::config::{Config, GivenOption};
-use haulage::verbose::{self, Level};
 use haulage::{Error, ErrorKind};
 
 use crate::cli::{self, Cli};
@@ -89,12 +88,6 @@ fn fill_up_from(cli: Cli, args: &[OsString], settings: &[Setting]) -> Result<Cli
         }
         let words = words(flag, setting)?;
         check(name, &words, setting)?;
-        if verbose::wants(Level::Info) && !words.is_empty() {
-            let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-            // A proxy's address may hold a password.
-            let shown = if setting.name == "proxy" { "--proxy".into() } else { shown.join(" ") };
-            verbose::say(Level::Info, &format!("option {shown}, from {}", setting.source));
-        }
         flags.extend(words);
     }
     // The first word that is the command is the command: no global option takes its name as a value.

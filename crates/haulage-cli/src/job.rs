@@ -6,7 +6,6 @@ use std::io::Stdout;
 use haulage::checksum::ChecksumMode;
 use haulage::event::{Event, Summary};
 use haulage::job::Work;
-use haulage::report::ReportKind;
 use haulage::store::{Address, StoreOptions};
 use haulage::units::ByteRate;
 use haulage::{CopyOptions, Error, ErrorKind, Job, JobHandle};
@@ -38,8 +37,6 @@ pub enum Data {
     Differences,
     /// A line for each object with which something would be done.
     Plan,
-    /// The names of this kind that a comparison finds.
-    Report(ReportKind),
 }
 
 impl Data {
@@ -223,7 +220,7 @@ impl Sink {
 
     /// Whether single events matter, or only how it ends.
     fn listens(&self) -> bool {
-        self.live || matches!(self.data, Data::Events | Data::Differences | Data::Plan | Data::Report(_))
+        self.live || matches!(self.data, Data::Events | Data::Differences | Data::Plan)
     }
 
     fn event(&mut self, event: &Event) {
@@ -237,11 +234,6 @@ impl Sink {
                 }
                 if let Some(line) = render::verify_line(record) {
                     self.written(|lines| lines.line(line));
-                }
-            }
-            (Data::Report(kind), Event::Object(record)) => {
-                if let Some(line) = kind.line(record) {
-                    self.written(|lines| lines.name(&line));
                 }
             }
             (Data::Plan, Event::Object(record)) => {

@@ -22,7 +22,6 @@ mod reach;
 mod remove;
 mod session;
 mod table;
-mod verbose;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
@@ -39,7 +38,7 @@ mod _engine {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::access::{Listing, presign, stat};
+    use super::access::{Listing, stat};
     #[pymodule_export]
     use super::cluster::{Coordinator, Node, coordinate};
     #[pymodule_export]
@@ -63,9 +62,6 @@ mod _engine {
 
     #[pymodule_export]
     use super::table::{Table, TableExport, TableImport, table_compare, table_page_arrow};
-
-    #[pymodule_export]
-    use super::verbose::{hear_decisions, heard, say_decisions};
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

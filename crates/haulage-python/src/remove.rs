@@ -33,7 +33,6 @@ pub(crate) fn remove<'py>(
         while let Some((_, report)) = removal.next(|name| names.push(name.to_owned())).await? {
             total.objects += report.objects;
             total.bytes = total.bytes.saturating_add(report.bytes);
-            total.rewritten += report.rewritten;
             total.failures.extend(report.failures);
         }
         Ok::<_, haulage::Error>(report_json(&total, &names))
@@ -70,7 +69,6 @@ fn report_json(report: &RemoveReport, names: &[String]) -> Value {
     json!({
         "objects": report.objects,
         "size_bytes": report.bytes,
-        "rewritten": report.rewritten,
         "failures": report.failures,
         "names": names,
     })

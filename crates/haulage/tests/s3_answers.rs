@@ -9,8 +9,8 @@ use haulage::error::Retry;
 use haulage::http::{HttpClient, HttpOptions};
 use haulage::store::s3::S3Store;
 use haulage::store::{
-    Attributes, BlockRange, CopySource, GetOptions, ListRequest, Payload, PutOptions, Seen, Snapshots, Store,
-    StoreOptions, Trace,
+    Attributes, BlockRange, CopySource, GetOptions, ListRequest, Payload, PutOptions, Store, StoreOptions,
+    Trace,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -397,7 +397,7 @@ async fn a_commit_whose_answer_was_lost_is_known_by_what_it_made() {
 async fn many_are_deleted_by_one_request_and_each_is_told_of() {
     let document = "<DeleteResult><Deleted><Key>a</Key></Deleted><Error><Key>b</Key><Code>AccessDenied</Code></Error></DeleteResult>";
     let (store, asked) = server(vec![answer("200 OK", "", document), answer("204 No Content", "", "")]).await;
-    let keys = ["a", "b", "c", "d\u{1}"].map(Seen::from);
+    let keys = ["a", "b", "c", "d\u{1}"].map(str::to_owned);
     let outcomes = store.delete_many(&keys, &trace()).await.unwrap();
     let kinds: Vec<_> =
         outcomes.iter().map(|outcome| outcome.as_ref().err().map(haulage::Error::kind)).collect();
@@ -411,61 +411,6 @@ async fn many_are_deleted_by_one_request_and_each_is_told_of() {
         asked[0]
     );
     assert!(asked[1].starts_with("DELETE /bucket/d%01 "), "{}", asked[1]);
-}
-
-/// An answer to DeleteObjects that says one thing of `a`.
-fn deleted(code: Option<&str>) -> String {
-    let document = match code {
-        None => "<DeleteResult><Deleted><Key>a</Key></Deleted></DeleteResult>".to_owned(),
-        Some(code) => {
-            format!("<DeleteResult><Error><Key>a</Key><Code>{code}</Code></Error></DeleteResult>")
-        }
-    };
-    answer("200 OK", "", &document)
-}
-
-#[tokio::test]
-async fn only_the_version_that_was_seen_is_deleted_by_both_requests() {
-    let unmet = error("412 Precondition Failed", "PreconditionFailed");
-    let refused = error("403 Forbidden", "AccessDenied");
-    let (store, asked) =
-        server(vec![deleted(Some("PreconditionFailed")), unmet, refused, deleted(Some("NoSuchKey"))]).await;
-    let seen = [Seen { key: "a".to_owned(), etag: Some("1-2".to_owned()) }];
-    let hint = "look at the new version, then run the same command again";
-    let many = store.delete_many(&seen, &trace()).await.unwrap().remove(0).unwrap_err();
-    let one = store.delete_version("a", "1-2", Snapshots::Go, &trace()).await.unwrap_err();
-    for error in [many, one] {
-        assert_eq!((error.kind(), error.hint_text()), (ErrorKind::SourceChanged, Some(hint)));
-    }
-    let refused = store.delete_version("a", "1-2", Snapshots::Go, &trace()).await.unwrap_err();
-    assert!(refused.hint_text().is_some(), "{refused}");
-    let gone = store.delete_many(&seen, &trace()).await.unwrap().remove(0).unwrap_err();
-    assert_eq!((gone.kind(), gone.service_code()), (ErrorKind::NotFound, Some("NoSuchKey")));
-    let asked = asked.lock().unwrap();
-    assert!(asked[0].contains("<Object><Key>a</Key><ETag>&quot;1-2&quot;</ETag></Object>"), "{}", asked[0]);
-    assert!(asked[1].contains("\r\nif-match: \"1-2\"\r\n"), "{}", asked[1]);
-}
-
-#[tokio::test]
-async fn a_service_shows_once_whether_it_keeps_to_versions() {
-    for (answers, keeps, gone) in [
-        (vec![deleted(Some("PreconditionFailed"))], true, false),
-        (vec![deleted(None)], false, true),
-        (vec![error("400 Bad Request", "MalformedXML")], false, false),
-        // It has no such request, and passes over the condition of the other.
-        (vec![error("501 Not Implemented", "NotImplemented"), answer("204 No Content", "", "")], false, true),
-    ] {
-        let (store, _) = server(answers).await;
-        assert_eq!(store.keeps_to_versions(), None);
-        assert_eq!(store.try_versions("a", &trace()).await.unwrap(), gone);
-        assert_eq!(store.keeps_to_versions(), Some(keeps));
-    }
-    let (store, _) = server(vec![deleted(Some("AccessDenied"))]).await;
-    assert_eq!(store.try_versions("a", &trace()).await.unwrap_err().kind(), ErrorKind::Permission);
-    assert_eq!(store.keeps_to_versions(), None, "that says nothing of versions");
-    let aws = StoreOptions { unsigned: true, ..StoreOptions::default() };
-    let aws = S3Store::open("bucket", &aws, HttpClient::new(HttpOptions::default()).unwrap()).unwrap();
-    assert_eq!(aws.keeps_to_versions(), Some(true));
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use haulage::http::{HttpClient, HttpOptions};
 use haulage::store::s3::S3Store;
 use haulage::store::{
     Attributes, BlockRange, BlockSizes, GetOptions, ListRequest, ObjectMeta, Payload, Precondition,
-    PutOptions, Seen, Store, StoreOptions, Trace,
+    PutOptions, Store, StoreOptions, Trace,
 };
 
 const MIB: u64 = 1 << 20;
@@ -385,8 +385,8 @@ async fn lists_come_in_pages_and_fold() {
     assert!(names.iter().any(|name| name == store.bucket()));
     let error = store.delete_container(&trace()).await.unwrap_err();
     assert_eq!(error.service_code(), Some("BucketNotEmpty"), "what is in it is deleted only by name");
-    let keys: Vec<Seen> =
-        list(&store, ListRequest::default()).await.iter().map(|one| one.key.as_str().into()).collect();
+    let keys: Vec<String> =
+        list(&store, ListRequest::default()).await.into_iter().map(|one| one.key).collect();
     for some in keys.chunks(store.delete_max()) {
         store.delete_many(some, &trace()).await.unwrap().into_iter().for_each(|deleted| deleted.unwrap());
     }

@@ -15,7 +15,6 @@ mod man;
 mod mb;
 mod mv;
 mod plan;
-mod presign;
 mod rb;
 mod rm;
 mod stat;
@@ -60,7 +59,6 @@ pub enum Command {
     Du(du::Du),
     Rm(rm::Rm),
     Cat(cat::Cat),
-    Presign(presign::Presign),
     Mb(mb::Mb),
     Rb(rb::Rb),
     Verify(verify::Verify),
@@ -90,7 +88,6 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Du(command) => command.run(output),
         Command::Rm(command) => command.run(output),
         Command::Cat(command) => command.run(),
-        Command::Presign(command) => command.run(output),
         Command::Mb(command) => command.run(output),
         Command::Rb(command) => command.run(output),
         Command::Verify(command) => command.run(output),

@@ -86,8 +86,7 @@ async fn next(
     if output.json {
         lines.json(&json!({
             "event": "removed", "url": public_url(&url), "dry_run": dry_run,
-            "objects": report.objects, "size_bytes": report.bytes, "rewritten": report.rewritten,
-            "failures": report.failures,
+            "objects": report.objects, "size_bytes": report.bytes, "failures": report.failures,
         }))?;
     }
     lines.flush()?;

@@ -35,11 +35,6 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         format!("missing: {} (hint: haul cp copies them)", count(summary.objects_missing, "object")),
     );
     add(summary.objects_failed, format!("failed: {}{how}", count(summary.objects_failed, "object")));
-    let rewritten = count(summary.objects_rewritten, "object");
-    add(
-        summary.objects_rewritten,
-        format!("rewritten: {rewritten} changed since the list, so nothing of that was deleted"),
-    );
     add(
         summary.objects_extra,
         format!("extra: {} only at the destination", count(summary.objects_extra, "object")),
@@ -88,7 +83,7 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
 pub fn failure_lines(summary: &Summary, line: impl Fn(&Error) -> String) -> Vec<String> {
     let shown = summary.failures.iter().take(FAILURES_SHOWN);
     let mut lines: Vec<String> = shown.map(|failure| line(&Error::from(failure))).collect();
-    let more = (summary.objects_failed + summary.objects_rewritten).saturating_sub(lines.len() as u64);
+    let more = summary.objects_failed.saturating_sub(lines.len() as u64);
     if more > 0 {
         lines.push(format!("and {} more (--json lists all)", thousands(more)));
     }

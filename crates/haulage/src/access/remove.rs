@@ -14,9 +14,9 @@ use crate::event::Failure;
 use crate::gate::{Gate, through};
 use crate::secret::redacted;
 use crate::spool::Spool;
-use crate::stage::list::{Filter, glob, with_glob_hint};
-use crate::stage::remove::{Victims, delete_all};
-use crate::store::{Address, ListRequest, Location, Request, Snapshots, Store, StoreOpener, StoreOptions};
+use crate::stage::list::Filter;
+use crate::stage::remove::delete_all;
+use crate::store::{Address, ListRequest, Location, Request, Store, StoreOpener, StoreOptions};
 
 /// Names taken from the list at once.
 pub(super) const BATCH: u64 = 1000;
@@ -63,8 +63,6 @@ pub struct RemoveReport {
     pub objects: u64,
     /// Bytes in them.
     pub bytes: u64,
-    /// Objects that somebody has rewritten since they were listed, so that they stay; the failures name them too.
-    pub rewritten: u64,
     /// Objects that could not be removed.
     pub failures: Vec<Failure>,
 }
@@ -74,7 +72,7 @@ struct Found {
     url: String,
     store: Arc<dyn Store>,
     gate: Gate,
-    victims: Victims,
+    names: Spool,
 }
 
 /// Objects to be removed, found and counted: nothing is removed before all that was named has been looked at.
@@ -105,27 +103,20 @@ impl Removal {
             if !named.insert(store.name(&key)) {
                 continue;
             }
-            let victims = if what.recursive {
+            let names = if what.recursive {
                 whole_list(url, &key, &filter, options).await?
             } else {
                 let (api, name) = (store.api(Request::Look), store.name(&key));
-                let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
-                let meta = looked.map_err(|error| match glob(&error, &name) {
-                    Some((folder, pattern)) => {
-                        let instead = format!("write -r {folder} --include '{pattern}'");
-                        error.hint(format!("names of objects hold no wildcards; {instead}"))
-                    }
-                    None => error,
-                })?;
-                let mut one = Victims::default();
+                let meta = through!(gate, api, name, trace => store.head(&key, trace).await)?;
+                let mut one = Spool::default();
                 if filter.wants(Below::of(&key).name(&key)) {
-                    one.push(&key, meta.size, &meta.etag)?;
+                    one.push(&key, meta.size)?;
                 }
                 one
             };
-            found.push_back(Found { url: url.clone(), store, gate, victims });
+            found.push_back(Found { url: url.clone(), store, gate, names });
         }
-        what.allow("rm", urls, found.iter().map(|found| found.victims.count()).sum())?;
+        what.allow("rm", urls, found.iter().map(|found| found.names.count).sum())?;
         Ok(Self { found, dry_run: what.dry_run })
     }
 
@@ -138,21 +129,21 @@ impl Removal {
         &mut self,
         mut tell: impl FnMut(&str) + Send,
     ) -> Result<Option<(String, RemoveReport)>> {
-        let Some(Found { url, store, gate, victims }) = self.found.pop_front() else { return Ok(None) };
+        let Some(Found { url, store, gate, names }) = self.found.pop_front() else { return Ok(None) };
         let mut report = RemoveReport::default();
-        let mut victims = victims.read()?;
+        let mut names = names.read()?;
         loop {
-            let batch = victims.next(BATCH)?;
+            let batch = names.next(BATCH)?;
             if batch.is_empty() {
                 return Ok(Some((url, report)));
             }
             if self.dry_run {
-                batch.iter().for_each(|(seen, _)| tell(&redacted(store.name(&seen.key))));
+                batch.iter().for_each(|(key, _)| tell(&redacted(store.name(key))));
                 report.objects += batch.len() as u64;
                 report.bytes = batch.iter().fold(report.bytes, |sum, (_, size)| sum.saturating_add(*size));
                 continue;
             }
-            let mut deletes = std::pin::pin!(delete_all(&*store, batch, &gate, Snapshots::Go));
+            let mut deletes = std::pin::pin!(delete_all(&*store, &batch, &gate));
             while let Some(outcomes) = deletes.next().await {
                 for deleted in outcomes {
                     match deleted.outcome {
@@ -160,10 +151,7 @@ impl Removal {
                             report.objects += 1;
                             report.bytes = report.bytes.saturating_add(deleted.size);
                         }
-                        Err(error) => {
-                            report.rewritten += u64::from(error.kind() == ErrorKind::SourceChanged);
-                            report.failures.push(Failure::from(&error));
-                        }
+                        Err(error) => report.failures.push(Failure::from(&error)),
                     }
                 }
             }
@@ -195,21 +183,17 @@ impl<'a> Below<'a> {
 }
 
 /// Everything at and below a URL that the filter wants, when the list has come to its end.
-async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOptions) -> Result<Victims> {
-    let listed = list(url, true, options).await;
-    let mut listing = listed.map_err(|error| {
-        let name = error.object_name().to_owned();
-        with_glob_hint(error, &name)
-    })?;
+async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOptions) -> Result<Spool> {
+    let mut listing = list(url, true, options).await?;
     let below = Below::of(key);
-    let mut found = Victims::default();
+    let mut found = Spool::default();
     while let Some(page) = listing.next().await? {
         if let Some(problem) = page.problems.into_iter().next() {
             return Err(problem);
         }
         for object in page.objects {
             if filter.wants(below.name(&object.key)) {
-                found.push(&object.key, object.size, &object.etag)?;
+                found.push(&object.key, object.size)?;
             }
         }
     }
@@ -250,7 +234,7 @@ pub async fn remove_container(
     let Location { store, gate, .. } = container("rb", url, options)?;
     let (listing, name) = (store.api(Request::List), store.name(""));
     let mut lister = store.list(ListRequest::default());
-    let (mut report, mut victims) = (RemoveReport::default(), Victims::default());
+    let (mut report, mut names) = (RemoveReport::default(), Spool::default());
     while let Some(page) = through!(gate, listing, name, trace => lister.next_page(trace).await)? {
         if !force && !page.is_empty() {
             return Err(Error::new(ErrorKind::Usage, "rb", store.name(""), "it holds objects")
@@ -259,8 +243,7 @@ pub async fn remove_container(
         report.objects += page.objects.len() as u64;
         report.bytes = page.objects.iter().fold(report.bytes, |sum, object| sum.saturating_add(object.size));
         if !store.deletes_full() {
-            // All of it goes, whatever somebody adds.
-            page.objects.iter().try_for_each(|object| victims.push(&object.key, object.size, ""))?;
+            page.objects.iter().try_for_each(|object| names.push(&object.key, object.size))?;
         }
     }
     what.allow("rb", &[url.to_owned()], report.objects)?;
@@ -268,7 +251,7 @@ pub async fn remove_container(
         return Ok(report);
     }
     if force && !store.deletes_full() {
-        let found = Found { url: url.to_owned(), store: Arc::clone(&store), gate: gate.clone(), victims };
+        let found = Found { url: url.to_owned(), store: Arc::clone(&store), gate: gate.clone(), names };
         report = empty(found).await?;
         if !report.failures.is_empty() {
             return Ok(report);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Failure;
 use super::words::{Word, known_word};
 use crate::checksum::{Crc64, Md5};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::secret::redacted;
 
 /// What became of an object.
@@ -32,8 +32,6 @@ pub enum Outcome {
     Extra,
     /// Deleted: by a sync because only the destination had it, by a move because it has been copied.
     Deleted,
-    /// Not deleted, because somebody has rewritten it since it was listed; the error says what to do.
-    Rewritten,
     /// Copied to where backups go, because it is about to be replaced or deleted.
     BackedUp,
     /// A dry run: would be copied.
@@ -42,16 +40,6 @@ pub enum Outcome {
     WouldDelete,
     /// A dry run: would be backed up.
     WouldBackUp,
-}
-
-impl Outcome {
-    /// That of an object with which something went wrong.
-    pub(crate) fn of_failure(error: &Error) -> Self {
-        match (error.kind(), error.operation()) {
-            (ErrorKind::SourceChanged, "delete") => Self::Rewritten,
-            _ => Self::Failed,
-        }
-    }
 }
 
 /// How an object was moved.
@@ -186,7 +174,7 @@ impl ObjectRecord {
     /// A name that cannot be moved: an outcome like any other.
     pub(crate) fn problem(object_id: u64, error: &Error, now_ns: u64) -> Self {
         let (source, failure) = (error.object_name().into(), Some(Failure::from(error)));
-        Self { object_id, source, outcome: Outcome::of_failure(error), failure, ..Self::unmoved(now_ns) }
+        Self { object_id, source, outcome: Outcome::Failed, failure, ..Self::unmoved(now_ns) }
     }
 
     /// A link, a socket or a device, which is skipped.

@@ -76,9 +76,6 @@ pub struct Summary {
     /// Objects deleted: only the destination had them (sync), or they have been copied (move).
     #[serde(default)]
     pub objects_deleted: u64,
-    /// Objects that were to be deleted and stay, because somebody has rewritten them since they were listed.
-    #[serde(default)]
-    pub objects_rewritten: u64,
     /// Objects that were copied to where backups go before they were replaced or deleted.
     #[serde(default)]
     pub objects_backed_up: u64,

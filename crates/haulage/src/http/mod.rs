@@ -52,7 +52,6 @@ pub use proxy::{Proxies, Proxy, ProxyChoice, ProxyUsed};
 use crate::error::{ErrorKind, Result, Retry};
 use crate::trace::{Route, Trace};
 use crate::units::ByteRate;
-use crate::verbose::verbose;
 use ahead::Ahead;
 use connection::Connection;
 use failure::Call;
@@ -200,8 +199,6 @@ impl HttpClient {
             proxy.address(origin, &mut request, call)?;
         }
         connect::allow(origin, &self.0.options, call)?;
-        // Never the query: it may be a signature.
-        verbose!(Debug, "{} {origin}{} to {operation} {object}", request.method(), request.uri().path());
         if let Some(mut connection) = self.opened(origin).await {
             connection.serve(&self.0.owner, self.0.options.stall_timeout);
             connection.mark_taken(trace);
@@ -215,12 +212,6 @@ impl HttpClient {
                     return Err(error);
                 }
             }
-        }
-        let by_proxy = way.proxy.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
-        if self.connections() == 0 {
-            verbose!(Info, "connecting to {origin}{by_proxy}");
-        } else {
-            verbose!(Debug, "one more connection to {origin}{by_proxy}");
         }
         let mut connection = self.connect(way, call).await?;
         connection.mark_taken(trace);
@@ -348,7 +339,6 @@ impl HttpClient {
         self.0.connections.answered().store(true, Ordering::Relaxed);
         // A refusal may come before the request has left; "not there" is an answer.
         let status = answer.status();
-        verbose!(Debug, "HTTP {} to {} {}", status.as_u16(), call.operation, call.object);
         let answered = status.is_success() || status == StatusCode::NOT_FOUND;
         if let Some(ns) = connection.answer_ns().filter(|_| answered) {
             self.0.owner.meter.note_answer(ns);

@@ -34,7 +34,7 @@ use self::flights::{Flights, Landed};
 use self::objects::Objects;
 use self::progress::ProgressMeter;
 use super::{CopyOptions, Portion, Work};
-use crate::control::{Controller, Limits, Observation, Politeness, controller};
+use crate::control::{Controller, Observation, Politeness, controller};
 use crate::error::{Error, Result};
 use crate::event::{AttemptRecord, Clock, Failure, Progress, Summary};
 use crate::gate::Gate;
@@ -45,7 +45,6 @@ use crate::stage::schedule::{Schedule, Unit};
 use crate::stage::transfer::{Held, Purpose};
 use crate::store::{Input, StoreOpener};
 use crate::units::ByteRate;
-use crate::verbose::verbose;
 
 /// Objects known at once: enough to choose from, little to hold.
 const WINDOW: usize = 10_000;
@@ -149,7 +148,6 @@ impl Flow {
         } else if let Some(path) = &options.receipt {
             recorder.keep_receipt(path, work.names())?;
         }
-        recorder.keep_reports(&options.reports)?;
         if let Some(address) = options.metrics {
             recorder.serve_metrics(address, work.direction(&options.store))?;
         }
@@ -160,11 +158,6 @@ impl Flow {
         objects.versions = options.receipt.is_some();
         let controller = controller(&options.wishes_for(&work)?, options.max_memory);
         gate.guide(controller.limits().concurrency);
-        let Limits { concurrency, block_size, .. } = controller.limits();
-        verbose!(
-            Info,
-            "{operation}: begins with {concurrency} requests in flight and blocks of {block_size}"
-        );
         Ok(Self {
             controller,
             beside: recorder.wants_attempt(true).then(|| gate.keep_rows()),
@@ -289,7 +282,6 @@ impl Flow {
         self.recorder.count_beside(self.gate.counted());
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
-            self.recorder.drop_reports();
         }
         self.meter.arrived_since_last();
         let sample = self.meter.sample(&self.objects, self.recorder.summary(), self.knows_all(), 0);

@@ -21,7 +21,6 @@ mod object;
 mod options;
 mod payload;
 mod posix;
-mod presigned;
 mod properties;
 pub mod reach;
 mod receipt;
@@ -34,7 +33,6 @@ mod tags;
 mod tier;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -53,12 +51,11 @@ pub use location::{Location, StoreOpener};
 pub use memory::MemoryStore;
 pub use object::{
     Attributes, BlockSizes, GetOptions, GetResult, Joining, ObjectMeta, Precondition, PutOptions, PutResult,
-    Seen, Snapshots, SourceBytes, Stored,
+    SourceBytes, Stored,
 };
 pub use options::StoreOptions;
 pub use payload::Payload;
 pub use posix::{Posix, Preserve};
-pub use presigned::{Access, Presigned};
 pub use properties::Properties;
 pub(crate) use receipt::ReceiptStore;
 pub use s3::{AccessKeys, Addressing};
@@ -72,10 +69,9 @@ use crate::error::{Error, ErrorKind, Result};
 pub use crate::trace::{Phase, Trace};
 
 /// Why an object is not deleted or backed up that somebody has written since it was seen.
-pub(crate) fn rewritten(name: impl Into<String>) -> Error {
-    let cause = "it was rewritten after it was listed, so it stays";
-    Error::new(ErrorKind::SourceChanged, "delete", name, cause)
-        .hint("look at the new version, then run the same command again")
+pub(crate) fn changed_since(name: String) -> Error {
+    let cause = "it has changed since it was listed, so it stays";
+    Error::new(ErrorKind::SourceChanged, "delete", name, cause).hint("run the same command again")
 }
 
 /// The hint where a container or folder is there already that was to be made.
@@ -220,31 +216,19 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Err(by_service::unable(self.name(key)))
     }
 
-    /// Deletes an object, whatever version it is, with its snapshots.
+    /// Deletes an object.
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()>;
 
     /// Deletes an object if it is still this version, by its ETag.
     ///
     /// # Errors
-    /// `SourceChanged` where it is another one, as far as the store keeps to it ([`Store::keeps_to_versions`]).
-    async fn delete_version(&self, key: &str, etag: &str, _: Snapshots, trace: &Trace) -> Result<()> {
+    /// `SourceChanged` where it is another one.
+    async fn delete_version(&self, key: &str, etag: &str, trace: &Trace) -> Result<()> {
         let there = self.head(key, trace).await?;
         if there.etag != etag {
-            return Err(rewritten(self.name(key)));
+            return Err(changed_since(self.name(key)));
         }
         self.delete(key, trace).await
-    }
-
-    /// Whether a delete that names a version deletes no other: `None` where that is to be found out first, by
-    /// [`Store::try_versions`]. Where not, who deletes looks right before, which leaves a moment in which somebody may write.
-    fn keeps_to_versions(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    /// Finds out whether the service keeps to the version that a delete names, with an object that may go: asks to delete a
-    /// version that it never had. True where the object is gone, because the service did not keep to it.
-    async fn try_versions(&self, _key: &str, _trace: &Trace) -> Result<bool> {
-        Ok(false)
     }
 
     /// Removes those of these folders that are empty, in this order; nothing where folders are not there by themselves. What cannot
@@ -256,31 +240,17 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         1
     }
 
-    /// Deletes objects, and says what became of each, in their order: those that name a version only as that. Where one request
-    /// deletes many, deleting what is not there is no error.
+    /// Deletes objects, and says what became of each, in their order. Where one request deletes many, deleting what is not there
+    /// is no error.
     ///
     /// # Errors
     /// Where nobody knows what became of any of them.
-    async fn delete_many(&self, objects: &[Seen], trace: &Trace) -> Result<Vec<Result<()>>> {
-        let mut outcomes = Vec::with_capacity(objects.len());
-        for Seen { key, etag } in objects {
-            outcomes.push(match etag {
-                Some(etag) => self.delete_version(key, etag, Snapshots::Go, trace).await,
-                None => self.delete(key, trace).await,
-            });
+    async fn delete_many(&self, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
+        let mut outcomes = Vec::with_capacity(keys.len());
+        for key in keys {
+            outcomes.push(self.delete(key, trace).await);
         }
         Ok(outcomes)
-    }
-
-    /// Makes a URL that lets whoever has it do this for so long: for an object, or for the whole container where the key is empty
-    /// and the service has such URLs.
-    ///
-    /// # Errors
-    /// `Unsupported` where there are none, or what lets us in cannot sign; `Usage` for a life that the service does not allow.
-    async fn presign(&self, key: &str, _: Access, _life: Duration, _trace: &Trace) -> Result<Presigned> {
-        let cause = "only objects of Azure and S3 have signed URLs";
-        Err(Error::new(ErrorKind::Unsupported, "sign a URL for", self.name(key), cause)
-            .hint("name an object: az://container/path or s3://bucket/key"))
     }
 
     /// The object that something in a list of leftovers was to become: several may be left of one.

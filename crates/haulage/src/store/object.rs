@@ -87,30 +87,6 @@ pub enum Precondition {
     IfMatch(String),
 }
 
-/// An object that is to be deleted, as it was seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Its name.
-    pub key: String,
-    /// Its ETag, where only that version may go.
-    pub etag: Option<String>,
-}
-
-impl From<&str> for Seen {
-    fn from(key: &str) -> Self {
-        Self { key: key.to_owned(), etag: None }
-    }
-}
-
-/// What becomes of the snapshots of an object that is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Snapshots {
-    /// They go with it.
-    Go,
-    /// An object that has some stays.
-    Stay,
-}
-
 /// What is stored with an object.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {

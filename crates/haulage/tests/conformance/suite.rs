@@ -7,7 +7,7 @@ use haulage::checksum::{ChecksumMode, Crc64, Md5};
 use haulage::error::ErrorKind;
 use haulage::store::{
     Attributes, BlockRange, BlockSizes, CutRules, GetOptions, ListRequest, ObjectMeta, Payload, Precondition,
-    Properties, PutOptions, Seen, Store, Tags, Trace,
+    Properties, PutOptions, Store, Tags, Trace,
 };
 
 const AWKWARD: [&str; 12] = [
@@ -335,7 +335,6 @@ pub(crate) async fn many_are_deleted_at_once(store: Arc<dyn Store>) {
     for key in several.iter().chain([&"kept".to_owned()]) {
         put(&store, key, &bytes(1)).await;
     }
-    let several: Vec<Seen> = several.iter().map(|key| key.as_str().into()).collect();
     for some in several.chunks(store.delete_max()) {
         let outcomes = store.delete_many(some, &Trace::detached()).await.unwrap();
         assert_eq!(outcomes.len(), some.len());

@@ -136,22 +136,18 @@ fn check_tier(tier: &str, work: &Work, options: &CopyOptions) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a record, a receipt or a report where a source or the destination is.
+/// Refuses a record or a receipt where a source or the destination is.
 fn check_outputs(work: &Work, options: &CopyOptions) -> Result<()> {
-    let outputs: Vec<&Path> = options.outputs().map(PathBuf::as_path).collect();
+    let outputs: Vec<&Path> =
+        [&options.record, &options.receipt].into_iter().flatten().map(PathBuf::as_path).collect();
     let refuse = |path: &Path, cause: String| {
         Err(Error::new(ErrorKind::Usage, "create", path.display().to_string(), cause)
             .hint("use a separate file, outside the destination"))
     };
-    for (place, one) in outputs.iter().enumerate() {
-        let known = identity(one);
-        if known.is_some() && outputs[..place].iter().any(|other| identity(other) == known) {
-            return refuse(one, "records, receipts and reports cannot share a file".to_owned());
-        }
-    }
-    if !options.reports.is_empty() && !matches!(work, Work::Verify { .. }) {
-        return Err(Error::new(ErrorKind::Usage, "create", "reports", "only a comparison writes reports")
-            .hint("compare with haul verify"));
+    if let [record, receipt] = outputs[..]
+        && identity(record).is_some_and(|path| identity(receipt) == Some(path))
+    {
+        return refuse(record, "the record and the receipt are one file".to_owned());
     }
     let (sources, destinations): (Vec<&String>, Vec<&String>) = match work {
         Work::Copy { sources, destination } | Work::Move { sources, destination } => {

@@ -18,7 +18,7 @@ use crate::stage::list::Extras;
 use crate::stage::plan::{Facts, Pair, UNCHANGED, Withheld, may_delete};
 use crate::stage::remove::Doomed;
 use crate::stage::transfer::{Ended, Object};
-use crate::store::{Location, Snapshots};
+use crate::store::Location;
 
 /// Why objects are deleted.
 const EXTRA: &str = "only at the destination";
@@ -87,15 +87,13 @@ impl Flow {
     /// Notes that the source of a pair may be deleted, as the version that was copied.
     fn spare(&mut self, pair: &Pair) -> Result<()> {
         let Pair { source, meta, origin, .. } = pair;
-        let moves = matches!(self.work, Work::Move { .. });
         let doomed = self.clearing.spare.entry(*origin).or_insert_with(|| {
             let named = pair.relative_name();
             let root = source.key.strip_suffix(named).unwrap_or_default();
-            // No copy has the snapshots of a blob.
-            let place = self.opener.location(source.store.clone(), root.to_owned());
-            Doomed::at(place, if moves { Snapshots::Stay } else { Snapshots::Go })
+            Doomed::at(self.opener.location(source.store.clone(), root.to_owned()), true)
         });
-        doomed.victims.push(&source.key, meta.size, &meta.etag)
+        doomed.names.push(&source.key, meta.size)?;
+        doomed.versions.as_mut().map_or(Ok(()), |versions| versions.push(&meta.etag, 0))
     }
 
     /// Deletes what is to go, now that all else is done; true where the job was stopped meanwhile.
@@ -132,7 +130,7 @@ impl Flow {
         let extras = self.clearing.extras.take();
         let cut_short = outcome.is_err() || extras.is_none();
         let failed = self.recorder.summary().objects_failed + u64::from(self.failures_beside_objects());
-        let (count, all) = extras.as_ref().map_or((0, 0), |extras| (extras.victims.count(), extras.all));
+        let (count, all) = extras.as_ref().map_or((0, 0), |extras| (extras.names.count, extras.all));
         if extras.is_some() && count == 0 {
             return false;
         }
@@ -156,23 +154,23 @@ impl Flow {
                 self.warn(destination, format!("nothing was deleted, because {why}"));
             }
         }
-        if let Some(Extras { place, victims, .. }) = extras {
-            self.tell(victims, &place, Outcome::Extra, EXTRA);
+        if let Some(Extras { place, names, .. }) = extras {
+            self.tell(names, &place, Outcome::Extra, EXTRA);
         }
     }
 
     async fn remove_extras(&mut self, extras: Extras) -> bool {
         if self.options.dry_run {
-            let Extras { place, victims, .. } = extras;
-            self.tell(victims, &place, Outcome::WouldDelete, EXTRA);
+            let Extras { place, names, .. } = extras;
+            self.tell(names, &place, Outcome::WouldDelete, EXTRA);
             return false;
         }
         let Some((backup, _)) = &self.clearing.backup else {
-            let Extras { place, victims, .. } = extras;
-            return self.delete(Doomed { place, victims, snapshots: Snapshots::Go }, EXTRA).await;
+            let Extras { place, names, versions, .. } = extras;
+            return self.delete(Doomed { place, names, versions }, EXTRA).await;
         };
         let place = extras.place.clone();
-        self.clearing.spare = BTreeMap::from([(0, Doomed::at(place, Snapshots::Go))]);
+        self.clearing.spare = BTreeMap::from([(0, Doomed::at(place, true))]);
         let names = find_extras(extras, backup.clone());
         let (outcome, interrupted) = self.move_all(names).await;
         if interrupted {

@@ -107,8 +107,7 @@ impl ProgressMeter {
         let rate = self.rate(now, bytes_done);
         let left = bytes_total.saturating_sub(bytes_done);
         let different = counts.objects_differ + counts.objects_missing;
-        let different =
-            different + counts.objects_deleted + counts.objects_rewritten + counts.objects_backed_up;
+        let different = different + counts.objects_deleted + counts.objects_backed_up;
         let objects_done = counts.objects_done + counts.objects_skipped + counts.objects_failed + different;
         let progress = Progress {
             elapsed_ns: now,

@@ -6,7 +6,7 @@ use super::shape::{Shape, below};
 use super::{Filter, Listed, Listing, apart, is_marker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Deleting;
-use crate::stage::remove::Victims;
+use crate::spool::Spool;
 use crate::store::{Location, ObjectMeta};
 
 /// Names that the source has and that are not listed: more than these, and nothing is called extra.
@@ -36,14 +36,16 @@ impl Wanted {
 pub(crate) struct Extras {
     /// The container or folder, and the prefix below which they are.
     pub(crate) place: Location,
-    pub(crate) victims: Victims,
+    pub(crate) names: Spool,
+    /// The version of each, where it costs nothing to delete no other.
+    pub(crate) versions: Option<Spool>,
     /// How many objects take part at the destination, these among them.
     pub(crate) all: u64,
 }
 
 impl std::fmt::Debug for Extras {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} extras in {:?}", self.victims.count(), self.place)
+        write!(f, "{} extras in {:?}", self.names.count, self.place)
     }
 }
 
@@ -53,7 +55,8 @@ pub(super) struct Gathered {
     /// What keys at the destination begin with.
     to: String,
     filter: Filter,
-    victims: Victims,
+    names: Spool,
+    versions: Option<Spool>,
     /// Objects found there that take part.
     pub(super) all: u64,
     /// Names below the source that are there and not listed: links and the like.
@@ -65,13 +68,14 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// None yet, below `to`, of those that `filter` takes.
-    pub(super) fn new(wanted: Wanted, to: String, filter: Filter) -> Self {
+    /// None yet, below `to`, of those that `filter` takes; `versions` says that the version of each is kept.
+    pub(super) fn new(wanted: Wanted, to: String, filter: Filter, versions: bool) -> Self {
         Self {
             wanted,
             to,
             filter,
-            victims: Victims::default(),
+            names: Spool::default(),
+            versions: versions.then(Spool::default),
             all: 0,
             not_listed: HashSet::new(),
             whole: true,
@@ -115,7 +119,8 @@ impl Gathered {
             }
         }
         self.all += 1;
-        self.victims.push(key, *size, etag)
+        self.names.push(key, *size)?;
+        self.versions.as_mut().map_or(Ok(()), |versions| versions.push(etag, 0))
     }
 
     fn is_at_the_source(&self, name: &str) -> bool {
@@ -182,26 +187,25 @@ impl Listing {
         extras: Gathered,
         whole: bool,
     ) -> Result<()> {
-        let Gathered { wanted, to, victims, all, whole: source_whole, .. } = extras;
+        let Gathered { wanted, to, names, versions, all, whole: source_whole, .. } = extras;
         if wanted == Wanted::No {
             return Ok(());
         }
         if !(whole && source_whole) {
-            return self.send(Listed::Unsure { extras: victims.count() }).await;
+            return self.send(Listed::Unsure { extras: names.count }).await;
         }
         if let Wanted::Deleted(_) = wanted {
             let place = Location { key: to, ..destination.clone() };
-            return self.send(Listed::Extras(Box::new(Extras { place, victims, all }))).await;
+            return self.send(Listed::Extras(Box::new(Extras { place, names, versions, all }))).await;
         }
-        let mut names = victims.names().read()?;
+        let mut names = names.read()?;
         loop {
             let some = names.next(BATCH)?;
             if some.is_empty() {
                 return Ok(());
             }
             for (key, _) in some {
-                let name = key.strip_prefix(&to).unwrap_or(&key).to_owned();
-                self.send(Listed::Extra { full: destination.store.name(&key), name }).await?;
+                self.send(Listed::Extra(destination.store.name(&key))).await?;
             }
         }
     }
@@ -215,7 +219,7 @@ mod tests {
     fn what_the_source_has_under_that_name_is_not_extra_though_it_is_not_listed() {
         let wanted = Wanted::Deleted(Deleting::default());
         let filter = Filter::new(&[], &["*.keep".into()]).unwrap();
-        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter);
+        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter, true);
         let skipped = |name: &str| Error::new(ErrorKind::Unsupported, "list", name, "a link");
         gathered.not_listed(&skipped("/from/link"), "/from/");
         gathered.not_listed(&skipped("/from/a/pipe"), "/from");
@@ -223,13 +227,13 @@ mod tests {
         {
             gathered.keep(&ObjectMeta { key: key.to_owned(), ..ObjectMeta::default() }).unwrap();
         }
-        let mut names = gathered.victims.names().read().unwrap();
+        let mut names = gathered.names.read().unwrap();
         let kept: Vec<String> = names.next(10).unwrap().into_iter().map(|(key, _)| key).collect();
         assert_eq!(kept, ["to/link2", "to/a/b"]);
         assert!(gathered.whole);
         let filter = Filter::new(&[], &[]).unwrap();
         let wanted = Wanted::Deleted(Deleting::default());
-        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter);
+        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter, true);
         gathered.not_listed(&Error::new(ErrorKind::Io, "list", "/from/x", "denied"), "/from/");
         assert!(!gathered.whole);
     }

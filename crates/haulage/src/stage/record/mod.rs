@@ -1,12 +1,11 @@
 //! Keeps what happened: counts for the summary, events for whoever listens, rows for Parquet.
 
 mod rows;
-mod said;
 mod sinks;
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -21,11 +20,9 @@ use crate::event::{
 use crate::gate::Counted;
 use crate::metrics::{Labels, Look, Metrics};
 use crate::receipt::{ReceiptHead, ReceiptObject, ReceiptWriter};
-use crate::report::{ReportKind, ReportWriter};
 use crate::secret::{redact_name, redacted, redacted_id};
 use crate::stage::plan::UNCHANGED;
 use crate::units::ByteRate;
-use crate::verbose::{self, Level};
 
 /// Where events go, and what they add up to.
 pub(crate) struct Recorder {
@@ -34,8 +31,6 @@ pub(crate) struct Recorder {
     rows: Option<RowWriter>,
     /// The receipt, or why it will not be whole.
     receipt: Option<Result<ReceiptWriter>>,
-    /// The reports of a comparison, or why they will not be whole.
-    reports: Result<Vec<ReportWriter>>,
     summary: Summary,
     found: Failures,
     /// Attempts that failed, by kind.
@@ -67,7 +62,6 @@ impl Recorder {
             sinks,
             rows,
             receipt: None,
-            reports: Ok(Vec::new()),
             summary,
             found: Failures::default(),
             errors: Vec::new(),
@@ -100,18 +94,6 @@ impl Recorder {
         let head = ReceiptHead::new(sources, destination, self.clock.began_unix_ns());
         self.receipt = Some(Ok(ReceiptWriter::create(path, head)?));
         Ok(())
-    }
-
-    /// From now on keeps the names of what is compared, by kind.
-    pub(crate) fn keep_reports(&mut self, reports: &[(ReportKind, PathBuf)]) -> Result<()> {
-        let create = |(kind, path): &(ReportKind, PathBuf)| ReportWriter::create(*kind, path);
-        self.reports = Ok(reports.iter().map(create).collect::<Result<_>>()?);
-        Ok(())
-    }
-
-    /// Not everything was compared: former reports stay.
-    pub(crate) fn drop_reports(&mut self) {
-        self.reports = Ok(Vec::new());
     }
 
     /// From now on serves at this address how the job goes, and which way its bytes go.
@@ -212,8 +194,7 @@ impl Recorder {
 
     /// Whether anybody wants to know of every object.
     pub(crate) fn wants_objects(&self) -> bool {
-        let reports = self.reports.as_ref().is_ok_and(|reports| !reports.is_empty());
-        !self.sinks.is_empty() || self.receipt.is_some() || reports || verbose::wants(Level::Debug)
+        !self.sinks.is_empty() || self.receipt.is_some()
     }
 
     /// Counts an object that was skipped and of which nobody wants to know.
@@ -247,7 +228,6 @@ impl Recorder {
             }
             Outcome::Skipped => summary.objects_skipped += 1,
             Outcome::Failed => summary.objects_failed += 1,
-            Outcome::Rewritten => summary.objects_rewritten += 1,
             Outcome::Differs => summary.objects_differ += 1,
             Outcome::Missing => summary.objects_missing += 1,
             Outcome::Extra => summary.objects_extra += 1,
@@ -269,12 +249,6 @@ impl Recorder {
         {
             self.receipt = Some(Err(error));
         }
-        if let Ok(reports) = &mut self.reports
-            && let Err(error) = reports.iter_mut().try_for_each(|report| report.add(&record))
-        {
-            self.reports = Err(error);
-        }
-        said::tell(&record);
         if !self.sinks.is_empty() {
             self.say(Event::Object(record)).await;
         }
@@ -365,11 +339,6 @@ impl Recorder {
             Some(Err(error)) => Err(error),
             _ => Ok(()),
         };
-        let reported = match std::mem::replace(&mut self.reports, Ok(Vec::new())) {
-            Ok(reports) if !cancelled => reports.into_iter().try_for_each(ReportWriter::finish),
-            Err(error) => Err(error),
-            Ok(_) => Ok(()),
-        };
         let recorded = self.close_rows().await;
         if let Ok(false) = recorded {
             let kept = "nothing was sent, so the former record stays";
@@ -378,7 +347,6 @@ impl Recorder {
         let summary = Summary { warnings: std::mem::take(&mut self.summary.warnings), ..summary };
         self.say(Event::Summary(summary.clone())).await;
         recorded?;
-        reported?;
         receipt.map(|()| summary)
     }
 
@@ -417,7 +385,6 @@ fn receipt_of(record: &ObjectRecord, clock: Clock) -> Option<ReceiptObject> {
         | Outcome::Missing
         | Outcome::Extra
         | Outcome::Deleted
-        | Outcome::Rewritten
         | Outcome::BackedUp
         | Outcome::WouldCopy
         | Outcome::WouldDelete

@@ -14,8 +14,7 @@ use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::headers::{self, checksum, set, set_etag, set_precondition};
 use crate::store::{
-    Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult,
-    Snapshots, Trace, rewritten,
+    Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
 };
 use crate::store::{answer, tags};
 
@@ -233,24 +232,23 @@ pub(super) async fn delete(
     store: &AzureStore,
     key: &str,
     version: Option<&str>,
-    snapshots: Snapshots,
     trace: &Trace,
 ) -> Result<()> {
     let name = store.display(key);
-    let asked = store.asked("delete", &name, 'd', ErrorKind::SourceChanged);
+    let changed = if version.is_some() { ErrorKind::SourceChanged } else { ErrorKind::Service };
+    let asked = store.asked("delete", &name, 'd', changed);
     let mut headers = HeaderMap::new();
-    if let Some(etag) = version {
-        set_precondition(&mut headers, &Precondition::IfMatch(etag.to_owned()), asked)?;
-    }
-    // A blob with snapshots cannot go without them.
-    if snapshots == Snapshots::Go {
-        headers.insert("x-ms-delete-snapshots", HeaderValue::from_static("include"));
+    match version {
+        Some(etag) => {
+            set_precondition(&mut headers, &Precondition::IfMatch(etag.to_owned()), asked)?;
+        }
+        // A blob with snapshots cannot go without them.
+        None => {
+            headers.insert("x-ms-delete-snapshots", HeaderValue::from_static("include"));
+        }
     }
     let operation = store.operation(rules::DELETE_BLOB, Method::DELETE, key, &[], headers, Bytes::new());
-    match store.service.send(operation, asked, trace).await {
-        Err(error) if error.status() == Some(412) && error.kind() == ErrorKind::SourceChanged => {
-            Err(rewritten(&*name).service(412, error.service_code().map(str::to_owned)))
-        }
-        other => other.map(|_| trace.mark(Phase::Committed)),
-    }
+    store.service.send(operation, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    Ok(())
 }

@@ -15,8 +15,8 @@ use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result, Retry};
 use crate::store::headers::{self, checksum, set, set_etag, set_precondition};
 use crate::store::{
-    BlockId, BlockRange, CopyRules, CopySource, Part, Peer, Phase, PutOptions, PutResult, Snapshots, Store,
-    Stored, Token, Trace,
+    BlockId, BlockRange, CopyRules, CopySource, Part, Peer, Phase, PutOptions, PutResult, Store, Stored,
+    Token, Trace,
 };
 
 const SOURCE: HeaderName = HeaderName::from_static("x-ms-copy-source");
@@ -91,7 +91,7 @@ pub(super) async fn whole(
         // A server that does not know the request takes it for a blob without content.
         let there = blob::head(store, key, trace).await?;
         if there.size != from.size && there.etag == etag {
-            let _ = blob::delete(store, key, None, Snapshots::Go, trace).await;
+            let _ = blob::delete(store, key, None, trace).await;
             return Err(asked
                 .error(ErrorKind::Unsupported, "the service made a blob of another size than the source's"));
         }

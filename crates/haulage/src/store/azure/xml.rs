@@ -5,8 +5,7 @@
 
 use super::address::is_container;
 use super::meta::{CRC64, FOLDER};
-use super::presign::DelegationKey;
-use super::{rules, times};
+use super::times;
 use crate::checksum::{Crc64, Md5};
 use crate::store::answer::{Broken, Step, Text, walk};
 use crate::store::headers::http_date_ns;
@@ -219,31 +218,6 @@ pub(super) fn containers(page: &[u8]) -> Result<(Vec<String>, Option<String>), B
         Ok(())
     })?;
     if whole && ended { Ok((names, marker)) } else { Err(cut_short()) }
-}
-
-/// Reads a key with which an identity signs.
-pub(super) fn delegation_key(document: &[u8]) -> Result<DelegationKey, Broken> {
-    let mut key = DelegationKey::default();
-    walk(document, rules::DELEGATION, |step| {
-        let Step::Leaf(name, _, text) = step else { return Ok(()) };
-        let part = match name {
-            "SignedOid" => &mut key.object_id,
-            "SignedTid" => &mut key.tenant_id,
-            "SignedStart" => &mut key.start,
-            "SignedExpiry" => &mut key.expiry,
-            "SignedService" => &mut key.service,
-            "SignedVersion" => &mut key.version,
-            "Value" => &mut key.value,
-            _ => return Ok(()),
-        };
-        *part = text.plain()?.into_owned();
-        Ok(())
-    })?;
-    let DelegationKey { object_id, tenant_id, start, expiry, service, version, value } = &key;
-    if [object_id, tenant_id, start, expiry, service, version, value].iter().any(|part| part.is_empty()) {
-        return Err(Broken("the key of the identity lacks a part".to_owned()));
-    }
-    Ok(key)
 }
 
 /// Reads the uncommitted blocks that we, on whatever machine, have staged. Their names say what they should hold; one that the

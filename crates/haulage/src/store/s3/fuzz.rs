@@ -50,7 +50,7 @@ pub fn believed_parts(page: &[u8], key: &str, id: &str, after: u16) -> Option<(V
 
 /// Which of these objects are gone, and which are not, if the answer is believed.
 pub fn believed_deleted(document: &[u8], named: &[&str]) -> Option<Vec<(String, bool)>> {
-    let outcomes = delete::believe_deleted(named, xml::deleted(document).ok()?).ok()?;
+    let outcomes = object::believe_deleted(named, xml::deleted(document).ok()?).ok()?;
     Some(outcomes.into_iter().map(|(key, refused)| (key, refused.is_none())).collect())
 }
 

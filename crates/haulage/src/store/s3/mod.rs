@@ -2,8 +2,8 @@
 //!
 //! [`S3Address`] says which bucket (`address`), `settings` at which service and in which region, `endpoint` by which URL. Keys
 //! sign (`auth`; `credentials` where the program gives them), `service` sends one request, finds the bucket's region and judges the answer (`rules`, `error`), and the
-//! operations lie above it: `object` (head, get, put, copy), `upload` (an object in parts, one request each), `bucket`,
-//! `delete`, `list` (pages of names, read by `xml`), `presign` (URLs that are signed). `writer` makes an object of parts, which `parts` numbers. What is stored with an object
+//! operations lie above it: `object` (head, get, put, copy, delete), `upload` (an object in parts, one request each), `bucket`,
+//! `list` (pages of names, read by `xml`). `writer` makes an object of parts, which `parts` numbers. What is stored with an object
 //! is written and read in `meta`, the checksums of a body in `body`.
 
 mod address;
@@ -11,7 +11,6 @@ mod auth;
 mod body;
 mod bucket;
 mod credentials;
-mod delete;
 mod endpoint;
 mod error;
 #[cfg(fuzzing)]
@@ -22,7 +21,6 @@ mod list;
 mod meta;
 mod object;
 mod parts;
-mod presign;
 mod rules;
 mod service;
 mod settings;
@@ -31,7 +29,7 @@ mod writer;
 mod xml;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -46,15 +44,14 @@ pub use endpoint::Addressing;
 
 use super::answer::Rule;
 use super::{
-    Access, Attributes, BlockRange, BlockWriter, Capabilities, CopyRules, CopySource, GetOptions, GetResult,
-    ListRequest, Lister, ObjectMeta, Payload, Peer, Presigned, PutOptions, PutResult, Request, Seen,
-    Snapshots, Store, StoreOptions, Trace,
+    Attributes, BlockRange, BlockWriter, Capabilities, CopyRules, CopySource, GetOptions, GetResult,
+    ListRequest, Lister, ObjectMeta, Payload, Peer, PutOptions, PutResult, Request, Store, StoreOptions,
+    Trace,
 };
 use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Manners;
 use crate::http::{HttpClient, Origin};
-use crate::verbose::verbose;
 use auth::Credential;
 use error::Asked;
 use list::Leftover;
@@ -83,14 +80,6 @@ impl S3Store {
         let settings = Settings::find(&options, profile.as_deref())?;
         let credential = Credential::find(&options, profile.as_deref(), &http)?;
         let service = Service::new(bucket, settings, credential, &options, http)?;
-        let (region, named) = service.region();
-        verbose!(
-            Info,
-            "{} is at {}, region {region} ({})",
-            address::display(bucket, ""),
-            service.site().origin,
-            if named { "named" } else { "by default" }
-        );
         Ok(Self { name: address::display(bucket, "").into(), service })
     }
 
@@ -381,7 +370,7 @@ impl Store for S3Store {
             return Ok(put);
         }
         if there.size != from.size {
-            let _ = delete::one(self, key, None, trace).await;
+            let _ = object::delete(self, key, trace).await;
             let cause = "the service made an object of another size than the source's";
             return Err(Error::new(ErrorKind::Unsupported, "copy to", self.display(key), cause));
         }
@@ -390,34 +379,16 @@ impl Store for S3Store {
 
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()> {
         self.need_key("delete", key)?;
-        delete::one(self, key, None, trace).await
-    }
-
-    async fn delete_version(&self, key: &str, etag: &str, _: Snapshots, trace: &Trace) -> Result<()> {
-        self.need_key("delete", key)?;
-        delete::one(self, key, Some(etag), trace).await
-    }
-
-    fn keeps_to_versions(&self) -> Option<bool> {
-        self.service.keeps_to_versions()
-    }
-
-    async fn try_versions(&self, key: &str, trace: &Trace) -> Result<bool> {
-        self.need_key("delete", key)?;
-        delete::try_versions(self, key, trace).await
+        object::delete(self, key, trace).await
     }
 
     fn delete_max(&self) -> usize {
-        delete::DELETE_MAX
+        object::DELETE_MAX
     }
 
-    async fn delete_many(&self, objects: &[Seen], trace: &Trace) -> Result<Vec<Result<()>>> {
-        objects.iter().try_for_each(|seen| self.need_key("delete", &seen.key))?;
-        delete::many(self, objects, trace).await
-    }
-
-    async fn presign(&self, key: &str, access: Access, life: Duration, trace: &Trace) -> Result<Presigned> {
-        presign::presign(self, key, access, life, trace).await
+    async fn delete_many(&self, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
+        keys.iter().try_for_each(|key| self.need_key("delete", key))?;
+        object::delete_many(self, keys, trace).await
     }
 
     fn leftover_of<'a>(&self, leftover: &'a str) -> &'a str {

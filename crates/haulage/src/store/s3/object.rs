@@ -1,21 +1,27 @@
-//! Whole objects and ranges of them: head, get, put, copy.
+//! Whole objects and ranges of them: head, get, put, copy, delete.
+
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::body::{Body, Digest, is_unknown_checksum, send_guarded};
 use super::meta::{self, CHECKSUM_MODE};
+use super::xml::{Deletion, Refused};
 use super::{S3Store, rules, upload, xml};
-use crate::checksum::{ChecksumMode, Crc64};
-use crate::error::{ErrorKind, Result, Retry};
-use crate::store::answer;
+use crate::checksum::{ChecksumMode, Crc64, Md5};
+use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::store::answer::{self, Broken};
 use crate::store::headers::{self, set, set_etag, set_precondition};
 use crate::store::tags;
 use crate::store::{
     Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, PutOptions, PutResult, Trace,
 };
+
+/// Objects that one request deletes.
+pub(super) const DELETE_MAX: usize = 1_000;
 
 /// What names the source of a copy; `/` stays.
 const SOURCE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
@@ -25,6 +31,7 @@ const COPY_IF_MATCH: HeaderName = HeaderName::from_static("x-amz-copy-source-if-
 const COPY_RANGE: HeaderName = HeaderName::from_static("x-amz-copy-source-range");
 const METADATA: HeaderName = HeaderName::from_static("x-amz-metadata-directive");
 const TAGGING: HeaderName = HeaderName::from_static("x-amz-tagging-directive");
+const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 
 pub(super) async fn head(store: &S3Store, key: &str, trace: &Trace) -> Result<ObjectMeta> {
     look(store, key, trace).await.map(|(meta, _)| meta)
@@ -217,4 +224,123 @@ pub(super) async fn copy(
         confirmed: made.crc64.is_some(),
         not_kept: None,
     })
+}
+
+pub(super) async fn delete(store: &S3Store, key: &str, trace: &Trace) -> Result<()> {
+    let name = store.display(key);
+    let asked = store.asked("delete", &name, "s3:DeleteObject", ErrorKind::Service);
+    let operation = store.operation(rules::DELETE_OBJECT, Method::DELETE, key, &[]);
+    store.service.send(&operation, asked, trace).await?;
+    trace.mark(Phase::Committed);
+    Ok(())
+}
+
+/// Deletes objects with one request, and says what became of each, in their order. Names that XML cannot hold go by themselves.
+pub(super) async fn delete_many(store: &S3Store, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
+    let plain: Vec<&str> = keys.iter().map(String::as_str).filter(|key| xml::holds(key)).collect();
+    let mut outcomes = HashMap::new();
+    if !plain.is_empty() {
+        let name = store.display("");
+        let asked = store.asked("delete from", &name, "s3:DeleteObject", ErrorKind::Service);
+        let body = Bytes::from(xml::delete(plain.iter().copied()));
+        let query = [("delete", "")];
+        let mut operation = store.operation(rules::DELETE_MANY, Method::POST, "", &query);
+        operation.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        // Without a checksum this request is not taken.
+        set(&mut operation.headers, CONTENT_MD5, &Md5::of(&body).to_base64(), asked)?;
+        (operation.body, operation.signed_body) = (body, true);
+        let document = match store.service.document(&operation, asked, trace).await {
+            Err(error) if matches!(error.status(), Some(405 | 501)) => {
+                return one_by_one(store, keys, trace).await;
+            }
+            other => other?,
+        };
+        outcomes = xml::deleted(&document)
+            .and_then(|deleted| believe_deleted(&plain, deleted))
+            .map_err(|broken| asked.not_believed(broken))?;
+    }
+    let mut results = Vec::with_capacity(keys.len());
+    for key in keys {
+        results.push(match outcomes.remove(key) {
+            Some(None) => Ok(()),
+            Some(Some(refused)) => Err(not_deleted(store, key, refused.0.as_deref())),
+            None if !xml::holds(key) => delete(store, key, trace).await,
+            None => {
+                let broken = Broken("the answer does not say what became of this object".to_owned());
+                let name = store.display(key);
+                Err(broken.error(|kind, cause| Error::new(kind, "delete", name, cause)))
+            }
+        });
+    }
+    Ok(results)
+}
+
+/// What became of each object, if the answer tells of those that were named and of nothing else, and says one thing of each.
+pub(super) fn believe_deleted(
+    named: &[&str],
+    deleted: Vec<Deletion>,
+) -> std::result::Result<HashMap<String, Option<Refused>>, Broken> {
+    let named: HashSet<&str> = named.iter().copied().collect();
+    let mut outcomes = HashMap::with_capacity(named.len());
+    for (key, refused) in deleted {
+        if !named.contains(key.as_str()) {
+            return Err(Broken(format!("the answer reports `{key}`, which was not in the request")));
+        }
+        if outcomes.get(&key).is_some_and(|told| *told != refused) {
+            return Err(Broken(format!("the answer says two things of `{key}`")));
+        }
+        outcomes.insert(key, refused);
+    }
+    Ok(outcomes)
+}
+
+/// For services that have no such request.
+async fn one_by_one(store: &S3Store, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
+    let mut results = Vec::with_capacity(keys.len());
+    for key in keys {
+        results.push(delete(store, key, trace).await);
+    }
+    Ok(results)
+}
+
+/// The error for one of many objects.
+fn not_deleted(store: &S3Store, key: &str, code: Option<&str>) -> Error {
+    let name = store.display(key);
+    let word = code.unwrap_or("refused");
+    match word {
+        "AccessDenied" => Error::new(ErrorKind::Permission, "delete", name, "access denied")
+            .hint(format!("ask for the permission s3:DeleteObject on {}", store.display(""))),
+        "InternalError" | "SlowDown" | "ServiceUnavailable" => {
+            Error::new(ErrorKind::Busy, "delete", name, format!("the service is busy ({word})"))
+                .retry(Retry::Backoff)
+        }
+        _ => Error::new(ErrorKind::Service, "delete", name, format!("it was not deleted ({word})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: &str) -> Option<Refused> {
+        Some(Refused(Some(code.to_owned())))
+    }
+
+    #[test]
+    fn an_answer_tells_of_what_was_named_and_says_one_thing_of_each() {
+        let told = |deleted: &[(&str, Option<&str>)]| {
+            let deleted = deleted.iter().map(|(key, code)| ((*key).to_owned(), code.and_then(refused)));
+            believe_deleted(&["a", "b"], deleted.collect())
+        };
+        let outcomes = told(&[("b", Some("AccessDenied")), ("a", None), ("a", None)]).unwrap();
+        assert_eq!((&outcomes["a"], &outcomes["b"]), (&None, &refused("AccessDenied")));
+        assert!(!told(&[("a", None)]).unwrap().contains_key("b"));
+        for broken in [
+            &[("a", None), ("c", None)][..],
+            &[("a", Some("AccessDenied")), ("a", None)],
+            &[("a", None), ("a", Some("AccessDenied"))],
+        ] {
+            assert!(told(broken).is_err(), "{broken:?}");
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! One request to the service: its URL, its headers, its signature, and the judgement of its answer.
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
@@ -23,7 +22,6 @@ use crate::secret::Signature;
 use crate::store::answer::{Body, Broken, Rule, told};
 use crate::store::headers::{by_proxy, request_id};
 use crate::store::{Phase, StoreOptions, Trace};
-use crate::verbose::verbose;
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("haulage/", env!("CARGO_PKG_VERSION")));
 const PAYER: HeaderName = HeaderName::from_static("x-amz-request-payer");
@@ -62,8 +60,6 @@ struct Shared {
     signer: Signer,
     requester_pays: bool,
     dialect: Dialect,
-    /// Whether it keeps to the version that a delete names; found out with the first one.
-    keeps_to_versions: OnceLock<bool>,
     /// Hashes the bodies that go with an MD5.
     md5: Md5Queue,
 }
@@ -99,16 +95,12 @@ impl Service {
         options: &StoreOptions,
         http: HttpClient,
     ) -> Result<Self> {
-        // Other services are tried first.
-        let keeps_to_versions =
-            if settings.endpoint.is_aws() { OnceLock::from(true) } else { OnceLock::new() };
         let shared = Shared {
             settings,
             credential,
             signer: Signer::default(),
             requester_pays: options.requester_pays,
             dialect: Dialect::default(),
-            keeps_to_versions,
             md5: Md5Queue::default(),
         };
         Self::at(Arc::new(shared), bucket, http)
@@ -150,18 +142,6 @@ impl Service {
         &self.shared.dialect
     }
 
-    /// Whether it keeps to the version that a delete names, as far as that is known.
-    pub(super) fn keeps_to_versions(&self) -> Option<bool> {
-        self.shared.keeps_to_versions.get().copied()
-    }
-
-    /// It has shown that.
-    pub(super) fn learn_versions(&self, keeps: bool) {
-        let how = if keeps { "keeps to" } else { "passes over" };
-        verbose!(Info, "{} {how} the version that a delete names", self.endpoint());
-        let _ = self.shared.keeps_to_versions.set(keeps);
-    }
-
     /// The service by its URL.
     pub(super) fn endpoint(&self) -> &Endpoint {
         &self.shared.settings.endpoint
@@ -175,23 +155,6 @@ impl Service {
     /// Who asks.
     pub(super) fn credential(&self) -> &Credential {
         &self.shared.credential
-    }
-
-    /// A URL for an object that is good by itself for so many seconds, and when what signs it ends, where that is known.
-    pub(super) async fn presign(
-        &self,
-        method: &Method,
-        key: &str,
-        seconds: u64,
-        names: (&'static str, &str),
-    ) -> Result<(String, Option<SystemTime>)> {
-        let (site, shared) = (self.site(), &*self.shared);
-        let (path, host) = (site.path(key), site.origin.host_header());
-        let unsigned =
-            Unsigned { method: method.as_str(), host: &host, path: &path, query: "", region: &site.region };
-        let (keys, ends) = shared.credential.keys(names).await?;
-        let query = shared.signer.presign(&keys, unsigned, seconds, shared.requester_pays);
-        Ok((format!("{}{path}?{query}", site.origin), ends))
     }
 
     /// Opens connections for requests to come.
@@ -251,7 +214,6 @@ impl Service {
                 Answer::Moved(region, _)
                     if !moved && (self.move_to(&region, &site) || site != self.site()) =>
                 {
-                    verbose!(Info, "the bucket {} is in the region {region}", self.bucket);
                     moved = true;
                 }
                 Answer::Moved(_, error) => return Err(error),

@@ -140,19 +140,13 @@ pub(super) fn complete(parts: &[PartMade], algorithm: Option<&str>) -> String {
     body
 }
 
-/// The body that deletes objects, those with an ETag only as that version.
-pub(super) fn delete<'a>(objects: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> String {
+/// The body that deletes objects.
+pub(super) fn delete<'a>(keys: impl Iterator<Item = &'a str>) -> String {
     let mut body = String::from("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
-    for (key, etag) in objects {
+    for key in keys {
         body.push_str("<Object><Key>");
         push_escaped(&mut body, key);
-        body.push_str("</Key>");
-        if let Some(etag) = etag {
-            body.push_str("<ETag>&quot;");
-            push_escaped(&mut body, etag.trim_matches('"'));
-            body.push_str("&quot;</ETag>");
-        }
-        body.push_str("</Object>");
+        body.push_str("</Key></Object>");
     }
     body.push_str("</Delete>");
     body
@@ -289,9 +283,7 @@ mod tests {
         assert!(body.ends_with(
             "<Part><PartNumber>7</PartNumber><ETag>&quot;b&quot;</ETag></Part></CompleteMultipartUpload>"
         ));
-        let body = delete([("a&<b>", None), ("c", Some("1-2"))].into_iter());
-        assert!(body.contains("<Object><Key>a&amp;&lt;b&gt;</Key></Object>"));
-        assert!(body.contains("<Object><Key>c</Key><ETag>&quot;1-2&quot;</ETag></Object>"));
+        assert!(delete(["a&<b>"].into_iter()).contains("<Object><Key>a&amp;&lt;b&gt;</Key></Object>"));
         assert!(location("eu-west-1").contains("<LocationConstraint>eu-west-1<"));
         assert!(holds("a b#ü😀") && !holds("a\nb") && !holds("\u{1}") && !holds("\u{ffff}"));
     }

@@ -10,10 +10,11 @@ use super::super::{BATCH, Flow, Names};
 use crate::error::ErrorKind;
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::gate::through;
+use crate::spool::Spool;
 use crate::stage::list::{Extras, Listed};
 use crate::stage::plan::{Existing, Pair, Place};
 use crate::stage::transfer::Object;
-use crate::store::{Location, ObjectMeta, Request, Seen, rewritten};
+use crate::store::{Location, ObjectMeta, Request, changed_since};
 
 /// Objects asked for at once before they are backed up.
 const LOOKUPS: usize = 64;
@@ -102,25 +103,33 @@ fn as_prefix(key: &str) -> String {
 pub(super) fn find_extras(extras: Extras, backup: Location) -> Names {
     let (sender, found) = mpsc::channel(1000);
     let listing = tokio::spawn(async move {
-        let Extras { place: Location { store, key: root, gate }, victims, .. } = extras;
+        let Extras { place: Location { store, key: root, gate }, names, versions, .. } = extras;
         let to = as_prefix(&backup.key);
-        let mut victims = victims.read()?;
+        let mut names = names.read()?;
+        let mut versions = versions.map(Spool::read).transpose()?;
         loop {
-            let some = victims.next(BATCH as u64)?;
+            let some = names.next(BATCH as u64)?;
             if some.is_empty() {
                 return Ok(());
             }
-            let look = async |(Seen { key, etag }, _): (Seen, u64)| {
+            let listed = match &mut versions {
+                Some(versions) => {
+                    versions.next(some.len() as u64)?.into_iter().map(|(etag, _)| Some(etag)).collect()
+                }
+                None => vec![None; some.len()],
+            };
+            let look = async |((key, _), listed): ((String, u64), Option<String>)| {
                 let (api, name) = (store.api(Request::Look), store.name(&key));
                 let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
-                let same = |meta: &ObjectMeta| etag.as_ref().is_none_or(|etag| meta.etag == *etag);
+                let same = |meta: &ObjectMeta| listed.is_none_or(|etag| meta.etag == etag);
                 let looked = looked.and_then(|meta| match same(&meta) {
                     true => Ok(meta),
-                    false => Err(rewritten(store.name(&key))),
+                    false => Err(changed_since(store.name(&key))),
                 });
                 (key, looked)
             };
-            let mut looked = futures_util::stream::iter(some).map(look).buffered(LOOKUPS);
+            let with_versions = futures_util::stream::iter(some.into_iter().zip(listed));
+            let mut looked = with_versions.map(look).buffered(LOOKUPS);
             while let Some((key, looked)) = looked.next().await {
                 let listed = match looked {
                     Ok(meta) => {

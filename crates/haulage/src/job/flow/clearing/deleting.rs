@@ -8,7 +8,8 @@ use super::super::{BATCH, Flow, next_row, sleep_until, stopped};
 use super::{EXTRA, MOVED};
 use crate::error::Result;
 use crate::event::{Failure, ObjectRecord, Outcome};
-use crate::stage::remove::{Deleted, Doomed, Victims};
+use crate::spool::Spool;
+use crate::stage::remove::{Deleted, Doomed};
 use crate::store::Location;
 
 impl Flow {
@@ -16,10 +17,10 @@ impl Flow {
     pub(super) async fn delete(&mut self, doomed: Doomed, why: &'static str) -> bool {
         let place = doomed.place.clone();
         if self.options.dry_run {
-            self.tell(doomed.victims, &place, Outcome::WouldDelete, why);
+            self.tell(doomed.names, &place, Outcome::WouldDelete, why);
             return false;
         }
-        let mut number = self.objects.count_names(doomed.victims.count());
+        let mut number = self.objects.count_names(doomed.names.count);
         let (told, mut deleted) = mpsc::channel(1000);
         let deleting = tokio::spawn(doomed.delete(told));
         let mut batch = Vec::new();
@@ -52,21 +53,21 @@ impl Flow {
     }
 
     /// Tells of names that are left, or would go.
-    pub(super) fn tell(&mut self, victims: Victims, place: &Location, outcome: Outcome, why: &'static str) {
-        if let Err(error) = self.tell_each(victims, place, outcome, why) {
+    pub(super) fn tell(&mut self, names: Spool, place: &Location, outcome: Outcome, why: &'static str) {
+        if let Err(error) = self.tell_each(names, place, outcome, why) {
             self.recorder.failure(Failure::from(&error));
         }
     }
 
     fn tell_each(
         &mut self,
-        victims: Victims,
+        names: Spool,
         place: &Location,
         outcome: Outcome,
         why: &'static str,
     ) -> Result<()> {
         let now = self.clock.now_ns();
-        let mut names = victims.names().read()?;
+        let mut names = names.read()?;
         loop {
             let some = names.next(BATCH as u64)?;
             if some.is_empty() {
@@ -111,7 +112,7 @@ fn record(
         Ok(()) => record,
         Err(error) => {
             let failure = Some(Failure::from(&error));
-            ObjectRecord { outcome: Outcome::of_failure(&error), failure, reason: None, ..record }
+            ObjectRecord { outcome: Outcome::Failed, failure, reason: None, ..record }
         }
     }
 }
