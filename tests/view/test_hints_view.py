@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import h5py
@@ -13,11 +14,12 @@ import numpy as np
 import pytest
 
 from command import HAUL, clean_environment
-from haulage.errors import HaulageError
-from haulage.view.decode import filters, slab
+from haulage.errors import HaulageError, NotFoundError, UnsupportedError
+from haulage.view.decode import filters, slab, texts
 from haulage.view.decode.slab import Reader
 from haulage.view.index import tables, writing
 from haulage.view.index.model import Chunked
+from haulage.view.index.store_references import store_references
 from view import odd_files
 from view.test_bad_input import filtered, huge
 from view.test_reading import opened
@@ -181,3 +183,14 @@ def test_hints_of_index(folder: Path, tmp_path: Path) -> None:
         assert f"hint: {hint}" in run.stderr
     # Names of blobs may be anything.
     assert told(lambda: writing._write(tmp_path, "../out", "{}")) == "index that file alone"
+
+
+def test_hints_of_zarr_stores() -> None:
+    unknown: Any = SimpleNamespace(version=3, codecs='[{"name": "bytes"}]')
+    with pytest.raises(UnsupportedError) as unread:
+        texts._decoded(b"", unknown, np.dtype(object), "names")
+    assert unread.value.hint == "write it again with xarray"
+    emptied: Any = SimpleNamespace(names=lambda: ([], "version"), reach=None)
+    with pytest.raises(NotFoundError) as removed:
+        store_references(emptied, "a.zarr/zarr.json")
+    assert removed.value.hint == "run the command again"

@@ -208,10 +208,13 @@ def test_parquet_files_in_a_folder(tmp_path: Path) -> None:
         assert found["wet"]["drawn"]
 
 
+LOOK = "name them lat and lon, or look at it with haul table serve"
+
+
 @pytest.mark.parametrize(
     ("url", "filter", "says", "hint"),
     [
-        ("az-table://notes", None, "no columns of latitude and longitude; it has", "name them lat and lon"),
+        ("az-table://notes", None, "no columns of latitude and longitude; it has", LOOK),
         (
             "az-table://stations",
             "elevation gt 9000",

@@ -243,7 +243,7 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         return ReadFile(self, path, window, entry)
 
     def _window(self, path: str, entry: Mapping[str, Any]) -> Window:
-        """Return the window on the version of an object that an entry tells of: the same one for the same."""
+        """Return the window on the version of an object that an entry states: the same one for the same."""
         url, version = f"{self.scheme}://{path}", entry["etag"] or None
         with self.cache.lock:
             kept = self._windows.get(path)

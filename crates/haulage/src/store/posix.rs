@@ -55,9 +55,7 @@ impl FromStr for Preserve {
                         word,
                         "nothing of a file that can be kept",
                     )
-                    .hint(
-                        "write mode, owner, times or special, separated by commas; or posix, or all",
-                    ));
+                    .hint("write mode, owner, times or special, separated by commas; or posix, or all"));
                 }
             }
         }

@@ -72,7 +72,12 @@ impl Spec {
             }
             Work::CopyPairs(pairs) => pairs.first().cloned().unwrap_or_default(),
             Work::Verify { .. } | Work::Fed(_) | Work::Sync { .. } | Work::Move { .. } => {
-                return Err(Error::new(ErrorKind::Unsupported, "run", "nodes", "only copies can be divided among nodes"));
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "run",
+                    "nodes",
+                    "only copies can be divided among nodes",
+                ));
             }
         };
         let (store, record) = (&options.store, options.record.is_some());
