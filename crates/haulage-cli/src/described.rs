@@ -142,7 +142,7 @@ fn hint(name: &str) -> ValueHint {
 
 fn values(choices: &'static [String]) -> clap::builder::ValueParser {
     if choices.is_empty() {
-        return clap::value_parser!(String).into();
+        return clap::value_parser!(String);
     }
     clap::builder::PossibleValuesParser::new(choices.iter().map(String::as_str)).into()
 }

@@ -88,7 +88,7 @@ fn sections(end: &str) -> Vec<(String, String)> {
         let heading = first.strip_suffix(':').filter(|_| !rest.is_empty() && !first.starts_with(' '));
         match heading {
             Some(heading) if heading.starts_with("Exit codes") => {
-                found.push(("EXIT STATUS".to_owned(), rest.to_owned()))
+                found.push(("EXIT STATUS".to_owned(), rest.to_owned()));
             }
             Some(heading) => found.push((heading.to_uppercase(), rest.to_owned())),
             None => match found.last_mut().filter(|(title, _)| title == "NOTES") {
