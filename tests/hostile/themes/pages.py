@@ -111,6 +111,7 @@ ENDLESS = (
         bends=on("list", stream(_crowd)),
         kind="protocol",
         must=NOTHING,
+        large=True,
     ),
 )
 

@@ -43,6 +43,9 @@ const guarded = (act) => async (...given) => {
   }
 };
 
+// The ends of the range that somebody is typing.
+const typing = new Set();
+
 // The fragment says what is seen; it is written a moment after the last change.
 let writing = 0, written = '';
 const seen = () => ({ ...now, path: now.variable?.path, beside: now.beside && { name: now.beside.name, path: now.beside.variable.path, index: now.beside.index } });
@@ -92,7 +95,8 @@ const describe = (one) => [one.name.split('/').at(-1), one.variable.name, ...ste
 const controls = () => {
   for (const [id, value] of [['projection', now.view.projection], ['scale', now.colours], ['how', now.how]]) by(id).value = value;
   by('reversed').checked = now.reversed;
-  [by('low').value, by('high').value] = now.range.map((one) => Number(one.toPrecision(6)));
+  // What is being typed stays, though values arrive meanwhile.
+  ['low', 'high'].forEach((id, end) => { if (!typing.has(id)) by(id).value = Number(now.range[end].toPrecision(6)); });
   updateSteps(by('steps'), now.variable, now.index, player.dim);
   for (const id of ['alone', 'together-box', 'proof']) by(id).hidden = !now.beside;
   by('source').hidden = !mark || Boolean(now.beside) || now.name.startsWith(mark);
@@ -291,7 +295,10 @@ on('how', 'change', () => {
   link();
   draw(true);
 });
+for (const id of ['low', 'high']) on(id, 'input', () => typing.add(id));
+for (const id of ['low', 'high']) on(id, 'blur', () => typing.delete(id));
 for (const id of ['low', 'high']) on(id, 'change', () => {
+  typing.delete(id);
   const [low, high] = [Number(by('low').value), Number(by('high').value)];
   const wrong = !(Number.isFinite(low) && Number.isFinite(high) && low < high);
   by(id).setCustomValidity(wrong ? 'Two numbers, the first one less than the second.' : '');

@@ -118,6 +118,7 @@ ENDLESS = (
         "rm -r s3://data/tree/ --dry-run",
         must=NOTHING,
         bends=on("list", stream(_crowd)),
+        large=True,
     ),
 )
 

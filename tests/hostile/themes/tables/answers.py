@@ -101,8 +101,8 @@ BODIES = (
         options="--stall-timeout 500ms",
         kind="stalled",
         must="less than 1 KiB/s is as good as nothing",
-        # A slow machine may take a pause for silence, which is tried once more.
-        tries=5,
+        # A slow machine may take a pause for silence, which is tried again as a lost connection is.
+        tries=8,
         slow=True,
     ),
     case(

@@ -14,7 +14,7 @@ use super::file;
 use super::finish::finish;
 use super::leftover::{list_of, partial_name, partial_of};
 use super::medium::Medium;
-use super::ranges::RangeList;
+use super::ranges::{RANGE_MIN, RangeList};
 use super::tree::{Place, may_be_replaced, os};
 use crate::checksum::{Crc64, Crc64Stream, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
@@ -62,8 +62,7 @@ impl PartialFile {
     /// Such a file has one name for each destination and one owner: while somebody else writes it, where the file
     /// system knows no locks, or where something else has its name, this one has a name of its own and leaves nothing.
     pub(super) fn resume(destination: Place, size: u64, source_etag: &str) -> Result<Self> {
-        let number = Crc64::of(destination.name.as_bytes()).to_u64();
-        let temporary = partial_name(number);
+        let temporary = resumable_name(&destination);
         let claimed = claim(&destination, &temporary).map_err(|e| io("write", &destination, e))?;
         let Some(file) = claimed else { return Self::create(destination, Some(size)) };
         let whole = file.metadata().is_ok_and(|found| found.len() == size);
@@ -137,6 +136,20 @@ impl PartialFile {
     fn forget_ranges(&self) {
         if let Some(ranges) = &self.ranges {
             let _ = self.destination.folder.remove(ranges.name());
+        }
+    }
+
+    /// Removes what an interrupted run has left of this destination, where this file was not that one: it was written at once,
+    /// or from a source that is read only once. Nobody would come back for it.
+    fn forget_former(&self) {
+        let may_be_in_ranges = self.size.is_none_or(|size| size > RANGE_MIN);
+        if self.ranges.is_none() && may_be_in_ranges {
+            let former = resumable_name(&self.destination);
+            // The list is written first and removed last.
+            if self.destination.folder.stat(&list_of(&former)).is_ok() {
+                let place = Place { name: former, ..self.destination.clone() };
+                let _ = remove(&place);
+            }
         }
     }
 
@@ -215,6 +228,7 @@ impl PartialFile {
         }
         self.published.store(true, Ordering::Release);
         self.forget_ranges();
+        self.forget_former();
         let found = rustix::fs::fstat(&self.file).map_err(io)?;
         let etag = file::etag(&found);
         Ok(PutResult { etag, crc64: Some(crc64), md5: None, confirmed: false, not_kept })
@@ -296,6 +310,11 @@ fn remove_both(place: &Place, partial: &str) -> Result<bool> {
         }
     }
     Ok(removed)
+}
+
+/// The name of the one partial file of a destination that a later run can go on with.
+fn resumable_name(destination: &Place) -> String {
+    partial_name(Crc64::of(destination.name.as_bytes()).to_u64())
 }
 
 /// The file of this name beside the destination as one's own, whatever is in it; `None` where it cannot be.

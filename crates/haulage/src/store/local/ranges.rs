@@ -53,7 +53,7 @@ pub(super) fn parse(text: &str, head: &str, size: u64) -> Option<HashMap<BlockRa
 }
 
 /// Ranges are no smaller than this, but for the last ones of a file: a list has so many lines, some more than once.
-const RANGE_MIN: u64 = 32 << 10;
+pub(super) const RANGE_MIN: u64 = 32 << 10;
 
 /// A line is 59 bytes, and the head some hundred.
 const LINE: u64 = 64;

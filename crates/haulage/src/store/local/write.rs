@@ -269,4 +269,31 @@ mod tests {
         assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"abc");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
+
+    #[tokio::test]
+    async fn a_file_written_in_another_way_takes_away_what_was_left_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = LocalStore::new(dir.path(), crate::buffer::BufferPool::default());
+        let trace = Trace::detached();
+        let size = 100_000_u64;
+        let content = Bytes::from(vec![7; size as usize]);
+        let options = PutOptions { source_etag: Some("one".into()), ..PutOptions::default() };
+        let leave = async || {
+            let writer = store.begin("file", Some(size), &options, &trace).await.unwrap();
+            let put = writer.put_block(block(0, 50_000), content.slice(..50_000).into(), &trace).await;
+            writer.keep(Kept { id: put.unwrap().part.id, vouched: true }).await;
+        };
+        leave().await;
+        assert!(std::fs::read_dir(dir.path()).unwrap().count() > 1, "a later run could go on");
+        store.put("file", content.clone().into(), &PutOptions::default(), &trace).await.unwrap();
+        let names = || std::fs::read_dir(dir.path()).unwrap().map(|one| one.unwrap().file_name());
+        assert_eq!(names().collect::<Vec<_>>(), ["file"]);
+
+        // What somebody else is writing stays.
+        let other = store.begin("file", Some(size), &options, &trace).await.unwrap();
+        store.put("file", content.clone().into(), &PutOptions::default(), &trace).await.unwrap();
+        assert_eq!(names().count(), 3);
+        drop(other);
+        assert_eq!(names().collect::<Vec<_>>(), ["file"]);
+    }
 }
