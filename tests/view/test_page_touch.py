@@ -32,6 +32,21 @@ def seen(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         one.opened.context.close()
 
 
+def test_what_was_chosen_is_in_sight(seen: Seen) -> None:
+    """On a narrow screen the lists of files and variables are above the map."""
+
+    near_top = "Math.abs(document.getElementById('title').getBoundingClientRect().top) < 120"
+    seen.page.evaluate("() => window.scrollTo(0, 0)")
+    assert not seen.page.evaluate(f"() => {near_top}")
+    seen.page.tap("#variables button[data-path='uas']")
+    seen.until(near_top)
+    seen.state("done")
+    # And as an address asks for it.
+    seen.page.evaluate("() => window.scrollTo(0, 0)")
+    seen.page.goto(seen.page.url.partition("#")[0] + "#file=world.nc&var=ta")
+    seen.until(near_top)
+
+
 class Fingers:
     """Fingers on the screen, at places that all move at once."""
 

@@ -159,6 +159,8 @@ const clearProof = () => {
   by('proven').textContent = '';
   by('unequal').replaceChildren();
 };
+// On a narrow screen the lists are above the map, which is what one came for.
+const toMap = () => matchMedia('(max-width: 860px)').matches && by('title').scrollIntoView();
 const showVariable = guarded(async (path, asked = {}) => {
   player.stop();
   const fresh = await choose(now.name, path, asked.index ?? now.index);
@@ -177,6 +179,7 @@ const showVariable = guarded(async (path, asked = {}) => {
   if (asked.how) [now.reversed, now.how] = [asked.reversed, asked.how];
   drawSteps(by('steps'), now.variable, () => now.index, { choose: moveTo, play });
   by('pace').hidden = !timeOf(now.variable);
+  if (fresh) toMap();
   const done = await load({ anew: fresh });
   if (done) now.grid = current().main.grid;
   if (done && asked.point) await point(asked.point);
@@ -188,6 +191,7 @@ const showLine = async () => {
   by('title').textContent = now.variable.long_name ?? now.variable.name;
   by('about').textContent = now.variable.why_not;
   notice(null);
+  toMap();
   by('line').hidden = !(await drawLine());
   link();
   state('done');
