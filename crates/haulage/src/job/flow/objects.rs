@@ -14,8 +14,8 @@ use crate::stage::schedule::{Step, Unit};
 use crate::stage::transfer::{Copying, Done, Ended, Object, Then, Turns};
 use crate::store::BlockWriter;
 
-/// An object and how many of its requests are in flight.
-pub(super) struct OnItsWay {
+/// An active object and how many of its requests are in flight.
+pub(super) struct Active {
     pub(super) object: Object,
     pub(super) in_flight: u32,
     /// When its first request went out.
@@ -35,7 +35,7 @@ pub(super) enum Role {
     Extra,
 }
 
-impl OnItsWay {
+impl Active {
     fn never_overwrites(&self) -> bool {
         // What was read of a stream is lost if it is left, and whoever has written it shall know.
         let never = |copying: &Copying| copying.rule.overwrite == Overwrite::Never && copying.feed.is_none();
@@ -50,10 +50,10 @@ impl OnItsWay {
 /// All of them.
 #[derive(Default)]
 pub(super) struct Objects {
-    by_id: HashMap<u64, OnItsWay>,
+    by_id: HashMap<u64, Active>,
     total: u64,
     bytes_total: u64,
-    /// Payload that arrived, of ended objects and of those on their way.
+    /// Payload that arrived, of ended objects and of active ones.
     bytes_done: u64,
     /// Where all are committed together: the commits that wait for the others.
     staged: Option<Vec<Unit>>,
@@ -119,7 +119,7 @@ impl Objects {
         (self.bytes_total, self.bytes_done)
     }
 
-    pub(super) fn on_their_way(&self) -> impl Iterator<Item = &OnItsWay> {
+    pub(super) fn active(&self) -> impl Iterator<Item = &Active> {
         self.by_id.values().filter(|it| it.in_flight > 0)
     }
 
@@ -133,7 +133,7 @@ impl Objects {
         self.total += 1;
         // A list may claim any size.
         self.bytes_total = self.bytes_total.saturating_add(object.to_move());
-        self.by_id.insert(id, OnItsWay { object, in_flight: 0, first_ns: None, role });
+        self.by_id.insert(id, Active { object, in_flight: 0, first_ns: None, role });
         id
     }
 

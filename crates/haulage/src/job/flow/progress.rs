@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::objects::{Objects, OnItsWay};
+use super::objects::{Active, Objects};
 use crate::event::{Clock, Progress, SlowObject, Summary};
 use crate::http::{WireLook, WireMeter};
 use crate::secret::redact;
@@ -123,7 +123,7 @@ impl ProgressMeter {
             in_flight,
             retries: counts.retries,
             flushing: false,
-            slowest: slowest(objects.on_their_way(), now),
+            slowest: slowest(objects.active(), now),
         };
         progress.clone_into(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner));
         progress
@@ -164,8 +164,8 @@ fn eta(now: u64, rate: f64, left: u64, done: u64, total: u64) -> Option<u64> {
     (seconds.is_finite() && (rate > 0.0 || left == 0)).then_some((seconds * 1e9) as u64)
 }
 
-fn slowest<'a>(objects: impl Iterator<Item = &'a OnItsWay>, now: u64) -> Vec<SlowObject> {
-    let mut oldest: Vec<(&OnItsWay, u64)> =
+fn slowest<'a>(objects: impl Iterator<Item = &'a Active>, now: u64) -> Vec<SlowObject> {
+    let mut oldest: Vec<(&Active, u64)> =
         objects.filter_map(|it| it.first_ns.map(|first| (it, now.saturating_sub(first)))).collect();
     let keep = SLOWEST.min(oldest.len());
     if keep < oldest.len() {

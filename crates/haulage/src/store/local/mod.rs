@@ -13,7 +13,7 @@ mod leftover;
 mod mark;
 mod medium;
 mod partial;
-mod pen;
+mod queue;
 mod ranges;
 mod readers;
 pub(super) mod special;
@@ -31,7 +31,7 @@ use self::flush::Written;
 use self::mark::doubted_since;
 use self::medium::Medium;
 use self::partial::PartialFile;
-use self::pen::Pen;
+use self::queue::WriteQueue;
 use self::readers::Readers;
 use self::tree::{Folders, Follow, Place, Tree, may_be_replaced};
 use self::walk::Walker;
@@ -289,7 +289,7 @@ impl Store for LocalStore {
                 PartialFile::create(place, Some(size))
             });
             let part = Arc::new(part.await?);
-            let crc64 = Pen::new(&part).write(0, payload).await?;
+            let crc64 = WriteQueue::new(&part).write(0, payload).await?;
             blocking(move || part.publish(crc64, &options.attributes, &options.precondition)).await?
         };
         trace.mark(Phase::Committed);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use rustix::fs::OFlags;
 
 use super::partial::PartialFile;
-use super::pen::Pen;
+use super::queue::WriteQueue;
 use super::tree::Place;
 use super::{blocking, file};
 use crate::checksum::Crc64;
@@ -46,21 +46,21 @@ pub(super) fn append(place: &Place, at: u64, bytes: &Bytes) -> Result<()> {
 /// A file being written block by block.
 pub(super) struct LocalWriter {
     part: Arc<PartialFile>,
-    pen: Pen,
+    queue: WriteQueue,
     precondition: Precondition,
 }
 
 impl LocalWriter {
     pub(super) fn new(part: PartialFile, precondition: Precondition) -> Self {
         let part = Arc::new(part);
-        Self { pen: Pen::new(&part), part, precondition }
+        Self { queue: WriteQueue::new(&part), part, precondition }
     }
 }
 
 #[async_trait]
 impl BlockWriter for LocalWriter {
     async fn put_block(&self, range: BlockRange, payload: Payload, trace: &Trace) -> Result<Stored> {
-        let crc64 = self.pen.write(range.offset, payload).await?;
+        let crc64 = self.queue.write(range.offset, payload).await?;
         trace.mark(Phase::Committed);
         Ok(Stored { part: BlockId { range, crc64 }.into(), confirmed: false })
     }
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(part.medium(), Medium::Memory);
         let part = Arc::new(part);
         let piece = futures_util::stream::iter([Ok(Bytes::from_static(b"short"))]);
-        let error = Pen::new(&part).write(0, Payload::stream("file", 10, piece)).await.unwrap_err();
+        let error = WriteQueue::new(&part).write(0, Payload::stream("file", 10, piece)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Integrity);
         let full = PartialFile::create(place("huge"), Some(1 << 60));
         assert_eq!(full.err().map(|error| error.kind()), Some(ErrorKind::NoSpace));

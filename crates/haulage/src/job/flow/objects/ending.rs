@@ -1,7 +1,7 @@
 //! The end of an object, and what is said of it.
 
 use super::super::effects::Said;
-use super::{Objects, OnItsWay, Role};
+use super::{Active, Objects, Role};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::stage::transfer::Ended;
@@ -86,7 +86,7 @@ impl Objects {
 
     /// Ends all objects that have nothing in flight.
     pub(in super::super) fn fail_waiting(&mut self, failure: &Failure, now_ns: u64) {
-        let idle = |(id, it): (&u64, &OnItsWay)| (it.in_flight == 0).then_some(*id);
+        let idle = |(id, it): (&u64, &Active)| (it.in_flight == 0).then_some(*id);
         let waiting: Vec<u64> = self.by_id.iter().filter_map(idle).collect();
         for id in waiting {
             self.fail(id, failure, now_ns);

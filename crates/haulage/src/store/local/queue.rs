@@ -1,4 +1,4 @@
-//! One pen for each file: whoever receives a piece of it queues it, one thread writes.
+//! One queue of writes for each file: whoever receives a piece of the file queues it, one thread writes.
 //!
 //! The kernel lets one writer at a time into a file, so several would only wait for each other, and a
 //! thread that receives should not wait at all. Each piece is hashed where it was received, while it is
@@ -20,41 +20,41 @@ use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::event::Failure;
 use crate::store::Payload;
 
-/// Pieces that may wait to be written: a few MiB, enough that the pen never rests.
+/// Pieces that may wait to be written: a few MiB, enough that the writer never waits.
 const QUEUE: usize = 32;
 
-enum Order {
+enum Entry {
     /// The permit is its place in the queue.
     Write(u64, Bytes, OwnedSemaphorePermit),
-    /// Say how it went with all that was ordered before.
+    /// Say how it went with all that was queued before.
     Report(oneshot::Sender<Result<()>>),
 }
 
 /// The way to whoever writes a file. A thread of the pool is taken only while there is something to write:
 /// thousands of files may be open, and the pool has some hundred threads.
-pub(super) struct Pen {
+pub(super) struct WriteQueue {
     name: String,
     places: Arc<Semaphore>,
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
 }
 
-struct Desk {
+struct Shared {
     part: Arc<PartialFile>,
-    orders: Mutex<Orders>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Default)]
-struct Orders {
-    waiting: VecDeque<Order>,
+struct Entries {
+    waiting: VecDeque<Entry>,
     /// A thread is at work and will see what is added.
     at_work: bool,
     failed: Option<Failure>,
 }
 
-impl Pen {
+impl WriteQueue {
     pub(super) fn new(part: &Arc<PartialFile>) -> Self {
-        let desk = Arc::new(Desk { part: Arc::clone(part), orders: Mutex::default() });
-        Self { name: part.name(), places: Arc::new(Semaphore::new(QUEUE)), desk }
+        let shared = Arc::new(Shared { part: Arc::clone(part), entries: Mutex::default() });
+        Self { name: part.name(), places: Arc::new(Semaphore::new(QUEUE)), shared }
     }
 
     /// Writes a payload at `offset` as it arrives, and gives its CRC64 when all of it is in the file.
@@ -68,10 +68,10 @@ impl Pen {
             let at = offset + written;
             written += piece.len() as u64;
             let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| self.gone())?;
-            self.order(Order::Write(at, piece, place));
+            self.push(Entry::Write(at, piece, place));
         }
         let (reply, report) = oneshot::channel();
-        self.order(Order::Report(reply));
+        self.push(Entry::Report(reply));
         report.await.unwrap_or_else(|_| Err(self.gone()))?;
         if written == expected {
             return Ok(crc.value());
@@ -80,13 +80,13 @@ impl Pen {
         Err(Error::new(ErrorKind::Integrity, "write", &self.name, cause).retry(Retry::Backoff))
     }
 
-    fn order(&self, order: Order) {
-        let mut orders = self.desk.lock();
-        orders.waiting.push_back(order);
-        if !std::mem::replace(&mut orders.at_work, true) {
-            drop(orders);
-            let desk = Arc::clone(&self.desk);
-            self.desk.part.medium().begin(move || desk.work());
+    fn push(&self, entry: Entry) {
+        let mut entries = self.shared.lock();
+        entries.waiting.push_back(entry);
+        if !std::mem::replace(&mut entries.at_work, true) {
+            drop(entries);
+            let shared = Arc::clone(&self.shared);
+            self.shared.part.medium().begin(move || shared.work());
         }
     }
 
@@ -95,26 +95,26 @@ impl Pen {
     }
 }
 
-impl Desk {
+impl Shared {
     /// Writes until nothing waits. After a failure nothing more is written, and every report says so.
     fn work(&self) {
         loop {
-            let (order, failed) = {
-                let mut orders = self.lock();
-                let Some(order) = orders.waiting.pop_front() else {
-                    orders.at_work = false;
+            let (entry, failed) = {
+                let mut entries = self.lock();
+                let Some(entry) = entries.waiting.pop_front() else {
+                    entries.at_work = false;
                     return;
                 };
-                (order, orders.failed.clone())
+                (entry, entries.failed.clone())
             };
-            match order {
-                Order::Write(..) if failed.is_some() => {}
-                Order::Write(offset, piece, _place) => {
+            match entry {
+                Entry::Write(..) if failed.is_some() => {}
+                Entry::Write(offset, piece, _place) => {
                     if let Err(error) = self.part.write_at(offset, &[piece]) {
                         self.lock().failed = Some(Failure::from(&error));
                     }
                 }
-                Order::Report(reply) => {
+                Entry::Report(reply) => {
                     // A block that was given up waits for no report.
                     let _ = reply.send(failed.as_ref().map_or(Ok(()), |failure| Err(Error::from(failure))));
                 }
@@ -122,7 +122,7 @@ impl Desk {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Orders> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
