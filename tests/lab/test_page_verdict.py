@@ -139,7 +139,7 @@ def test_a_terminal_is_told_shares_and_phases(run: Path, monkeypatch: pytest.Mon
         " intervals at 99%." in said
     )
     assert lines(CHANGED) == [
-        "trial: a path that changed meanwhile, seen",
+        "trial: a path that changed during the transfer, seen",
         "  0% to 40% of the time: 300 Mbit/s, no cause was determined.",
         "  40% to 100% of the time: 100 Mbit/s, the total rate of the path, confirmed.",
     ]

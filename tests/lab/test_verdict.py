@@ -107,7 +107,7 @@ def test_an_answer_that_takes_longer_than_the_path_is_no_latency() -> None:
 def test_empty_slots_are_no_cause_but_are_said() -> None:
     found = decide(evidence({"idle": 0.5, "send": 0.5}, slope=-1.0, spread=2.0, judged=40))
     assert found.cause == "total-rate"
-    assert any("stood empty for 50%" in line for line in found.evidence)
+    assert any("were empty for 50%" in line for line in found.evidence)
 
 
 @pytest.mark.parametrize(

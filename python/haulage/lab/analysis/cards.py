@@ -80,7 +80,7 @@ def ceiling(results: Results) -> Iterator[Finding]:
         if least is not None and least > 1:
             sentence = (
                 f"{treatment}{of} moved {found.value:.0%}{bounds} of the ceiling measured {direction},"
-                f" {rate_words(top)}. Nothing carries more than it can: that measurement is wrong."
+                f" {rate_words(top)}. A path cannot exceed its capacity, so that measurement is wrong."
                 " Measure again."
             )
         yield card_of_interval(found, "Ceiling", sentence, "share", "efficiency")
@@ -109,22 +109,18 @@ def a_a(results: Results) -> Iterator[Finding]:
     band = known["band_log_ratio"].max()
     reach = None if known.empty or pd.isna(band) else math.expm1(float(band))
     if wrong:
-        sentence = (
-            f"The baseline differs from itself at {wrong} of {len(again)} sizes: distrust small differences."
-        )
+        sentence = f"The baseline differs from itself at {wrong} of {len(again)} sizes; do not trust small differences."
     elif reach is None:
         sentence = (
             f"Whether the baseline differs from itself cannot be told from {n} replicates (A/A);"
             " 6 are needed."
         )
     elif (again["says"] == "equivalent").all():
-        sentence = (
-            f"The baseline equals itself within {max(reach, 0.001):.1%} (A/A, {len(again)} sizes, n = {n})."
-        )
+        sentence = f"The baseline agrees with itself within {max(reach, 0.001):.1%} (A/A, {len(again)} sizes, n = {n})."
     else:
         sentence = (
-            f"No difference of the baseline from itself was shown (A/A, {len(again)} sizes, n = {n});"
-            f" there may be one of up to {reach:.1%}."
+            f"The baseline showed no difference from itself (A/A, {len(again)} sizes, n = {n});"
+            f" one of up to {reach:.1%} is possible."
         )
     yield Finding(
         "A/A",
@@ -149,14 +145,14 @@ def power(results: Results) -> Iterator[Finding]:
     shares = rows["missed_share"].dropna().astype(float)
     if shares.empty:
         sentence = (
-            f"With {n} replicates a difference of one treatment among {asked} cannot be shown, however large."
+            f"With {n} replicates no difference of one treatment among {asked} can be shown, however large."
         )
         value = None
     else:
         value = float(shares.max())
         each = "" if asked == 1 else f", were it the only one among {asked},"
         below = f"{value:.2g} times" if value > 1 else f"{value:.1%}"
-        sentence = f"With {n} replicates a difference below {below}{each} would be missed half of the time."
+        sentence = f"With {n} replicates a difference below {below}{each} would be missed half the time."
     yield Finding("Power", sentence, value, "share", None, None, n, st.LEVEL, "comparisons")
 
 
@@ -174,14 +170,14 @@ def steady(results: Results) -> Iterator[Finding]:
             f"at cell {int(row['cell'])} by a factor of {row['factor']:.3g}" for _, row in steps.iterrows()
         ]
         drift = "" if says == "step" else f" a drift of {float(rows['drift_share'].iloc[0]):+.0%}"
-        sentence = f"The path changed while the run went on ({says}): {', '.join(words)}{drift}."
+        sentence = f"The path changed during the run ({says}): {', '.join(words)}{drift}."
     wider = float(rows["median_intervals_widened"].iloc[0])
     if wider > 1:
         p = float(rows["replicates_alike_p"].iloc[0])
         alike = "are" if rows["replicates_alike_is_shown"].iloc[0] else "may be"
         sentence += (
             f" Replicates {alike} alike from one to the next (p = {p:.2g}), so intervals of medians were made"
-            f" {wider:.2g} times as wide; ratios within a run are not touched by it."
+            f" {wider:.2g} times as wide; ratios within a run are not affected."
         )
     yield Finding(
         "Path over time", sentence, float(len(steps)), "steps", None, None, n, st.LEVEL, "run_order"
@@ -196,8 +192,8 @@ def odd_cells(results: Results) -> Iterator[Finding]:
     worst = rows.loc[rows["modified_z"].abs().idxmax()]
     times = float(worst["wall_ns"]) / float(worst["median_ns"])
     sentence = (
-        f"{len(rows)} of the cells lie far out; farthest is cell {int(worst['cell'])} ({worst['treatment']}),"
-        f" {times:.3g} times the median of its kind. They stay in every number; rate_intervals shows both."
+        f"{len(rows)} cells are outliers; the farthest is cell {int(worst['cell'])} ({worst['treatment']}),"
+        f" {times:.3g} times the median of its group. They are included in every figure; rate_intervals shows both."
     )
     yield Finding(
         "Outliers", sentence, float(len(rows)), "cells", None, None, len(rows), st.LEVEL, "outlier_cells"

@@ -46,10 +46,10 @@ CAUSES: dict[str, tuple[str, str]] = {
         "computing checksums",
         "Use the default checksum, CRC64: an MD5 takes eighty times as long, on one core for each stream.",
     ),
-    "mixed": ("more than one cause", "See the shares: what holds the largest is to be mended first."),
+    "mixed": ("more than one cause", "See the shares, and deal with the largest first."),
     "changed": (
-        "a path that changed meanwhile",
-        "Look at each phase by itself; ask who runs the path what happened at that time.",
+        "a path that changed during the transfer",
+        "Look at each phase by itself, and ask whoever runs the network what happened at that time.",
     ),
     "ordering": ("putting pieces in order", "Let ranges be written where they belong, or take whole files."),
 }
@@ -128,10 +128,10 @@ def sentences(evidence: Evidence, scores: Mapping[str, float]) -> list[str]:
     """Say what the record holds, with numbers."""
     held = sorted(evidence.in_flight.items(), key=lambda item: -item[1])
     most = ", ".join(f"{name} {share:.0%}" for name, share in held[:3] if share >= 0.01)
-    said = [f"Time in flight went into {most or 'nothing'}."]
+    said = [f"Time in flight: {most or 'none'}."]
     empty = evidence.shares.get("no work", 0.0) + evidence.shares.get("idle", 0.0)
     if empty >= 0.25:
-        said.append(f"Slots stood empty for {empty:.0%} of lanes times wall time, {evidence.lanes} lanes.")
+        said.append(f"Slots were empty for {empty:.0%} of the lane time ({evidence.lanes} lanes).")
     if evidence.cpu_idle_share is not None:
         said.append(f"Processors were {1 - evidence.cpu_idle_share:.0%} busy.")
     if evidence.refused_share > 0:
@@ -143,7 +143,7 @@ def sentences(evidence: Evidence, scores: Mapping[str, float]) -> list[str]:
         )
     if evidence.slope is not None and math.isfinite(evidence.slope) and evidence.spread >= SLOPE_SPREAD:
         said.append(
-            f"The rate of a request went as the number in flight to the power {evidence.slope:.2f},"
+            f"The rate of a request scales with the number in flight to the power {evidence.slope:.2f},"
             f" n = {evidence.judged}."
         )
     if evidence.ceiling_share is not None:

@@ -334,7 +334,7 @@ TABLES = [
     Table(
         "before_after",
         "rate_in_job",
-        "Before and after the fall",
+        "Before and after the drop",
         "How fast was it before the link failed, and how fast after?",
         "The parts of a job on either side of the largest fall found by PELT; mean and standard deviation, as"
         " 2009 gave them, beside the median.",

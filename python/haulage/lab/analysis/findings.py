@@ -69,7 +69,7 @@ def speed_up(results: Results) -> Iterator[Finding]:
         of = "the files" if size is None else f"{size_words(size)}"
         sentence = f"{row['treatment']} moves {of} {times:.3g} times{bounds} as fast as {row['baseline']}."
         if row["says"] == "equivalent":
-            sentence += " That is no difference that matters."
+            sentence += " The difference does not matter."
         elif row["says"] != "different":
             sentence += f" Not shown: n = {int(row['n'])}{_missed(row)}."
         yield card_of(row, title, sentence, "times", "comparisons", ("times_as_fast", "low", "high"))
@@ -91,7 +91,7 @@ def _of_the_most(results: Results, row: pd.Series, asked: int) -> list[float | N
 def _missed(row: pd.Series) -> str:
     """Say which difference such a design would not have found either."""
     share = number(row.get("missed_share"))
-    return "" if share is None else f", and less than {share:.0%} would be missed half of the time"
+    return "" if share is None else f", and less than {share:.0%} would be missed half the time"
 
 
 def block_size(results: Results) -> Iterator[Finding]:
@@ -118,7 +118,7 @@ def block_size(results: Results) -> Iterator[Finding]:
                 if times is None
                 else f"; {times:.3g}{bounded(row['low'], row['high'], as_times)} times the baseline"
             )
-            sentence = f"Files of {size_words(size)}: take blocks of {size_words(best)}{region}{gain}."
+            sentence = f"Files of {size_words(size)}: use blocks of {size_words(best)}{region}{gain}."
             value = best
         # The flat region is no interval: it says which levels were as good, not where the best one lies.
         yield Finding(
@@ -146,19 +146,19 @@ def fault(results: Results) -> Iterator[Finding]:
             factor = before / after if after < before else after / before
             factor_down = after < before
             how = "slower" if factor_down else "faster"
-            kind = "a fault and no slow decline" if factor_down else "no slow rise"
+            kind = "a fault and not a slow decline" if factor_down else "not a slow rise"
             drift = number(row["drift_share"]) if row["says"] == "step and drift" else None
             besides = (
-                f" No drift was found besides, so this is {kind}."
+                f" No drift was found, so this is {kind}."
                 if drift is None
-                else f" Besides, it drifted by {drift:+.0%} over the run."
+                else f" It also drifted by {drift:+.0%} over the run."
             )
             sentence = (
                 f"{who}: a step at transfer {at + 1} of {int(row['n'])}: from {rate_words(before)} to"
                 f" {rate_words(after)}, {factor:.3g} times {how}.{besides}"
             )
             if low < high:
-                sentence += f" It may lie anywhere from transfer {low + 1} to {high + 1}."
+                sentence += f" It may be anywhere from transfer {low + 1} to {high + 1}."
             title = "Fault" if factor_down else "Rise"
             # The range is of whole transfers, and holds the date at least as often as an interval would.
             yield Finding(title, sentence, at + 1, "transfer", None, None, int(row["n"]), st.LEVEL, "changes")
@@ -178,7 +178,7 @@ def sub_file(results: Results) -> Iterator[Finding]:
         if share is None:
             continue
         sentence = (
-            f"{row['treatment']}, {size_words(row['size_bytes'])}: putting the pieces together took"
+            f"{row['treatment']}, {size_words(row['size_bytes'])}: joining the pieces took"
             f" {share:.0%} of the time, the network {1 - share:.0%}."
         )
         yield Finding(

@@ -113,7 +113,7 @@ TABLES = [
     Table(
         "run_order",
         "cells_in_order",
-        "The run in its order",
+        "Cells in execution order",
         "Did the path change while the run went on?",
         "Rate of each cell over the median of its kind, in the order of running; PELT on its logarithm"
         " for steps, Theil-Sen and Hamed and Rao's Mann-Kendall on what remains; shuffled series show how far"

@@ -340,7 +340,7 @@ TABLES = [
         " the interval leaves out 1, q is below 0.05, and it is more than 1 % and more than the baseline was"
         " shown to differ from itself. Equivalent: the interval lies within the plan's margin (5 % if it"
         " states none), as two one-sided tests ask."
-        " missed_share is the difference that would be missed half of the time, were it the only one."
+        " missed_share is the difference that would be missed half the time, were it the only one."
         " The band is the interval of the baseline against itself (A/A).",
         comparisons,
     ),

@@ -134,7 +134,7 @@ class Comparison:
         found = [share for share in known if share is not None]
         if len(found) < len(known):
             return [f"With {n} replicates a single difference could not be shown, however large."]
-        return [f"With {n} replicates a difference below {max(found):.1%} would be missed half of the time."]
+        return [f"With {n} replicates a difference below {max(found):.1%} would be missed half the time."]
 
 
 def compare(a: Path, b: Path) -> Comparison:

@@ -44,9 +44,9 @@ TOO_SMALL = "n too small"
 #: Beyond so many the cards would be a page of their own before the first chart.
 CARDS_AT_ONCE = 12
 STATUS_WORDS = {
-    "seen": "Seen: the record of the requests shows it. No experiment has changed this one thing yet.",
-    "confirmed": "Confirmed: an experiment changed this one thing, and the rate followed.",
-    "undetermined": "Undetermined: no cause explains enough of the time by the rule above.",
+    "seen": "Seen: the record of the requests shows it. No experiment has tested it yet.",
+    "confirmed": "Confirmed: an experiment changed only this, and the rate followed.",
+    "undetermined": "Undetermined: no cause explains enough of the time under the rule above.",
 }
 
 
@@ -242,8 +242,11 @@ def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
         ("Target", manifest.get("target")),
         ("Link", manifest.get("link")),
         ("Faults", manifest.get("faults")),
-        ("Begun", datetime.fromtimestamp(began / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC") if began else None),
-        ("Took", format_duration(ended - began) if began and ended else None),
+        (
+            "Started",
+            datetime.fromtimestamp(began / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC") if began else None,
+        ),
+        ("Duration", format_duration(ended - began) if began and ended else None),
         (
             "Cells",
             f"{manifest.get('cells_done')} of {manifest.get('cells_planned')}, {manifest.get('order')}",
@@ -284,7 +287,7 @@ def _warning(manifest: dict[str, Any]) -> str:
     if state == "complete" and not why:
         return ""
     reason = f" because of: {why}" if why else ""
-    return f"This run is {state}{reason}. {done} of {planned} cells are in it; the others are not."
+    return f"This run is {state}{reason}: it has {done} of {planned} cells."
 
 
 def _plain(value: Any) -> str:

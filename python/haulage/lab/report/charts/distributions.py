@@ -1,4 +1,4 @@
-"""How the rates lie: densities and empirical distributions."""
+"""The distribution of rates: densities and empirical distributions."""
 
 from __future__ import annotations
 
