@@ -51,6 +51,8 @@ pub struct Seen {
     pub connection: u64,
     /// Whether the connection had served before.
     pub connection_reused: bool,
+    /// Whether a connection was lost without an answer before this one, on which the same request was sent.
+    pub(crate) resent: bool,
     /// HTTP status.
     pub status: Option<u16>,
     /// The service's id for the request.
@@ -161,6 +163,16 @@ impl Trace {
         seen.connection = number;
         seen.connection_reused = reused;
         seen.route = route;
+    }
+
+    /// Notes that the request goes out once more, on another connection.
+    pub(crate) fn mark_resent(&self) {
+        self.lock().resent = true;
+    }
+
+    /// Whether the service may have received the request twice.
+    pub(crate) fn is_resent(&self) -> bool {
+        self.lock().resent
     }
 
     /// Notes the answer.

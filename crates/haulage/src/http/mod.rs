@@ -206,7 +206,9 @@ impl HttpClient {
                 Ok(answer) => return self.answer(answer, way, connection, call, trace),
                 // The server closed an idle connection just as we took it: it saw no request, or none of
                 // its answer reached us. All our requests may be sent twice.
-                Err(error) if !connection.traffic.answered() && error.kind() == ErrorKind::Connection => {}
+                Err(error) if !connection.traffic.answered() && error.kind() == ErrorKind::Connection => {
+                    trace.mark_resent();
+                }
                 Err(error) => {
                     connection.mark_failed(trace);
                     return Err(error);

@@ -15,7 +15,8 @@ pub(super) async fn settled(
     crc64: Option<Crc64>,
     trace: &Trace,
 ) -> Result<PutResult> {
-    let unsure = task.unanswered && task.pair.destination.store.capabilities().late_writes;
+    let unsure =
+        (task.unanswered || trace.is_resent()) && task.pair.destination.store.capabilities().late_writes;
     if !unsure || put.as_ref().is_err_and(|error| !may_be_done(error)) {
         return put;
     }
