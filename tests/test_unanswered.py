@@ -29,6 +29,8 @@ class Late:
 
     #: When the first write takes effect: ``after`` the second, or ``before`` it, and the blocks are gone.
     when: str
+    #: Whether its connection ends in the middle of the answer; else before, and the client sends it again.
+    within: bool
     blobs: dict[str, tuple[bytes, dict[str, str], str]] = field(default_factory=dict)
     blocks: dict[str, bytes] = field(default_factory=dict)
     writes: int = 0
@@ -109,8 +111,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.late.store(key, body, headers)
                 self.late.blocks.clear()
             if first:
-                # It ends in the middle of the answer: before it, the client would ask again by itself.
-                self.wfile.write(b"HTTP/1.1 2")
+                if self.late.within:
+                    self.wfile.write(b"HTTP/1.1 2")
                 self.close_connection = True
                 return
             etag = self.late.store(key, body, headers)
@@ -123,8 +125,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(when: str) -> Iterator[tuple[Late, str]]:
-    late = Late(when)
+def serving(when: str, *, within: bool) -> Iterator[tuple[Late, str]]:
+    late = Late(when, within)
     handler = type("Own", (Handler,), {"late": late, "waiting": {}})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
@@ -144,14 +146,19 @@ def receipt_of(path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("size", [1000, 5 * MIB])
 @pytest.mark.parametrize("when", ["after", "before"])
+@pytest.mark.parametrize("within", [True, False])
 @pytest.mark.parametrize("overwrite", ["if-different", "never"])
 def test_a_receipt_has_the_version_that_is_there(
-    tmp_path: Path, size: int, when: str, overwrite: Literal["if-different", "never"]
+    tmp_path: Path,
+    size: int,
+    when: str,
+    within: bool,
+    overwrite: Literal["if-different", "never"],
 ) -> None:
     source = tmp_path / "data.bin"
     source.write_bytes(bytes(range(256)) * (size // 256 + 1))
     receipt = tmp_path / "receipt.jsonl"
-    with serving(when) as (late, url):
+    with serving(when, within=within) as (late, url):
         summary = haulage.copy(
             str(source), f"{url}/data.bin?sv=1&sig=x", receipt=receipt, overwrite=overwrite, checksum="crc64"
         )
