@@ -119,7 +119,7 @@ conformance: peers build/bin/minio
 # Most tests wait for links and answers, so more run at once than there are processors; each file by itself, for the servers
 # that it starts.
 test-python: build peers
-	$(BIN)/pytest -n 3 --dist loadfile -m "not quiet"
+	$(PYTHON) scripts/once_more.py $(BIN)/pytest -n 3 --dist loadfile -m "not quiet"
 
 # What measures times, with nothing beside it.
 test-quiet: build peers
@@ -127,7 +127,7 @@ test-quiet: build peers
 
 # What deletes, attacks or is attacked, where nothing of this machine can be written.
 test-hostile: build
-	$(CONTAINED) tests/hostile $(ARGS)
+	$(PYTHON) scripts/once_more.py $(CONTAINED) tests/hostile $(ARGS)
 
 # The recipes for clusters, with SLURM and sshd, on what looks like a machine of its own.
 test-clusters: build $(STAMPS)/clusters

@@ -1,0 +1,54 @@
+"""What failed beside other tests is run once more by itself, and named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Fails the first time in each folder, and passes the second.
+ONCE = """
+import pathlib, pytest
+@pytest.mark.parametrize("word", ["a - b", "c"])
+def test_flaky(word):
+    there = pathlib.Path(f"ran {word}")
+    if not there.exists():
+        there.touch()
+        raise AssertionError("first - time")
+"""
+ALWAYS = "def test_wrong():\n    assert False\n"
+MANY = "import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_wrong(n):\n    assert False\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        (
+            ONCE,
+            0,
+            [
+                f"failed beside others, passed alone: test_it.py::test_flaky[{word}]"
+                for word in ("a - b", "c")
+            ],
+        ),
+        (ALWAYS, 1, ["1 failed; once more, each by itself"]),
+        (ONCE + ALWAYS, 1, ["3 failed; once more", "passed alone: test_it.py::test_flaky[c]"]),
+        (MANY, 1, []),
+        ("def test_right():\n    pass\n", 0, ["1 passed"]),
+        ("raise OSError\n", 1, ["ERROR test_it.py"]),
+    ],
+    ids=["flaky", "wrong", "both", "many", "right", "broken"],
+)
+def test_once_more(text: str, code: int, says: list[str], tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(text)
+    spread = ["-n", "2"] if text is ONCE else []
+    command = [sys.executable, ROOT / "scripts/once_more.py", sys.executable, "-m", "pytest", "-q", *spread]
+    command += ["-p", "no:cacheprovider"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    for line in says:
+        assert line in ran.stdout
+    assert ("once more" in ran.stdout) == ("\nFAILED " in ran.stdout and text is not MANY)
