@@ -38,14 +38,22 @@ MANY = "import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_wrong(n
         (ONCE + ALWAYS, 1, ["3 failed; once more", "passed alone: test_it.py::test_flaky[c]"]),
         (MANY, 1, []),
         ("def test_right():\n    pass\n", 0, ["1 passed"]),
-        ("raise OSError\n", 1, ["ERROR test_it.py"]),
+        ("raise OSError\n", 2, ["ERROR test_it.py"]),
     ],
     ids=["flaky", "wrong", "both", "many", "right", "broken"],
 )
 def test_once_more(text: str, code: int, says: list[str], tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(text)
     spread = ["-n", "2"] if text is ONCE else []
-    command = [sys.executable, ROOT / "scripts/once_more.py", sys.executable, "-m", "pytest", "-q", *spread]
+    command = [
+        sys.executable,
+        str(ROOT / "scripts/once_more.py"),
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        *spread,
+    ]
     command += ["-p", "no:cacheprovider"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert ran.returncode == code, ran.stdout + ran.stderr
