@@ -21,7 +21,6 @@ ENVIRONMENT = {
     "HOME": "/root",
     "LANG": "C.UTF-8",
     "TERM": "xterm",
-    "AWS_EC2_METADATA_DISABLED": "true",
 }
 
 
@@ -115,15 +114,14 @@ def machine(suite: str, **folders: Path) -> Iterator[Machine]:
         # No shared mount: nothing that is mounted here is seen outside.
         own = ["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child"]
         line = [*own, "sh", str(HERE / "machine.sh"), str(lower), scratch, *bindings]
-        process = subprocess.Popen(line, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n", "no machine (hint: it needs root)"
-            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            yield Machine(int(children[0]), Path(scratch))
-        finally:
-            process.kill()
-            process.wait()
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "ready\n", "no machine (hint: it needs root)"
+                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                yield Machine(int(children[0]), Path(scratch))
+            finally:
+                process.kill()
 
 
 def sample_data() -> Path:
