@@ -32,7 +32,7 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: haulage.open("mem://odd/a", "r"),  # type: ignore[call-overload]
-        'write "rb", "wb" or "xb"; for text, put io.TextIOWrapper around it',
+        'use "rb", "wb" or "xb"; for text, wrap it in io.TextIOWrapper',
     ),
     (lambda: _engine.generate("https://host/account/data/a", 8, 7), "write a local path, or mem://name/key"),
 ]

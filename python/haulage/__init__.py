@@ -9,7 +9,7 @@
 >>> haulage.verify(folder / "a.txt", folder / "b.txt").exit_code
 0
 
-Names are imported when they are first used, so that ``import haulage`` costs next to nothing.
+Names are imported on first use, which keeps ``import haulage`` fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records of the engine as tables of pyarrow, which pandas, DuckDB and Polars take as they are."""
+"""The engine's records as pyarrow tables, which pandas, DuckDB and Polars accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs and what came of them as people see them in Python: one line, or a table for a notebook; pure."""
+"""How Python shows jobs and their results: as one line, or as a table in a notebook; pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAILURES_SHOWN = 10
 
 
 def format_size(size_bytes: int) -> str:
-    """Return a size for people.
+    """Return a human-readable size.
 
     >>> format_size(30_000), format_size(12)
     ('29.3 KiB', '12 B')
@@ -25,7 +25,7 @@ def format_size(size_bytes: int) -> str:
 
 
 def format_span(ns: int) -> str:
-    """Return a span of time for people.
+    """Return a human-readable duration.
 
     >>> [format_span(int(seconds * 1e9)) for seconds in (0.0123, 7.25, 200, 7300)]
     ['12 ms', '7.2 s', '3 m 20 s', '2 h 1 m']
@@ -40,7 +40,7 @@ def format_span(ns: int) -> str:
 
 
 def summary_line(summary: Summary) -> str:
-    """Return the end of a job in one line."""
+    """Return the result of a job in one line."""
     objects = _objects(summary.objects_done)
     done = f"{objects} equal" if summary.operation == "verify" else f"copied {objects}"
     pace = f"{format_size(summary.bytes_done)} in {format_span(summary.elapsed_ns)}"
@@ -66,7 +66,7 @@ def _objects(count: int) -> str:
 
 
 def progress_line(progress: Progress) -> str:
-    """Return how far a job has come in one line."""
+    """Return the progress of a job in one line."""
     plus = "" if progress.listed else "+"
     parts = [
         f"{format_size(progress.bytes_done)} of {format_size(progress.bytes_total)}{plus}",
@@ -86,7 +86,7 @@ def progress_line(progress: Progress) -> str:
 
 
 def fraction(progress: Progress) -> float | None:
-    """Return the part that is done, from 0 to 1; ``None`` while the whole is not known."""
+    """Return the fraction that is done, from 0 to 1; ``None`` while the total is unknown."""
     if not progress.listed:
         return None
     # Objects decide where there are no bytes: empty files, or a run that skips all.
@@ -99,7 +99,7 @@ def fraction(progress: Progress) -> float | None:
 
 
 def summary_table(summary: Summary) -> str:
-    """Return the end of a job as HTML: the figures that matter, and the first failures."""
+    """Return the result of a job as HTML: the main figures, and the first failures."""
     figures: list[tuple[str, str]] = [
         ("equal" if summary.operation == "verify" else "copied", _objects(summary.objects_done)),
         ("size", format_size(summary.bytes_done)),
@@ -137,7 +137,7 @@ def summary_table(summary: Summary) -> str:
 
 
 def progress_bar(name: str, progress: Progress) -> str:
-    """Return how far a job has come as HTML."""
+    """Return the progress of a job as HTML."""
     share = fraction(progress)
     value = "" if share is None else f' value="{share:.3f}"'
     line = escape(progress_line(progress))
@@ -145,7 +145,7 @@ def progress_bar(name: str, progress: Progress) -> str:
 
 
 def table(rows: Iterable[Sequence[str]], heads: Sequence[str] = ()) -> str:
-    """Return a table as HTML; without heads the first column is the head of each row."""
+    """Return a table as HTML; without ``heads``, the first column holds the row headers."""
     top = "".join(f"<th>{escape(head)}</th>" for head in heads)
     lines = [f"<thead><tr>{top}</tr></thead>"] if heads else []
     for row in rows:

@@ -1,4 +1,4 @@
-"""A local endpoint of Azure Blob, Azure Tables and S3 inside this process, for tests and experiments."""
+"""A local Azure Blob, Azure Tables and S3 endpoint inside this process, for tests and experiments."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from haulage import _engine
 
 
 class Emulator:
-    """An endpoint of Azure Blob, Azure Tables and S3 on a free port here, over a link as bad as you ask for.
+    """A local Azure Blob, Azure Tables and S3 endpoint on a free port, over a simulated link.
 
     >>> with Emulator(link="none") as emulator:
     ...     emulator.endpoint.startswith("http://127.0.0.1:")
     True
 
     Args:
-        store: ``"memory"`` (default, so that nothing is left behind), ``"null"`` (discards bodies)
-            or a folder.
+        store: ``"memory"`` (default: leaves nothing behind), ``"null"`` (discards bodies) or a folder.
         link: Round trip and rates, such as ``"rtt=60ms,conn=20mbit,total=1gbit"``, or ``"wan"``,
             ``"lan"``, ``"none"`` (default).
-        faults: What goes wrong and how often, such as ``"busy=5%,cut=5%,flip=1%,seed=7"``; default
-            nothing.
+        faults: The faults to inject and how often, such as ``"busy=5%,cut=5%,flip=1%,seed=7"``; default
+            none.
 
     Raises:
-        UsageError: A specification that does not parse.
+        UsageError: Invalid syntax in ``store``, ``link`` or ``faults``.
     """
 
     def __init__(
@@ -40,12 +39,12 @@ class Emulator:
 
     @property
     def connection_string(self) -> str:
-        """What Azure's own clients take to connect; holds the emulator's well-known key."""
+        """A connection string for Azure's own clients; contains the emulator's well-known key."""
         return self._engine.connection_string
 
     @property
     def s3(self) -> dict[str, str]:
-        """What S3 clients take to reach the same containers as buckets, by the names that boto3 has for it.
+        """The arguments with which boto3 reaches the same containers as buckets.
 
         ``boto3.client("s3", **emulator.s3)`` connects: ``endpoint_url``, ``aws_access_key_id``,
         ``aws_secret_access_key`` (the well-known key, as text) and ``region_name``.
@@ -63,21 +62,22 @@ class Emulator:
 
         Args:
             permissions: Letters as in Azure: read, write, delete, list, add, create, update, tags.
-            expires: When it ends, with a time zone; default in an hour, ample for a test.
+            expires: When it expires, with a time zone; default in an hour, long enough for a test.
         """
         return self._engine.sas(permissions, expires or datetime.now(UTC) + timedelta(hours=1))
 
     def stats(self) -> dict[str, Any]:
-        """Return what it has seen since its start.
+        """Return counters since the start.
 
-        ``requests`` by operation, such as ``{"PutBlob": 1, "PutObject": 2}``, those refused included;
-        ``bytes_in`` and ``bytes_out`` of bodies; ``faults`` by kind; ``connections`` accepted. Of tables:
-        ``rows_read`` by queries, whether they met the filter or not, ``rows_returned`` and ``rows_written``.
+        ``requests`` by operation, such as ``{"PutBlob": 1, "PutObject": 2}``, including refused ones;
+        ``bytes_in`` and ``bytes_out`` of bodies; ``faults`` by kind; ``connections`` accepted. For tables:
+        ``rows_read`` by queries, whether they matched the filter or not, ``rows_returned`` and
+        ``rows_written``.
         """
         return self._engine.stats()
 
     def close(self) -> None:
-        """Stop the endpoint and forget what is in its memory. May be called again."""
+        """Stop the endpoint and discard what is in memory. Safe to call more than once."""
         self._engine.close()
 
     def __enter__(self) -> Self:

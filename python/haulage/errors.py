@@ -1,7 +1,7 @@
-"""What can go wrong, as a tree of exceptions.
+"""The exceptions that Haulage raises.
 
 Each kind of failure in the engine has one class here, with the same stable :attr:`~HaulageError.code`
-and the exit code that the command ends with. Catch by class or branch on ``code``, never on text.
+and the exit code of the command. Catch by class or branch on ``code``, never on the message.
 
 ====================  ==================  =========
 class                 code                exit code
@@ -23,11 +23,11 @@ StalledError          stalled             1
 ServiceError          service             1
 ====================  ==================  =========
 
-The last four are kinds of :class:`TransientError`: the same call may succeed later, and it then
-resumes where it stood.
+The last four are kinds of :class:`TransientError`: the same call may succeed later, and then resumes from
+where it stopped.
 
-All but ``UsageError``, ``UnsupportedError`` and ``CancelledError`` are ``OSError`` too, of Python's own kind
-where there is one, so that code written for files catches them: ``NotFoundError`` is a ``FileNotFoundError``,
+All except ``UsageError``, ``UnsupportedError`` and ``CancelledError`` are also ``OSError``, or the matching
+subclass of it, so code written for files catches them: ``NotFoundError`` is a ``FileNotFoundError``,
 ``ExistsError`` a ``FileExistsError``, ``CredentialError`` a ``PermissionError``, ``ConnectionLostError`` a
 ``ConnectionError``, ``StalledError`` a ``TimeoutError``. A ``UsageError`` is a ``ValueError``.
 """
@@ -46,12 +46,12 @@ class HaulageError(Exception):
 
     Attributes:
         code: The kind, stable across releases.
-        exit_code: What the command would end with.
+        exit_code: The exit code that the command would return.
         operation: What was being done, such as ``"read"``.
         object: What it was done to; never holds a secret.
         cause: Why it failed.
         hint: What to do about it, or ``None``.
-        summary: What the job did before it failed; ``None`` if it never began.
+        summary: What the job did before it failed; ``None`` if it never started.
     """
 
     code: ClassVar[str]
@@ -77,7 +77,7 @@ class HaulageError(Exception):
 
 
 class UsageError(HaulageError, ValueError):
-    """The call itself makes no sense: a bad option, a bad URL."""
+    """The call is invalid: a bad option or a bad URL."""
 
     code = "usage"
     exit_code = 2
@@ -129,14 +129,14 @@ class CancelledError(HaulageError):
 
 
 class ExistsError(HaulageError, FileExistsError):
-    """The target exists already and must not be replaced."""
+    """The target already exists and must not be replaced."""
 
     code = "exists"
     _errno = errno.EEXIST
 
 
 class StorageFullError(HaulageError, OSError):
-    """No room left at the destination."""
+    """No space left at the destination."""
 
     code = "no_space"
     _errno = errno.ENOSPC
@@ -149,24 +149,24 @@ class LocalIOError(HaulageError, OSError):
 
 
 class NodeLostError(HaulageError, OSError):
-    """The machines that were to do it were lost, one after the other."""
+    """The machines assigned to the work were lost, one after another."""
 
     code = "node_lost"
 
 
 class ProtocolError(HaulageError, OSError):
-    """The answer is not one that such a service gives, so that nothing in it was believed."""
+    """The response does not follow the service's protocol, so nothing in it was used."""
 
     code = "protocol"
     _errno = errno.EPROTO
 
 
 class TransientError(HaulageError, OSError):
-    """A failure that may pass by itself; all attempts were used up."""
+    """A failure that may be temporary; all retries were used up."""
 
 
 class BusyError(TransientError):
-    """The service is overloaded or has failed for now."""
+    """The service is overloaded or temporarily unavailable."""
 
     code = "busy"
 
@@ -184,7 +184,7 @@ class StalledError(TransientError, TimeoutError):
 
 
 class ServiceError(TransientError):
-    """The service answered with something unexpected."""
+    """The service sent an unexpected response."""
 
     code = "service"
 

@@ -1,4 +1,4 @@
-"""A copy or a comparison while it runs."""
+"""Jobs: copies, syncs, moves and comparisons that you can watch and cancel while they run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from haulage.options import Name, Options, takes
 
 
 class Job:
-    """A copy or a comparison that is watched or stopped while it runs.
+    """A copy, sync, move or comparison that you can watch and cancel while it runs.
 
-    Make one with :meth:`copy` or :meth:`verify`. It may be shared between threads: one reads events
-    or waits, any may ask for progress or cancel. Dropping it cancels it. In a coroutine ``await job`` does
-    what :meth:`wait` does, and if the coroutine is cancelled, so is the job.
+    Create one with :meth:`copy`, :meth:`sync`, :meth:`move` or :meth:`verify`. Threads can share it: one
+    reads events or waits, and any can ask for progress or cancel. Dropping it cancels it. In a coroutine,
+    ``await job`` does what :meth:`wait` does; if the coroutine is cancelled, so is the job.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -45,7 +45,7 @@ class Job:
         dst: Name | None = None,
         **options: Unpack[Options],
     ) -> Job:
-        """Return a copy that is not started yet; arguments as for :func:`haulage.copy`."""
+        """Return a copy that has not been started; arguments as for :func:`haulage.copy`."""
         if dst is None:
             if isinstance(src, (str, PathLike)):
                 raise from_engine(
@@ -70,7 +70,7 @@ class Job:
         allow_empty: bool = False,
         **options: Unpack[Options],
     ) -> Job:
-        """Return a sync that is not started yet; arguments as for :func:`haulage.sync`."""
+        """Return a sync that has not been started; arguments as for :func:`haulage.sync`."""
         most = None if max_delete is None else str(max_delete)
         return cls(
             _engine.Job.sync(src, dst, delete=delete, max_delete=most, allow_empty=allow_empty, **options),
@@ -80,7 +80,7 @@ class Job:
     @classmethod
     @takes(Options)
     def move(cls, src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> Job:
-        """Return a move that is not started yet; arguments as for :func:`haulage.move`."""
+        """Return a move that has not been started; arguments as for :func:`haulage.move`."""
         return cls(_engine.Job.move_(sources(src), dst, **options), "move")
 
     @classmethod
@@ -88,19 +88,19 @@ class Job:
     def verify(
         cls, src: Name, dst: Name, *, stored: bool = False, deep: bool = False, **options: Unpack[Options]
     ) -> Job:
-        """Return a comparison that is not started yet; arguments as for :func:`haulage.verify`."""
+        """Return a comparison that has not been started; arguments as for :func:`haulage.verify`."""
         return cls(_engine.Job.verify(src, dst, stored=stored, deep=deep, **options), "verify")
 
     def start(self, *, listen: bool = False) -> Job:
-        """Start it and return it; nothing happens if it runs already.
+        """Start the job and return it; does nothing if it is already running.
 
         Args:
             listen: Keep events for :meth:`events`. You must then read them: outcomes are never dropped, so a
                 full queue blocks the job. Default no.
 
         Raises:
-            HaulageError: An error before anything is copied: a bad option or URL, no credentials, a
-                record file that cannot be written.
+            HaulageError: The job cannot start: a bad option or URL, no credentials, a record file that
+                cannot be written.
         """
         self._engine.start(listen=listen)
         return self
@@ -108,9 +108,9 @@ class Job:
     def events(self, batch: int = 1024) -> Iterator[Event]:
         """Yield every event, up to the :class:`~haulage.events.Summary`, which is the last.
 
-        Starts the job if necessary; a job that runs must have been started with ``listen``. Read to the
-        end: outcomes are never dropped, so a full queue blocks the job. ``batch`` limits how many events
-        cross from the engine in one call.
+        Starts the job if necessary; a running job must have been started with ``listen``. Read to the end:
+        outcomes are never dropped, so a full queue blocks the job. ``batch`` limits how many events are
+        fetched from the engine in one call.
 
         Raises:
             UsageError: The job was started without ``listen``.
@@ -124,10 +124,10 @@ class Job:
             yield values
 
     def to_arrow(self) -> Any:
-        """Run it to its end and return the outcome of each object, as a pyarrow table.
+        """Run the job to its end and return the outcome of each object as a pyarrow table.
 
-        The columns are the fields of :class:`~haulage.events.ObjectEnded`. Objects that failed raise nothing:
-        their rows say why.
+        The columns are the fields of :class:`~haulage.events.ObjectEnded`. Failed objects do not raise an
+        exception; their rows give the reason.
 
         Raises:
             UsageError: The job was started without ``listen``.
@@ -144,15 +144,15 @@ class Job:
         return None if values is None else Progress.from_dict(values)
 
     def cancel(self) -> None:
-        """Stop it immediately: requests in flight are dropped.
+        """Stop the job immediately; requests in flight are dropped.
 
-        The parts of large objects that have arrived are kept, in partial files or by the service; the same
-        call resumes.
+        Parts of large objects that have arrived are kept, in partial files or by the service. Make the same
+        call again to resume.
         """
         self._engine.cancel()
 
     def set_cap(self, rate: str | None) -> None:
-        """Limit the rate on the wire from now on, both directions together, if the job runs.
+        """Limit the rate on the wire from now on, both directions together, if the job is running.
 
         Args:
             rate: Such as ``"100mbit"``; ``None`` for no limit.
@@ -169,14 +169,16 @@ class Job:
         on_progress: Callable[[Progress], object] | None = None,
         progress: bool | None = None,
     ) -> Summary:
-        """Wait for the end; start it if necessary. Ctrl-C cancels the job and raises ``KeyboardInterrupt``.
+        """Wait for the job to end, and start it if necessary.
+
+        Ctrl-C cancels the job and raises ``KeyboardInterrupt``.
 
         Args:
-            check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
+            check: Raise if objects failed. With ``False``, check the summary yourself.
             on_progress: Called with a sample about five times a second, in this thread. An exception in
                 it cancels the job.
-            progress: Show a progress bar, below the cell of a notebook or on standard error. Default
-                ``None``: in notebooks and at Python's prompt, so that scripts stay quiet.
+            progress: Show a progress bar, below a notebook cell or on standard error. Default ``None``: in
+                notebooks and at Python's prompt, but not in scripts.
 
         Raises:
             HaulageError: The whole job failed; with ``check`` also if objects failed, with the summary

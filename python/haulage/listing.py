@@ -1,4 +1,4 @@
-"""What is there: listings, and what is known of one object."""
+"""List objects, and read the metadata of one."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from haulage.places import urls_of
 
 @takes(StoreOptions)
 def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions]) -> Listing:
-    """Yield what is below ``url``, in byte order of the names, page by page as it is read.
+    """Yield the objects below ``url``, in byte order of their names, page by page as they are read.
 
-    Without ``recursive`` names fold at the next ``/``; a folded prefix has size 0 and ends in ``/``.
-    ``list(url).to_arrow()`` is a table of all of it.
+    Without ``recursive``, names are folded at the next ``/``; a folded prefix has size 0 and ends in ``/``.
+    ``list(url).to_arrow()`` returns all of them as a table.
 
     Raises:
-        HaulageError: No access; or a name that cannot be moved, raised when all others are yielded.
+        HaulageError: No access; or a name that cannot be copied, raised after all others are yielded.
     """
     return Listing(url, recursive, options)
 
 
 class Listing(Iterator[ObjectMeta]):
-    """What :func:`list` returns: objects, each once, as their pages are read."""
+    """The objects that :func:`list` returns, each once, as their pages are read."""
 
     def __init__(self, url: Name, recursive: bool, options: StoreOptions) -> None:
         self._found = _listed(url, recursive, options)
@@ -36,7 +36,7 @@ class Listing(Iterator[ObjectMeta]):
         return next(self._found)
 
     def to_arrow(self) -> Any:
-        """Return all that was not read yet as a table of pyarrow; times are in UTC.
+        """Return the objects that have not been read yet as a pyarrow table; times are in UTC.
 
         >>> import haulage
         >>> _ = haulage.put("mem://tables/a/1", b"x")
@@ -67,10 +67,10 @@ def _listed(url: Name, recursive: bool, options: StoreOptions) -> Iterator[Objec
 
 @takes(StoreOptions)
 def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
-    """Return what is known of one object without reading it.
+    """Return the metadata of one object without reading its contents.
 
     Raises:
-        NotFoundError: There is none of this name.
+        NotFoundError: There is no such object.
     """
     values = _engine.stat(url, **options)
     return ObjectMeta.from_dict({**values, "url": urls_of(url)(values["key"])})

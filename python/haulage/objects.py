@@ -1,7 +1,7 @@
-"""The bytes of one object: put, get, and open as a file.
+"""Read and write single objects: put, get, and open as a file.
 
-Calls share connections: each takes one that an earlier call has left, in the session that it names, or else
-if the environment has the same credentials. For many or large files :func:`haulage.copy` is quicker.
+Calls reuse connections: those of the session that is passed, or without one those of earlier calls with the
+same credentials in the environment. For many or large files, :func:`haulage.copy` is faster.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
     #: Bytes in memory: ``bytes``, ``bytearray``, ``memoryview``, a NumPy array, anything contiguous.
     Data: TypeAlias = ReadableBuffer
 
-#: What small writes are gathered to before they enter the engine, in bytes: a call takes some microseconds.
+#: Small writes are buffered up to this size before they enter the engine, in bytes: each call takes a few
+#: microseconds.
 _GATHERED = 1 << 18
 
 
 class PutOptions(StoreOptions, total=False):
-    """How to write an object; besides these all of :class:`~haulage.transfer.StoreOptions`.
+    """Options for writing an object, in addition to :class:`~haulage.transfer.StoreOptions`.
 
     checksum: ``"crc64"``, ``"md5"`` or ``"none"`` on the wire. Default ``"crc64"``: nearly free.
     content_md5: Store the MD5 as Content-MD5, which other tools look for. Default ``False``.
-    overwrite: ``"never"`` fails where something is there. Default ``"always"``.
+    overwrite: ``"never"`` fails if the object exists. Default ``"always"``.
     flush: Wait until a local file is on the disk. Default ``True``.
     """
 
@@ -48,13 +49,13 @@ class PutOptions(StoreOptions, total=False):
 
 
 class ReadOptions(StoreOptions, total=False):
-    """How to read an object in ranges; besides these all of :class:`~haulage.transfer.StoreOptions`.
+    """Options for reading an object in ranges, in addition to :class:`~haulage.transfer.StoreOptions`.
 
-    block_size: Size of the ranges. Default 1 MiB: what one connection brings in a while on most links, and
-        not much to read for one value. At most 4 MiB, up to which Azure states a checksum of a range.
-    concurrency: Ranges fetched at once ahead of a reader that goes straight through. Default: as many as
-        half of ``max_memory`` holds, at most 64; it begins with one.
-    max_memory: Bound on what is kept and fetched ahead. Default 96 MiB.
+    block_size: Size of the ranges. Default 1 MiB: enough to keep a connection busy on most links, and not
+        much to read for a single value. At most 4 MiB, the largest range for which Azure states a checksum.
+    concurrency: Ranges fetched ahead at once for a sequential reader. Default: as many as half of
+        ``max_memory`` holds, at most 64; reading starts with one.
+    max_memory: Limit on the bytes that are kept and fetched ahead. Default 96 MiB.
     """
 
     block_size: str | None
@@ -63,58 +64,58 @@ class ReadOptions(StoreOptions, total=False):
 
 
 class OpenOptions(PutOptions, ReadOptions, total=False):
-    """How to write an object in blocks: all of :class:`PutOptions` and of :class:`ReadOptions`.
+    """Options for writing an object in blocks: those of :class:`PutOptions` and :class:`ReadOptions`.
 
-    block_size: Size of the blocks; what is smaller than one goes in one request. Default 1 MiB.
-    concurrency: Blocks on their way at once. Default: as many as ``max_memory`` holds, at most 64.
+    block_size: Size of the blocks; an object smaller than one block is sent in one request. Default 1 MiB.
+    concurrency: Blocks in flight at once. Default: as many as ``max_memory`` holds, at most 64.
     """
 
 
 @takes(PutOptions)
 def put(url: Name, data: Data, **options: Unpack[PutOptions]) -> Written:
-    """Write ``data`` to the object ``url``: one request, which carries a checksum.
+    """Write ``data`` to the object ``url``, in one request with a checksum.
 
-    A request that fails in passing is sent again. What is larger than one request may carry (5,000 MiB at
-    Azure) is refused; from some ten MiB on, several connections at once are quicker: :func:`open`.
+    Transient failures are retried. Data larger than one request can carry (5,000 MiB on Azure) is refused.
+    For more than about 10 MiB, :func:`open` is faster, because it uses several connections.
 
     >>> put("mem://guide/hello.txt", b"hello").size_bytes
     5
 
     Raises:
-        ExistsError: Something is there, and ``overwrite`` is ``"never"``.
-        HaulageError: What else kept it from being written; then nothing new is there.
+        ExistsError: The object exists, and ``overwrite`` is ``"never"``.
+        HaulageError: The object could not be written; nothing has changed at the destination.
     """
     return Written.from_dict(_engine.put(url, _bytes(data), **options))
 
 
 @takes(StoreOptions)
 def get(url: Name, **options: Unpack[StoreOptions]) -> bytes:
-    """Return the bytes of the object ``url``: one request, compared with the checksum stored with it.
+    """Return the bytes of the object ``url``, in one request, compared with the checksum stored with it.
 
-    An object that another tool has stored without a checksum is read in ranges, for each of which the service
-    computes one.
+    If another tool stored the object without a checksum, it is read in ranges, and the service computes a
+    checksum for each.
 
     >>> _ = put("mem://guide/hello.txt", b"hello")
     >>> get("mem://guide/hello.txt")
     b'hello'
 
     Raises:
-        NotFoundError: There is none of this name.
-        IntegrityError: The bytes are not those of the checksum, however often they are read.
+        NotFoundError: There is no such object.
+        IntegrityError: The bytes do not match the checksum, even after retries.
     """
     return _engine.get(url, **options)
 
 
 @takes(StoreOptions)
 def cat(urls: Name | Iterable[Name], **options: Unpack[StoreOptions]) -> bytes:
-    """Return the bytes of one object, or of several one after the other, as ``haul cat`` prints them.
+    """Return the bytes of one object, or of several concatenated, as ``haul cat`` prints them.
 
     >>> _ = put("mem://guide/1", b"one "), put("mem://guide/2", b"two")
     >>> cat(["mem://guide/1", "mem://guide/2"])
     b'one two'
 
     Raises:
-        HaulageError: As :func:`get`, for the first that cannot be read.
+        HaulageError: As for :func:`get`, for the first object that cannot be read.
     """
     names = [urls] if isinstance(urls, (str, os.PathLike)) else urls
     return b"".join(get(name, **options) for name in names)
@@ -126,7 +127,7 @@ def open(url: Name, mode: Literal["rb"] = "rb", **options: Unpack[ReadOptions]) 
 def open(url: Name, mode: Literal["wb", "xb"], **options: Unpack[OpenOptions]) -> ObjectWriter: ...
 @takes(OpenOptions)
 def open(url: Name, mode: str = "rb", **options: Unpack[OpenOptions]) -> ObjectReader | ObjectWriter:
-    """Open the object ``url`` as a file: ``"rb"`` to read, ``"wb"`` to write, ``"xb"`` to write a new one.
+    """Open the object ``url`` as a file: ``"rb"`` to read, ``"wb"`` to write, ``"xb"`` to create.
 
     >>> with open("mem://guide/numbers", "wb") as file:
     ...     _ = file.write(b"one two three")
@@ -136,8 +137,8 @@ def open(url: Name, mode: str = "rb", **options: Unpack[OpenOptions]) -> ObjectR
     b'two'
 
     Raises:
-        NotFoundError: There is none to read.
-        ExistsError: With ``"xb"``, something is there.
+        NotFoundError: With ``"rb"``, there is no such object.
+        ExistsError: With ``"xb"``, the object exists.
     """
     match mode:
         case "rb":
@@ -149,20 +150,20 @@ def open(url: Name, mode: str = "rb", **options: Unpack[OpenOptions]) -> ObjectR
             options["overwrite"] = "never"
             return ObjectWriter(url, **options)
         case _:
-            hint = 'write "rb", "wb" or "xb"; for text, put io.TextIOWrapper around it'
+            hint = 'use "rb", "wb" or "xb"; for text, wrap it in io.TextIOWrapper'
             raise UsageError("open", mode, "no such mode", hint)
 
 
 class ObjectReader(VersionReader):
-    """One version of an object, as a file: made by :func:`open`.
+    """One version of an object, opened for reading by :func:`open`.
 
-    Ranges are fetched as they are read, ahead of a reader that goes straight through, and kept within
-    ``max_memory``. Every range is pinned to the ETag of when it was opened: if the object is replaced
-    meanwhile, a read of what is not at hand raises :class:`~haulage.errors.SourceChangedError`. Threads may
-    share it as they may share any file. A forked child reads over connections of its own.
+    Ranges are fetched on demand, or ahead of a sequential reader, and kept within ``max_memory``. Every range
+    is pinned to the ETag that the object had when it was opened: if the object is replaced meanwhile, reading
+    a range that is not yet in memory raises :class:`~haulage.errors.SourceChangedError`. Threads can share it
+    like any file. A forked child reads over its own connections.
     """
 
-    meta: ObjectMeta  #: what is known of the version that is read
+    meta: ObjectMeta  #: metadata of the version that is read
 
     def __init__(self, url: Name, **options: Unpack[ReadOptions]) -> None:
         super().__init__()
@@ -173,7 +174,7 @@ class ObjectReader(VersionReader):
 
     @property
     def name(self) -> str:
-        """What was opened, without a signature."""
+        """The name that was opened, without a signature."""
         return _name(self._url)
 
     def _length(self) -> int:
@@ -183,7 +184,7 @@ class ObjectReader(VersionReader):
         return self._reader().read_at(begin, size)
 
     def close(self) -> None:
-        """Let go of what is kept and of what is on its way. May be called again."""
+        """Release the memory and drop requests in flight. Safe to call more than once."""
         if not self.closed:
             self._closed_engine()
         super().close()
@@ -199,16 +200,16 @@ class ObjectReader(VersionReader):
 
 
 class ObjectWriter(io.BufferedIOBase):
-    """An object that is written from its beginning to its end, as a file: made by :func:`open`.
+    """An object opened by :func:`open` for writing sequentially.
 
-    Blocks are staged in the background as they fill; :meth:`close` sends the rest and commits. What is
-    smaller than one block is one request. Where an exception leaves the ``with`` block, or the file is not
-    closed, nothing is committed: what was there before stays. (Another object around it, such as an
-    ``io.TextIOWrapper``, closes it whatever happened; put this one into the ``with`` too, outside.)
+    Blocks are staged in the background as they fill; :meth:`close` sends the rest and commits. An object
+    smaller than one block is one request. If the ``with`` block raises an exception, or the file is not
+    closed, nothing is committed and the previous object stays. (A wrapper such as ``io.TextIOWrapper`` closes
+    the file even after an exception; use this object in an outer ``with`` too.)
     """
 
-    mode = "wb"  #: also where the object had to be new
-    written: Written | None = None  #: what was written, once it is closed
+    mode = "wb"  #: also if it was opened with ``"xb"``
+    written: Written | None = None  #: the object that was written; ``None`` until the file is closed
 
     def __init__(self, url: Name, **options: Unpack[OpenOptions]) -> None:
         self._url = url
@@ -220,7 +221,7 @@ class ObjectWriter(io.BufferedIOBase):
 
     @property
     def name(self) -> str:
-        """What is written, without a signature."""
+        """The name that is written, without a signature."""
         return _name(self._url)
 
     def writable(self) -> bool:
@@ -228,15 +229,15 @@ class ObjectWriter(io.BufferedIOBase):
         return True
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes written so far."""
         self._check()
         return self._count
 
     def write(self, data: Data, /) -> int:
-        """Take ``data``, waiting while as much is in flight as may be; return the number of bytes.
+        """Write ``data`` and return its number of bytes; waits while the limit of data in flight is reached.
 
         Raises:
-            HaulageError: What became of an earlier block. The file is closed then, and nothing was written.
+            HaulageError: An earlier block failed. The file is then closed, and nothing was written.
         """
         self._check()
         with self._lock:
@@ -250,21 +251,21 @@ class ObjectWriter(io.BufferedIOBase):
             return len(view)
 
     def writelines(self, lines: Iterable[Data], /) -> None:
-        """Write one after another."""
+        """Write each of ``lines``, in order."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Hand over what was gathered. Nothing has its name before :meth:`close`."""
+        """Pass buffered data to the engine. The object does not appear before :meth:`close`."""
         if not self.closed and self._engine is not None:
             with self._lock:
                 self._drain()
 
     def close(self) -> None:
-        """Send what is left and give the object its name. May be called again.
+        """Send the remaining data and commit the object. Safe to call more than once.
 
         Raises:
-            HaulageError: What kept it from that; then nothing new is there.
+            HaulageError: The object could not be committed; nothing has changed at the destination.
         """
         engine = self._engine
         if self.closed or engine is None:
@@ -277,7 +278,7 @@ class ObjectWriter(io.BufferedIOBase):
             self.discard()
 
     def discard(self) -> None:
-        """Close without writing: nothing new is under the name. May be called again."""
+        """Close without committing: the destination stays unchanged. Safe to call more than once."""
         engine, self._engine = self._engine, None
         self._gathered.clear()
         try:
@@ -301,7 +302,7 @@ class ObjectWriter(io.BufferedIOBase):
     def __del__(self) -> None:
         if getattr(self, "_engine", None) is not None:
             warnings.warn(
-                f"{self.name} was not closed, so it is not written", ResourceWarning, 2, source=self
+                f"{self.name} was not closed, so it was not written", ResourceWarning, 2, source=self
             )
             self.discard()
 
@@ -335,7 +336,7 @@ def _name(url: Name) -> str:
 
 
 def _must_be_new(url: Name, options: OpenOptions) -> None:
-    """Fail now rather than when all is written; the commit makes sure of it again."""
+    """Fail now rather than after everything is written; the commit checks it again."""
     reach: StoreOptions = {
         key: value
         for key, value in options.items()
@@ -346,4 +347,4 @@ def _must_be_new(url: Name, options: OpenOptions) -> None:
     except NotFoundError:
         return
     hint = 'open it with mode "wb" to replace it'
-    raise ExistsError("open", _name(url), "it is there already", hint)
+    raise ExistsError("open", _name(url), "it already exists", hint)

@@ -1,7 +1,7 @@
-"""The options of calls, and how people give them.
+"""The options of calls.
 
-Every option defaults to ``None``, which leaves the choice to the engine; the default it takes is
-named with the option, with its reason.
+Every option defaults to ``None``, which leaves the choice to the engine. Each option's description gives the
+default that the engine uses, and why.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class StoreOptions(TypedDict, total=False):
-    """How to reach stores. Credentials are the session's, or those that Azure's and AWS's tools find.
+    """How to reach stores. Credentials come from the session, or from where Azure's and AWS's tools look.
 
     endpoint: The service of ``az://container`` and ``s3://bucket``, ``https://host[:port]``, for Azure with
         ``/account``; default: the session's, or the environment's (``AZURE_STORAGE_ENDPOINT``, the
@@ -44,17 +44,15 @@ class StoreOptions(TypedDict, total=False):
     insecure_http: Allow plain http to other machines; default no, to protect the key.
     proxy: ``http://[USER:PASSWORD@]HOST:PORT`` for all hosts except those of ``NO_PROXY``, or ``"none"``.
         Default: from ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``.
-    bind: The address of this machine from which to connect, on machines with several networks; default
-        the system's choice.
+    bind: The local address to connect from, on machines with several networks; default: the system chooses.
     ca: A PEM file of certificate authorities to trust, in addition to the system's; default none.
     stall_timeout: Cancel a request after this long without a byte of progress, and send it again;
         ``"30s"`` or a ``timedelta``. Default 30 s: longer than any pause of a healthy service,
         shorter than a person's patience.
     cap: Limit on the rate on the wire, both directions together, such as ``"100mbit"``; default none. Each
         job has its own limit; other calls with the same options share one, within their session.
-    session: A :class:`haulage.Session`, whose connections and credentials are used and kept for the next
-        call. Default: a job opens its own; all other calls share one as long as the environment has the same
-        credentials.
+    session: A :class:`haulage.Session`, whose connections and credentials are reused. Default: each job opens
+        its own; all other calls share one as long as the credentials in the environment stay the same.
     """
 
     endpoint: str | None
@@ -73,7 +71,7 @@ class StoreOptions(TypedDict, total=False):
 
 
 class Options(StoreOptions, total=False):
-    """How to copy; besides these all of :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
+    """Options for copying, in addition to :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
 
     concurrency: Requests in flight, ``"auto"`` or a number. Default auto: found while
         the job runs, because the best number changes with the link.
@@ -91,56 +89,57 @@ class Options(StoreOptions, total=False):
         in blocks is read once more for it, at 1.5 s of CPU time for each GiB. Default ``False``.
     tier: Access tier or storage class of new objects: ``"cool"``, ``"STANDARD_IA"`` or another name; Azure
         and S3 each map the other's to the nearest of their own. ``"default"``: that of the account or the
-        bucket. Default ``"auto"``: the one that was chosen for the source, unless objects in it cannot be
+        bucket. Default ``"auto"``: the one set for the source object, unless objects in that tier cannot be
         read immediately.
     tags: ``False`` does not copy tags. Default ``True``: they are copied between object stores, with a
         request for each object that has tags.
-    preserve: Attributes of files to keep besides the time of the last change: ``"mode"``, ``"owner"``,
-        ``"times"`` (of the last access), ``"special"`` (setuid and similar, with the mode); ``"posix"`` is
-        the first three, ``"all"`` all of them. They are stored in metadata under the names of rclone and
-        AzCopy, and restored by downloads, the owner if this user has the permission. Default none.
+    preserve: File attributes to keep in addition to the modification time: ``"mode"``, ``"owner"``,
+        ``"times"`` (the access time), ``"special"`` (setuid and similar, with the mode); ``"posix"`` is
+        the first three, ``"all"`` all of them. They are stored in metadata under the names that rclone and
+        AzCopy use, and restored by downloads, the owner only if this user has the permission. Default none.
     atomic: Stage all objects first and commit them together at the end, so that readers see the whole new
-        version or nothing of it; for object stores. Default ``False``: it costs each small object a
-        second request.
+        version or none of it; for object stores. Default ``False``: each small object needs a second
+        request.
     symlinks: ``"follow"`` copies the targets of symbolic links below a folder, wherever they are. Default
         ``"skip"``, with a warning for each: a link can point outside of the tree.
-    polite: Give way to other traffic on the link: slow down as soon as bytes queue on the way. Default
-        ``False``: use the whole link.
+    polite: Yield to other traffic on the link: slow down as soon as bytes start to queue. Default ``False``:
+        use the whole link.
     profile: Start values for concurrency and block size: the name of a profile that ``haul lab`` has
         written, or its file. Default none: good values are found within seconds.
-    remember_link: Start with what the last job found out about a far link, and store what this one finds in
-        ``$XDG_CACHE_HOME/haulage/links``. Default ``True``: a short job ends before it has found anything.
+    remember_link: Start with what the last job learned about a distant link, and store what this one learns
+        in ``$XDG_CACHE_HOME/haulage/links``. Default ``True``: a short job ends before it has learned
+        anything.
     max_memory: Limit on the bytes in flight in this process. Default 96 MiB: 128 MiB in all.
     overwrite: ``"always"``, ``"never"``, or by default ``"if-different"``: objects that exist with the
         same size and source time are skipped, so a second run resumes the first.
-    include: Copy only names below the source that match this glob, or one of these; default all.
-    exclude: Copy no names that match this glob, or one of these; default none.
-    files_from: Names below the one source, relative to it: a sequence, or a file with one name a line
+    include: Copy only names below the source that match this glob, or any of several; default all.
+    exclude: Skip names that match this glob, or any of several; default none.
+    files_from: The names to copy, relative to the one source: a sequence, or a file with one name per line
         (``"-"`` for standard input). They are requested directly and nothing is listed; a missing one fails
         and the others are copied. Default: all names.
     min_size: Only objects of at least this size, such as ``"1MiB"``; default any.
     max_size: Only objects of at most this size; default any.
     min_age: Only objects last changed at least this long ago: ``"7d"`` or a ``timedelta``. Default any. The
-        age is that of the file from which the object was copied, if the list states it (Azure's does).
+        age is that of the file the object was copied from, if the list states it (Azure's does).
     max_age: Only objects last changed at most this long ago; default any.
     max_duration: Stop after this long, like :meth:`Job.cancel`; the same call resumes. Default never. For
         batch systems, which kill jobs that take too long.
     record: Write a row for every attempt to this Parquet file; default none.
     log: Also write events to this log, for ``haul watch``: a folder, ``az://container/prefix`` or
-        ``s3://bucket/prefix``; default none. The next job with this log sends lines that cannot be sent.
+        ``s3://bucket/prefix``; default none. Lines that cannot be sent now are sent by the
+        next job with this log.
     metrics: Serve metrics for Prometheus at this address, such as ``"127.0.0.1:9400"``, while the job runs;
         default none.
-    flush: Wait until written files are on the disk before reporting them as done. Default ``True``; ``False``
-        is for scratch files, which a power failure may lose.
-    receipt: At the end, write a list of the destination's objects with their checksums to this file of JSON
-        lines, for :func:`haulage.verify` to check later; default none.
+    flush: Wait until written files are on the disk before reporting them as done. Default ``True``. Use
+        ``False`` for scratch files only: a power failure may lose them.
+    receipt: At the end, write a list of the destination's objects with their checksums to this JSON Lines
+        file, for :func:`haulage.verify` to check later; default none.
     compare: How to decide that an object is unchanged: ``"size"``, ``"time"`` (and size), ``"checksum"``
         (reads objects without one), or ``"receipt"``, which trusts the ``receipt`` of the last run if both
-        ends are still the versions in it. Default ``"auto"``: checksums that both sides state, otherwise
-        size and time.
-    dry_run: Only say what would be done; the numbers of the summary say what a run would do. Default
-        ``False``.
-    backup_dir: Copy objects of the destination here before they are replaced or deleted; default none.
+        sides still have the versions in it. Default ``"auto"``: the checksums if both sides state them,
+        otherwise size and time.
+    dry_run: Change nothing; the summary counts what a run would do. Default ``False``.
+    backup_dir: Copy objects at the destination here before they are replaced or deleted; default none.
     """
 
     concurrency: int | Literal["auto"] | None
@@ -179,7 +178,7 @@ class Options(StoreOptions, total=False):
 
 
 def globs(given: Globs | None) -> list[str]:
-    """Return globs as a list, also where one is given as a text.
+    """Return globs as a list, also if a single one is given as a string.
 
     >>> globs("*.nc"), globs(("*.nc", "*.txt")), globs(None)
     (['*.nc'], ['*.nc', '*.txt'], [])
@@ -190,7 +189,7 @@ def globs(given: Globs | None) -> list[str]:
 
 
 def takes(options: type) -> Callable[[_F], _F]:
-    """Show each option of a function in its signature, for ``help``, notebooks and whoever completes names.
+    """Show each option of a function in its signature, for ``help``, notebooks and completion.
 
     >>> @takes(StoreOptions)
     ... def look(url, **options): ...

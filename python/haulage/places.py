@@ -1,4 +1,4 @@
-"""Where the objects of a listing are: their URLs; pure."""
+"""The URLs of the objects in a listing; pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ _OF_AZURE = re.compile(r"^[a-z0-9-]+\.(?:[a-z0-9-]+\.)*?(?:blob|dfs)\.", re.IGNO
 
 
 def urls_of(name: str | PathLike[str]) -> Callable[[str], str]:
-    """Return what makes a URL of the key of an object in the same container as this one.
-
-    Signatures do not become a part of it.
+    """Return a function from the key of an object in the same container to its URL, without a signature.
 
     >>> urls_of("az://climate/2024/")("2024/tas.nc")
     'az://climate/2024/tas.nc'

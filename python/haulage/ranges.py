@@ -1,4 +1,4 @@
-"""Ranges of one object, at random places and several at once."""
+"""Read ranges of one object, several at once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from haulage.options import Name, StoreOptions, takes
 
 
 class RangeOptions(StoreOptions, total=False):
-    """How to read ranges of an object; besides these all of :class:`~haulage.transfer.StoreOptions`.
+    """Options for reading ranges of an object, in addition to :class:`~haulage.transfer.StoreOptions`.
 
-    block_size: A longer range is read in several of this size. Default 4 MiB, up to which Azure states a
-        checksum of a range.
-    concurrency: Requests at once. Default 64.
+    block_size: Longer ranges are read in pieces of this size. Default 4 MiB, the largest range for which
+        Azure states a checksum.
+    concurrency: Requests in flight at once. Default 64.
     """
 
     block_size: str | None
@@ -32,9 +32,9 @@ def get_range(
     version: str | None = None,
     **options: Unpack[RangeOptions],
 ) -> bytes:
-    """Return ``length`` bytes of the object ``url`` from ``start`` on, or all to its end.
+    """Return ``length`` bytes of the object ``url`` from ``start``, or everything up to its end.
 
-    As :func:`get_ranges` for one range.
+    Like :func:`get_ranges` for one range.
 
     >>> import haulage
     >>> _ = haulage.put("mem://guide/numbers", b"one two three")
@@ -52,12 +52,13 @@ def get_ranges(
     version: str | None = None,
     **options: Unpack[RangeOptions],
 ) -> list[bytes]:
-    """Return the bytes of each range of the object ``url``, in their order; all are read at once.
+    """Return the bytes of each range of the object ``url``, in the given order; they are read concurrently.
 
-    A range has fewer bytes only where the object ends, and none beyond that. Each is one request, and no
-    other is sent; what is longer than a block takes several, and what reaches beyond the end, or has no
-    length, one more that asks for the size. Each is compared with the checksum of its range, where the
-    service states one: Azure does, S3 does not. Other threads of Python run meanwhile.
+    The end of the object cuts a range short; a range beyond the end is empty. Each range is one request, and
+    nothing else is sent, with two exceptions: a range longer than a block takes several requests, and one
+    that reaches beyond the end or has no length takes one more for the size. Each response is compared with
+    the checksum of its range if the service states one: Azure does, S3 does not. The GIL is released
+    meanwhile.
 
     >>> import haulage
     >>> _ = haulage.put("mem://guide/numbers", b"one two three")
@@ -67,18 +68,20 @@ def get_ranges(
     Args:
         url: The object.
         ranges: The first byte and the length of each; ``None`` reads to the end. They may overlap.
-        version: The ETag that the object must have, as :func:`haulage.stat` tells it. Default: that of the
-            first answer; all ranges are of one version in any case.
+        version: The ETag that the object must have, as :func:`haulage.stat` returns it. Default: that of the
+            first response. All ranges are of the same version in any case.
         options: See :class:`RangeOptions`.
 
     Raises:
         NotFoundError: There is no such object.
         SourceChangedError: It has another ETag, or was replaced while it was read.
-        UsageError: A range that begins before 0, or has less than no bytes.
+        UsageError: A range with a negative start or length.
     """
     wanted = [*ranges]
     for start, length in wanted:
         if start < 0 or (length is not None and length < 0):
             hint = "count from the beginning: (start, length), or (start, None) to read to the end"
-            raise UsageError("read", os.fspath(url).split("?")[0], f"no range: ({start}, {length})", hint)
+            raise UsageError(
+                "read", os.fspath(url).split("?")[0], f"invalid range: ({start}, {length})", hint
+            )
     return _engine.get_ranges(url, wanted, version, **options)

@@ -1,4 +1,4 @@
-"""Where a store is reached."""
+"""The address that connections to a store are made to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from haulage.options import Name, StoreOptions, takes
 
 @takes(StoreOptions)
 def first_hop(url: Name, **options: Unpack[StoreOptions]) -> tuple[str, int, bool] | None:
-    """Return host and port that connections for ``url`` are made to, and whether TLS begins there.
+    """Return the host and port that connections for ``url`` are made to, and whether they use TLS.
 
-    That is the service, or the proxy to it. Nothing is sent. ``None`` for what is on this machine's disks.
+    That is the service, or the proxy in front of it. Nothing is sent. ``None`` for local paths.
 
     >>> first_hop("https://127.0.0.1:10000/account/container/tas.nc")
     ('127.0.0.1', 10000, True)
@@ -20,7 +20,7 @@ def first_hop(url: Name, **options: Unpack[StoreOptions]) -> tuple[str, int, boo
     True
 
     Raises:
-        UsageError: The URL leads nowhere.
+        UsageError: Not a valid URL.
     """
     way = _engine.way(url, **options)
     if way["host"] is None:

@@ -1,4 +1,4 @@
-"""What files that read one version of an object have in common, wherever they keep its bytes."""
+"""The base class of files that read one version of an object, wherever its bytes come from."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _READ1 = 1 << 18
 
 
 class VersionReader(io.BufferedIOBase):
-    """A fixed number of bytes as a file. Threads may share it as they may share any file."""
+    """A file of a fixed number of bytes. Threads can share it like any file."""
 
-    mode = "rb"  #: as it was opened
+    mode = "rb"  #: the mode it was opened with
 
     def __init__(self) -> None:
         self._at = 0
@@ -40,24 +40,24 @@ class VersionReader(io.BufferedIOBase):
         return True
 
     def tell(self) -> int:
-        """Return where the next read begins."""
+        """Return the position of the next read."""
         self._check()
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go to ``offset`` from the beginning, from here, or from the end; sends nothing."""
+        """Move to ``offset`` from the start, the current position or the end; sends nothing."""
         self._check()
         with self._lock:
             base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._length()}
             if whence not in base:
                 raise ValueError(f"whence is {whence}, not 0, 1 or 2")
             if base[whence] + offset < 0:
-                raise ValueError(f"a position before the beginning: {base[whence] + offset}")
+                raise ValueError(f"negative position: {base[whence] + offset}")
             self._at = base[whence] + offset
             return self._at
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return ``size`` bytes, fewer only at the end; all that is left for ``-1``."""
+        """Return ``size`` bytes, fewer only at the end; with ``-1``, everything up to the end."""
         self._check()
         with self._lock:
             left = max(self._length() - self._at, 0)
@@ -67,7 +67,7 @@ class VersionReader(io.BufferedIOBase):
             return found
 
     def read1(self, size: int = -1, /) -> bytes:
-        """As :meth:`read`, but at most 256 KiB where no size is given."""
+        """Like :meth:`read`, but at most 256 KiB if no size is given."""
         return self.read(_READ1 if size < 0 else size)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -78,7 +78,7 @@ class VersionReader(io.BufferedIOBase):
         return len(found)
 
     def readinto1(self, buffer: WriteableBuffer, /) -> int:
-        """As :meth:`readinto`."""
+        """Like :meth:`readinto`."""
         return self.readinto(buffer)
 
     def _check(self) -> None:

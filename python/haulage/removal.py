@@ -1,4 +1,7 @@
-"""What makes containers, and removes them and objects: never local files, nor after an incomplete list."""
+"""Create and remove containers, and remove objects.
+
+Nothing here removes local files, and nothing is removed after an incomplete list.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from haulage.options import Globs, Name, StoreOptions, globs, takes
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What :func:`remove` or :func:`remove_container` did, or would do."""
+    """The result of :func:`remove` or :func:`remove_container`, or of a dry run."""
 
-    objects: int  #: objects removed
-    size_bytes: int  #: bytes in them
+    objects: int  #: number of objects removed
+    size_bytes: int  #: their total size
     failures: tuple[Failure, ...]  #: objects that could not be removed
-    names: tuple[str, ...]  #: of a dry run: what would be removed, as URLs
+    names: tuple[str, ...]  #: for a dry run: the URLs of the objects that would be removed
 
 
 @takes(StoreOptions)
@@ -35,7 +38,7 @@ def remove(
     check: bool = True,
     **options: Unpack[StoreOptions],
 ) -> Removed:
-    """Remove objects, as ``haul rm`` does: all that is named is looked at before the first is gone.
+    """Remove objects, as ``haul rm`` does. All names are checked before the first object is removed.
 
     >>> import haulage
     >>> _ = haulage.put("mem://removal/a/1", b"x"), haulage.put("mem://removal/a/2", b"y")
@@ -45,21 +48,22 @@ def remove(
     2
 
     Args:
-        urls: One object or several; with ``recursive`` containers and prefixes too.
-        recursive: Everything below; a container itself stays. Default ``False``: a prefix is refused.
-        dry_run: Only say what would be removed. Default ``False``.
-        max_delete: Remove nothing at all where it would be more objects than this. Default: no bound.
-        include: Only names below that match one of these globs; default all.
-        exclude: No names that match one of these globs; default none.
-        check: Raise if objects could not be removed. ``False`` leaves it to the caller to read ``failures``.
+        urls: One object or several; with ``recursive``, containers and prefixes too.
+        recursive: Remove everything below; the container itself stays. Default ``False``: prefixes are
+            refused.
+        dry_run: Remove nothing; only return what would be removed. Default ``False``.
+        max_delete: Remove nothing if more objects than this would be removed. Default no limit.
+        include: Remove only names that match one of these globs; default all.
+        exclude: Keep names that match one of these globs; default none.
+        check: Raise if objects could not be removed. With ``False``, check ``failures`` yourself.
         options: See :class:`~haulage.transfer.StoreOptions`.
 
     Raises:
-        NotFoundError: Nothing is there.
-        UsageError: A local path, a whole account, a container or prefix without ``recursive``, more than
-            ``max_delete``; then nothing was removed.
-        HaulageError: A list that was not complete, after which nothing was removed; or, with ``check``, why
-            the first object that is still there is.
+        NotFoundError: There is no such object.
+        UsageError: A local path, a whole account, a container or prefix without ``recursive``, or more
+            objects than ``max_delete``. Nothing was removed.
+        HaulageError: A list was incomplete, and nothing was removed; or, with ``check``, the reason why the
+            first remaining object could not be removed.
     """
     names = [urls] if isinstance(urls, (str, os.PathLike)) else list(urls)
     removed = _engine.remove(
@@ -80,12 +84,12 @@ def make_container(url: Name, *, exist_ok: bool = False, **options: Unpack[Store
 
     Args:
         url: The container.
-        exist_ok: Whether it may be there already. Default ``False``.
+        exist_ok: Succeed if it already exists. Default ``False``.
         options: See :class:`~haulage.transfer.StoreOptions`.
 
     Raises:
-        ExistsError: It is there, and ``exist_ok`` is not given.
-        UsageError: A local path, or what names no container.
+        ExistsError: It already exists, and ``exist_ok`` is not set.
+        UsageError: A local path, or a URL that does not name a container.
     """
     try:
         _engine.make_container(url, **options)
@@ -104,20 +108,19 @@ def remove_container(
     check: bool = True,
     **options: Unpack[StoreOptions],
 ) -> Removed:
-    """Remove a container that is empty, as ``haul rb`` does.
+    """Remove an empty container, as ``haul rb`` does.
 
     Args:
         url: The container.
-        force: Remove it with all objects in it. Default ``False``: one that holds objects is refused.
-        dry_run: Only say how many objects it holds. Default ``False``.
-        max_delete: With ``force``, remove nothing at all where it would be more objects than this. Default:
-            no bound.
-        check: Raise if objects could not be removed. ``False`` leaves it to the caller to read ``failures``.
+        force: Remove it with all objects in it. Default ``False``: a container with objects is refused.
+        dry_run: Remove nothing; only return how many objects it holds. Default ``False``.
+        max_delete: With ``force``, remove nothing if it holds more objects than this. Default no limit.
+        check: Raise if objects could not be removed. With ``False``, check ``failures`` yourself.
         options: See :class:`~haulage.transfer.StoreOptions`.
 
     Raises:
-        UsageError: It holds objects and ``force`` is not given, or more than ``max_delete``; a local path.
-        NotFoundError: There is none of this name.
+        UsageError: It holds objects and ``force`` is not set, or more than ``max_delete``; or a local path.
+        NotFoundError: There is no such container.
     """
     removed = _engine.remove_container(url, force=force, dry_run=dry_run, max_delete=max_delete, **options)
     return _told(removed, check)
@@ -125,7 +128,7 @@ def remove_container(
 
 @takes(StoreOptions)
 def exists(url: Name, **options: Unpack[StoreOptions]) -> bool:
-    """Return whether there is an object of this name, or anything below it as a prefix; or this container.
+    """Return whether ``url`` is an existing object, container, or prefix with objects below it.
 
     >>> import haulage
     >>> _ = haulage.put("mem://there/a/b", b"x")
@@ -133,7 +136,7 @@ def exists(url: Name, **options: Unpack[StoreOptions]) -> bool:
     (True, True, False)
 
     Raises:
-        HaulageError: What kept us from knowing, such as a missing right. That is no answer.
+        HaulageError: It is not possible to tell, for example without the permission to list.
     """
     try:
         _engine.Listing(url, recursive=False, **options).next_page()

@@ -1,4 +1,4 @@
-"""A session: connections and credentials that are opened once and shared by many calls.
+"""Sessions: connections and credentials that many calls share.
 
 >>> import haulage
 >>> with haulage.Session() as session:
@@ -29,40 +29,40 @@ class _TokenCredential(Protocol):
     def get_token(self, scope: str, /) -> _AccessToken: ...
 
 
-#: Returns a bearer token for ``https://storage.azure.com/`` and its end, in seconds since 1970 or as a
+#: Returns a bearer token for ``https://storage.azure.com/`` and its expiry, in seconds since 1970 or as a
 #: ``datetime`` with a time zone; or an object that has them as ``token`` and ``expires_on``.
 TokenCallable: TypeAlias = Callable[[], "tuple[str, float | datetime] | _AccessToken"]
 
 
 class AzureCredential:
-    """The way into an account of Azure Blob storage, with exactly one secret. It prints without it.
+    """Credentials for an Azure Blob Storage account: exactly one secret, which ``repr`` does not show.
 
     >>> AzureCredential(account="acc", key="c2VjcmV0")
     AzureCredential(account='acc', key=...)
 
-    With an ``endpoint`` it is used at that host and at no other. Without one it is used at Azure's own
-    hosts and where the ``endpoint`` of a call leads.
+    With an ``endpoint``, they are sent to that host only. Without one, they are sent to Azure's own hosts
+    and to the ``endpoint`` of a call.
 
     Args:
-        account: The account's name. Needed with ``key`` and ``sas`` where no ``endpoint`` names it. A
-            ``token`` without it is for every account.
-        endpoint: Where the account lives, ``https://host[:port][/account]``; default
+        account: The account name. Required with ``key`` and ``sas`` unless ``endpoint`` includes it. A
+            ``token`` without an account is used for every account.
+        endpoint: The address of the account, ``https://host[:port][/account]``; default
             ``https://ACCOUNT.blob.core.windows.net``.
-        connection_string: ``AccountName=...;AccountKey=...`` as the portal shows it, or with a
-            ``SharedAccessSignature``; says account and endpoint by itself.
-        key: The account's key, in Base64.
-        sas: A shared access signature, with or without its ``?``.
-        token: A bearer token of Microsoft Entra, which is used until the service refuses it; or what gives
-            them: a credential of ``azure-identity``, or a callable that returns a token and its end
-            (:data:`TokenCallable`). It is called in a thread of the engine's, with the first request and
-            again from five minutes before the end of the last token on, one call at a time for each
-            account; a call may take two minutes at most. The token is sent over https, and over plain http
+        connection_string: ``AccountName=...;AccountKey=...`` as the portal shows it, or one with a
+            ``SharedAccessSignature``. It includes the account and the endpoint.
+        key: The account key, in Base64.
+        sas: A shared access signature, with or without the leading ``?``.
+        token: A Microsoft Entra bearer token, which is used until the service rejects it; or a source of
+            tokens: an ``azure-identity`` credential, or a callable that returns a token and its expiry
+            (:data:`TokenCallable`). The source is called in an engine thread: for the first request, and
+            again from five minutes before the last token expires. There is one call at a time for each
+            account, and each may take at most two minutes. Tokens are sent over https, and over plain http
             only within this machine.
 
     Raises:
-        UsageError: Not exactly one secret, or one that cannot be right: a key that is not Base64, a SAS
-            without a signature, no account. ``object`` names the argument; nothing shows what it was.
-            Whether the service takes it shows with the first request, as a
+        UsageError: Not exactly one secret, or an invalid one: a key that is not Base64, a SAS without a
+            signature, no account. ``object`` names the argument; its value is never shown. If the service
+            rejects the credentials, the first request raises a
             :class:`~haulage.errors.CredentialError`.
     """
 
@@ -83,40 +83,40 @@ class AzureCredential:
 
     @property
     def account(self) -> str | None:
-        """The account's name; ``None`` for a token that is for all."""
+        """The account name; ``None`` for a token that is used for every account."""
         return self._engine.account
 
     def __repr__(self) -> str:
         return f"AzureCredential(account={self.account!r}, {self._kind}=...)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an AzureCredential is not pickled: whoever got the bytes would get the secret")
+        raise TypeError("an AzureCredential cannot be pickled, because the bytes would contain the secret")
 
 
 class S3Credential:
-    """The way into a service of S3: keys, a profile, or nobody's name. It prints without a secret.
+    """Credentials for an S3 service: keys, a profile, or anonymous access. ``repr`` does not show the secret.
 
     >>> S3Credential(key_id="AKIDEXAMPLE", secret="wJalrXUtnFEMI", region="eu-west-1")
     S3Credential(secret=..., region='eu-west-1')
     >>> S3Credential(anonymous=True, endpoint="https://data.example.org")
     S3Credential(anonymous=True, endpoint='https://data.example.org')
 
-    With an ``endpoint`` it is used at that service and at no other. Without one it is used at the service
-    that the ``endpoint`` of a call, the environment or the profile names, or at AWS.
+    With an ``endpoint``, they are sent to that service only. Without one, they are sent to the service that
+    the ``endpoint`` of a call, the environment or the profile names, or to AWS.
 
     Args:
-        key_id: The id of an access key, with its ``secret``.
-        secret: What proves that you hold it.
-        token: The session token, of a key that is good for a time only.
-        profile: The name of a profile in ``~/.aws/config`` or ``~/.aws/credentials``: its keys, its single
-            sign-on or its process, and its region and endpoint. Nothing else is asked for keys.
-        anonymous: Ask without a signature, for what is open to all.
-        endpoint: Where the service is, ``https://host[:port][/path]``.
-        region: Where its buckets are; default: what the environment, the profile or the service says.
+        key_id: The access key id; requires ``secret``.
+        secret: The secret access key.
+        token: The session token, if the key is temporary.
+        profile: The name of a profile in ``~/.aws/config`` or ``~/.aws/credentials``: its keys, single
+            sign-on or credential process, and its region and endpoint. No other source of keys is used.
+        anonymous: Send requests without a signature, for public data.
+        endpoint: The address of the service, ``https://host[:port][/path]``.
+        region: The region of the buckets; default: from the environment, the profile or the service.
 
     Raises:
-        UsageError: Not exactly one way in, or one that cannot be right. ``object`` names the argument;
-            nothing shows what it was. Whether the service takes it shows with the first request, as a
+        UsageError: Not exactly one kind of credentials, or invalid ones. ``object`` names the argument; its
+            value is never shown. If the service rejects the credentials, the first request raises a
             :class:`~haulage.errors.CredentialError`.
     """
 
@@ -132,8 +132,8 @@ class S3Credential:
         region: str | None = None,
     ) -> None:
         if (key_id is None) != (secret is None) or (token is not None and secret is None):
-            hint = "give key_id and secret together, and token with them where there is one"
-            raise UsageError("read the credentials", "S3Credential", "a part of the key is missing", hint)
+            hint = "give key_id and secret together, and token if the key is temporary"
+            raise UsageError("read the credentials", "S3Credential", "part of the key is missing", hint)
         ways = {"secret": secret, "profile": profile, "anonymous": anonymous or None}
         hint = "give exactly one of key_id with secret, profile, and anonymous"
         _only_one("S3Credential", ways, hint)
@@ -148,24 +148,24 @@ class S3Credential:
         return f"S3Credential({', '.join(self._shown)})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an S3Credential is not pickled: whoever got the bytes would get the secret")
+        raise TypeError("an S3Credential cannot be pickled, because the bytes would contain the secret")
 
 
-#: What a session may be given.
+#: The credentials that a session accepts.
 Credential: TypeAlias = AzureCredential | S3Credential
 
 
 class Session:
-    """Connections, credentials and what is known of services, opened once. Calls take it as ``session=``.
+    """Connections and credentials that many calls share. Pass it to them as ``session=``.
 
-    Calls on one session find the connections that earlier ones have left, the credential, what the service
-    was found to be able to, the rate of requests that it takes, and one budget for retries. A job keeps its
-    own cap, memory, record and events.
+    Calls on the same session reuse its connections, its credentials, what it has learned about the features
+    of each service and the request rate that the service accepts, and one retry budget. Each job still has
+    its own cap, memory limit, record and events.
 
-    It may be used by several threads at once. In a child made by ``os.fork`` it opens connections of its own;
-    those of the parent are left alone. It is not sent to other processes: make one there.
+    Several threads can use a session at once. A child process made by ``os.fork`` opens its own connections
+    and leaves those of the parent alone. A session cannot be sent to another process: create one there.
 
-    As a context manager, ``with`` or ``async with``, it is closed at the end.
+    As a context manager, with ``with`` or ``async with``, it is closed at the end of the block.
 
     >>> with Session(AzureCredential(account="acc", key="c2VjcmV0")) as session:
     ...     session
@@ -174,13 +174,13 @@ class Session:
     Session(AzureCredential(account='acc', key=...), closed)
 
     Args:
-        credentials: One, or several for as many accounts and services. They go before the environment; an
-            account or service for which none is given is reached as without a session. A SAS in a URL goes
-            before either, and so do the ``keys`` and ``unsigned`` of a call. The first that is for an account
-            of Azure tells where ``az://`` leads, and the first for S3 where ``s3://`` leads, unless a call
-            names an ``endpoint``. Default none.
+        credentials: One, or several for different accounts and services. They take precedence over the
+            environment, which is still used for accounts and services without credentials here. A SAS in a
+            URL, and the ``keys`` and ``unsigned`` of a call, take precedence over both. The first credentials
+            for an Azure account determine the account of ``az://``, and the first for S3 the service of
+            ``s3://``, unless a call passes an ``endpoint``. Default none.
 
-    Credentials of the environment are looked for when an account or service is used first, and kept.
+    Credentials from the environment are read when an account or service is first used, and then kept.
     """
 
     def __init__(self, credentials: Credential | Iterable[Credential] | None = None) -> None:
@@ -191,19 +191,19 @@ class Session:
         )
         if not all(isinstance(one, (AzureCredential, S3Credential)) for one in self._credentials):
             hint = "pass AzureCredential and S3Credential objects"
-            raise UsageError("read the arguments", "credentials", "this is no credential", hint)
+            raise UsageError("read the arguments", "credentials", "this is not a credential", hint)
         self._engine = _engine.Session([credential._engine for credential in self._credentials])
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether :meth:`close` has been called."""
         return self._engine.closed
 
     def close(self) -> None:
-        """Let go of the connections. May be called again.
+        """Release the connections and return immediately; nothing is sent. Safe to call more than once.
 
-        What is under way, such as a job, goes on to its end. Whoever begins something new gets a
-        :class:`~haulage.errors.UsageError`. Returns at once: nothing is sent.
+        Jobs and calls that are running continue to their end. New calls on the session raise a
+        :class:`~haulage.errors.UsageError`.
         """
         self._engine.close()
 
@@ -228,7 +228,9 @@ class Session:
         return f"Session({', '.join(parts)})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Session is not pickled: make one in each process, with credentials from there")
+        raise TypeError(
+            "a Session cannot be pickled: create one in each process, with that process's credentials"
+        )
 
 
 def _only_one(name: str, ways: Mapping[str, object], hint: str) -> str:

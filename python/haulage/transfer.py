@@ -1,4 +1,4 @@
-"""Copy, compare and plan, each in one call."""
+"""Copy, sync, move, verify and plan, each in one call."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def copy(
     10
 
     Args:
-        src: One name, several names, or, without ``dst``, pairs of source and destination: tuples, or a table
-            of Arrow or pandas with the columns ``source`` and ``destination``. Pairs cross into the engine in
-            one call; a million of them is fine. :func:`read_pairs` reads them from a file.
-        dst: Where to.
-        check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
+        src: One name, several names, or, without ``dst``, pairs of source and destination: tuples, or an
+            Arrow or pandas table with the columns ``source`` and ``destination``. All pairs are passed to the
+            engine in one call; a million of them is fine. :func:`read_pairs` reads them from a file.
+        dst: The destination.
+        check: Raise if objects failed. With ``False``, check the summary yourself.
         on_progress: Called with a sample about five times a second, in this thread.
         progress: Show a progress bar; default: in notebooks and at Python's prompt, not in scripts.
         options: See :class:`Options`.
 
     Returns:
-        What was done, in numbers.
+        The counts and sizes of what was done.
 
     Raises:
-        HaulageError: What stopped the whole copy; with ``check`` also what made objects fail, with
-            the summary attached as ``.summary``.
+        HaulageError: The whole copy failed; with ``check`` also if objects failed, with the summary
+            attached as ``.summary``.
         KeyboardInterrupt: Ctrl-C; the copy is cancelled within a tenth of a second.
     """
     return Job.copy(src, dst, **options).wait(check=check, on_progress=on_progress, progress=progress)
@@ -69,9 +69,9 @@ def sync(
     progress: bool | None = None,
     **options: Unpack[Options],
 ) -> Summary:
-    """Make ``dst`` equal to ``src``: copy what is new or has changed.
+    """Make ``dst`` match ``src``: copy new and changed objects.
 
-    With ``delete`` also remove objects that only ``dst`` has, after everything is copied. Nothing is deleted
+    With ``delete``, also remove objects that only ``dst`` has, after everything is copied. Nothing is deleted
     if an object failed or a list was incomplete.
 
     >>> import pathlib, tempfile
@@ -85,20 +85,20 @@ def sync(
 
     Args:
         src: A folder, container or prefix.
-        dst: What to change.
+        dst: The folder, container or prefix to update.
         delete: Remove objects that only ``dst`` has; default no. ``include``, ``exclude``, sizes and ages
             apply to them too.
-        max_delete: Remove nothing if it would be more than this: a number of objects, or a share of those at
-            ``dst`` such as ``"10%"``; default no limit.
+        max_delete: Remove nothing if more than this would be removed: a number of objects, or a share of
+            those at ``dst`` such as ``"10%"``; default no limit.
         allow_empty: Remove everything if ``src`` is empty; by default that is an error.
-        check: Raise if objects failed, or if nothing was deleted that should have been.
+        check: Raise if objects failed, or if objects that should have been deleted were not.
         on_progress: Called with a sample about five times a second, in this thread.
         progress: Show a progress bar; default: in notebooks and at Python's prompt, not in scripts.
-        options: See :class:`Options`; ``dry_run``, ``compare`` and ``backup_dir`` are made for this.
+        options: See :class:`Options`; ``dry_run``, ``compare`` and ``backup_dir`` are useful here.
 
     Raises:
         NotFoundError: ``src`` is missing or empty.
-        HaulageError: Another error stopped it; with ``check`` also if objects failed.
+        HaulageError: The whole sync failed for another reason; with ``check`` also if objects failed.
     """
     job = Job.sync(src, dst, delete=delete, max_delete=max_delete, allow_empty=allow_empty, **options)
     return job.wait(check=check, on_progress=on_progress, progress=progress)
@@ -114,18 +114,18 @@ def move(
     progress: bool | None = None,
     **options: Unpack[Options],
 ) -> Summary:
-    """Copy, then delete each source whose copy is proven; objects that fail stay.
+    """Copy, then delete each source object whose copy was verified; objects that failed stay.
 
     Args:
         src: One name or several.
-        dst: Where to, as for :func:`copy`.
-        check: Raise if objects failed. ``False`` leaves it to the caller to read the summary.
+        dst: The destination, as for :func:`copy`.
+        check: Raise if objects failed. With ``False``, check the summary yourself.
         on_progress: Called with a sample about five times a second, in this thread.
         progress: Show a progress bar; default: in notebooks and at Python's prompt, not in scripts.
         options: See :class:`Options`.
 
     Raises:
-        HaulageError: What stopped it; with ``check`` also what made objects fail.
+        HaulageError: The whole move failed; with ``check`` also if objects failed.
     """
     return Job.move(src, dst, **options).wait(check=check, on_progress=on_progress, progress=progress)
 
@@ -145,20 +145,20 @@ def verify(
     """Compare contents by checksum.
 
     Args:
-        src: A file, folder, blob or prefix; or the path of a receipt, which is compared with what the
-            store states about its objects.
+        src: A file, folder, blob or prefix; or the path of a receipt, which is compared with the sizes and
+            checksums that the store lists.
         dst: What to compare it with.
-        stored: Trust the checksums stored with remote objects instead of reading them again: faster,
+        stored: Trust the checksums stored with remote objects instead of reading the objects again: faster,
             but proves only what was written, not what is there now.
-        deep: Compare a receipt with the contents of ``dst``, every byte.
-        check: Raise if something differs. ``False`` leaves it to the caller to read the summary.
+        deep: Compare a receipt with every byte at ``dst``.
+        check: Raise if something differs. With ``False``, check the summary yourself.
         on_progress: Called with a sample about five times a second, in this thread.
         progress: Show a progress bar; default: in notebooks and at Python's prompt, not in scripts.
         options: See :class:`Options`; options for writing have no effect.
 
     Raises:
         IntegrityError: Contents differ; ``.summary.failures`` names the objects.
-        HaulageError: Another error stopped the comparison.
+        HaulageError: The comparison failed for another reason.
     """
     return Job.verify(src, dst, stored=stored, deep=deep, **options).wait(
         check=check, on_progress=on_progress, progress=progress
@@ -167,10 +167,10 @@ def verify(
 
 @takes(Options)
 def plan(src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> PlanReport:
-    """Say what :func:`copy` would do, from lists alone, without copying.
+    """Return what :func:`copy` would do. Only lists both sides; copies nothing.
 
     Raises:
-        HaulageError: Bad options, no access to source or destination.
+        HaulageError: Invalid options, or no access to the source or the destination.
     """
     return PlanReport.from_dict(_engine.plan(sources(src), dst, **options))
 
@@ -188,7 +188,7 @@ def read_pairs(path: Name) -> builtins.list[tuple[str, str]]:
     [('a.nc', 'az://climate/2024/a.nc')]
 
     Raises:
-        UsageError: It is none of these, a row lacks one of the two, or there is no row.
+        UsageError: The format is unknown, a row lacks a source or destination, or there are no rows.
         NotFoundError: There is no such file.
     """
     return _engine.read_pairs(path)

@@ -1,4 +1,4 @@
-"""Values with their units, as people read them."""
+"""Values with units, in human-readable form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ BITS = (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3))
 
 
 def in_units(value: float, units: tuple[tuple[str, float], ...], one: str, digits: str) -> str:
-    """Return a value in the largest of the units that it reaches, else as a whole number of ``one``.
+    """Return a value in the largest unit that it reaches, or as a whole number of ``one``.
 
     >>> in_units(3 * 2**30, BYTES, "B", ".1f"), in_units(12, BYTES, "B", ".1f")
     ('3.0 GiB', '12 B')
@@ -20,7 +20,7 @@ def in_units(value: float, units: tuple[tuple[str, float], ...], one: str, digit
 
 
 def format_rate(bits_per_second: float) -> str:
-    """Return a rate for people, with a decimal unit.
+    """Return a human-readable rate, with a decimal unit.
 
     >>> format_rate(2.5e9), format_rate(940e6), format_rate(0)
     ('2.5 Gbit/s', '940 Mbit/s', '0 bit/s')
