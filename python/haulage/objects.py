@@ -234,7 +234,7 @@ class ObjectWriter(io.BufferedIOBase):
         return self._count
 
     def write(self, data: Data, /) -> int:
-        """Write ``data`` and return its number of bytes; waits while the limit of data in flight is reached.
+        """Write ``data`` and return its number of bytes; waits while too much data is in flight.
 
         Raises:
             HaulageError: An earlier block failed. The file is then closed, and nothing was written.

@@ -49,12 +49,12 @@ def no_credential(_: Counted) -> object:
 
 
 CASES: list[tuple[Callable[[Counted], object], str]] = [
-    (modes, "read the object and write it again as a whole, or write a new one beside it"),
-    (no_mode, 'write "rb", "wb" or "xb"; or "r", "w" or "x" for text'),
+    (modes, "read the object and write it again as a whole, or write a new one"),
+    (no_mode, 'use "rb", "wb" or "xb"; or "r", "w" or "x" for text'),
     (full_folder, "remove them: fs.rm(path, recursive=True)"),
     (container_alone, "write container/name"),
-    (both, "make the session with the credential: haulage.Session(credential)"),
-    (no_option, "; secrets go into credential="),
+    (both, "create the session with the credential: haulage.Session(credential)"),
+    (no_option, "; pass secrets as credential="),
     (
         no_credential,
         "pass a haulage.AzureCredential or S3Credential, or the name of a function that returns one",

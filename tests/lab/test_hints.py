@@ -175,7 +175,7 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
     (
         NotFoundError,
         lambda at: lab.load(one_size(at, "run", synthetic.MIB)).table("nothing"),
-        "continue the run, or name another table",
+        "resume the run, or name another table",
     ),
     (
         UsageError,

@@ -176,7 +176,7 @@ def test_a_backup_that_was_changed_is_not_what_its_receipt_says(own: TableEndpoi
     receipt.write_text("{}")
     with pytest.raises(haulage.UsageError) as wrong:
         verify(str(receipt), at(own, table))
-    assert wrong.value.hint == "name a receipt that haul table backup has written"
+    assert wrong.value.hint == "pass a receipt written by haul table backup"
 
 
 def test_properties_of_several_types_have_a_column_for_each(own: TableEndpoint, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Copies by many nodes: the workers of a Dask cluster move the bytes, and this process keeps the books.
+"""Copy with many nodes: the workers of a Dask cluster move the bytes, and this process coordinates them.
 
 >>> import pathlib, tempfile
 >>> from haulage import cluster
@@ -8,16 +8,16 @@
 >>> cluster.copy(folder / "from", folder / "to", nodes=1).objects_done  # doctest: +SKIP
 1
 
-Needs the extra: ``pip install 'haulage[cluster]'``, here and on every node, in the same version.
+Needs ``pip install 'haulage[cluster]'``, in the same version here and on every node.
 
-What is to be moved is listed and planned here, cut into shards, and assigned: one shard running and one
-waiting for each worker, smaller ones towards the end. Large objects are staged in stretches by several nodes
-and committed once. A worker that dies loses nothing: its shards go to others, which look what is there
-already and continue from what it has staged. Workers may come and go while the job runs.
+This process lists and plans the copy, divides it into shards, and assigns them: one running and one waiting
+for each worker, smaller ones towards the end. Several nodes stage parts of a large object, which is committed
+once. If a worker dies, nothing is lost: its shards are assigned to other workers, which check what exists
+already and continue from what it has staged. Workers can join and leave while the job runs.
 
-Every node must reach both ends: local paths must be on a file system that all of them share. Credentials do
-not travel; each node finds its own in its environment, or has a managed identity. A signature in a URL
-travels only to workers that are reached over ``tls://``.
+Every node must be able to reach the source and the destination: local paths must be on a file system that all
+of them share. Credentials are not sent to the nodes; each finds its own in its environment, or has a managed
+identity. A signature in a URL is sent only to workers that are reached over ``tls://``.
 """
 
 from __future__ import annotations
@@ -51,25 +51,27 @@ def copy(
     on_progress: Callable[[Progress], object] | None = None,
     **options: Unpack[Options],
 ) -> Summary:
-    """Copy with all workers of a cluster; else as :func:`haulage.copy`.
+    """Copy with all workers of a cluster; otherwise like :func:`haulage.copy`.
+
+    Pass exactly one of ``client``, ``scheduler``, ``scheduler_file`` and ``nodes``.
 
     Args:
-        src: As for :func:`haulage.copy`. No streams, and nothing in ``mem://``.
+        src: As for :func:`haulage.copy`, except streams and ``mem://``.
         dst: As for :func:`haulage.copy`.
         client: A client of the cluster. It is not closed.
-        scheduler: Its scheduler's address, ``tls://host:port`` or ``tcp://host:port``, in place of a client.
-        scheduler_file: The file that ``dask scheduler --scheduler-file`` has written, in place of that.
-        nodes: So many processes on this machine, in place of that. They end with the copy.
-        check: Raise if an object failed. ``False`` leaves it to the caller to read the summary.
+        scheduler: The address of the scheduler, ``tls://host:port`` or ``tcp://host:port``.
+        scheduler_file: The file that ``dask scheduler --scheduler-file`` has written.
+        nodes: Start this many worker processes on this machine. They end with the copy.
+        check: Raise if objects failed. With ``False``, check the summary yourself.
         on_progress: Called with a sample about five times a second, in this thread.
-        options: See :class:`haulage.Options`. ``cap`` is for all nodes together, ``max_memory`` and
-            ``concurrency`` for each.
+        options: See :class:`haulage.Options`. ``cap`` applies to all nodes together, ``max_memory`` and
+            ``concurrency`` to each.
 
     Raises:
-        UsageError: Not exactly one of client, scheduler, scheduler_file and nodes; a secret that would travel
-            in the clear.
+        UsageError: Not exactly one of client, scheduler, scheduler_file and nodes; or a secret that would be
+            sent unencrypted.
         ConnectionLostError: The scheduler cannot be reached, or was lost.
-        HaulageError: What stopped the copy, as for :func:`haulage.copy`.
+        HaulageError: The copy failed, as for :func:`haulage.copy`.
     """
     job = start(
         src,
@@ -103,7 +105,7 @@ def start(
         scheduler: As for :func:`copy`.
         scheduler_file: As for :func:`copy`.
         nodes: As for :func:`copy`.
-        listen: Keep events for ``events()``, which must then be read.
+        listen: Keep events for ``events()``; you must then read them.
         options: As for :func:`copy`.
     """
     from haulage.cluster.driver import drive

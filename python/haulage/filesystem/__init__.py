@@ -1,15 +1,15 @@
-"""File systems of fsspec: ``haul+az://container/path`` and ``haul+s3://bucket/key``.
+"""fsspec file systems: ``haul+az://container/path`` and ``haul+s3://bucket/key``.
 
-xarray takes no ``+`` in a URL; for it they are ``haulaz://`` and ``hauls3://`` too.
+xarray does not accept a ``+`` in a URL, so ``haulaz://`` and ``hauls3://`` work too.
 
-xarray, pandas, pyarrow, DuckDB, Dask and whatever else takes a URL of fsspec reads and writes through the
-engine once ``haulage[fsspec]`` is installed; nothing has to be imported or registered.
+Once ``haulage[fsspec]`` is installed, xarray, pandas, pyarrow, DuckDB, Dask and everything else that accepts
+fsspec URLs reads and writes through the engine; there is nothing to import or register.
 
 >>> import fsspec
 >>> type(fsspec.filesystem("haul+az")).__name__
 'AzureFileSystem'
 
-:func:`zarr_store` gives a store for Zarr 3.
+:func:`zarr_store` returns a store for Zarr 3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The file systems: names, listings, and what reads and writes whole objects."""
+"""The fsspec file systems: options, sessions and opening files."""
 
 from __future__ import annotations
 
@@ -63,30 +63,30 @@ class _ByReference(_Cached):  # type: ignore[misc]
 
 
 class HaulageFileSystem(Content, metaclass=_ByReference):
-    """What :class:`AzureFileSystem` and :class:`S3FileSystem` have in common. Paths are ``container/path``.
+    """The common base of :class:`AzureFileSystem` and :class:`S3FileSystem`. Paths are ``container/path``.
 
     Args:
         credential: An :class:`haulage.AzureCredential` or :class:`haulage.S3Credential`, several of them, or
-            the name of a function that returns one, ``"package.module:function"``. Default: the
-            environment's.
-        session: A :class:`haulage.Session` to share with other calls; default: one of its own.
-        cache_bytes: Bound on what is kept of all files, and read ahead of their readers. Default 64 MiB. A
-            reader never gets more ahead than half of it. What was read of a file stays when it is closed, for
-            who opens it again while the object is the same: opening asks for its version each time.
-        use_listings_cache: Whether listings are kept; what is written or removed through this file system is
-            forgotten at once. Default ``True``.
-        listings_expiry_time: Seconds for which they are. Default 10: a walk through a tree sees one state,
-            and what others write shows soon.
-        asynchronous: For use from coroutines, by the methods that begin with ``_``:
+            the name of a function that returns one, ``"package.module:function"``. Default: from the
+            environment.
+        session: A :class:`haulage.Session` to share with other calls; default: its own.
+        cache_bytes: Limit on the bytes cached for all files, including those read ahead. Default 64 MiB. At
+            most half of it is used to read ahead for one file. Bytes stay cached when a file is closed, and
+            are reused if it is opened again and the object is unchanged; opening always checks the version.
+        use_listings_cache: Cache listings. Paths written or removed through this file system are dropped from
+            the cache immediately. Default ``True``.
+        listings_expiry_time: How long listings are cached, in seconds. Default 10: long enough for a walk
+            through a tree to see one state, and short enough to notice changes by others soon.
+        asynchronous: For use from coroutines, through the methods that begin with ``_``:
             ``await fs._cat_file(path)``. Default ``False``.
         options: How to reach the store, as for every call: ``endpoint``, ``region``, ``addressing``,
-            ``unsigned``, ``requester_pays``, ``insecure_http``, ``proxy``, ``ca``, ``stall_timeout``,
-            ``cap``. See :class:`haulage.transfer.StoreOptions`.
+            ``unsigned``, ``requester_pays``, ``insecure_http``, ``proxy``, ``bind``, ``ca``,
+            ``stall_timeout``, ``cap``. See :class:`haulage.transfer.StoreOptions`.
 
-    Threads may share it, and a forked child can use it: the child opens connections of its own. Pickling
-    never includes a secret. A file system that holds a credential or a session of this process cannot be
-    pickled; one whose credentials come from the environment, or from a function given by name, looks for them
-    again where it is unpickled.
+    Threads can share it, and a forked child can use it: the child opens its own connections. Pickles never
+    contain a secret. A file system that holds a credential or a session of this process cannot be pickled;
+    one whose credentials come from the environment, or from a function given by name, looks them up again
+    where it is unpickled.
     """
 
     cachable = True
@@ -114,11 +114,11 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         )
         for name in options:
             if name not in REACH:
-                hint = f"there are {', '.join(REACH)}; secrets go into credential="
+                hint = f"use one of {', '.join(REACH)}; pass secrets as credential="
                 raise UsageError("open a file system", name, "no such option", hint)
         if session is not None and credential is not None:
-            hint = "make the session with the credential: haulage.Session(credential)"
-            raise UsageError("open a file system", "session", "credential and session at once", hint)
+            hint = "create the session with the credential: haulage.Session(credential)"
+            raise UsageError("open a file system", "session", "both credential and session are given", hint)
         # The metaclass has put names in the place of both.
         named = cast("builtins.list[str]", credential or [])
         self._references = [*named, *([cast("str", session)] if session else ())]
@@ -139,7 +139,7 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop | None:
-        """The loop that runs the coroutines of calls that are none; a forked child has its own."""
+        """The event loop that runs coroutines for synchronous calls; a forked child has its own."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self._loop = None if self.asynchronous else get_loop()
@@ -165,15 +165,15 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
     def __reduce__(self) -> Any:
         if not all(leads_elsewhere(name) for name in self._references):
             raise TypeError(
-                "this file system has a credential or a session of this process, and is not pickled:"
-                f" whoever got the bytes would get the secret; {ELSEWHERE}"
+                "this file system holds a credential or a session of this process and cannot be pickled,"
+                f" because the bytes would contain the secret; {ELSEWHERE}"
             )
         return super().__reduce__()
 
     # Names.
 
     def url(self, path: str, **_: Any) -> str:
-        """Return what the engine calls a path.
+        """Return the URL that the engine uses for a path.
 
         >>> AzureFileSystem().url("climate/tas.nc")
         'az://climate/tas.nc'
@@ -190,9 +190,9 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
     def open(
         self, path: str, mode: str = "rb", *args: Any, compression: str | None = None, **kwargs: Any
     ) -> Any:
-        """Open an object as a file, or as text; see :class:`ReadFile` and :class:`WriteFile`.
+        """Open an object as a binary or text file; see :class:`ReadFile` and :class:`WriteFile`.
 
-        What compresses a file that is written also closes it, so that it has its name then.
+        With ``compression``, closing the compressed file also closes and commits the object.
         """
         text = "b" not in mode
         file = super().open(path, mode, *args, compression=None if not text else compression, **kwargs)
@@ -269,7 +269,7 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         return window
 
     async def open_async(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
-        """Open an object as a file for ``async with``; its ``read``, ``write`` and ``close`` are awaited."""
+        """Open an object as a file for ``async with``; ``await`` its ``read``, ``write`` and ``close``."""
         from haulage.filesystem.streams import AsyncFile
 
         if "b" not in mode or kwargs.get("compression"):
@@ -299,7 +299,7 @@ REACH = (
 
 
 class AzureFileSystem(HaulageFileSystem):
-    """``haul+az://container/path``: Azure Blob storage. The arguments: :class:`HaulageFileSystem`.
+    """``haul+az://container/path``: Azure Blob Storage. Arguments as for :class:`HaulageFileSystem`.
 
     >>> AzureFileSystem._strip_protocol("haul+az://climate/cmip6/tas.nc")
     'climate/cmip6/tas.nc'
@@ -311,7 +311,7 @@ class AzureFileSystem(HaulageFileSystem):
 
 
 class S3FileSystem(HaulageFileSystem):
-    """``haul+s3://bucket/key``: S3, at AWS or elsewhere. The arguments: :class:`HaulageFileSystem`."""
+    """``haul+s3://bucket/key``: S3, at AWS or elsewhere. Arguments as for :class:`HaulageFileSystem`."""
 
     protocol = ("haul+s3", "hauls3")
     scheme = "s3"

@@ -241,10 +241,10 @@ class Content(Listings):
             )
 
     def rmdir(self, path: str) -> None:
-        """Remove a container that is empty; a folder is gone with what is in it."""
+        """Remove an empty container. A folder does not need removing: it disappears with its last object."""
         self._sync(self._rmdir, path)
 
     def _need_object(self, operation: str, path: str) -> None:
         if "/" not in path:
             hint = "write container/name"
-            raise UsageError(operation, f"{self.scheme}://{path}", "this names no object", hint)
+            raise UsageError(operation, f"{self.scheme}://{path}", "this does not name an object", hint)

@@ -1,4 +1,4 @@
-"""Files of a file system: one to read, of a pinned version, and one that is written whole or not at all."""
+"""The files of a file system: a reader pinned to one version, and a writer that commits all or nothing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class ReadFile(VersionReader):
-    """One version of an object, as a file: made by ``open`` of a file system.
+    """One version of an object, opened for reading by a file system.
 
-    All that is read is of the version that was there when it was opened: where the object is replaced
-    meanwhile, a read of what is not at hand raises :class:`~haulage.errors.SourceChangedError`. Threads may
-    share it. It is pickled as the name and the version, and opened again where it is unpickled; a forked
-    child goes on with it.
+    Every read is of the version that existed when the file was opened: if the object is replaced meanwhile,
+    reading a range that is not cached raises :class:`~haulage.errors.SourceChangedError`. Threads can share
+    it, and a forked child can continue to use it. It is pickled as a name and a version, and opened again
+    where it is unpickled.
     """
 
     def __init__(self, fs: HaulageFileSystem, path: str, window: Window, details: dict[str, Any]) -> None:
@@ -50,7 +50,7 @@ class ReadFile(VersionReader):
         return f"{self.fs.protocol[0]}://{self.path}"
 
     def info(self) -> dict[str, Any]:
-        """Return what `fs.info` said of the version that is read."""
+        """Return the result of ``fs.info`` for the version that is read."""
         return self.details
 
     def _length(self) -> int:
@@ -60,7 +60,7 @@ class ReadFile(VersionReader):
         return self._window.read(begin, size, self._steps)
 
     def read_at(self, begin: int, size: int) -> bytes:
-        """Return ``size`` bytes from ``begin`` on, fewer only at the end, wherever the file stands."""
+        """Return ``size`` bytes from ``begin``, fewer only at the end; ignores the current position."""
         self._check()
         return self._window.read(begin, size)
 
@@ -69,7 +69,7 @@ class ReadFile(VersionReader):
         return self._window.at_hand(begin, size)
 
     def readuntil(self, char: bytes = b"\n", blocks: int | None = None) -> bytes:
-        """Return what comes up to and with ``char``, or to the end; read in ``blocks`` bytes at a time."""
+        """Return the bytes up to and including ``char``, or to the end; reads ``blocks`` bytes at a time."""
         begin, found = self.tell(), b""
         while part := self.read(blocks or 1 << 16):
             at = (found + part).find(char, max(len(found) - len(char) + 1, 0))
@@ -81,7 +81,7 @@ class ReadFile(VersionReader):
         return found
 
     def close(self) -> None:
-        """Close it. What was read stays within ``cache_bytes`` for who opens the same version again."""
+        """Close the file. Its bytes stay cached, within ``cache_bytes``, for the next open of the version."""
         super().close()
 
     def __reduce__(self) -> tuple[Callable[..., ReadFile], tuple[Any, ...]]:
@@ -98,13 +98,13 @@ def _reopened(fs: HaulageFileSystem, path: str, details: dict[str, Any], at: int
 
 
 class WriteFile(io.BufferedIOBase):
-    """An object that is written from its beginning to its end, as a file: made by ``open`` of a file system.
+    """An object opened by a file system for writing sequentially.
 
-    It has its name when it is closed; in a transaction, when that ends. If an exception leaves its ``with``
-    block, nothing is written, and what was there before stays.
+    The object appears when the file is closed; in a transaction, when the transaction ends. If the ``with``
+    block raises an exception, nothing is written and the previous object stays.
     """
 
-    mode = "wb"  #: also where the object had to be new
+    mode = "wb"  #: also if it was opened with ``"xb"``
 
     def __init__(self, fs: HaulageFileSystem, path: str, writer: ObjectWriter, *, autocommit: bool) -> None:
         self.fs = fs
@@ -127,22 +127,22 @@ class WriteFile(io.BufferedIOBase):
         return True
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes written so far."""
         return self._writer.tell()
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Take ``data``, waiting while as much is in flight as may be; return the number of bytes."""
+        """Write ``data`` and return its number of bytes; waits while too much data is in flight."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
         return self._writer.write(data)
 
     def flush(self) -> None:
-        """Hand over what was gathered. Nothing has its name before :meth:`close`."""
+        """Pass buffered data to the engine. The object does not appear before :meth:`close`."""
         if not self.closed:
             self._writer.flush()
 
     def close(self) -> None:
-        """Send what is left and give the object its name, unless a transaction will. May be called again."""
+        """Send the remaining data and commit, unless a transaction does. Safe to call more than once."""
         if not self.closed:
             try:
                 if self.autocommit:
@@ -151,14 +151,14 @@ class WriteFile(io.BufferedIOBase):
                 super().close()
 
     def commit(self) -> None:
-        """Give the object its name now."""
+        """Commit the object now."""
         try:
             self._writer.close()
         finally:
             self.fs.invalidate_cache(self.path)
 
     def discard(self) -> None:
-        """Close without writing: nothing new is under the name."""
+        """Close without committing: the destination stays unchanged."""
         self._writer.discard()
         super().close()
 
@@ -176,7 +176,7 @@ class WriteFile(io.BufferedIOBase):
     def __del__(self) -> None:
         # What the base class does here would give a name to half of an object.
         if not self.closed:
-            message = f"{self.path} was not closed, so it is not written"
+            message = f"{self.path} was not closed, so it was not written"
             warnings.warn(message, ResourceWarning, 2, source=self)
             self.discard()
 
@@ -187,6 +187,6 @@ class WriteFile(io.BufferedIOBase):
 def refuse_mode(mode: str) -> UsageError:
     """Return the error for a mode that objects do not have."""
     if "a" in mode or "+" in mode:
-        hint = "read the object and write it again as a whole, or write a new one beside it"
-        return UsageError("open", mode, "objects are not changed in place", hint)
-    return UsageError("open", mode, "no such mode", 'write "rb", "wb" or "xb"; or "r", "w" or "x" for text')
+        hint = "read the object and write it again as a whole, or write a new one"
+        return UsageError("open", mode, "objects cannot be changed in place", hint)
+    return UsageError("open", mode, "no such mode", 'use "rb", "wb" or "xb"; or "r", "w" or "x" for text')

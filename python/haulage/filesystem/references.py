@@ -38,7 +38,7 @@ def reference(thing: object) -> str:
         return name
     if not callable(thing) and not isinstance(thing, (Session, AzureCredential, S3Credential)):
         hint = "pass a haulage.AzureCredential or S3Credential, or the name of a function that returns one"
-        raise UsageError("read the arguments", "credential", "this is no credential", hint)
+        raise UsageError("read the arguments", "credential", "this is not a credential", hint)
     name = _names.get(thing)
     if name is None:
         name = f"{_HERE}{os.getpid()}-{next(_numbers)}"
@@ -62,7 +62,7 @@ def referent(name: str) -> object:
         thing = _things.get(name)
         if thing is not None:
             return thing
-        cause = "this session or credential belongs to another process, or is gone"
+        cause = "this session or credential belongs to another process, or no longer exists"
         raise UsageError("read the arguments", "credential", cause, ELSEWHERE)
     module, colon, function = name.partition(":")
     try:
@@ -70,14 +70,14 @@ def referent(name: str) -> object:
             return getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as missing:
         raise UsageError("read the arguments", name, str(missing), NAMED) from missing
-    raise UsageError("read the arguments", "credential", "this names no function", NAMED)
+    raise UsageError("read the arguments", "credential", "this does not name a function", NAMED)
 
 
 NAMED = (
     'write "package.module:function", a function that this process can import and that returns a credential'
 )
 ELSEWHERE = (
-    "let each process find its own: in its environment, or by a function that returns a credential: "
+    "let each process find its own, in its environment or with a function that returns a credential: "
     'credential="package.module:function"'
 )
 

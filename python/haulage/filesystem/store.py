@@ -1,7 +1,7 @@
-"""A store for Zarr 3 on a file system, which reads the pieces of a shard together.
+"""A Zarr 3 store on a file system, which reads the pieces of a shard together.
 
-Zarr asks for one piece of a shard after the other, each a request of its own. Here a shard is read as a file
-is: in stretches of a megabyte and more, and what is at hand is not asked for again.
+Zarr reads the pieces of a shard one after another, each in its own request. This store reads a shard like a
+file: in ranges of a megabyte and more, from a cache where possible.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ CONCURRENCY = 64
 def zarr_store(
     url: str, *, read_only: bool = False, concurrency: int | None = CONCURRENCY, **options: Any
 ) -> ZarrStore:
-    """Return a store of Zarr for a group or an array at ``haul+az://`` or ``haul+s3://``.
+    """Return a Zarr store for a group or an array at ``haul+az://`` or ``haul+s3://``.
 
-    xarray takes it in place of a URL: ``xarray.open_zarr(zarr_store("haul+az://climate/tas.zarr"))``.
+    xarray accepts it in place of a URL: ``xarray.open_zarr(zarr_store("haul+az://climate/tas.zarr"))``.
 
     Args:
         url: ``haul+az://container/path`` or ``haul+s3://bucket/path``.
         read_only: Refuse to write. Default ``False``.
-        concurrency: Chunks that Zarr asks for at once, in this process: its setting ``async.concurrency``,
-            unless that is larger already. Zarr's own default, 10, means a round trip for every ten chunks.
-            ``None`` leaves the setting alone. Default 64.
-        options: What :class:`~haulage.filesystem.HaulageFileSystem` takes, such as ``credential``.
+        concurrency: Chunks that Zarr reads at once in this process: its setting ``async.concurrency`` is
+            raised to this value if it is smaller. Zarr's own default, 10, means a round trip for every ten
+            chunks. ``None`` leaves the setting alone. Default 64.
+        options: The arguments of :class:`~haulage.filesystem.HaulageFileSystem`, such as ``credential``.
     """
     fs, path = fsspec.core.url_to_fs(url, asynchronous=True, **options)
     if concurrency is not None and zarr.config.get("async.concurrency") < concurrency:
@@ -59,11 +59,12 @@ def zarr_store(
 
 
 class ZarrStore(FsspecStore):
-    """The store that zarr has on fsspec, but for parts of objects: made by :func:`zarr_store`.
+    """Zarr's own store on fsspec, with faster reads of parts of objects. Created by :func:`zarr_store`.
 
-    The index of a shard and its pieces are of one version. Where somebody replaces it meanwhile, a read that
-    needs more raises :class:`~haulage.errors.SourceChangedError`; the next one reads the new one. Whether a
-    shard was replaced is asked when its index is read, if the last answer is older than 10 seconds.
+    The index of a shard and its pieces are always read from the same version. If the shard is replaced
+    meanwhile, a read that needs more of it raises :class:`~haulage.errors.SourceChangedError`; the next read
+    uses the new version. Reading the index of a shard checks whether the shard was replaced, unless the last
+    check is less than 10 seconds old.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -75,13 +76,13 @@ class ZarrStore(FsspecStore):
         self._lock = threading.Lock()
 
     def with_read_only(self, read_only: bool = False) -> Self:
-        """Return a store for the same place that refuses to write, or no longer does."""
+        """Return a store for the same path that is read-only, or writable."""
         return type(self)(fs=self.fs, path=self.path, read_only=read_only)
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return an object or a part of it; ``None`` where there is none."""
+        """Return an object or a part of it; ``None`` if there is no such object."""
         if byte_range is None:
             return await super().get(key, prototype)
         path = f"{self.path}/{key}".strip("/")
@@ -109,7 +110,7 @@ class ZarrStore(FsspecStore):
         await super().set(key, value, byte_range)
 
     async def delete(self, key: str) -> None:
-        """Remove an object, if it is there."""
+        """Remove an object if it exists."""
         self._forget(f"{self.path}/{key}".strip("/"))
         await super().delete(key)
 
@@ -185,4 +186,4 @@ def _bounds(file: ReadFile, wanted: ByteRequest) -> tuple[int, int]:
     if isinstance(wanted, SuffixByteRequest):
         begin = max(file.size - wanted.suffix, 0)
         return begin, file.size - begin
-    raise TypeError(f"no byte range: {wanted!r}")
+    raise TypeError(f"not a byte range: {wanted!r}")

@@ -1,11 +1,11 @@
-"""The laboratory: run an experiment on a link, keep every row, say why it was not faster.
+"""The lab: run an experiment on a link, keep every measurement, and find out why it was not faster.
 
 >>> from haulage import lab
 >>> "block-upload" in lab.plans()
 True
 
-A run is a folder; :func:`load` opens it with its tables as data frames. What the command ``haul lab``
-can do, each function here does in one call. Needs ``pip install haulage[lab]``.
+A run is a folder; :func:`load` opens it with its tables as data frames. Each function here does the same as
+a subcommand of ``haul lab``. Needs ``pip install haulage[lab]``.
 """
 
 from __future__ import annotations
@@ -50,30 +50,34 @@ def run(
     on_progress: Callable[[RunProgress], object] | None = None,
     on_note: Callable[[str], object] | None = None,
 ) -> Run:
-    """Run a plan, confirm why it was not faster, write the report, and return the run: as the command does.
+    """Run a plan, confirm the cause of its speed limit, write the report, and return the run.
+
+    This is what ``haul lab run`` does.
 
     Args:
-        plan: Name of one of :func:`plans`, path of a TOML file, or a plan.
+        plan: The name of one of :func:`plans`, the path of a TOML file, or a plan.
         target: ``"emulated:wan"``, ``"emulated:rtt=20ms,total=1gbit"`` or the URL of a container with a
-            SAS; default the plan's own.
-        directory: Where to write, new or empty; default ``runs/PLAN-TIME`` below the working folder.
-        variant: Of the plan, such as ``"full"``; default none.
+            SAS; default: the target in the plan.
+        directory: The folder to write to, new or empty; default ``runs/PLAN-TIME`` in the working directory.
+        variant: The variant of the plan, such as ``"full"``; default none.
         overrides: Keys that replace the plan's, such as ``{"replicates": 3}``; default none.
-        confirm: Confirm the cause by some seconds of short transfers; ``run.analysis.verdict`` is the result.
-        report: Analyse and write the page; ``run.page`` is its path.
-        profile_name: Keep what a sweep found under this name, for ``haul cp --profile NAME``; default
+        confirm: Confirm the cause with a few seconds of short transfers; ``run.analysis.verdict`` is the
+            result.
+        report: Analyse the run and write the report; ``run.page`` is its path.
+        profile_name: Store the result of a sweep under this name, for ``haul cp --profile NAME``; default
             ``profile.toml`` in the run's folder.
-        places: From where, such as ``"here,far=rtt=80ms,total=20mbit"``; default from here alone.
-        scheduler: The Dask scheduler, ``tcp://host:port``, whose workers are the nodes of a plan with many;
-            default processes of this machine.
-        scheduler_file: The file that ``dask scheduler --scheduler-file`` has written, in place of that.
+        places: The places to measure from, such as ``"here,far=rtt=80ms,total=20mbit"``; default: only here.
+        scheduler: The Dask scheduler, ``tcp://host:port``, whose workers are the nodes of a plan with several
+            nodes; default: processes on this machine.
+        scheduler_file: The file that ``dask scheduler --scheduler-file`` has written, instead of
+            ``scheduler``.
         on_progress: Called several times a second, in this thread.
-        on_note: Called with what the command says besides, such as why nothing was confirmed.
+        on_note: Called with the notes that the command prints, such as why nothing was confirmed.
 
     Raises:
-        UsageError: What the plan or the target gets wrong.
-        ExistsError: ``directory`` holds something already.
-        KeyboardInterrupt: Ctrl-C; :func:`resume` continues from there.
+        UsageError: The plan or the target is invalid.
+        ExistsError: ``directory`` is not empty.
+        KeyboardInterrupt: Ctrl-C; use :func:`resume` to continue.
     """
     from haulage.lab import planfile, runner
     from haulage.lab.finish import finish
@@ -121,20 +125,20 @@ def resume(
     on_progress: Callable[[RunProgress], object] | None = None,
     on_note: Callable[[str], object] | None = None,
 ) -> Run:
-    """Go on with a stopped run, then confirm and report as :func:`run` does. Its nodes are where they were.
+    """Continue a stopped run with the same nodes, then confirm and report as :func:`run` does.
 
     Args:
-        directory: Of the run.
-        target: The URL with its SAS again, where the run needs one: no run keeps a secret.
-        confirm: As for :func:`run`, and so are all that follow.
-        report: Write the page.
-        profile_name: Of the profile.
-        on_progress: Called several times a second, in this thread.
-        on_note: Called with what the command says besides.
+        directory: The folder of the run.
+        target: The URL with its SAS, if the run needs one: runs never store secrets.
+        confirm: As for :func:`run`.
+        report: As for :func:`run`.
+        profile_name: As for :func:`run`.
+        on_progress: As for :func:`run`.
+        on_note: As for :func:`run`.
 
     Raises:
-        NotFoundError: No run is there.
-        IntegrityError: A file of it is no longer what was recorded.
+        NotFoundError: The folder does not hold a run.
+        IntegrityError: A file of the run has changed since it was recorded.
     """
     from haulage.lab import runner
     from haulage.lab.finish import finish
@@ -162,11 +166,11 @@ def rerun(
     target: str | None = None,
     on_progress: Callable[[RunProgress], object] | None = None,
 ) -> Run:
-    """Repeat a run: the same plan, seed and order, into a new folder; :func:`compare` puts both side by side.
+    """Repeat a run with the same plan, seed and order, into a new folder; :func:`compare` compares both.
 
     Args:
-        directory: Of the run to repeat.
-        new: Where to write; default beside it, with ``-rerun-N`` at the end of its name.
+        directory: The folder of the run to repeat.
+        new: The folder to write to; default: next to the run's, with ``-rerun-N`` at the end of the name.
         target: As for :func:`resume`.
         on_progress: Called several times a second, in this thread.
     """
@@ -186,7 +190,7 @@ def load(directory: str | Path) -> Run:
     """Open the folder of a run.
 
     Raises:
-        NotFoundError: No run is there.
+        NotFoundError: The folder does not hold a run.
     """
     from haulage.lab import runs
 
@@ -194,18 +198,18 @@ def load(directory: str | Path) -> Run:
 
 
 def confirm(directory: str | Path, *, target: str | None = None) -> Verdict | None:
-    """Confirm by some seconds of short transfers why a run was not faster, and keep what they showed.
+    """Confirm with a few seconds of short transfers why a run was not faster, and store the result.
 
     Args:
-        directory: Of a run that is complete.
+        directory: The folder of a complete run.
         target: As for :func:`resume`.
 
     Returns:
-        The verdict; ``None`` where there is nothing to look into: no engine in the plan, a link that is
-        another one in each cell, or one so slow that nothing is short.
+        The verdict; ``None`` if nothing can be confirmed: the plan does not use the engine, the link differs
+        between cells, or it is too slow for short transfers.
 
     Raises:
-        ServiceError: The path does not work any more.
+        ServiceError: The path no longer works.
     """
     from haulage.lab import confirming
     from haulage.lab.target import parse_target
@@ -216,23 +220,23 @@ def confirm(directory: str | Path, *, target: str | None = None) -> Verdict | No
 
 
 def report(directory: str | Path) -> Path:
-    """Analyse a run and write its report; return the path of the page."""
+    """Analyse a run, write its report, and return the path of the page."""
     from haulage.lab.report import write
 
     return write(Path(directory))
 
 
 def verify(directory: str | Path, *, sha256: str | None = None, quick: bool = False) -> list[Check]:
-    """Compare every file of a run with its hash, and make tables, results and page again.
+    """Compare every file of a run with its hash, then rebuild the tables, results and page and compare them.
 
     Args:
-        directory: Of the run.
-        sha256: Of its ``SHA256SUMS``, from wherever it was kept; default not compared.
-        quick: Compare hashes only, and make nothing again.
+        directory: The folder of the run.
+        sha256: The SHA-256 of its ``SHA256SUMS`` that you have kept elsewhere; default: not compared.
+        quick: Only compare hashes; do not rebuild anything.
 
     Raises:
-        NotFoundError: No run is there, or it has no report yet.
-        UsageError: It was recorded by a version that did not hash every file.
+        NotFoundError: The folder does not hold a run, or the run has no report yet.
+        UsageError: The run was recorded by a version that did not hash every file.
     """
     from haulage.lab.report import verify as check
 
@@ -240,7 +244,7 @@ def verify(directory: str | Path, *, sha256: str | None = None, quick: bool = Fa
 
 
 def compare(a: str | Path, b: str | Path) -> Comparison:
-    """Put two runs side by side, treatment by treatment, size by size."""
+    """Compare two runs, treatment by treatment and size by size."""
     from haulage.lab.report import compare as put
 
     return put(Path(a), Path(b))
@@ -253,16 +257,17 @@ def predict(
     limit_bits_per_second: float | None = None,
     requests_per_second: float | None = None,
 ) -> list[dict[str, Any]]:
-    """Simulate more nodes than a run of ``scale-out`` had; a row for each number of nodes and direction.
+    """Simulate more nodes than a ``scale-out`` run had; return a row for each number of nodes and direction.
 
     Args:
-        directory: Of the run.
-        nodes: How many, each by itself.
-        limit_bits_per_second: What the account carries; default what up to 4 nodes of the run showed.
-        requests_per_second: How many requests the account takes; default no limit.
+        directory: The folder of the run.
+        nodes: The numbers of nodes to simulate.
+        limit_bits_per_second: The rate limit of the account; default: the rate that up to 4 nodes of the run
+            reached.
+        requests_per_second: The request limit of the account; default no limit.
 
     Raises:
-        UsageError: The run had no several numbers of nodes.
+        UsageError: The run did not use several numbers of nodes.
     """
     from haulage.lab.simulation.predict import predict as simulate
 

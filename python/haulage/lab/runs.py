@@ -1,4 +1,4 @@
-"""A run as Python sees it: the manifest, the plan, and the tables as data frames."""
+"""A run in Python: the manifest, the plan, and the tables as data frames."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder. Tables are read when they are first asked for.
+    """The folder of a run. Tables are read on first use.
 
     Attributes:
-        folder: Where it lies.
-        manifest: What was run, where, with what; see ``docs/reference/lab.md``.
+        folder: The path of the folder.
+        manifest: What was run, where and with which settings; see ``docs/reference/lab.md``.
     """
 
     folder: Path
@@ -42,7 +42,7 @@ class Run:
 
     @property
     def page(self) -> Path | None:
-        """The report, ``None`` before it is written."""
+        """The path of the report; ``None`` before it is written."""
         path = self.folder / PAGE
         return path if path.is_file() else None
 
@@ -53,27 +53,27 @@ class Run:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row a cell: a treatment, once, in one replicate."""
+        """One row per cell: one treatment in one replicate."""
         return self.table("cells")
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
-        """One row a file of a cell."""
+        """One row per file of a cell."""
         return self.table("transfers")
 
     @cached_property
     def attempts(self) -> pd.DataFrame:
-        """One row a request of a cell."""
+        """One row per request of a cell."""
         return self.table("attempts")
 
     @cached_property
     def host(self) -> pd.DataFrame:
-        """Ten samples a second of this machine."""
+        """Samples of this machine, ten a second."""
         return self.table("host")
 
     @cached_property
     def analysis(self) -> Analysis:
-        """What the queries and tests find; takes seconds the first time, and writes nothing there."""
+        """The results of the queries and tests. Takes seconds the first time; does not write to the folder."""
         from haulage.lab.analysis import analyse
 
         with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:
@@ -83,16 +83,17 @@ class Run:
         """Read one of the tables.
 
         Raises:
-            NotFoundError: It is not there.
+            NotFoundError: The run has no such table.
         """
         path = self.folder / f"{name}.parquet"
         if not path.is_file():
-            raise NotFoundError("read run", str(path), "not there", "continue the run, or name another table")
+            hint = "resume the run, or name another table"
+            raise NotFoundError("read run", str(path), "no such table", hint)
         with duckdb.connect() as database:
             return database.execute("select * from read_parquet(?)", [str(path)]).df()
 
     def sql(self, query: str) -> pd.DataFrame:
-        """Ask the tables something, by their names ``cells``, ``transfers``, ``attempts``, ``host``."""
+        """Query the tables ``cells``, ``transfers``, ``attempts`` and ``host`` with SQL."""
         with duckdb.connect() as database:
             for path in sorted(self.folder.glob("*.parquet")):
                 database.read_parquet(str(path)).create_view(path.stem)
@@ -103,7 +104,7 @@ def load(directory: str | Path) -> Run:
     """Open the folder of a run.
 
     Raises:
-        NotFoundError: No run is there.
+        NotFoundError: The folder does not hold a run.
     """
     store = RunStore.open(Path(directory))
     return Run(store.folder, store.manifest)

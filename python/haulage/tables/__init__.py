@@ -1,1 +1,1 @@
-"""Tables of the cloud: keys planned from data, rows moved, rows served."""
+"""Azure Tables: plan keys from data, move rows, serve rows."""

@@ -1,4 +1,4 @@
-"""Keys of an index table: a second table that finds the rows of the first by another column."""
+"""The keys of an index table: a second table to find the rows of the first by another column."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class IndexPlan:
     partition: Template
 
     def keys(self, row: Mapping[str, object], partition_key: str, row_key: str) -> tuple[str, str] | None:
-        """Return the keys of the entry of a row that has these keys; ``None`` where the column is missing.
+        """Return the keys of the index entry for a row with these keys; ``None`` if the column is missing.
 
         Raises:
-            BadKeyError: The value of the column can be no key.
+            BadKeyError: The value of the column cannot be a key.
 
         >>> index_plan("member").keys({"member": 3}, "run|1", "a.nc")
         ('3', 'run%7C1|a.nc')
@@ -36,17 +36,18 @@ class IndexPlan:
 
 
 def index_plan(column: str, template: str | None = None) -> IndexPlan:
-    """Return how an index of a column is keyed.
+    """Return the key scheme of an index on a column.
 
     Args:
         column: The column that queries name.
-        template: Of the PartitionKey, such as ``{member:03}`` for ranges; default: the column alone.
+        template: A template for the PartitionKey, such as ``{member:03}`` for ranges; default: the column
+            alone.
     """
     return IndexPlan(column, Template((Field(column),)) if template is None else parse(template))
 
 
 def entry_key(partition_key: str, row_key: str) -> str:
-    """Return the RowKey of an entry: both keys of the row, or their hash where they are too long together.
+    """Return the RowKey of an entry: both keys of the row, or their hash if they are too long together.
 
     >>> entry_key("100%", "b|c"), len(entry_key("p" * 300, "r" * 300))
     ('100%25|b|c', 64)

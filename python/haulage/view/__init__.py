@@ -1,6 +1,6 @@
-"""Climate data seen where it lies: NetCDF in an object store, read by ranges (``haul view``, ``haul index``).
+"""View climate data in place: NetCDF in an object store, read by ranges (``haul view``, ``haul index``).
 
-A view passes ``reading`` (objects, pinned to their version, by ranges), ``index`` (what is in a file and
-where), ``decode`` (the chunks that a slab needs), ``cf`` (axes, calendars, grids) and ``serve`` (answers
-over HTTP).
+A view goes through ``reading`` (ranges of objects, pinned to a version), ``index`` (the contents of a file
+and where they are), ``decode`` (the chunks that a slab needs), ``cf`` (axes, calendars, grids) and ``serve``
+(the HTTP server).
 """

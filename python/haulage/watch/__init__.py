@@ -1,6 +1,6 @@
-"""Watch jobs and workers while they run, on any machine that reads their log (``haul watch``).
+"""Watch jobs and workers while they run, from any machine that can read their log (``haul watch``).
 
-For workers of your own, which needs no extra:
+For your own workers, which needs no extra:
 
 >>> import tempfile, haulage.watch
 >>> log, spool = tempfile.mkdtemp(), tempfile.mkdtemp()

@@ -1,4 +1,4 @@
-"""Opens what is watched, and reads it from Python."""
+"""Open a log or queue to watch, and read its lines from Python."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def opened(
 ) -> Log | Lines | Anything | Messages:
     """Return what reads ``source``: a log in a store or a folder, a queue, a file of lines, or ``-``."""
     if job is not None and not JOB.fullmatch(job):
-        raise UsageError("watch", job, "not the name of a job", "it has 16 hexadecimal digits")
+        raise UsageError("watch", job, "not the name of a job", "a job name has 16 hexadecimal digits")
     if source == INPUT:
         return Lines(source, now)
     if is_queue(source):
@@ -84,19 +84,19 @@ def lines(
     consume: bool = False,
     **options: Unpack[StoreOptions],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a log, each once, as the objects that they are.
+    """Yield the lines of a log, each once, as dicts.
 
     >>> list(lines("/nowhere"))
     Traceback (most recent call last):
     haulage.errors.NotFoundError: watch /nowhere: no such folder (hint: check the path of the log)
 
     Args:
-        source: The log, a folder or the URL of a prefix; a queue that it is sent to, ``queue://NAME`` or its
-            URL; or a file of ``haul cp --json``.
-        job: Only the lines of this job. Default: those of all.
-        follow: Wait for what comes later, without end. Default ``False``: what is there.
-        consume: Of a queue, take the messages and delete them once their lines were taken from here. Default
-            ``False``: look at the oldest 32.
+        source: The log, a folder or the URL of a prefix; a queue that the log is sent to, ``queue://NAME`` or
+            its URL; or a file written by ``haul cp --json``.
+        job: Only the lines of this job. Default: all jobs.
+        follow: Wait for new lines, without end. Default ``False``: only the lines that exist now.
+        consume: For a queue: receive the messages, and delete each once you have taken all of its lines.
+            Default ``False``: peek at the oldest 32.
         options: How to reach the store, see :class:`~haulage.transfer.StoreOptions`.
 
     Raises:

@@ -1,7 +1,7 @@
-"""For workers of your own: what they log and what ends them is in the event log before they are gone.
+"""For your own workers: record what they log, and the error that ends them, in an event log.
 
-Nothing here waits for a network, and nothing raises because of it: lines go to a spool on the disk, from
-which the engine sends them in the background. ``HAULAGE_WATCH=off`` switches all of it off.
+Nothing here waits for the network or raises because of it: lines are written to a spool on the disk, and the
+engine sends them from there in the background. ``HAULAGE_WATCH=off`` turns all of it off.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 #: Set to ``off`` (or ``0``, ``no``, ``false``), nothing is recorded.
 SWITCH = "HAULAGE_WATCH"
-#: How long the end of a worker waits for what it has said to be in the log. What is not goes on from the
-#: spool.
+#: How long a worker waits at its end until its lines are in the log. Lines that are not sent by then stay in
+#: the spool.
 END_S = 5.0
-#: A sign of life comes so often: after 4 s without one, a worker is shown as silent.
+#: The interval of heartbeats: after 4 s without one, a worker is shown as silent.
 ALIVE_S = 1.0
 #: Letters that are kept of a message, and of a traceback, whose end says most.
 _MESSAGE = 32_000
@@ -74,16 +74,16 @@ _Sink: TypeAlias = "_engine.EventLog | _Nobody"
 
 
 def is_on() -> bool:
-    """Whether workers record: unless :data:`SWITCH` in the environment says no."""
+    """Return whether workers record, which :data:`SWITCH` in the environment can turn off."""
     return os.environ.get(SWITCH, "").strip().lower() not in ("off", "0", "no", "false")
 
 
 def _opened(url: Name, names: dict[str, str | None], options: StoreOptions) -> _Sink:
-    """Return what writes to the log at ``url``.
+    """Return a writer to the log at ``url``.
 
     Raises:
-        UsageError: It is no URL of a log, or an option is wrong. What else goes wrong is said to Python's
-            logging, and nothing is recorded: no worker stops because nobody can watch it.
+        UsageError: The URL is not that of a log, or an option is invalid. Other errors are only logged, and
+            nothing is recorded: no worker stops because nobody can watch it.
     """
     if not is_on():
         return _Nobody()
@@ -98,26 +98,26 @@ def _opened(url: Name, names: dict[str, str | None], options: StoreOptions) -> _
 
 
 class Handler(logging.Handler):
-    """Sends what Python's ``logging`` is told to an event log, which ``haul watch`` reads.
+    """A ``logging`` handler that sends records to an event log, which ``haul watch`` reads.
 
     >>> import logging, haulage.watch
     >>> handler = haulage.watch.Handler("az://logs/jobs")  # doctest: +SKIP
     >>> logging.getLogger().addHandler(handler)            # doctest: +SKIP
 
-    It never raises and never waits for the network; what finds no room on the disk is counted in
-    :attr:`dropped`. In a child made by ``os.fork`` it opens a stream of its own. Secrets that the engine
-    has been given, and signatures, keys and passwords that look like one, are taken out.
+    It never raises and never waits for the network; lines that do not fit on the disk are counted in
+    :attr:`dropped`. In a child process made by ``os.fork``, it opens its own stream. Secrets that the engine
+    knows, and text that looks like a signature, key or password, are redacted.
 
     Args:
         url: The log: a folder, ``az://container/prefix`` or ``s3://bucket/prefix``.
         level: The lowest level that is sent. Default ``INFO``.
-        job: 16 hexadecimal digits that streams have in common; default: of its own.
-        node: The name of this machine; default: the host's.
-        spool: A folder for what is not sent yet; default: one of this user.
+        job: 16 hexadecimal digits, to group several streams; default: its own job.
+        node: The name of this machine; default: the host name.
+        spool: A folder for lines that have not been sent yet; default: a folder of this user.
         options: How to reach the store, see :class:`~haulage.transfer.StoreOptions`.
 
     Raises:
-        UsageError: It is no URL of a log, or an option is wrong.
+        UsageError: The URL is not that of a log, or an option is invalid.
     """
 
     def __init__(
@@ -141,16 +141,16 @@ class Handler(logging.Handler):
 
     @property
     def job(self) -> str:
-        """The job that its lines belong to; empty where it is switched off."""
+        """The job that its lines belong to; empty if recording is turned off."""
         return self._sink.job
 
     @property
     def dropped(self) -> int:
-        """How many lines found no room."""
+        """The number of lines that did not fit on the disk."""
         return self._sink.dropped
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send a record."""
+        """Send a log record."""
         # What is logged while a line is said, such as by a callback for credentials, would go round in
         # circles.
         if getattr(self._saying, "now", False):
@@ -164,7 +164,7 @@ class Handler(logging.Handler):
             self._saying.now = False
 
     def say(self, event: str, fields: dict[str, Any]) -> None:
-        """Send an event of another kind; what is in it has to be known to JSON."""
+        """Send another kind of event; its fields must be serializable as JSON."""
         if os.getpid() != self._pid:
             # The engine's threads are not in a forked child, and its stream is the parent's.
             self._pid, self._parents = os.getpid(), self._sink
@@ -172,23 +172,23 @@ class Handler(logging.Handler):
         self._sink.say(event, json.dumps(fields))
 
     def beat(self) -> None:
-        """Give a sign of life every :data:`ALIVE_S` until it is closed, also while the GIL is held."""
+        """Send a heartbeat every :data:`ALIVE_S` until it is closed, even while the GIL is held."""
         self._sink.beat(ALIVE_S)
 
     def flush(self) -> None:
-        """Wait until what was said is in the log, :data:`END_S` at most."""
+        """Wait until all lines are in the log, at most :data:`END_S`."""
         if os.getpid() == self._pid:
             self._sink.flush(END_S)
 
     def close(self) -> None:
-        """Send what is left, :data:`END_S` at most; what is not sent stays in the spool."""
+        """Send the remaining lines, for at most :data:`END_S`; the rest stays in the spool."""
         if os.getpid() == self._pid:
             self._sink.close(END_S)
         super().close()
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the fields of a line of a log."""
+    """Return the fields of a log record."""
     trace = None
     if record.exc_info and record.exc_info[0] is not None:
         trace = _trace(record.exc_info[1], record.exc_info[2])
@@ -218,25 +218,25 @@ def worker(
     spool: str | None = None,
     **options: Unpack[StoreOptions],
 ) -> Iterator[Handler]:
-    """Record the block: that it began and ended, what it logs, and what nobody catches, with its traceback.
+    """Record a ``with`` block: its start and end, what it logs, and uncaught exceptions with their traceback.
 
-    ``with haulage.watch.worker("az://logs/jobs", program="regrid"):`` and the work below it.
+    Use it as ``with haulage.watch.worker("az://logs/jobs", program="regrid"):``.
 
-    An exception goes on its way after it was written down, also one that ends a thread. A process that is
-    killed writes nothing more: it is shown as silent after 4 s.
+    Exceptions are recorded and then propagate, including those that end a thread. A process that is killed
+    writes nothing more and is shown as silent after 4 s.
 
     Args:
         url: The log: a folder, ``az://container/prefix`` or ``s3://bucket/prefix``.
-        program: What is shown as its name. Default: the name of the script.
-        level: The lowest level of what is logged that is sent. Default ``INFO``.
-        logger: The logger whose records are sent. Default: the root, so all of them.
-        job: 16 hexadecimal digits that streams have in common; default: of its own.
-        node: The name of this machine; default: the host's.
-        spool: A folder for what is not sent yet; default: one of this user.
+        program: The name to show. Default: the name of the script.
+        level: The lowest level of log records that is sent. Default ``INFO``.
+        logger: The logger whose records are sent. Default: the root logger, so all of them.
+        job: 16 hexadecimal digits, to group several streams; default: its own job.
+        node: The name of this machine; default: the host name.
+        spool: A folder for lines that have not been sent yet; default: a folder of this user.
         options: How to reach the store, see :class:`~haulage.transfer.StoreOptions`.
 
     Raises:
-        UsageError: It is no URL of a log, or an option is wrong.
+        UsageError: The URL is not that of a log, or an option is invalid.
     """
     handler = Handler(url, level=level, job=job, node=node, spool=spool, **options)
     if not is_on():

@@ -1,4 +1,4 @@
-"""What an analysis consists of: results, a verdict, findings."""
+"""The parts of an analysis: results, a verdict, findings."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Result:
     """A table, and how it was made.
 
     Attributes:
-        name: Of the query, or of the statistic made from one.
+        name: The name of the query, or of the statistic made from one.
         title: What the table shows.
-        question: What it answers.
-        method: How, in words.
+        question: The question it answers.
+        method: How it was made, in words.
         sql: The query that was run; for a statistic, the query that its numbers come from.
         frame: The rows, in the order that was hashed.
-        columns: Names, which hold the units.
-        n: Observations the table stands on: rows of the raw files for a query, of its source for a statistic.
-        inputs: SHA-256 of each file that was read.
-        kind: ``"query"``, or ``"statistics"`` where Python had a part.
-        made_from: Names of the results it was made from.
-        rows_sha256: Of the canonical text of the rows.
+        columns: The names of the columns, which include the units.
+        n: The number of observations: rows of the raw files for a query, rows of its source for a statistic.
+        inputs: The SHA-256 of each file that was read.
+        kind: ``"query"``, or ``"statistics"`` if Python computed part of it.
+        made_from: The names of the results it was made from.
+        rows_sha256: The SHA-256 of the canonical text of the rows.
     """
 
     name: str

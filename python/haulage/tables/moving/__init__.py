@@ -1,4 +1,4 @@
-"""Rows of tables on the move: export, import, copy, backup, and the proof that two hold the same."""
+"""Export, import, copy and back up tables, and verify that two hold the same rows."""
 
 from haulage.tables.moving.operations import (
     backup as backup,

@@ -1,4 +1,4 @@
-"""Exports, imports, copies, backups and comparisons of tables, each a call that blocks to its end."""
+"""Exports, imports, copies, backups and comparisons of tables, each in one blocking call."""
 
 from __future__ import annotations
 
@@ -55,29 +55,30 @@ def export_table(
     """Write the rows of a table to a file, in the order of their keys.
 
     Several queries run at once, each over a range of the keys. Until all rows have arrived, they are kept
-    next to the file, so that the same call resumes an export that was interrupted or killed. If others write
-    to the table meanwhile, rows that appear or disappear may be in the file or not.
+    next to the file, so the same call resumes an export that was interrupted or killed. If others write to
+    the table meanwhile, rows that they add or remove may or may not be in the file.
 
     Args:
-        table: ``az-table://TABLE``, or its URL, with a SAS if there is one.
-        path: The file. It gets its name when it is whole.
-        format: By the file's name where nothing is said.
-        filter: Rows, in the query language of the service, such as ``"elevation gt 300"``.
-        select: Properties besides the keys; all where nothing is said.
-        queries: In flight at once. Default 16.
-        use_index: Find rows by an index table that :func:`import_table` has made, where the filter names its
-            column. Rows that were written without the index are not found so.
-        formulas: What becomes of text in CSV that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line
-            break, which a spreadsheet would run. Default ``"disarm"``: it gets an apostrophe in front, and
-            the result says how many did; ``"keep"`` for files that programs read. Other formats hold text as
-            it is.
-        record: Where a row for every request goes, as Parquet. Rows that an index finds are read without one.
+        table: ``az-table://TABLE``, or its URL, with a SAS if needed.
+        path: The file. It appears under this name when it is complete.
+        format: Default: by the extension of the file.
+        filter: The rows to export, in the query language of the service, such as ``"elevation gt 300"``.
+            Default all.
+        select: The properties to export in addition to the keys. Default all.
+        queries: Queries in flight at once. Default 16.
+        use_index: If the filter names the column of an index table that :func:`import_table` has made, find
+            rows through it. Rows written without the index are not found this way. Default ``True``.
+        formulas: How CSV handles text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break,
+            which a spreadsheet would run as a formula. Default ``"disarm"``: it is prefixed with an
+            apostrophe, and the result counts how often; ``"keep"`` for files that programs read. Other
+            formats store text unchanged.
+        record: Write a row for every request to this Parquet file. Not written for rows found by an index.
         on_progress: Called several times a second.
-        **options: How the service is reached.
+        **options: How to reach the service.
 
     Raises:
         NotFoundError: No such table.
-        UsageError: Arguments that make no sense, or a filter that the service does not take.
+        UsageError: Invalid arguments, or a filter that the service rejects.
     """
     found = indexed.answer(table, filter, select, options) if filter and use_index else None
     if found is not None:
@@ -115,32 +116,33 @@ def import_table(
 ) -> Imported:
     """Write the rows of a file to a table, in transactions of at most 100 rows of one partition.
 
-    Rows that the service refuses, or that get no key, go to a file with the reason; the others are written.
-    Progress is noted next to the source, so that the same call resumes after a kill.
+    Rows that the service refuses, or for which no key can be made, are written to a dead-letter file with the
+    reason; the others are imported. Progress is stored next to the source, so the same call resumes an import
+    that was killed.
 
     Args:
-        source: Parquet, an Arrow stream, lines of JSON as an export writes them, or CSV, whose types DuckDB
-            finds out.
-        table: ``az-table://TABLE``, or its URL, with a SAS if there is one.
-        format: By the file's name where nothing is said.
-        mode: What becomes of rows whose keys are there: ``"replace"``, ``"merge"`` (other properties stay) or
-            ``"insert"``, which refuses them. Default replace: what is written twice is there once.
+        source: Parquet, an Arrow stream, JSON Lines as an export writes them, or CSV, whose types DuckDB
+            detects.
+        table: ``az-table://TABLE``, or its URL, with a SAS if needed.
+        format: Default: by the extension of the file.
+        mode: What to do if a row with the same keys exists: ``"replace"`` it, ``"merge"`` (its other
+            properties stay) or ``"insert"``, which refuses the new row. Default replace: repeating an import
+            does not duplicate rows.
         partition_key: A template, such as ``"{station}"``; default: the column ``PartitionKey``.
-        row_key: The same for the RowKey.
-        exclude: Columns that are not stored.
-        index: Columns, or templates, by which rows can be found: each has a table of its own, see
-            :func:`index_table`, which is written before the rows, so that no row is without its entry, also
-            after a kill.
-        create: Make the table where none is.
-        dead_letters: Where refused rows go; default: beside the source.
-        transactions: In flight at once. Default 16.
-        record: Where a row for every request goes, as Parquet; those of index tables are not in it.
+        row_key: A template for the RowKey; default: the column ``RowKey``.
+        exclude: Columns not to store.
+        index: Columns, or templates, to find rows by. Each gets its own table, see :func:`index_table`, which
+            is written before the rows, so every row has its entry even if the import is killed.
+        create: Create the table if it does not exist. Default ``False``.
+        dead_letters: The file for refused rows; default: next to the source.
+        transactions: Transactions in flight at once. Default 16.
+        record: Write a row for every request to this Parquet file, except those of index tables.
         on_progress: Called several times a second.
-        **options: How the service is reached.
+        **options: How to reach the service.
 
     Raises:
-        UsageError: A column that no table can hold, or keys that cannot be made.
-        ExistsError: Rows that an earlier import was refused are still in the file for them.
+        UsageError: A column that a table cannot store, or keys that cannot be made.
+        ExistsError: The dead-letter file still holds rows of an earlier import.
     """
     path = Path(os.fspath(source))
     if (format or path.suffix.lstrip(".").lower()) == "csv":
@@ -185,12 +187,12 @@ def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared
     """Compare two tables, or a table and a file of its rows, row by row.
 
     Args:
-        first: A table, a file that an export or a backup has written, or the receipt of a backup.
-        second: The same.
-        **options: How the service is reached.
+        first: A table, a file written by an export or a backup, or the receipt of a backup.
+        second: What to compare it with, in any of these forms.
+        **options: How to reach the service.
 
     Raises:
-        IntegrityError: A backup is not what its receipt says.
+        IntegrityError: A backup does not match its receipt.
     """
     first, second = _behind_receipt(first), _behind_receipt(second)
     with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
@@ -208,11 +210,11 @@ def copy_table(
     on_progress: OnProgress | None = None,
     **options: Unpack[StoreOptions],
 ) -> tuple[Exported, Imported]:
-    """Copy a table to another one, of the same account or of another.
+    """Copy a table to another table, in the same account or another.
 
-    Between the two the rows are kept on this machine, in the user's cache, so that a copy that was killed can
-    resume. Rows that were read more than a day ago are read again. Refused rows are in a file in that cache,
-    until the next copy of the same table.
+    The rows are kept in the user's cache on this machine until they are written, so a copy that was killed
+    can resume. Rows that were read more than a day ago are read again. Refused rows are written to a file in
+    that cache, which the next copy of the same table replaces.
     """
     scratch = _scratch(source, destination)
     scratch.mkdir(parents=True, exist_ok=True)
@@ -247,10 +249,10 @@ def backup(
     on_progress: OnProgress | None = None,
     **options: Unpack[StoreOptions],
 ) -> tuple[Exported, Path]:
-    """Export a table to Parquet, with a receipt beside it that says what it holds.
+    """Export a table to Parquet, with a receipt next to it that lists its rows, columns and hash.
 
     Returns:
-        What was exported, and the receipt.
+        The result of the export, and the path of the receipt.
     """
     exported = export_table(table, path, format="parquet", on_progress=on_progress, **options)
     receipt = Path(os.fspath(path) + RECEIPT)
@@ -311,14 +313,16 @@ def _behind_receipt(text: str) -> str:
         said = json.loads(path.read_text(encoding="utf-8"))
         file, rows, digest = path.with_name(said["file"]), int(said["rows"]), str(said["hash"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = "name a receipt that haul table backup has written"
-        raise UsageError("read", text, "this is no receipt of a backup", hint) from error
+        hint = "pass a receipt written by haul table backup"
+        raise UsageError("read", text, "this is not the receipt of a backup", hint) from error
     with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
         found = _engine.table_compare(str(file), str(file), scratch)
     if (found["rows"], found["hash"]) != (rows, digest):
-        cause = f"the backup {file.name} is not what its receipt says: {found['rows']:,} rows of {rows:,}"
+        cause = (
+            f"the backup {file.name} does not match its receipt: {found['rows']:,} rows instead of {rows:,}"
+        )
         if found["rows"] == rows:
-            cause = f"the backup {file.name} is not what its receipt says: other values"
+            cause = f"the backup {file.name} does not match its receipt: the values differ"
         raise IntegrityError("verify", text, cause, "make a new backup, or fetch this one again")
     return str(file)
 

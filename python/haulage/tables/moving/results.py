@@ -1,4 +1,4 @@
-"""What exports, imports and comparisons of tables have done."""
+"""The results of exports, imports and comparisons of tables."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an export or import is."""
+    """The progress of an export or import."""
 
-    rows: int  #: that have come or are done
-    requests: int  #: that have ended
-    bytes_wire: int  #: both ways
+    rows: int  #: rows received or written
+    requests: int  #: requests completed
+    bytes_wire: int  #: bytes on the wire, both directions
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export has done."""
+    """The result of an export."""
 
     table: str
     path: str
     rows: int
     columns: list[str]
-    #: Names of properties with several types, and these: each has a column ``NAME@TYPE``.
+    #: Properties with several types, with these types: each has a column ``NAME@TYPE``.
     mixed: list[tuple[str, list[str]]]
     requests: int
     retries: int
     bytes_wire: int
     seconds: float
-    #: Over the rows, whatever their order; not over time stamps, which the service sets.
+    #: Hash of the rows, independent of their order; without timestamps, which the service sets.
     hash: str
-    #: The index table by which rows were found, if there is one.
+    #: The index table that was used to find rows, if any.
     index: str | None = None
-    #: Rows that an earlier run had fetched.
+    #: Rows that an earlier run had already fetched.
     resumed_rows: int = 0
-    #: Texts of a CSV file that got an apostrophe in front, because a spreadsheet would run them as formulas.
+    #: Values in a CSV file that were prefixed with an apostrophe, because a spreadsheet would run them.
     disarmed: int = 0
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import has done."""
+    """The result of an import."""
 
     table: str
     path: str
@@ -49,7 +49,7 @@ class Imported:
     written: int
     refused: int
     dead_letters: str | None  #: the file of the refused rows
-    resumed_from: int  #: rows that an earlier run had done
+    resumed_from: int  #: rows that an earlier run had already written
     requests: int
     retries: int
     bytes_wire: int
@@ -58,25 +58,25 @@ class Imported:
 
 @dataclass(frozen=True)
 class Difference:
-    """A row that is not the same on both sides."""
+    """A row that differs between the two sides."""
 
     kind: Literal["missing", "extra", "changed"]
     partition: str
     row: str
-    properties: list[str]  #: those that changed
+    properties: list[str]  #: the properties that changed
 
 
 @dataclass(frozen=True)
 class Compared:
-    """How two tables, or files of them, compare."""
+    """The result of comparing two tables, or files of them."""
 
     rows: int
     rows_other: int
     equal: int
-    missing: int  #: from the second
-    extra: int  #: in the second
+    missing: int  #: rows missing from the second
+    extra: int  #: rows only in the second
     changed: int
-    differences: list[Difference]  #: the first thousand
+    differences: list[Difference]  #: the first 1,000
     hash: str
     hash_other: str
     seconds: float

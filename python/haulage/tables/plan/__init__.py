@@ -1,4 +1,4 @@
-"""Keys of tables chosen by the data and by the queries that will be asked.
+"""Choose table keys that fit the data and the expected queries.
 
 >>> from haulage.tables.plan import propose
 >>> plan = propose({"station": ["a", "a", "b"], "day": [1, 2, 1]}, ["station = ? and day = ?"])

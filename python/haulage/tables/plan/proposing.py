@@ -1,4 +1,4 @@
-"""Choosing keys: from rows and queries to a plan, in one call."""
+"""Choose keys: from rows and queries to a plan, in one call."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Plan:
     """A proposal for the keys of a table.
 
     Attributes:
-        source: What was read.
-        rows: Rows in it, counted.
-        sampled: Rows by which candidates were ranked; all, where they are few.
-        columns: What is known of each column.
+        source: The data that was read.
+        rows: The number of rows in it.
+        sampled: The number of rows used to rank candidates; all rows if there are few.
+        columns: A profile of each column.
         types: How each column will be stored.
-        queries: What will be asked.
-        assumed: Whether the queries were assumed, because none was named.
-        candidates: The choices, the best first.
-        indexes: What index tables would cost, for queries that read much more than they return.
-        warnings: What to be warned of, for the best choice.
+        queries: The expected queries.
+        assumed: Whether the queries were assumed, because none were given.
+        candidates: The choices, best first.
+        indexes: The cost of index tables, for queries that read many more rows than they return.
+        warnings: Warnings about the best choice.
     """
 
     source: Source
@@ -57,7 +57,7 @@ class Plan:
 
     @property
     def best(self) -> Candidate:
-        """The choice that is proposed."""
+        """The proposed choice."""
         return self.candidates[0]
 
     def command(self, table: str = "TABLE") -> str:
@@ -89,24 +89,25 @@ def propose(
     seed: int = 0,
     memory: str = "512MiB",
 ) -> Plan:
-    """Return the keys that fit the data and the queries best, with what each choice costs.
+    """Return the keys that best fit the data and the queries, and the cost of each choice.
 
-    All choices are ranked by the sample; the first ``top`` are then measured on all rows, and more where none
-    of those keeps every row. With the same arguments and data the answer is the same.
+    All choices are ranked on a sample; the best ``top`` are then measured on all rows, and more of them if
+    none keeps every row. The same arguments and data give the same result.
 
     Args:
-        source: A Parquet, CSV or JSON lines file, a folder of them, several files, or columns by name.
-        queries: What will be asked, as ``docs/guides/table-keys.md`` tells; without any, what is usual.
-        keys: Two templates to be judged instead of proposals.
-        top: Choices that are measured on all rows.
-        sample_rows: Rows of the sample; where the source has no more, all are taken.
-        draws: Sets of values that are drawn from the rows for what a query leaves open.
-        seed: Of the sample and the draws.
-        memory: What DuckDB may use; what does not fit goes to a temporary folder.
+        source: A Parquet, CSV or JSON Lines file, a folder of them, several files, or columns by name.
+        queries: The expected queries, in the form described in ``docs/guides/table-keys.md``; default:
+            typical ones for the data.
+        keys: Two templates to evaluate instead of proposing some.
+        top: How many choices to measure on all rows. Default 3.
+        sample_rows: Number of rows to sample; all rows if there are no more than that. Default 50,000.
+        draws: How many sets of values to draw from the rows for the placeholders of a query. Default 8.
+        seed: Seed of the sample and the draws.
+        memory: Memory limit of DuckDB; the rest is written to a temporary folder. Default 512 MiB.
 
     Raises:
-        NotFoundError: A file is not there.
-        UsageError: A query or template cannot be understood, or names a column that is not there.
+        NotFoundError: A file does not exist.
+        UsageError: A query or template is invalid, or names a column that does not exist.
 
     >>> plan = propose({"station": ["a", "a", "b"], "day": [1, 2, 1]}, ["station = ? and day = ?"])
     >>> str(plan.best.keys), plan.best.spread.unique
@@ -178,10 +179,10 @@ class _Work:
 
 
 def choose(source: Source, queries: Sequence[str | Query] = ()) -> tuple[str, str, str]:
-    """Return the templates of PartitionKey and RowKey for an import without any, and in words why these.
+    """Return templates of PartitionKey and RowKey for an import that names none, and why they were chosen.
 
     Raises:
-        UsageError: No choice keeps all rows.
+        UsageError: Every choice would lose rows.
 
     >>> choose({"id": ["a", "b", "c"], "size": [1.5, 2.5, 3.5]})[:2]
     ('{id:hash16}', '{id}')
@@ -190,18 +191,18 @@ def choose(source: Source, queries: Sequence[str | Query] = ()) -> tuple[str, st
     best = plan.best
     if not best.spread.unique:
         hint = "name the keys with --partition-key and --row-key; haul table plan shows what each loses"
-        raise UsageError("choose", "keys", f"no choice keeps all rows: {plan.warnings[0]}", hint)
+        raise UsageError("choose", "keys", f"every choice loses rows: {plan.warnings[0]}", hint)
     return str(best.keys.partition), str(best.keys.row), reasons(plan)
 
 
 def reasons(plan: Plan) -> str:
-    """Return in a few words why the keys of a plan were chosen."""
+    """Return a short explanation of why the keys of a plan were chosen."""
     best = plan.best
-    parts = [f"each of {best.spread.rows:,} {'rows' if best.whole else 'sampled rows'} has a key of its own"]
+    parts = [f"each of {best.spread.rows:,} {'rows' if best.whole else 'sampled rows'} has its own key"]
     for cost in best.costs[:3]:
         read = f"{cost.rows_read:,} row{'s' if cost.rows_read != 1 else ''} read"
         parts.append(f"{cost.query}: {read}")
-    parts.append(f"{best.spread.partitions:,} partitions of {best.spread.largest_rows:,} rows at most")
+    parts.append(f"{best.spread.partitions:,} partitions of at most {best.spread.largest_rows:,} rows")
     return ("usual queries assumed; " if plan.assumed else "") + "; ".join(parts)
 
 
@@ -216,11 +217,11 @@ def predict(
     """Return how many rows the service reads and returns for a query, counted over all rows.
 
     Args:
-        plan: Of :func:`propose`.
-        query: What is asked; need not be among those of the plan.
-        values: For each ``?`` in its order, and two for each ``within``; times as ``datetime`` in UTC.
-        keys: Of another candidate; default: those that are proposed.
-        memory: What DuckDB may use.
+        plan: A plan from :func:`propose`.
+        query: The query; it does not have to be one of the plan's.
+        values: A value for each ``?``, in order, and two for each ``within``; times as ``datetime`` in UTC.
+        keys: The keys of another candidate; default: the proposed ones.
+        memory: Memory limit of DuckDB.
 
     >>> plan = propose({"station": ["a", "a", "b"], "day": [1, 2, 1]}, ["station = ? and day = ?"])
     >>> found = predict(plan, "station = ?", ["a"])

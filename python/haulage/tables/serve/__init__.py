@@ -1,6 +1,6 @@
-"""A proxy that serves rows of tables and of Parquet files over HTTP (``haul table serve``). It only reads.
+"""A read-only proxy that serves the rows of tables and Parquet files over HTTP (``haul table serve``).
 
-A request passes ``app`` (who asks, for which table), ``asking`` (for which rows, in which form), a source
+A request goes through ``app`` (access, and which table), ``asking`` (which rows, in which format), a source
 (``table_source``, ``parquet_source``), ``encoding`` (entities as JSON, CSV, Atom, Arrow) and, for all rows at
 once, ``streaming``.
 """

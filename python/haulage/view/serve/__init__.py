@@ -1,5 +1,5 @@
-"""The server on this machine: what is seen over HTTP, to read only.
+"""The local, read-only HTTP server of the viewer.
 
-A request passes ``guarding`` (who asks), ``app`` (for what), ``library`` (files that are open, and what is
-kept of them) and ``views`` (values, series, means).
+A request goes through ``guarding`` (access), ``app`` (routes), ``library`` (open files and their cache) and
+``views`` (values, series, means).
 """

@@ -1,7 +1,7 @@
-"""Sends what is new in a log to a queue: a sidecar, so that no job ever waits for the queue.
+"""Send new lines of a log to a queue. This is a sidecar, so no job ever waits for the queue.
 
-This machine remembers what was sent, so that the next sidecar continues there. Lines that it could not
-confirm are sent again: lines have numbers, and readers use each only once.
+This machine remembers what was sent, so the next sidecar continues there. Lines that were not confirmed are
+sent again: lines are numbered, and readers use each only once.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _STREAMS = 10_000
 
 @dataclass
 class Sent:
-    """What went into the queue."""
+    """What was sent to a queue."""
 
     lines: int = 0
     messages: int = 0
-    left_out: int = 0  #: samples that a later one replaces
+    left_out: int = 0  #: samples left out because a later one replaces them
     away: HaulageError | None = None  #: why nothing can be sent now
 
     def tell(self) -> str:
-        """Return what was sent, for people.
+        """Return what was sent, as text.
 
         Raises:
             HaulageError: Nothing can be sent now.
@@ -85,7 +85,7 @@ class Sender:
         """Send what is there, once.
 
         Raises:
-            HaulageError: The log or the queue cannot be reached. What is left is sent the next time.
+            HaulageError: The log or the queue cannot be reached. The rest is sent the next time.
         """
         try:
             self._flush()
@@ -112,10 +112,10 @@ class Sender:
             self.sent.lines += sum(one["event"] != LEFT_OUT for one in values)
 
     def finish(self, seconds: float) -> bool:
-        """Wait until all that is in the log by now is sent, as long as that goes on; return whether it is.
+        """Wait until every line now in the log is sent, while there is progress; return whether all are sent.
 
         Args:
-            seconds: How long to wait where nothing is sent.
+            seconds: How long to wait without progress.
         """
         self._caught_up.clear()
         self._wanted.set()
@@ -149,25 +149,25 @@ class Sender:
         self.close()
 
     def close(self) -> None:
-        """Let go of the log and the queue."""
+        """Close the log and the queue."""
         self._log.close()
         self._queue.close()
 
 
 def send(log: Name, queue: str, *, job: str | None = None, **options: Unpack[StoreOptions]) -> Sent:
-    """Send what is new in a log to a queue, and return what was sent.
+    """Send the new lines of a log to a queue, and return what was sent.
 
-    What was sent before from this machine is not sent again. Needs ``pip install 'haulage[queue]'``.
+    Lines already sent from this machine are not sent again. Needs ``pip install 'haulage[queue]'``.
 
     Args:
         log: The log, a folder or the URL of a prefix.
-        queue: ``queue://NAME``, the name alone, or the URL of a queue of Azure Storage.
-        job: Only the lines of this job. Default: those of the jobs that have written in the last ten minutes,
-            else of the newest.
+        queue: ``queue://NAME``, the name alone, or the URL of an Azure Storage queue.
+        job: Only the lines of this job. Default: those of all jobs that have written in the last ten minutes,
+            or else of the newest job.
         options: How to reach both, see :class:`~haulage.transfer.StoreOptions`.
 
     Raises:
-        HaulageError: One of them cannot be reached. Calling it again sends the rest.
+        HaulageError: The log or the queue cannot be reached. Call it again to send the rest.
     """
     read = log_at(str(log), time.time_ns, job=job, options=options)
     sender = Sender(read, opened(queue, options), read.name)
