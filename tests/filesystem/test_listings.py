@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -117,3 +118,53 @@ def test_containers_are_made_and_moved_within(place: Place) -> None:
     assert fs.find(place.container) == [place.path("b/1"), place.path("c/1")]
     fs.touch(place.path("b/1"))
     assert fs.size(place.path("b/1")) == 0
+
+
+def test_a_name_that_looks_like_a_pattern_is_that_object_and_no_other(place: Place) -> None:
+    fs, at = place.fs, place.path
+    names = ["a1.nc", "a[1].nc", "d1/x", "d[1]/x", "q1", "q?", "s1", "s*", "m1", "m[1]"]
+    fs.pipe({at(name): name.encode() for name in names})
+    fs.rm_file(at("a[1].nc"))
+    fs.rm(at("d[1]"), recursive=True)
+    fs.rm([at("q?")])
+    fs.rm(at("s*"))
+    fs.mv(at("m[1]"), at("n[1]"))
+    assert fs.cat_file(at("n[1]")) == b"m[1]"
+    assert fs.find(place.container) == [at(name) for name in ("a1.nc", "d1/x", "m1", "n[1]", "q1", "s1")]
+    with pytest.raises(FileNotFoundError):
+        fs.rm_file(at("?1"))
+    # Without an object of that name it is a pattern.
+    fs.rm(at("[qs]1"))
+    assert fs.find(place.container) == [at(name) for name in ("a1.nc", "d1/x", "m1", "n[1]")]
+
+
+def test_a_folder_is_moved_with_all_that_is_in_it(place: Place) -> None:
+    fill(place)
+    fs = place.fs
+    below = {name.removeprefix(place.path("a")): fs.cat_file(name) for name in fs.find(place.path("a"))}
+    fs.mv(place.path("a"), place.path("moved/here"), recursive=True)
+    assert not fs.exists(place.path("a"))
+    found = {name: fs.cat_file(name) for name in fs.find(place.path("moved"))}
+    assert found == {place.path("moved/here") + name: content for name, content in below.items()}
+    with pytest.raises(FileNotFoundError):
+        fs.mv(place.path("nothing"), place.path("moved"), recursive=True)
+
+
+def test_a_listing_that_began_before_a_removal_is_not_kept(counted_places: Counted) -> None:
+    for place in (counted_places.az, counted_places.s3):
+        fill(place)
+        fs = place.fs
+        listed = fs._list
+
+        def overtaken(
+            path: str, *, recursive: bool, fs: Any = fs, listed: Any = listed, at: Any = place.path
+        ) -> Any:
+            found = listed(path, recursive=recursive)
+            if fs.exists(at("a/b/1")):
+                fs.rm(at("a/b/1"))
+            return found
+
+        fs._list = overtaken
+        fs.ls(place.path("a/b"))
+        assert not fs.exists(place.path("a/b/1"))
+        assert fs.ls(place.path("a/b"), detail=False) == [place.path("a/b/2")]

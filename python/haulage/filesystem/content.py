@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fsspec.callbacks import DEFAULT_CALLBACK
+from fsspec.core import has_magic
 
-from haulage.errors import ExistsError, UsageError
+from haulage.errors import ExistsError, NotFoundError, UsageError
 from haulage.events import Progress
 from haulage.filesystem import entries
 from haulage.filesystem.documents import Documents
@@ -160,8 +161,29 @@ class Content(Listings):
     async def _cp_file(self, path1: str, path2: str, **_: Any) -> None:
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         self._need_object("write", target)
-        await self._move((f"{self.scheme}://{source}", f"{self.scheme}://{target}"))
+        try:
+            await self._move((f"{self.scheme}://{source}", f"{self.scheme}://{target}"))
+        except NotFoundError:
+            # A folder is named beside what is in it, and is there as soon as that is.
+            if not await self._isdir(source):
+                raise
         self.invalidate_cache(target)
+
+    async def _copy(
+        self, path1: str | builtins.list[str], path2: str | builtins.list[str], *args: Any, **kwargs: Any
+    ) -> None:
+        if (
+            isinstance(path1, str)
+            and isinstance(path2, str)
+            and has_magic(path1)
+            and await self._isfile(path1)
+        ):
+            # One object, whose name only looks like a pattern.
+            source = self._strip_protocol(path1)
+            into = path2.endswith("/") or await self._isdir(path2)
+            path2 = [f"{path2.rstrip('/')}/{source.rpartition('/')[2]}" if into else path2]
+            path1 = [source]
+        await super()._copy(path1, path2, *args, **kwargs)
 
     async def _put_file(
         self, lpath: Any, rpath: str, mode: str = "overwrite", callback: Any = DEFAULT_CALLBACK, **_: Any
@@ -199,22 +221,28 @@ class Content(Listings):
             paths = await self._expand_path(paths, recursive=recursive, maxdepth=maxdepth)
             paths = [one for one in paths if await self._isfile(one)]
             recursive = False
-        elif any("*" in one or "?" in one or "[" in one for one in paths):
+        elif any(has_magic(one) for one in paths):
             paths = await self._expand_path(paths)
-        names = [self._strip_protocol(one) for one in paths]
-        if names:
-            urls = [f"{self.scheme}://{one}" for one in names]
-            await self._call(remove, urls, recursive=recursive, max_delete=max_delete, **self._reach)
-        for one in names:
-            self._forget_below(one)
+        await self._remove([self._strip_protocol(one) for one in paths], recursive, max_delete)
 
     async def _rm_file(self, path: str, **_: Any) -> None:
-        await self._rm(path)
+        await self._remove([self._strip_protocol(path)], recursive=False, max_delete=None)
+
+    async def _remove(self, names: builtins.list[str], recursive: bool, max_delete: int | None) -> None:
+        """Remove what has exactly these names."""
+        try:
+            if names:
+                urls = [f"{self.scheme}://{one}" for one in names]
+                await self._call(remove, urls, recursive=recursive, max_delete=max_delete, **self._reach)
+        finally:
+            # Also where some are removed and others could not be.
+            for one in names:
+                self._forget_below(one)
 
     def _forget_below(self, path: str) -> None:
+        self.invalidate_cache(path)
         for listed in [one for one in self.dircache if one.startswith(f"{path}/")]:
             self.dircache.pop(listed, None)
-        self.invalidate_cache(path)
 
     async def _mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:  # noqa: ARG002
         path = self._strip_protocol(path)

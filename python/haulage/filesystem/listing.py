@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from fsspec.asyn import AsyncFileSystem, sync
+from fsspec.core import has_magic
 
 from haulage import _engine
 from haulage.errors import NotFoundError
@@ -25,9 +26,12 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
     _call: Callable[..., Awaitable[Any]]
     _pid: int
     documents: Documents
+    #: Another one after each write and removal, by which a listing knows that it began before.
+    _since: object = None
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Forget what was listed at and above a path, or everything."""
+        self._since = object()
         super().invalidate_cache(path)
         self.documents.forget()
         if path is None:
@@ -65,9 +69,13 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
         path = self._strip_protocol(path)
         found = None if refresh else self._listed(path)
         if found is None:
+            since = self._since
             try:
                 found = await self._call(self._list, path, recursive=False)
                 self.dircache[path] = found
+                if self._since is not since:
+                    # Something was written or removed meanwhile, before or after the service looked.
+                    self.dircache.pop(path, None)
             except NotFoundError:
                 if "/" not in path:
                     raise
@@ -115,6 +123,21 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
         listing = _engine.Listing(f"{self.scheme}://{path}/", recursive=False, **self._reach)
         listing.next_page()
         return entries.of_folder(path)
+
+    async def _expand_path(
+        self, path: str | builtins.list[str], *args: Any, **kwargs: Any
+    ) -> builtins.list[str]:
+        """Return what paths and patterns name. A pattern that is the name of an object is that object."""
+        paths = [path] if isinstance(path, str) else builtins.list(path)
+        if not kwargs.get("assume_literal") and any(has_magic(one) for one in paths):
+            literal = [one for one in paths if has_magic(one) and await self._exists(one)]
+            others = [one for one in paths if one not in literal]
+            found = await super()._expand_path(others, *args, **kwargs) if others else []
+            if literal:
+                found += await super()._expand_path(literal, *args, **{**kwargs, "assume_literal": True})
+            return sorted(set(found))
+        expanded: builtins.list[str] = await super()._expand_path(path, *args, **kwargs)
+        return expanded
 
     async def _find(
         self,
