@@ -54,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
         # At once: what the service would have us wait for is not what is tested.
         self.reply(int(status), {"Retry-After": "0"} | ({"x-ms-error-code": code} if code else {}), b"")
 
-    do_GET = do_HEAD = do_PUT = do_DELETE = answer  # noqa: N815
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer  # noqa: N815
 
     def reply(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.send_response(status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,11 @@ def test_a_flag_goes_before_a_variable_and_that_before_the_file(haul: Haul, conf
     sources = {one["option"]: (one["values"], one["source"]) for one in shown(haul)["defaults"]}
     assert sources["exclude"] == (["*.tmp", "*.bak"], str(config))
     assert sources["proxy"] == (["http://(not shown)@proxy.example:3128"], "HAULAGE_PROXY")
-    assert "HAULAGE_PROXY" in haul("config", "show").stdout.decode()
+    text = haul("config", "show").text
+    assert "HAULAGE_PROXY" in text
+    # Headings have an empty line above them.
+    assert re.search(r"\n\n\w[^\n]*\n  ", text)
+    assert "\\n" not in text
 
 
 def test_a_profile_of_the_configuration_is_where_a_job_begins(haul: Haul, config: Path) -> None:

@@ -94,6 +94,18 @@ LINES = [
     ),
     (
         3,
+        f"{TOKEN} presign az://data/a --endpoint $https/403-AuthorizationPermissionMismatch",
+        "ask for the role `Storage Blob Delegator` on the account, "
+        "besides the one that reads or writes blobs",
+    ),
+    (
+        2,
+        f"presign $http/200/data/a?{SAS}&sp=r",
+        "use the account's key (AZURE_STORAGE_KEY) or az login instead of the SAS, "
+        "or share a URL with this SAS",
+    ),
+    (
+        3,
         f"{TOKEN} stat az://data/a --endpoint $https/401-InvalidAuthenticationInfo",
         "sign in again with: az login",
     ),

@@ -198,9 +198,20 @@ def test_pairs_in_every_format(counted: Haul, blobs: Container, tmp_path: Path) 
 
 def test_a_pattern_in_a_url_is_told_to_go_into_include(haul: Haul, container: Container) -> None:
     put(container, {"path/a.nc": b"a"})
-    hint = f"names of objects hold no wildcards; write {container.az('path/')} --include '*.nc'"
-    for command in (["cp", container.az("path/*.nc"), "out"], ["ls", container.az("path/*.nc")]):
-        assert hint in haul(*command, code=4).stderr, command
+    pattern, none = container.az("path/*.nc"), "names of objects hold no wildcards; "
+    include = f"{container.az('path/')} --include '*.nc'"
+    for hint, command in (
+        (f"{none}write {include}", ["cp", pattern, "out"]),
+        (f"{none}write {include}", ["sync", pattern, "out"]),
+        (f"{none}write {include}", ["rm", "-r", pattern]),
+        (f"{none}write -r {include}", ["rm", pattern]),
+        # These have no `--include`.
+        (f"{none}haul ls -r {container.az('path/')} lists those below", ["ls", pattern]),
+        (f"{none}haul ls -r {container.az('path/')} lists those below", ["du", pattern]),
+        (f"{none}haul ls -r {container.az('path/')} lists those below", ["stat", pattern]),
+        (f"{none}haul ls -r {container.az('path/')} lists those below", ["cat", pattern]),
+    ):
+        assert haul(*command, code=4).hints == {hint}, command
     haul("cp", container.az("path/"), "out", "--include", "*.nc")
     assert trees.contents(haul.folder / "out") == {"a.nc": b"a"}
 

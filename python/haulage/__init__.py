@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     __version__: str
+    from haulage.decisions import verbose as verbose
     from haulage.emulator import Emulator as Emulator
     from haulage.errors import (
         BusyError as BusyError,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
         Written as Written,
     )
     from haulage.job import Job as Job
-    from haulage.listing import list as list, stat as stat
+    from haulage.listing import list as list, presign as presign, stat as stat
     from haulage.objects import cat as cat, get as get, open as open, put as put
     from haulage.ranges import get_range as get_range, get_ranges as get_ranges
     from haulage.removal import (
@@ -78,11 +79,12 @@ if TYPE_CHECKING:
 _HOMES = {
     "haulage.transfer": "copy move plan read_pairs sync verify",
     "haulage.job": "Job",
-    "haulage.listing": "list stat",
+    "haulage.listing": "list presign stat",
     "haulage.events": "Failure ObjectMeta PlanReport Progress Summary Written",
     "haulage.objects": "cat get open put",
     "haulage.ranges": "get_range get_ranges",
     "haulage.removal": "Removed exists make_container remove remove_container",
+    "haulage.decisions": "verbose",
     "haulage.session": "AzureCredential S3Credential Session",
     "haulage.emulator": "Emulator",
     "haulage.errors": (

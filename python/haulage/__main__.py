@@ -5,6 +5,9 @@ Imports nothing but the engine unless asked to, so that the command starts as qu
 
 import sys
 
+#: Commands whose packages are extras.
+_PYTHON = ("lab", "why", "watch", "table", "view", "index", "doctor")
+
 
 def main() -> int:
     """Run the command with the arguments of this process.
@@ -13,8 +16,16 @@ def main() -> int:
         The exit code: 0 all done, 1 some objects failed, 2 usage, 3 credentials or permission,
         4 not found, 5 integrity, 6 the source changed, 130 interrupted.
     """
-    if sys.argv[1:2] in (["lab"], ["why"], ["watch"], ["table"], ["view"], ["index"], ["doctor"]):
-        return _in_python(sys.argv[1], sys.argv[2:])
+    arguments, verbose = sys.argv[1:], 0
+    while arguments and _verbose(arguments[0]):
+        verbose += _verbose(arguments.pop(0))
+    if arguments and arguments[0] in _PYTHON:
+        # None of them has an option of this name. What follows `--` is no option.
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        options, rest = arguments[1:end], arguments[end:]
+        verbose += sum(map(_verbose, options))
+        options = [word for word in options if not _verbose(word)]
+        return _in_python(arguments[0], options + rest, verbose)
     try:
         from haulage._engine import main as run
     except KeyboardInterrupt:
@@ -23,15 +34,29 @@ def main() -> int:
     return run(["haul", *sys.argv[1:]])
 
 
-def _in_python(command: str, arguments: list[str]) -> int:
+def _verbose(word: str) -> int:
+    """Return how often this word asks for what is decided: ``--verbose``, ``-v``, ``-vv`` and so on."""
+    if word == "--verbose":
+        return 1
+    return len(word) - 1 if word[:1] == "-" and word[1:] and not word[1:].strip("v") else 0
+
+
+def _in_python(command: str, arguments: list[str], verbose: int = 0) -> int:
     """Run one of the commands whose packages are extras."""
+    if verbose:
+        from haulage._engine import say_decisions
+
+        say_decisions(min(verbose, 2))
     try:
         if command == "lab":
             from haulage.lab.cli import main as run
         elif command == "watch":
             from haulage.watch.cli import main as run
         elif command == "doctor":
+            from haulage.doctor import asking
             from haulage.doctor.cli import main as run
+
+            asking.verbose = min(verbose, 2)
         elif command == "table":
             from haulage.tables.cli import main as run
         elif command == "view":

@@ -27,15 +27,19 @@ __all__ = [
     "get",
     "get_first",
     "get_ranges",
+    "hear_decisions",
+    "heard",
     "identity",
     "knock",
     "main",
     "make_container",
     "plan",
+    "presign",
     "put",
     "read_pairs",
     "remove",
     "remove_container",
+    "say_decisions",
     "stat",
     "table_compare",
     "table_page_arrow",
@@ -52,6 +56,10 @@ def plan(
 def read_pairs(path: str | PathLike[str], /) -> list[tuple[str, str]]: ...
 def generate(name: str | PathLike[str], /, size_bytes: int, seed: int) -> None: ...
 def stat(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
+def presign(url: str | PathLike[str], /, *, write: bool, expires: str, **options: object) -> str: ...
+def say_decisions(level: int, /) -> None: ...
+def hear_decisions(level: int, /) -> None: ...
+def heard(timeout_s: float, /) -> list[tuple[int, str]] | None: ...
 def way(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
 def identity(url: str | PathLike[str], /, **options: object) -> dict[str, Any]: ...
 def knock(

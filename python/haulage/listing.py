@@ -1,9 +1,10 @@
-"""List objects, and read the metadata of one."""
+"""List objects, read the metadata of one, and sign URLs for others."""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any, Unpack
 
 from haulage import _engine
@@ -74,6 +75,37 @@ def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
     """
     values = _engine.stat(url, **options)
     return ObjectMeta.from_dict({**values, "url": urls_of(url)(values["key"])})
+
+
+@takes(StoreOptions)
+def presign(
+    url: Name, *, write: bool = False, expires: str | timedelta = "1h", **options: Unpack[StoreOptions]
+) -> str:
+    """Return a URL by which anybody may read an object for a while, with no credential of their own.
+
+    Anyone who has the URL can use it, so treat it as a secret. Haulage does not check that the object exists.
+
+    >>> import haulage
+    >>> with haulage.Emulator() as emulator:
+    ...     url = presign("az://demo/a.nc", expires="5m", endpoint=emulator.endpoint)
+    >>> url.partition("?")[0].endswith("/demo/a.nc"), "&sp=r&" in url
+    (True, True)
+
+    Args:
+        url: An object. On Azure also a container: the URL then allows listing it and reading its objects.
+        write: Allow others to write the object, with a ``PUT`` request, instead of reading it. On Azure the
+            request needs the header ``x-ms-blob-type: BlockBlob``.
+        expires: How long the URL is valid, such as ``"1h"``: at most 7 days on S3, and on Azure with a token
+            of Microsoft Entra.
+        options: See :class:`~haulage.transfer.StoreOptions`.
+
+    Raises:
+        UsageError: A local path, a prefix, a whole account, or a duration that the service does not allow.
+        UnsupportedError: The credential is a SAS, which cannot sign another URL.
+        CredentialError: There is no credential, or it does not have the permission.
+    """
+    life = f"{expires.total_seconds()}s" if isinstance(expires, timedelta) else expires
+    return _engine.presign(url, write=write, expires=life, **options)
 
 
 def _folder(prefix: str, url: str) -> ObjectMeta:

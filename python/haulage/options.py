@@ -7,7 +7,7 @@ default that the engine uses, and why.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
@@ -134,6 +134,10 @@ class Options(StoreOptions, total=False):
         ``False`` for scratch files only: a power failure may lose them.
     receipt: At the end, write a list of the destination's objects with their checksums to this JSON Lines
         file, for :func:`haulage.verify` to check later; default none.
+    reports: For :func:`haulage.verify`: files to write names to, one a line, by kind: ``"equal"``,
+        ``"differs"``, ``"missing"`` (only at the source), ``"extra"`` (only at the destination), ``"failed"``
+        (could not be compared), or ``"combined"`` for all, each name behind a sign (``= * + - !``). A file
+        appears, or replaces the former one, when the comparison has ended. Default none.
     compare: How to decide that an object is unchanged: ``"size"``, ``"time"`` (and size), ``"checksum"``
         (reads objects without one), or ``"receipt"``, which trusts the ``receipt`` of the last run if both
         sides still have the versions in it. Default ``"auto"``: the checksums if both sides state them,
@@ -172,6 +176,7 @@ class Options(StoreOptions, total=False):
     metrics: str | None
     flush: bool | None
     receipt: str | PathLike[str] | None
+    reports: Mapping[str, str | PathLike[str]] | None
     compare: Literal["auto", "size", "time", "checksum", "receipt"] | None
     dry_run: bool | None
     backup_dir: str | PathLike[str] | None

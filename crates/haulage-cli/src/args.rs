@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use haulage::Error;
 use haulage::checksum::ChecksumMode;
 use haulage::config::Config;
 use haulage::http::ProxyChoice;
 use haulage::job::{Bounds, CopyOptions, MethodChoice, NameList, Overwrite, ServerSide, Setting, TierChoice};
+use haulage::report::ReportKind;
 use haulage::store::{Addressing, Preserve, StoreOptions};
 use haulage::units::{ByteRate, ByteSize};
+use haulage::{Error, ErrorKind};
 
 use crate::value;
 
@@ -25,6 +26,9 @@ pub struct OutputArgs {
     /// Print only errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Say on standard error what is decided and why; -vv also each request
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
     /// How progress is shown on standard error
     #[arg(long, global = true, value_enum, value_name = "HOW", default_value_t, hide_possible_values = true)]
     #[arg(help = "Progress on standard error: auto, bar, plain (a line every 10 s) or none")]
@@ -269,6 +273,59 @@ impl RecordArgs {
         options.record = self.record;
         options.log = self.log;
         options.metrics = self.metrics;
+    }
+}
+
+/// Names of what a comparison finds, by kind.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Reports")]
+pub struct ReportArgs {
+    /// Write all names to this file, each behind a sign: = equal, * differs, + missing, - extra, ! failed; - for standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub combined: Option<PathBuf>,
+    /// Write the names of equal objects to this file, one a line; - for standard output
+    #[arg(long, alias = "match", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub equal: Option<PathBuf>,
+    /// The same for objects that differ
+    #[arg(long, alias = "differ", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub differs: Option<PathBuf>,
+    /// The same for objects that are missing at the destination
+    #[arg(long, alias = "missing-on-dst", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub missing: Option<PathBuf>,
+    /// The same for objects only at the destination
+    #[arg(long, alias = "missing-on-src", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub extra: Option<PathBuf>,
+    /// The same for objects that could not be compared
+    #[arg(long, alias = "error", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub failed: Option<PathBuf>,
+}
+
+impl ReportArgs {
+    /// Puts the files into the options; which of them is standard output.
+    ///
+    /// # Errors
+    /// Where several are, or all that `json` says.
+    pub fn apply(self, options: &mut CopyOptions, json: bool) -> Result<Option<ReportKind>, Error> {
+        let Self { combined, equal, differs, missing, extra, failed } = self;
+        let mut stdout = None;
+        for (kind, path) in
+            ReportKind::ALL.into_iter().zip([combined, equal, differs, missing, extra, failed])
+        {
+            match path {
+                Some(path) if path.as_os_str() == "-" => {
+                    if json || stdout.is_some() {
+                        let cause = "standard output can hold only one of them";
+                        let error =
+                            Error::new(ErrorKind::Usage, "parse", format!("--{} -", kind.word()), cause);
+                        return Err(error.hint("write the others to files"));
+                    }
+                    stdout = Some(kind);
+                }
+                Some(path) => options.reports.push((kind, path)),
+                None => {}
+            }
+        }
+        Ok(stdout)
     }
 }
 

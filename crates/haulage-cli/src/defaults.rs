@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use haulage::config::{Config, GivenOption};
+use haulage::verbose::{self, Level};
 use haulage::{Error, ErrorKind};
 
 use crate::cli::{self, Cli};
@@ -88,6 +89,9 @@ fn fill_up_from(cli: Cli, args: &[OsString], settings: &[Setting]) -> Result<Cli
         }
         let words = words(flag, setting)?;
         check(name, &words, setting)?;
+        if verbose::wants(Level::Info) && !words.is_empty() {
+            verbose::say(Level::Info, &format!("option {}, from {}", shown(setting, &words), setting.source));
+        }
         flags.extend(words);
     }
     // The first word that is the command is the command: no global option takes its name as a value.
@@ -97,6 +101,15 @@ fn fill_up_from(cli: Cli, args: &[OsString], settings: &[Setting]) -> Result<Cli
         true => Ok(cli),
         false => cli::parse(&all).map_err(|mistake| usage::explain(&mistake, &all)),
     }
+}
+
+/// The words of a setting without its value where that is an address, which may hold a password or a signature.
+fn shown(setting: &Setting, words: &[OsString]) -> String {
+    let private = |value: &String| setting.name == "proxy" || value.contains(['?', '@']);
+    if setting.values.iter().any(private) {
+        return format!("--{}", setting.name.replace('_', "-"));
+    }
+    words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether two flags cannot stand together; either may say so.
@@ -210,6 +223,17 @@ mod tests {
             assert!(commands.into_iter().any(|command| flag_of(&grammar, command, name).is_some()), "{name}");
         }
         assert!(SETTABLE.is_sorted());
+    }
+
+    #[test]
+    fn addresses_that_may_hold_a_secret_are_not_shown() {
+        let said = |name: &str, value: &str| {
+            let setting = setting(name, &[value]);
+            shown(&setting, &[format!("--{name}={value}").into()])
+        };
+        assert_eq!(said("cap", "800mbit"), "--cap=800mbit");
+        assert_eq!(said("proxy", "http://user:word@proxy.example"), "--proxy");
+        assert_eq!(said("log", "https://a.blob.core.windows.net/c/l?sig=abc"), "--log");
     }
 
     #[test]

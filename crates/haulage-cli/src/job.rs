@@ -6,6 +6,7 @@ use std::io::Stdout;
 use haulage::checksum::ChecksumMode;
 use haulage::event::{Event, Summary};
 use haulage::job::Work;
+use haulage::report::ReportKind;
 use haulage::store::{Address, StoreOptions};
 use haulage::units::ByteRate;
 use haulage::{CopyOptions, Error, ErrorKind, Job, JobHandle};
@@ -37,6 +38,8 @@ pub enum Data {
     Differences,
     /// A line for each object with which something would be done.
     Plan,
+    /// The names of this kind that a comparison finds.
+    Report(ReportKind),
 }
 
 impl Data {
@@ -220,7 +223,7 @@ impl Sink {
 
     /// Whether single events matter, or only how it ends.
     fn listens(&self) -> bool {
-        self.live || matches!(self.data, Data::Events | Data::Differences | Data::Plan)
+        self.live || matches!(self.data, Data::Events | Data::Differences | Data::Plan | Data::Report(_))
     }
 
     fn event(&mut self, event: &Event) {
@@ -234,6 +237,11 @@ impl Sink {
                 }
                 if let Some(line) = render::verify_line(record) {
                     self.written(|lines| lines.line(line));
+                }
+            }
+            (Data::Report(kind), Event::Object(record)) => {
+                if let Some(line) = kind.line(record) {
+                    self.written(|lines| lines.name(&line));
                 }
             }
             (Data::Plan, Event::Object(record)) => {

@@ -25,6 +25,7 @@ pub mod value;
 use std::ffi::OsString;
 
 use cli::Cli;
+use haulage::verbose::Level;
 use stop::Stop;
 
 /// Runs the command with these arguments, the program's name first, and returns its exit code.
@@ -44,6 +45,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         Err(ending) => return usage::report(&ending, &args),
     };
     let json = cli.output.json;
+    output::listen(Level::of_count(cli.output.verbose));
     match defaults::fill_up(cli, &args) {
         Ok(Cli { command, output }) => command::run(command, output).unwrap_or_else(|stop| stop.report(json)),
         Err(error) => Stop::Error(error).report(json),

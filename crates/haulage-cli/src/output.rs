@@ -2,8 +2,10 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
+use std::sync::Arc;
 
 use haulage::Error;
+use haulage::verbose::{self, Level, Listener};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
@@ -34,6 +36,15 @@ impl<W: Write> Lines<W> {
         self.text("\n")
     }
 
+    /// Writes a name and an end of line: escaped on a terminal, and as it is where another program reads it.
+    pub fn name(&mut self, name: &str) -> Result<(), Stop> {
+        if io::stdout().is_terminal() {
+            return self.line(name);
+        }
+        self.text(name)?;
+        self.text("\n")
+    }
+
     /// Writes text as it is.
     pub fn text(&mut self, text: &str) -> Result<(), Stop> {
         self.0.write_all(text.as_bytes()).map_err(Stop::from_write)
@@ -54,6 +65,12 @@ impl<W: Write> Lines<W> {
 /// Says a line to the person at the terminal. What a terminal would not show as it stands is escaped.
 pub fn say(line: impl Display) {
     say_as_it_is(printable(&line.to_string()));
+}
+
+/// From now on says what the engine decides, up to this level; nothing with `None`.
+pub fn listen(level: Option<Level>) {
+    let tell: Listener = Arc::new(|level: Level, text: &str| say(format!("{}: {text}", level.word())));
+    verbose::listen(level.map(|level| (level, tell)));
 }
 
 /// Says what failed, in one line.

@@ -140,7 +140,8 @@ pub fn frames() -> tokio::time::Interval {
 fn mode(output: OutputArgs, terminal: bool) -> ProgressMode {
     match output.progress {
         _ if output.quiet => ProgressMode::None,
-        ProgressMode::Auto if terminal => ProgressMode::Bar,
+        // Lines would run through a bar.
+        ProgressMode::Auto if terminal && output.verbose == 0 => ProgressMode::Bar,
         ProgressMode::Auto => ProgressMode::Plain,
         asked => asked,
     }
@@ -152,9 +153,11 @@ mod tests {
 
     #[test]
     fn auto_is_a_bar_only_on_a_terminal_and_quiet_is_quiet() {
-        let output = |progress, quiet| OutputArgs { json: false, quiet, progress };
+        let output = |progress, quiet| OutputArgs { quiet, progress, ..OutputArgs::default() };
         assert_eq!(mode(output(ProgressMode::Auto, false), true), ProgressMode::Bar);
         assert_eq!(mode(output(ProgressMode::Auto, false), false), ProgressMode::Plain);
+        let verbose = OutputArgs { verbose: 1, ..OutputArgs::default() };
+        assert_eq!(mode(verbose, true), ProgressMode::Plain);
         assert_eq!(mode(output(ProgressMode::Bar, false), false), ProgressMode::Bar);
         assert_eq!(mode(output(ProgressMode::Bar, true), true), ProgressMode::None);
     }

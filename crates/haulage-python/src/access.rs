@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use haulage::event::Failure;
-use haulage::store::{ListPage, ObjectMeta};
+use haulage::store::{Access, ListPage, ObjectMeta};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -68,6 +68,23 @@ pub(crate) fn stat<'py>(
     let options = shared_options(options)?.store;
     let meta = enter(py, haulage::access::stat(&url.0, &options))?.or_raise(py)?;
     to_python(py, &meta_json(&meta))
+}
+
+/// A URL by which whoever has it may read or write an object.
+#[pyfunction]
+#[pyo3(signature = (url, /, *, write, expires, **options))]
+pub(crate) fn presign(
+    py: Python<'_>,
+    url: Name,
+    write: bool,
+    expires: &str,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<String> {
+    let options = shared_options(options)?.store;
+    let life = haulage::units::parse_duration(expires).or_raise(py)?;
+    let access = if write { Access::Write } else { Access::Read };
+    let signed = enter(py, haulage::access::presign(&url.0, access, life, &options))?.or_raise(py)?;
+    Ok(signed.url)
 }
 
 fn page_json(page: &ListPage) -> Value {

@@ -22,6 +22,7 @@ mod reach;
 mod remove;
 mod session;
 mod table;
+mod verbose;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
@@ -38,7 +39,7 @@ mod _engine {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::access::{Listing, stat};
+    use super::access::{Listing, presign, stat};
     #[pymodule_export]
     use super::cluster::{Coordinator, Node, coordinate};
     #[pymodule_export]
@@ -62,6 +63,9 @@ mod _engine {
 
     #[pymodule_export]
     use super::table::{Table, TableExport, TableImport, table_compare, table_page_arrow};
+
+    #[pymodule_export]
+    use super::verbose::{hear_decisions, heard, say_decisions};
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,6 +1,8 @@
 //! Python's keyword arguments as [`CopyOptions`].
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use haulage::CopyOptions;
 use haulage::checksum::ChecksumMode;
 use haulage::config::Config;
 use haulage::job::{MethodChoice, NameList, Overwrite, ServerSide, Setting, links_folder};
+use haulage::report::ReportKind;
 use haulage::store::{AccessKeys, Addressing};
 use haulage::units::parse_duration;
 use pyo3::prelude::*;
@@ -98,6 +101,7 @@ pub(crate) fn copy_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<CopyOp
             "record" => options.record = Some(value.extract()?),
             "log" => options.log = Some(value.extract::<Name>()?.0),
             "metrics" => options.metrics = Some(address(&value)?),
+            "reports" => options.reports = reports(&value)?,
             "receipt" => options.receipt = Some(value.extract()?),
             "endpoint" => options.store.endpoint = Some(value.extract()?),
             "region" => options.store.region = Some(value.extract()?),
@@ -156,6 +160,17 @@ fn name_list(value: &Bound<'_, PyAny>) -> PyResult<NameList> {
             Ok(NameList::Given(Arc::new(names.into_iter().map(|Name(name)| name).collect())))
         }
     }
+}
+
+/// A file for each kind of what a comparison finds.
+fn reports(value: &Bound<'_, PyAny>) -> PyResult<Vec<(ReportKind, PathBuf)>> {
+    let given: HashMap<String, PathBuf> = value.extract()?;
+    let mut reports = Vec::with_capacity(given.len());
+    for (kind, path) in given {
+        reports.push((kind.parse().or_raise(value.py())?, path));
+    }
+    reports.sort();
+    Ok(reports)
 }
 
 /// `"auto"`, or what `parse` makes of it.

@@ -8,7 +8,8 @@
 //! how much to do at once; [`budget`] sees that no more is in flight, at the one gate that every request
 //! passes; [`event`] is all the engine says. [`table`] is beside the flow: rows are no objects.
 //!
-//! The engine knows no Python, no command line and no terminal. It never prints and never exits.
+//! The engine knows no Python, no command line and no terminal. It never prints and never exits; [`verbose`] tells whoever
+//! listens what it decides.
 
 pub mod access;
 pub mod budget;
@@ -31,6 +32,7 @@ mod options;
 mod output;
 mod pairs;
 pub mod receipt;
+pub mod report;
 mod secret;
 mod spool;
 pub mod stage;
@@ -39,6 +41,7 @@ pub mod table;
 mod task;
 pub mod trace;
 pub mod units;
+pub mod verbose;
 
 pub use error::{Error, ErrorKind, Result};
 pub use job::{CopyOptions, Job, JobHandle};

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Record,
     /// What lies at the destination, as lines of JSON.
     Receipt,
+    /// Names, one a line.
+    Report,
 }
 
 impl Kind {
@@ -26,6 +28,7 @@ impl Kind {
         match self {
             Self::Record => "record",
             Self::Receipt => "receipt",
+            Self::Report => "report",
         }
     }
 
@@ -42,6 +45,8 @@ impl Kind {
                 let mut begin = vec![0; crate::receipt::MARK.len()];
                 file.read_exact(&mut begin).is_ok() && begin == crate::receipt::MARK.as_bytes()
             }
+            // Nothing marks lists of names: any text may be one, and data is none.
+            Self::Report => is_text(file),
         }
     }
 }
@@ -51,6 +56,18 @@ pub(crate) const CREATED_BY: &str = concat!("haulage ", env!("CARGO_PKG_VERSION"
 
 fn is_ours(created_by: &str) -> bool {
     created_by.starts_with("haulage ")
+}
+
+/// Whether a file begins as text does.
+fn is_text(file: File) -> bool {
+    let mut begin = Vec::new();
+    let read = file.take(64 << 10).read_to_end(&mut begin);
+    let plain = match std::str::from_utf8(&begin) {
+        Ok(_) => true,
+        // The beginning may end within a character.
+        Err(broken) => broken.error_len().is_none(),
+    };
+    read.is_ok() && plain && !begin.contains(&0)
 }
 
 /// A file on its way to its name. Dropped unfinished it is removed.
@@ -109,7 +126,8 @@ fn check(path: &Path, kind: Kind) -> Result<bool> {
         Err(Error::new(ErrorKind::Usage, "create", path.display().to_string(), cause).hint(hint))
     };
     if path.file_name().is_none() {
-        return refuse(format!("this names no file for the {word}"), format!("write --{word} FILE"));
+        let option = if kind == Kind::Report { "equal" } else { word };
+        return refuse(format!("this names no file for the {word}"), format!("write --{option} FILE"));
     }
     let another = format!("use another file for the {word}");
     match std::fs::symlink_metadata(path) {
@@ -172,6 +190,7 @@ mod tests {
         let path = |name: &str| dir.path().join(name);
         std::fs::write(path("data"), "other things").unwrap();
         std::fs::write(path("empty"), "").unwrap();
+        std::fs::write(path("binary"), b"CDF\x01\0\0").unwrap();
         std::fs::write(path("receipt"), format!("{}...", crate::receipt::MARK)).unwrap();
         std::os::unix::fs::symlink("data", path("link")).unwrap();
         let create =
@@ -179,10 +198,12 @@ mod tests {
         assert!(!create("new", Kind::Record).unwrap());
         assert!(create("empty", Kind::Record).unwrap());
         assert!(create("receipt", Kind::Receipt).unwrap());
+        assert!(create("data", Kind::Report).unwrap());
         for (name, kind) in [
             ("data", Kind::Record),
             ("data", Kind::Receipt),
             ("receipt", Kind::Record),
+            ("binary", Kind::Report),
             ("link", Kind::Record),
             (".", Kind::Receipt),
         ] {
@@ -190,7 +211,7 @@ mod tests {
         }
         assert_eq!(
             std::fs::read_dir(dir.path()).unwrap().count(),
-            4,
+            5,
             "nothing is left of what was not finished"
         );
         assert_eq!(std::fs::read(path("data")).unwrap(), b"other things");

@@ -17,6 +17,9 @@ from haulage.errors import BY_CODE, HaulageError, LocalIOError, StalledError
 #: What a process takes to start on a busy machine, besides the time of the question itself.
 START_S = 3.0
 
+#: How much these processes say on standard error of what the engine decides: ``-v`` is 1, ``-vv`` 2.
+verbose = 0
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -42,12 +45,17 @@ def ask(question: str, timeout_s: float, **arguments: Any) -> Answer:
     command = [sys.executable, "-m", "haulage.doctor.questions"]
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if verbose else subprocess.DEVNULL,
         )
     except OSError as error:
         hint = "raise the limits of processes and open files: ulimit -u 4096; ulimit -n 4096"
         return Answer(error=LocalIOError("start", "a process", error.strerror or str(error), hint))
-    request = json.dumps({"question": question, "timeout_s": timeout_s, "arguments": arguments})
+    request = json.dumps(
+        {"question": question, "timeout_s": timeout_s, "arguments": arguments, "verbose": verbose}
+    )
     try:
         said, _ = process.communicate(request.encode(), timeout_s + START_S)
         hung = False

@@ -30,6 +30,10 @@ def main() -> int:
     timer.start()
     from haulage.errors import HaulageError, LocalIOError
 
+    if request.get("verbose"):
+        from haulage._engine import say_decisions
+
+        say_decisions(request["verbose"])
     try:
         value = _answer(request["question"])(lambda known: say(partial=known), **request["arguments"])
     except HaulageError as error:

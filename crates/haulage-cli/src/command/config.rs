@@ -143,7 +143,8 @@ fn table(lines: &mut Lines, heading: &str, rows: impl Iterator<Item = [String; 3
     let (first, second) = (width(0), width(1));
     for (at, [name, value, source]) in rows.iter().enumerate() {
         if at == 0 {
-            lines.line(format!("\n{heading}"))?;
+            lines.line("")?;
+            lines.line(heading)?;
         }
         lines.line(format!("  {name:first$}  {value:second$}  {source}").trim_end())?;
     }

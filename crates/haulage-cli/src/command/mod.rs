@@ -15,6 +15,7 @@ mod man;
 mod mb;
 mod mv;
 mod plan;
+mod presign;
 mod rb;
 mod rm;
 mod stat;
@@ -59,6 +60,7 @@ pub enum Command {
     Du(du::Du),
     Rm(rm::Rm),
     Cat(cat::Cat),
+    Presign(presign::Presign),
     Mb(mb::Mb),
     Rb(rb::Rb),
     Verify(verify::Verify),
@@ -88,6 +90,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Du(command) => command.run(output),
         Command::Rm(command) => command.run(output),
         Command::Cat(command) => command.run(),
+        Command::Presign(command) => command.run(output),
         Command::Mb(command) => command.run(output),
         Command::Rb(command) => command.run(output),
         Command::Verify(command) => command.run(output),

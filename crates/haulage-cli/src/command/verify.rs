@@ -5,7 +5,7 @@ use haulage::Job;
 use haulage::job::Work;
 
 use super::help;
-use crate::args::{OutputArgs, RecordArgs, SelectArgs, StoreArgs, TransferArgs, copy_options};
+use crate::args::{OutputArgs, RecordArgs, ReportArgs, SelectArgs, StoreArgs, TransferArgs, copy_options};
 use crate::job::{self, Data};
 use crate::stop::Ending;
 
@@ -15,7 +15,11 @@ use crate::stop::Ending;
     "  haul verify model-output/ az://climate/cmip6/           read both sides
   haul verify model-output/ az://climate/cmip6/ --stored  trust the checksums stored with the objects
   haul verify receipt.jsonl az://climate/cmip6/           is everything in the receipt still there?
-  haul verify receipt.jsonl az://climate/cmip6/ --deep    the same, reading every byte"
+  haul verify receipt.jsonl az://climate/cmip6/ --deep    the same, reading every byte
+  haul verify model-output/ az://climate/cmip6/ --missing missing.txt --differs differs.txt
+                                                          names by kind, for haul cp --files-from
+  haul verify model-output/ az://climate/cmip6/ --combined -
+                                                          all names, each behind a sign: = * + - !"
 ))]
 pub struct Verify {
     /// Path or URL, or a receipt of cp --receipt
@@ -31,6 +35,8 @@ pub struct Verify {
     #[arg(long, conflicts_with = "stored")]
     deep: bool,
     #[command(flatten)]
+    reports: ReportArgs,
+    #[command(flatten)]
     transfer: TransferArgs,
     #[command(flatten)]
     select: SelectArgs,
@@ -44,9 +50,13 @@ impl Verify {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         let mut options = copy_options(&self.transfer, self.select, &self.store)?;
         self.record.apply(&mut options);
+        let data = match self.reports.apply(&mut options, output.json)? {
+            Some(kind) => Data::Report(kind),
+            None if output.json => Data::Events,
+            None => Data::Differences,
+        };
         let Self { source, destination, stored, deep, .. } = self;
         let work = Work::Verify { source, destination, stored, deep };
-        let data = if output.json { Data::Events } else { Data::Differences };
         job::run(Job::new(work, options), data, output)
     }
 }

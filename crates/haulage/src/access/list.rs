@@ -8,7 +8,7 @@ use super::shown;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::secret;
-use crate::stage::list::with_glob_hint;
+use crate::stage::list::with_list_hint;
 use crate::store::azure::AzureStore;
 use crate::store::s3::S3Store;
 use crate::store::{
@@ -162,7 +162,7 @@ pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<
             let name = store.name(&key);
             let missing =
                 Error::new(ErrorKind::NotFound, "list", &*name, "no object has this name or prefix");
-            return Err(with_glob_hint(missing, &name));
+            return Err(with_list_hint(missing, &name));
         }
     }
     Ok(Listing::new(pages))

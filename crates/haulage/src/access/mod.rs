@@ -8,6 +8,7 @@ mod clean;
 mod get;
 mod in_order;
 mod list;
+mod presign;
 mod put;
 mod ranges;
 mod reader;
@@ -19,6 +20,7 @@ use tokio::io::AsyncWrite;
 pub use self::clean::{CleanReport, Cleaning};
 pub use self::get::get;
 pub use self::list::{Listing, list};
+pub use self::presign::presign;
 pub use self::put::put;
 pub use self::ranges::{get_first, get_ranges};
 pub use self::reader::Reader;
@@ -32,7 +34,7 @@ pub use crate::event::Written;
 use crate::gate::through;
 use crate::options::CopyOptions;
 use crate::secret::redacted;
-use crate::stage::list::find;
+use crate::stage::list::{find, with_list_hint};
 use crate::store::{Address, Location, ObjectMeta, Request, StoreOpener, StoreOptions};
 
 /// What messages call the output of `cat`.
@@ -46,7 +48,8 @@ pub async fn stat(url: &str, options: &StoreOptions) -> Result<ObjectMeta> {
             .hint("list what is there with: haul ls URL"));
     }
     let name = store.name(&key);
-    through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await).map(shown)
+    let looked = through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await);
+    looked.map(shown).map_err(|error| with_list_hint(error, &name))
 }
 
 /// Another version is there than the one that was to be read.
@@ -107,7 +110,8 @@ pub async fn cat<W: AsyncWrite + Unpin + Send>(
         return copied.map_err(|e| Error::from_io("read", stream.name(), e));
     }
     let location = StoreOpener::new(options.clone())?.open(url)?;
-    let found = find(&location, "cat").await?;
+    let found = find(&location, "cat").await;
+    let found = found.map_err(|error| with_list_hint(error, &location.store.name(&location.key)))?;
     let limits = in_order::limits(&CopyOptions::default())?;
     in_order::read_all(&location, &found, writer, STDIO, &limits).await?;
     Ok(found.size)

@@ -14,7 +14,7 @@ use crate::event::Failure;
 use crate::gate::{Gate, through};
 use crate::secret::redacted;
 use crate::spool::Spool;
-use crate::stage::list::Filter;
+use crate::stage::list::{Filter, glob, with_glob_hint};
 use crate::stage::remove::delete_all;
 use crate::store::{Address, ListRequest, Location, Request, Store, StoreOpener, StoreOptions};
 
@@ -107,7 +107,14 @@ impl Removal {
                 whole_list(url, &key, &filter, options).await?
             } else {
                 let (api, name) = (store.api(Request::Look), store.name(&key));
-                let meta = through!(gate, api, name, trace => store.head(&key, trace).await)?;
+                let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
+                let meta = looked.map_err(|error| match glob(&error, &name) {
+                    Some((folder, pattern)) => {
+                        let instead = format!("write -r {folder} --include '{pattern}'");
+                        error.hint(format!("names of objects hold no wildcards; {instead}"))
+                    }
+                    None => error,
+                })?;
                 let mut one = Spool::default();
                 if filter.wants(Below::of(&key).name(&key)) {
                     one.push(&key, meta.size)?;
@@ -184,7 +191,11 @@ impl<'a> Below<'a> {
 
 /// Everything at and below a URL that the filter wants, when the list has come to its end.
 async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOptions) -> Result<Spool> {
-    let mut listing = list(url, true, options).await?;
+    let listed = list(url, true, options).await;
+    let mut listing = listed.map_err(|error| {
+        let name = error.object_name().to_owned();
+        with_glob_hint(error, &name)
+    })?;
     let below = Below::of(key);
     let mut found = Spool::default();
     while let Some(page) = listing.next().await? {

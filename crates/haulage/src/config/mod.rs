@@ -17,6 +17,7 @@ pub use remote::Remote;
 
 use crate::error::Result;
 use crate::http::AllowedHosts;
+use crate::verbose::verbose;
 
 /// The file that holds for everybody on this machine.
 const OF_MACHINE: &str = "/etc/haulage/config.toml";
@@ -83,6 +84,8 @@ impl Config {
         for (at, path) in files.iter().enumerate() {
             let must = named && at + 1 == files.len();
             let text = file::read(path, must)?;
+            let found = if text.is_some() { "read" } else { "not there" };
+            verbose!(Info, "configuration {}: {found}", path.display());
             config.files.push((path.clone(), text.is_some()));
             if let Some(text) = text {
                 config.add(file::parse(&text, path)?);

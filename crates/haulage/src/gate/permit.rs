@@ -7,6 +7,8 @@ use super::{Attempted, Counted, Gate, attempt};
 use crate::budget::Share;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Trace;
+use crate::units::format_duration;
+use crate::verbose::verbose;
 
 /// The right to send one request beside the flow. Dropped, the request was called off.
 #[derive(Debug)]
@@ -43,9 +45,11 @@ impl Permit {
             }
             Err(error) => {
                 self.gate.observe(0, u32::from(error.kind() == ErrorKind::Busy));
-                let wait = self.gate.retry_after(&error, self.attempt);
+                let attempt = self.attempt;
+                let wait = self.gate.retry_after(&error, attempt);
                 self.keep(Some(&error), wait).await;
                 let Some(wait) = wait else { return Err(error) };
+                verbose!(Info, "trying again in {}, after attempt {attempt}: {error}", format_duration(wait));
                 tokio::time::sleep(wait).await;
                 Ok(None)
             }

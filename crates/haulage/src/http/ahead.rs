@@ -21,6 +21,8 @@ struct Way {
     coming: usize,
     /// ... and requests that wait for them; some may have given up.
     waiting: VecDeque<oneshot::Sender<Connection>>,
+    /// Whether a connection there has been opened or tried.
+    known: bool,
 }
 
 impl Ahead {
@@ -30,6 +32,12 @@ impl Ahead {
         let way = ways.entry(origin.clone()).or_insert_with(|| Way { asked: idle, ..Way::default() });
         let most = connections.max(way.asked);
         std::mem::replace(&mut way.asked, most)
+    }
+
+    /// Whether nobody has connected to this origin before.
+    pub(super) fn is_first(&self, origin: &Origin) -> bool {
+        let mut ways = self.lock();
+        !std::mem::replace(&mut ways.entry(origin.clone()).or_default().known, true)
     }
 
     /// So many are being opened.
@@ -110,6 +118,14 @@ mod tests {
     async fn ask(client: &HttpClient, origin: &Origin) -> crate::Result<()> {
         let request = Request::get("/").body(Bytes::new()).unwrap();
         client.send(origin, request, "read", "/", &Trace::detached()).await.map(|_| ())
+    }
+
+    #[test]
+    fn the_first_connection_to_each_origin_is_known() {
+        let (ahead, near) = (Ahead::default(), Origin::parse("https", "near.example").unwrap());
+        let far = Origin::parse("https", "far.example").unwrap();
+        ahead.set_out(&near, 1);
+        assert_eq!([&near, &near, &far].map(|origin| ahead.is_first(origin)), [true, false, true]);
     }
 
     #[tokio::test]

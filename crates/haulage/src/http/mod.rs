@@ -52,6 +52,7 @@ pub use proxy::{Proxies, Proxy, ProxyChoice, ProxyUsed};
 use crate::error::{ErrorKind, Result, Retry};
 use crate::trace::{Route, Trace};
 use crate::units::ByteRate;
+use crate::verbose::verbose;
 use ahead::Ahead;
 use connection::Connection;
 use failure::Call;
@@ -199,6 +200,8 @@ impl HttpClient {
             proxy.address(origin, &mut request, call)?;
         }
         connect::allow(origin, &self.0.options, call)?;
+        // Never the query: it may be a signature.
+        verbose!(Debug, "{} {origin}{} to {operation} {object}", request.method(), request.uri().path());
         if let Some(mut connection) = self.opened(origin).await {
             connection.serve(&self.0.owner, self.0.options.stall_timeout);
             connection.mark_taken(trace);
@@ -284,6 +287,7 @@ impl HttpClient {
 
     async fn try_open(&self, origin: &Origin, dialed: impl FnOnce(Duration)) -> Result<Connection> {
         let way = self.way(origin, PREPARE)?;
+        self.tell_connecting(way);
         let wire = connect::connect(way, self.0.connections.tls(), PREPARE, dialed).await?;
         let mut connection = self.begin(way, wire, PREPARE).await?;
         connection.mark_opened_ahead();
@@ -311,7 +315,16 @@ impl HttpClient {
         Ok(Way { from: self.0.options.bind, ..way })
     }
 
+    fn tell_connecting(&self, way: Way<'_>) {
+        let by_proxy = way.proxy.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
+        match self.0.ahead.is_first(way.origin) {
+            true => verbose!(Info, "connecting to {}{by_proxy}", way.origin),
+            false => verbose!(Debug, "one more connection to {}{by_proxy}", way.origin),
+        }
+    }
+
     async fn connect(&self, way: Way<'_>, call: Call<'_>) -> Result<Connection> {
+        self.tell_connecting(way);
         let tls = self.0.connections.tls();
         let reached = |took| self.0.connections.note_reached(way.origin, took);
         let wire = match connect::connect(way, tls, call, reached).await {
@@ -341,6 +354,7 @@ impl HttpClient {
         self.0.connections.answered().store(true, Ordering::Relaxed);
         // A refusal may come before the request has left; "not there" is an answer.
         let status = answer.status();
+        verbose!(Debug, "HTTP {} to {} {}", status.as_u16(), call.operation, call.object);
         let answered = status.is_success() || status == StatusCode::NOT_FOUND;
         if let Some(ns) = connection.answer_ns().filter(|_| answered) {
             self.0.owner.meter.note_answer(ns);

@@ -34,17 +34,19 @@ use self::flights::{Flights, Landed};
 use self::objects::Objects;
 use self::progress::ProgressMeter;
 use super::{CopyOptions, Portion, Work};
-use crate::control::{Controller, Observation, Politeness, controller};
+use crate::control::{Controller, Limits, Observation, Politeness, controller};
 use crate::error::{Error, Result};
 use crate::event::{AttemptRecord, Clock, Failure, Progress, Summary};
 use crate::gate::Gate;
 use crate::http::Cap;
+use crate::report::Reports;
 use crate::stage::list::{Listed, Listing};
 use crate::stage::record::{Recorder, Sinks};
 use crate::stage::schedule::{Schedule, Unit};
 use crate::stage::transfer::{Held, Purpose};
 use crate::store::{Input, StoreOpener};
 use crate::units::ByteRate;
+use crate::verbose::verbose;
 
 /// Objects known at once: enough to choose from, little to hold.
 const WINDOW: usize = 10_000;
@@ -148,6 +150,7 @@ impl Flow {
         } else if let Some(path) = &options.receipt {
             recorder.keep_receipt(path, work.names())?;
         }
+        recorder.keep_reports(Reports::create(&options.reports)?);
         if let Some(address) = options.metrics {
             recorder.serve_metrics(address, work.direction(&options.store))?;
         }
@@ -158,6 +161,11 @@ impl Flow {
         objects.versions = options.receipt.is_some();
         let controller = controller(&options.wishes_for(&work)?, options.max_memory);
         gate.guide(controller.limits().concurrency);
+        let Limits { concurrency, block_size, .. } = controller.limits();
+        verbose!(
+            Info,
+            "{operation}: begins with {concurrency} requests in flight and blocks of {block_size}"
+        );
         Ok(Self {
             controller,
             beside: recorder.wants_attempt(true).then(|| gate.keep_rows()),
@@ -282,6 +290,8 @@ impl Flow {
         self.recorder.count_beside(self.gate.counted());
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
+            // Not everything was compared: former reports stay.
+            self.recorder.keep_reports(Reports::none());
         }
         self.meter.arrived_since_last();
         let sample = self.meter.sample(&self.objects, self.recorder.summary(), self.knows_all(), 0);

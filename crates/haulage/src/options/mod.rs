@@ -25,6 +25,7 @@ pub use work::Work;
 use crate::checksum::ChecksumMode;
 use crate::control::Wishes;
 use crate::error::Result;
+use crate::report::ReportKind;
 use crate::store::{Preserve, StoreOptions};
 use crate::units::ByteSize;
 
@@ -101,6 +102,8 @@ pub struct CopyOptions {
     /// What lies at the destination at the end, and how that was proven, goes into this file: JSON lines, to be checked
     /// later with `verify`.
     pub receipt: Option<PathBuf>,
+    /// Names of what a comparison finds go into these files, by kind; each gets its name when all has been compared.
+    pub reports: Vec<(ReportKind, PathBuf)>,
     /// How to reach the stores.
     pub store: StoreOptions,
 }
@@ -141,12 +144,19 @@ impl Default for CopyOptions {
             max_duration: None,
             record: None,
             receipt: None,
+            reports: Vec::new(),
             store: StoreOptions::default(),
         }
     }
 }
 
 impl CopyOptions {
+    /// The files that tell of the job, which are no content.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = &PathBuf> {
+        let reports = self.reports.iter().map(|(_, path)| path);
+        self.record.iter().chain(&self.receipt).chain(reports)
+    }
+
     /// Whether anything is left out of what the sources hold.
     pub(crate) fn selects(&self) -> bool {
         let globs = !(self.include.is_empty() && self.exclude.is_empty());

@@ -21,6 +21,7 @@ mod object;
 mod options;
 mod payload;
 mod posix;
+mod presigned;
 mod properties;
 pub mod reach;
 mod receipt;
@@ -33,6 +34,7 @@ mod tags;
 mod tier;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -56,6 +58,7 @@ pub use object::{
 pub use options::StoreOptions;
 pub use payload::Payload;
 pub use posix::{Posix, Preserve};
+pub use presigned::{Access, Presigned};
 pub use properties::Properties;
 pub(crate) use receipt::ReceiptStore;
 pub use s3::{AccessKeys, Addressing};
@@ -251,6 +254,17 @@ pub trait Store: Send + Sync + std::fmt::Debug {
             outcomes.push(self.delete(key, trace).await);
         }
         Ok(outcomes)
+    }
+
+    /// Makes a URL that lets whoever has it do this for so long: for an object, or for the whole container where the key is empty
+    /// and the service has such URLs.
+    ///
+    /// # Errors
+    /// `Unsupported` where there are none, or what lets us in cannot sign; `Usage` for a life that the service does not allow.
+    async fn presign(&self, key: &str, _: Access, _life: Duration, _trace: &Trace) -> Result<Presigned> {
+        let cause = "only objects of Azure and S3 have signed URLs";
+        Err(Error::new(ErrorKind::Unsupported, "sign a URL for", self.name(key), cause)
+            .hint("name an object: az://container/path or s3://bucket/key"))
     }
 
     /// The object that something in a list of leftovers was to become: several may be left of one.

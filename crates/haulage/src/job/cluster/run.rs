@@ -161,7 +161,7 @@ impl Run {
                 self.recorder.object(ObjectRecord::not_a_file(id, &error, now)).await;
             }
             // Only comparisons speak of these.
-            Listed::Extra(_) | Listed::Extras(_) | Listed::Doomed(_) | Listed::Unsure { .. } => {}
+            Listed::Extra { .. } | Listed::Extras(_) | Listed::Doomed(_) | Listed::Unsure { .. } => {}
         }
     }
 

@@ -136,18 +136,22 @@ fn check_tier(tier: &str, work: &Work, options: &CopyOptions) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a record or a receipt where a source or the destination is.
+/// Refuses a record, a receipt or a report where a source or the destination is.
 fn check_outputs(work: &Work, options: &CopyOptions) -> Result<()> {
-    let outputs: Vec<&Path> =
-        [&options.record, &options.receipt].into_iter().flatten().map(PathBuf::as_path).collect();
+    let outputs: Vec<&Path> = options.outputs().map(PathBuf::as_path).collect();
     let refuse = |path: &Path, cause: String| {
         Err(Error::new(ErrorKind::Usage, "create", path.display().to_string(), cause)
             .hint("use a separate file, outside the destination"))
     };
-    if let [record, receipt] = outputs[..]
-        && identity(record).is_some_and(|path| identity(receipt) == Some(path))
-    {
-        return refuse(record, "the record and the receipt are one file".to_owned());
+    for (place, one) in outputs.iter().enumerate() {
+        let known = identity(one);
+        if known.is_some() && outputs[..place].iter().any(|other| identity(other) == known) {
+            return refuse(one, "records, receipts and reports cannot share a file".to_owned());
+        }
+    }
+    if !options.reports.is_empty() && !matches!(work, Work::Verify { .. }) {
+        return Err(Error::new(ErrorKind::Usage, "create", "reports", "only a comparison writes reports")
+            .hint("compare with haul verify"));
     }
     let (sources, destinations): (Vec<&String>, Vec<&String>) = match work {
         Work::Copy { sources, destination } | Work::Move { sources, destination } => {
@@ -158,6 +162,24 @@ fn check_outputs(work: &Work, options: &CopyOptions) -> Result<()> {
         Work::CopyPairs(pairs) => pairs.iter().map(|(source, destination)| (source, destination)).unzip(),
         Work::Fed(_) => (Vec::new(), Vec::new()),
     };
+    // Nothing marks a list of names, so that one must not be among files that may be taken for one.
+    let reports: Vec<&Path> = options.reports.iter().map(|(_, path)| path.as_path()).collect();
+    for folder in local(&sources, options)? {
+        let folder = folder.canonicalize().ok();
+        let inside = |path: &&&Path| {
+            identity(path).zip(folder.as_ref()).is_some_and(|(path, folder)| path.starts_with(folder))
+        };
+        if let Some(report) = reports.iter().find(inside) {
+            let name = report.display().to_string();
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "create",
+                name,
+                "a report cannot be among what is compared",
+            )
+            .hint("name a file outside what is compared"));
+        }
+    }
     for output in outputs {
         for source in local(&sources, options)? {
             if is_same(output, &source) {

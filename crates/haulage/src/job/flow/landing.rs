@@ -9,6 +9,8 @@ use crate::event::Failure;
 use crate::gate::was_too_slow;
 use crate::stage::schedule::{Step, Unit};
 use crate::stage::transfer::{Done, Held, is_refusal};
+use crate::units::format_duration;
+use crate::verbose::verbose;
 
 /// What the end of a request means.
 enum Verdict {
@@ -146,6 +148,7 @@ impl Flow {
 
     /// The service would not copy by itself, so the bytes pass this machine. If that is wrong too, it says so then.
     fn turn_back(&mut self, unit: Unit, error: &Error) {
+        verbose!(Info, "the service does not copy it, so its bytes pass this machine: {error}");
         self.flights.cancel_twins(&unit);
         let limits = self.limits(self.objects.len());
         self.objects.turn_back(&unit, error, &limits, self.clock.now_ns());
@@ -157,6 +160,13 @@ impl Flow {
         let unanswered = unit.unanswered || is_unanswered(error);
         let again = Unit { attempt: unit.attempt + 1, queued_ns: ended_ns, unanswered, ..unit };
         let halves = if was_too_slow(error) { self.objects.split(&unit) } else { None };
+        let how = if halves.is_some() { ", in halves" } else { "" };
+        verbose!(
+            Info,
+            "trying again in {}{how}, after attempt {}: {error}",
+            format_duration(wait),
+            unit.attempt
+        );
         match halves {
             Some(halves) => {
                 self.recorder.split();

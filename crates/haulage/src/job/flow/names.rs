@@ -32,9 +32,10 @@ impl Objects {
     }
 
     /// An object that is only at the destination.
-    pub(super) fn extra(&mut self, name: String, now_ns: u64) {
+    pub(super) fn extra(&mut self, full: String, name: String, now_ns: u64) {
         let extra = ObjectRecord {
-            destination: name.into(),
+            destination: full.into(),
+            name: name.into(),
             outcome: Outcome::Extra,
             ..ObjectRecord::unmoved(now_ns)
         };

@@ -6,6 +6,8 @@ use super::{Flow, Unit};
 use crate::options::Overwrite;
 use crate::stage::schedule::Next;
 use crate::stage::transfer::{Held, Purpose};
+use crate::units::ByteSize;
+use crate::verbose::verbose;
 
 impl Flow {
     /// Duplicates what lags, when slots are free because nothing is left to begin.
@@ -32,6 +34,7 @@ impl Flow {
             (task.duplicate, task.unanswered) = (!replaced, unit.unanswered);
             self.flights.note_duplicate(&original);
             self.recorder.duplicated(len);
+            verbose!(Info, "sending a block of {} a second time, because it lags", ByteSize::new(len));
             self.launch(Reserved { unit, task, len, share: Some(share) });
         }
     }

@@ -1,10 +1,11 @@
 //! How it goes: shown to the controller, the user and whoever must give way.
 
 use super::{BEGINNING, FIRST_TICK, Flow, TICK};
-use crate::control::Observation;
+use crate::control::{Limits, Observation};
 use crate::http::WireLook;
 use crate::stage::list::Listed;
 use crate::units::ByteRate;
+use crate::verbose::verbose;
 
 impl Flow {
     /// Looks how it goes, and sends again what lags.
@@ -59,7 +60,12 @@ impl Flow {
             self.opener.cap().set(bound);
             wire.bound(bound.map(ByteRate::bytes_per_second));
         }
+        let before = self.controller.limits();
         self.controller.observe(&seen, now);
+        let Limits { concurrency, block_size, .. } = self.controller.limits();
+        if (before.concurrency, before.block_size) != (concurrency, block_size) {
+            verbose!(Debug, "{concurrency} requests in flight from now on, blocks of {block_size}");
+        }
         seen.in_flight
     }
 }

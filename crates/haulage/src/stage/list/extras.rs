@@ -205,7 +205,8 @@ impl Listing {
                 return Ok(());
             }
             for (key, _) in some {
-                self.send(Listed::Extra(destination.store.name(&key))).await?;
+                let name = key.strip_prefix(&to).unwrap_or(&key).to_owned();
+                self.send(Listed::Extra { full: destination.store.name(&key), name }).await?;
             }
         }
     }

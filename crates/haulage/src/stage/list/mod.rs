@@ -51,7 +51,12 @@ pub(crate) enum Listed {
     /// A name that is there but cannot be moved.
     Problem(Error),
     /// The name of an object that is only at the destination.
-    Extra(String),
+    Extra {
+        /// Its name in full.
+        full: String,
+        /// The same below the destination.
+        name: String,
+    },
     /// All that are only at the destination, to be deleted.
     Extras(Box<Extras>),
     /// One of these, to be backed up first.
@@ -119,7 +124,7 @@ impl Listing {
             filter,
             overwrite: options.overwrite,
             found,
-            outputs: [&options.record, &options.receipt].into_iter().flatten().cloned().collect(),
+            outputs: options.outputs().cloned().collect(),
             names: options.names.clone(),
             single: false,
             ahead_max: usize::MAX,
@@ -340,12 +345,29 @@ impl Listing {
 
 /// What is not there may have been meant as a pattern, which a name of a store is not.
 pub(crate) fn with_glob_hint(error: Error, name: &str) -> Error {
-    let Some(at) = name.find(['*', '[', '{']).filter(|_| error.kind() == ErrorKind::NotFound) else {
-        return error;
-    };
+    match glob(&error, name) {
+        Some((folder, pattern)) => {
+            error.hint(format!("names of objects hold no wildcards; write {folder} --include '{pattern}'"))
+        }
+        None => error,
+    }
+}
+
+/// The same where there is no `--include`.
+pub(crate) fn with_list_hint(error: Error, name: &str) -> Error {
+    match glob(&error, name) {
+        Some((folder, _)) => {
+            error.hint(format!("names of objects hold no wildcards; haul ls -r {folder} lists those below"))
+        }
+        None => error,
+    }
+}
+
+/// The folder and the pattern, where what is not there looks like one.
+pub(crate) fn glob<'a>(error: &Error, name: &'a str) -> Option<(&'a str, &'a str)> {
+    let at = name.find(['*', '?', '[', '{']).filter(|_| error.kind() == ErrorKind::NotFound)?;
     let slash = name[..at].rfind('/').map_or(0, |slash| slash + 1);
-    let (folder, pattern) = name.split_at(slash);
-    error.hint(format!("names of objects hold no wildcards; write {folder} --include '{pattern}'"))
+    Some(name.split_at(slash))
 }
 
 /// Whether a name is there only to make a folder visible in a browser.

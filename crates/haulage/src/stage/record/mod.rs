@@ -1,6 +1,7 @@
 //! Keeps what happened: counts for the summary, events for whoever listens, rows for Parquet.
 
 mod rows;
+mod said;
 mod sinks;
 
 use std::borrow::Cow;
@@ -20,9 +21,11 @@ use crate::event::{
 use crate::gate::Counted;
 use crate::metrics::{Labels, Look, Metrics};
 use crate::receipt::{ReceiptHead, ReceiptObject, ReceiptWriter};
+use crate::report::Reports;
 use crate::secret::{redact_name, redacted, redacted_id};
 use crate::stage::plan::UNCHANGED;
 use crate::units::ByteRate;
+use crate::verbose::{self, Level};
 
 /// Where events go, and what they add up to.
 pub(crate) struct Recorder {
@@ -31,6 +34,8 @@ pub(crate) struct Recorder {
     rows: Option<RowWriter>,
     /// The receipt, or why it will not be whole.
     receipt: Option<Result<ReceiptWriter>>,
+    /// Names by kind, of a comparison.
+    reports: Reports,
     summary: Summary,
     found: Failures,
     /// Attempts that failed, by kind.
@@ -62,6 +67,7 @@ impl Recorder {
             sinks,
             rows,
             receipt: None,
+            reports: Reports::none(),
             summary,
             found: Failures::default(),
             errors: Vec::new(),
@@ -94,6 +100,11 @@ impl Recorder {
         let head = ReceiptHead::new(sources, destination, self.clock.began_unix_ns());
         self.receipt = Some(Ok(ReceiptWriter::create(path, head)?));
         Ok(())
+    }
+
+    /// From now on keeps the names of what is compared, by kind.
+    pub(crate) fn keep_reports(&mut self, reports: Reports) {
+        self.reports = reports;
     }
 
     /// From now on serves at this address how the job goes, and which way its bytes go.
@@ -194,7 +205,8 @@ impl Recorder {
 
     /// Whether anybody wants to know of every object.
     pub(crate) fn wants_objects(&self) -> bool {
-        !self.sinks.is_empty() || self.receipt.is_some()
+        let files = self.receipt.is_some() || self.reports.are_wanted();
+        files || !self.sinks.is_empty() || verbose::wants(Level::Debug)
     }
 
     /// Counts an object that was skipped and of which nobody wants to know.
@@ -249,6 +261,8 @@ impl Recorder {
         {
             self.receipt = Some(Err(error));
         }
+        self.reports.add(&record);
+        said::tell(&record);
         if !self.sinks.is_empty() {
             self.say(Event::Object(record)).await;
         }
@@ -339,6 +353,8 @@ impl Recorder {
             Some(Err(error)) => Err(error),
             _ => Ok(()),
         };
+        let reports = std::mem::replace(&mut self.reports, Reports::none());
+        let reported = if cancelled { Ok(()) } else { reports.finish() };
         let recorded = self.close_rows().await;
         if let Ok(false) = recorded {
             let kept = "nothing was sent, so the former record stays";
@@ -347,6 +363,7 @@ impl Recorder {
         let summary = Summary { warnings: std::mem::take(&mut self.summary.warnings), ..summary };
         self.say(Event::Summary(summary.clone())).await;
         recorded?;
+        reported?;
         receipt.map(|()| summary)
     }
 

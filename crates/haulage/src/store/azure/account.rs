@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::gate::Manners;
 use crate::http::HttpClient;
 use crate::store::StoreOptions;
+use crate::verbose::verbose;
 
 /// An account that was reached in one way.
 pub(crate) struct Account {
@@ -49,7 +50,15 @@ impl Account {
     /// `Permission` where no credential is found, `Usage` where one is malformed.
     pub(crate) fn open(address: &AzureAddress, options: &StoreOptions, http: &HttpClient) -> Result<Self> {
         let endpoint_given = options.endpoint.is_some();
-        let credential = Credential::find(address, endpoint_given, &Settings::of(options)?, http)?;
+        let (credential, source) =
+            Credential::find_named(address, endpoint_given, &Settings::of(options)?, http)?;
+        let kind = credential.kind();
+        verbose!(
+            Info,
+            "the account {} is at {}; credential: {kind}, from {source}",
+            address.endpoint.account,
+            address.endpoint
+        );
         let AzureAddress { endpoint, short, sas, remote, .. } = address.clone();
         let (learnt, manners) = (Learnt::default(), Manners::default());
         Ok(Self { endpoint, short, sas, remote, endpoint_given, credential, learnt, manners })

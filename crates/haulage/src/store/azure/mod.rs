@@ -3,7 +3,7 @@
 //! [`AzureAddress`] says where (`address`, `endpoint`, `settings`), a credential lets us in (`auth`; `credentials` where the program gives
 //! it), `account` keeps what was learnt, `service` sends one
 //! request and judges the answer (`error`), and the operations lie above it: `blob` (head, get, put, delete),
-//! `blocks` (a blob in pieces), `copy` (what the service copies by itself), `list` (pages of names, read by `xml`). What is stored with a blob is written
+//! `blocks` (a blob in pieces), `copy` (what the service copies by itself), `list` (pages of names, read by `xml`), `presign` (URLs with a SAS). What is stored with a blob is written
 //! and read in `meta`, the checksum of a body in `body`.
 
 mod account;
@@ -21,6 +21,7 @@ mod error;
 pub mod fuzz;
 mod list;
 mod meta;
+mod presign;
 mod rules;
 mod service;
 mod settings;
@@ -29,7 +30,7 @@ mod times;
 mod xml;
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -44,8 +45,9 @@ pub use endpoint::Endpoint;
 
 use super::answer::Rule;
 use super::{
-    BlockWriter, Capabilities, CopyRules, CopySource, CutRules, GetOptions, GetResult, ListRequest, Lister,
-    ObjectMeta, Payload, Peer, Phase, PutOptions, PutResult, Request, Store, StoreOptions, Trace,
+    Access, BlockWriter, Capabilities, CopyRules, CopySource, CutRules, GetOptions, GetResult, ListRequest,
+    Lister, ObjectMeta, Payload, Peer, Phase, Presigned, PutOptions, PutResult, Request, Store, StoreOptions,
+    Trace,
 };
 use crate::checksum::Md5Queue;
 use crate::error::{Error, ErrorKind, Result};
@@ -345,6 +347,14 @@ impl Store for AzureStore {
     async fn delete_version(&self, key: &str, etag: &str, trace: &Trace) -> Result<()> {
         self.need_key("delete", key)?;
         blob::delete(self, key, Some(etag), trace).await
+    }
+
+    async fn presign(&self, key: &str, access: Access, life: Duration, trace: &Trace) -> Result<Presigned> {
+        match key {
+            "" => self.need_container("sign a URL for")?,
+            key => self.need_key("sign a URL for", key)?,
+        }
+        presign::presign(self, key, access, life, trace).await
     }
 
     async fn remove_leftover(&self, key: &str, trace: &Trace) -> Result<bool> {

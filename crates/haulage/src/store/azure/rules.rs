@@ -15,6 +15,8 @@ const LIST: Body = Body::Document(Document { root: "EnumerationResults", largest
 pub(super) const BLOCKS: Body = Body::Document(Document { root: "BlockList", largest: BLOCKS_MAX });
 
 pub(super) const TAGS: &str = "Tags";
+pub(super) const DELEGATION: &str = "UserDelegationKey";
+const DELEGATED: Body = Body::Document(Document { root: DELEGATION, largest: TAGS_MAX });
 const TAGS_OF: Body = Body::Document(Document { root: TAGS, largest: TAGS_MAX });
 
 #[rustfmt::skip]
@@ -36,6 +38,7 @@ mod table {
     pub(crate) const LIST_CONTAINERS:  Rule = Rule { status: 200, body: LIST,          etag: false };
     pub(crate) const CREATE_CONTAINER: Rule = Rule { status: 201, body: Body::Nothing, etag: true };
     pub(crate) const DELETE_CONTAINER: Rule = Rule { status: 202, body: Body::Nothing, etag: false };
+    pub(crate) const DELEGATION_KEY:   Rule = Rule { status: 200, body: DELEGATED,     etag: false };
 }
 
 pub(super) use table::*;

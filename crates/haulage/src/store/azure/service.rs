@@ -82,6 +82,11 @@ impl Service {
         &self.0.endpoint
     }
 
+    /// Who asks.
+    pub(super) fn credential(&self) -> &Credential {
+        &self.0.credential
+    }
+
     /// A blob's URL without anything that lets somebody in.
     pub(super) fn url(&self, container: &str, key: &str) -> String {
         format!("{}{}", self.0.endpoint.origin, self.path(container, key))
@@ -190,7 +195,7 @@ impl Service {
         headers.insert("x-ms-version", VERSION);
         headers.insert("x-ms-date", shared.date.now());
         headers.insert(USER_AGENT, AGENT);
-        if method == Method::PUT {
+        if method == Method::PUT || method == Method::POST {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         let unsigned = Unsigned { method: method.as_str(), path: &path, query, tables: false };

@@ -78,6 +78,14 @@ impl Endpoint {
         labels.rsplit('.').next().filter(ends_in_number).filter(|label| is_region(label))
     }
 
+    /// Whether it is AWS itself.
+    pub(super) fn is_aws(&self) -> bool {
+        match self {
+            Self::Aws => true,
+            Self::At(origin, _) => aws_labels(origin).is_some(),
+        }
+    }
+
     /// Where a bucket of this region is; no bucket stands for the service as a whole.
     pub(super) fn site(&self, bucket: &str, region: &str, addressing: Option<Addressing>) -> Result<Site> {
         let (origin, path, aws) = match self {

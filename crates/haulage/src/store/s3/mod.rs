@@ -3,7 +3,7 @@
 //! [`S3Address`] says which bucket (`address`), `settings` at which service and in which region, `endpoint` by which URL. Keys
 //! sign (`auth`; `credentials` where the program gives them), `service` sends one request, finds the bucket's region and judges the answer (`rules`, `error`), and the
 //! operations lie above it: `object` (head, get, put, copy, delete), `upload` (an object in parts, one request each), `bucket`,
-//! `list` (pages of names, read by `xml`). `writer` makes an object of parts, which `parts` numbers. What is stored with an object
+//! `list` (pages of names, read by `xml`), `presign` (URLs that are signed). `writer` makes an object of parts, which `parts` numbers. What is stored with an object
 //! is written and read in `meta`, the checksums of a body in `body`.
 
 mod address;
@@ -21,6 +21,7 @@ mod list;
 mod meta;
 mod object;
 mod parts;
+mod presign;
 mod rules;
 mod service;
 mod settings;
@@ -29,7 +30,7 @@ mod writer;
 mod xml;
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -44,14 +45,15 @@ pub use endpoint::Addressing;
 
 use super::answer::Rule;
 use super::{
-    Attributes, BlockRange, BlockWriter, Capabilities, CopyRules, CopySource, GetOptions, GetResult,
-    ListRequest, Lister, ObjectMeta, Payload, Peer, PutOptions, PutResult, Request, Store, StoreOptions,
-    Trace,
+    Access, Attributes, BlockRange, BlockWriter, Capabilities, CopyRules, CopySource, GetOptions, GetResult,
+    ListRequest, Lister, ObjectMeta, Payload, Peer, Presigned, PutOptions, PutResult, Request, Store,
+    StoreOptions, Trace,
 };
 use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Manners;
 use crate::http::{HttpClient, Origin};
+use crate::verbose::verbose;
 use auth::Credential;
 use error::Asked;
 use list::Leftover;
@@ -80,6 +82,14 @@ impl S3Store {
         let settings = Settings::find(&options, profile.as_deref())?;
         let credential = Credential::find(&options, profile.as_deref(), &http)?;
         let service = Service::new(bucket, settings, credential, &options, http)?;
+        let (region, named) = service.region();
+        verbose!(
+            Info,
+            "{} is at {}, region {region} ({})",
+            address::display(bucket, ""),
+            service.site().origin,
+            if named { "named" } else { "by default" }
+        );
         Ok(Self { name: address::display(bucket, "").into(), service })
     }
 
@@ -389,6 +399,10 @@ impl Store for S3Store {
     async fn delete_many(&self, keys: &[String], trace: &Trace) -> Result<Vec<Result<()>>> {
         keys.iter().try_for_each(|key| self.need_key("delete", key))?;
         object::delete_many(self, keys, trace).await
+    }
+
+    async fn presign(&self, key: &str, access: Access, life: Duration, trace: &Trace) -> Result<Presigned> {
+        presign::presign(self, key, access, life, trace).await
     }
 
     fn leftover_of<'a>(&self, leftover: &'a str) -> &'a str {

@@ -1,6 +1,7 @@
 //! One request to the service: its URL, its headers, its signature, and the judgement of its answer.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
@@ -22,6 +23,7 @@ use crate::secret::Signature;
 use crate::store::answer::{Body, Broken, Rule, told};
 use crate::store::headers::{by_proxy, request_id};
 use crate::store::{Phase, StoreOptions, Trace};
+use crate::verbose::verbose;
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("haulage/", env!("CARGO_PKG_VERSION")));
 const PAYER: HeaderName = HeaderName::from_static("x-amz-request-payer");
@@ -157,6 +159,23 @@ impl Service {
         &self.shared.credential
     }
 
+    /// A URL for an object that is good by itself for so many seconds, and when what signs it ends, where that is known.
+    pub(super) async fn presign(
+        &self,
+        method: &Method,
+        key: &str,
+        seconds: u64,
+        names: (&'static str, &str),
+    ) -> Result<(String, Option<SystemTime>)> {
+        let (site, shared) = (self.site(), &*self.shared);
+        let (path, host) = (site.path(key), site.origin.host_header());
+        let unsigned =
+            Unsigned { method: method.as_str(), host: &host, path: &path, query: "", region: &site.region };
+        let (keys, ends) = shared.credential.keys(names).await?;
+        let query = shared.signer.presign(&keys, unsigned, seconds, shared.requester_pays);
+        Ok((format!("{}{path}?{query}", site.origin), ends))
+    }
+
     /// Opens connections for requests to come.
     pub(super) fn prepare(&self, requests: usize) {
         if !self.bucket.is_empty() {
@@ -214,6 +233,7 @@ impl Service {
                 Answer::Moved(region, _)
                     if !moved && (self.move_to(&region, &site) || site != self.site()) =>
                 {
+                    verbose!(Info, "the bucket {} is in the region {region}", self.bucket);
                     moved = true;
                 }
                 Answer::Moved(_, error) => return Err(error),

@@ -21,6 +21,7 @@ use crate::http::HttpClient;
 use crate::secret;
 use crate::store::renewed::Renewed;
 use crate::store::surroundings::{Commands, Files, Requests, words};
+use crate::verbose::verbose;
 
 /// How long a token of unknown end is taken to be good.
 const UNKNOWN_LIFE: Duration = Duration::from_secs(600);
@@ -136,12 +137,13 @@ async fn look_around(
                     |s| UNIX_EPOCH + Duration::from_secs(s),
                 );
                 if let Some(header) = header(&token) {
+                    verbose!(Info, "signed in with Microsoft Entra; the token is from: {name}");
                     return Ok((name, header, ends));
                 }
                 tried.push_str(&format!("; {name}: not a token"));
             }
             // Keys and SAS tokens of the environment were looked for before, under more names.
-            Ok(_) => {}
+            Ok(_) => verbose!(Debug, "no token from: {name}"),
             Err(error) => tried.push_str(&format!("; {name}: {}", words(&error))),
         }
     }

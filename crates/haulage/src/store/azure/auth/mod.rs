@@ -23,7 +23,7 @@ use crate::http::HttpClient;
 
 pub(super) use entra::Entra;
 pub(super) use sas::Sas;
-pub(super) use shared_key::{CONTENT_MD5, SharedKey};
+pub(super) use shared_key::{CONTENT_MD5, Grant, SharedKey};
 pub use token::{GivenToken, TokenSource};
 
 /// How long the service may take to copy a block, clocks that differ included.
@@ -42,9 +42,6 @@ pub(super) enum Credential {
 
 impl Credential {
     /// Finds the credential for `address`. Sends nothing: Entra is asked with the first request.
-    ///
-    /// A SAS in the URL comes first; then what the session was given for this account; then, if they belong to this account,
-    /// the connection string, the key and the SAS of the environment; the published key for an emulator on this machine; Entra last.
     pub(super) fn find(
         address: &AzureAddress,
         endpoint_given: bool,
@@ -55,6 +52,9 @@ impl Credential {
     }
 
     /// The same, with what gave it.
+    ///
+    /// A SAS in the URL comes first; then what the session was given for this account; then, if they belong to this account,
+    /// the connection string, the key and the SAS of the environment; the published key for an emulator on this machine; Entra last.
     pub(super) fn find_named(
         address: &AzureAddress,
         endpoint_given: bool,
@@ -108,6 +108,15 @@ impl Credential {
         ))
     }
 
+    /// What it is, in a word or two.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::SharedKey(_) => "shared key",
+            Self::Sas(_) => "SAS",
+            Self::Entra(_) => "token",
+        }
+    }
+
     /// What goes behind the query of every URL; a secret.
     pub(super) fn query(&self) -> Option<&str> {
         match self {
@@ -129,7 +138,15 @@ impl Credential {
             Self::SharedKey(shared) => {
                 let ends = OffsetDateTime::now_utc() + COPY_SAS_LIFE;
                 let ends = ends.replace_nanosecond(0).ok().and_then(|ends| ends.format(&Rfc3339).ok());
-                (Some(shared.read_sas(container, key, &ends.unwrap_or_default())), None)
+                let grant = Grant {
+                    account: shared.account(),
+                    container,
+                    key,
+                    permissions: "r",
+                    expires: &ends.unwrap_or_default(),
+                    https_only: false,
+                };
+                (Some(shared.sas(&grant)), None)
             }
             Self::Entra(entra) => (None, Some(entra.authorization(operation, object).await?)),
         })

@@ -12,6 +12,7 @@ use http::header::{self, HeaderMap, HeaderName};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
 
+use super::super::presign::DelegationKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::secret;
 
@@ -34,6 +35,34 @@ const SIGNED: [HeaderName; 11] = [
 const SAS_VERSION: &str = "2021-12-02";
 
 pub(crate) const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
+
+/// What a SAS is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant<'a> {
+    pub(crate) account: &'a str,
+    pub(crate) container: &'a str,
+    /// Empty for the whole container.
+    pub(crate) key: &'a str,
+    /// One letter each, in the order that the service wants.
+    pub(crate) permissions: &'a str,
+    /// A date and time of RFC 3339.
+    pub(crate) expires: &'a str,
+    pub(crate) https_only: bool,
+}
+
+impl Grant<'_> {
+    fn resource(&self) -> String {
+        let Self { account, container, key, .. } = self;
+        match *key {
+            "" => format!("/blob/{account}/{container}"),
+            key => format!("/blob/{account}/{container}/{key}"),
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        if self.key.is_empty() { "c" } else { "b" }
+    }
+}
 
 /// The key, ready to sign: its two hash states are computed once.
 #[derive(Clone)]
@@ -59,6 +88,11 @@ impl SharedKey {
     /// The same, as an argument of the program rather than from the environment.
     pub(crate) fn given(self) -> Self {
         Self { given: true, ..self }
+    }
+
+    /// Whose key it is.
+    pub(crate) fn account(&self) -> &str {
+        &self.account
     }
 
     /// Whether the program gave it.
@@ -97,32 +131,49 @@ impl SharedKey {
         format!("SharedKey {}:{}", self.account, self.sign(text.as_bytes()))
     }
 
-    /// A signature by which whoever has it may read this one blob until `expires`, a date and time of RFC 3339: a query.
-    pub(crate) fn read_sas(&self, container: &str, key: &str, expires: &str) -> String {
-        let resource = format!("/blob/{}/{container}/{key}", self.account);
-        // Permissions, start, end; then policy, addresses, protocol; then snapshot, scope and the five headers of an answer.
-        let (none, of_a_blob) = ("", "b");
-        let signed = [
-            "r",
-            none,
-            expires,
-            &resource,
-            none,
-            none,
-            none,
-            SAS_VERSION,
-            of_a_blob,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
+    /// A signature that gives whoever has it what is granted: a query.
+    pub(crate) fn sas(&self, grant: &Grant<'_>) -> String {
+        // No policy and no addresses.
+        self.query(grant, &["", ""], &[])
+    }
+
+    /// The same where this is the key of an identity.
+    pub(in crate::store::azure) fn delegated_sas(&self, grant: &Grant<'_>, key: &DelegationKey) -> String {
+        let DelegationKey { object_id, tenant_id, start, expiry, service, version, .. } = key;
+        let named = [
+            ("skoid", object_id.as_str()),
+            ("sktid", tenant_id),
+            ("skt", start),
+            ("ske", expiry),
+            ("sks", service),
+            ("skv", version),
         ];
-        let signature = self.sign(signed.join("\n").as_bytes());
+        // Neither another user, nor a correlation, nor addresses.
+        let mut signed: Vec<&str> = named.iter().map(|(_, value)| *value).collect();
+        signed.extend(["", "", "", ""]);
+        self.query(grant, &signed, &named)
+    }
+
+    /// `signed` stands between the resource and the protocol in what is signed, `named` in the query.
+    fn query(&self, grant: &Grant<'_>, signed: &[&str], named: &[(&str, &str)]) -> String {
+        let Grant { permissions, expires, https_only, .. } = *grant;
+        let (resource, kind) = (grant.resource(), grant.kind());
+        let protocol = if https_only { "https" } else { "" };
+        // Permissions, start and end; then snapshot, scope and the five headers of an answer.
+        let mut text = vec![permissions, "", expires, &resource];
+        text.extend(signed);
+        text.extend([protocol, SAS_VERSION, kind, "", "", "", "", "", "", ""]);
+        let signature = self.sign(text.join("\n").as_bytes());
         let escaped = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        format!("sv={SAS_VERSION}&se={}&sr=b&sp=r&sig={}", escaped(expires), escaped(&signature))
+        let mut query = format!("sv={SAS_VERSION}&se={}&sr={kind}&sp={permissions}", escaped(expires));
+        if https_only {
+            query.push_str("&spr=https");
+        }
+        for (name, value) in named {
+            query.push_str(&format!("&{name}={}", escaped(value)));
+        }
+        query.push_str(&format!("&sig={}", escaped(&signature)));
+        query
     }
 
     /// The Base64 of the HMAC of `text`.

@@ -18,6 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use crate::store::renewed::Renewed;
 use crate::store::surroundings::{Commands, Files, Requests, words};
+use crate::verbose::verbose;
 
 /// How long keys without an end are taken to be good: files and variables change seldom.
 const UNKNOWN_LIFE: Duration = Duration::from_secs(3600);
@@ -69,6 +70,16 @@ impl Chain {
         self.keys.get(self.fetch(operation, object)).await
     }
 
+    /// New keys, and when they end, where that is known.
+    pub(super) async fn keys_until(
+        &self,
+        operation: &'static str,
+        object: &str,
+    ) -> Result<(Arc<Keys>, Option<SystemTime>)> {
+        let (_, keys, ends) = self.look_around(operation, object).await?;
+        Ok((keys, ends))
+    }
+
     /// Forgets the keys: true where there were some.
     pub(super) fn forget(&self) -> bool {
         self.keys.forget()
@@ -105,9 +116,10 @@ impl Chain {
                     let ends = ends.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
                     let token = session_token.filter(|token| !token.is_empty());
                     let keys = Keys::new(&access_key_id, &secret_access_key, token.as_deref())?;
+                    verbose!(Info, "credential for {object}: access key {access_key_id}, from: {name}");
                     return Ok((name, Arc::new(keys), ends));
                 }
-                Ok(None) => {}
+                Ok(None) => verbose!(Debug, "no access key from: {name}"),
                 Err(error) => tried.push_str(&format!("; {name}: {}", words(&error))),
             }
         }

@@ -5,11 +5,12 @@ mod sigv4;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use http::HeaderValue;
 use http::header::HeaderMap;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use crate::store::StoreOptions;
 
@@ -72,6 +73,25 @@ impl Credential {
             Self::Keys(keys) => signer.sign(keys, request, hash, headers),
         }
         Ok(())
+    }
+
+    /// The keys that sign, and when they end, where that is known.
+    ///
+    /// # Errors
+    /// `Usage` where nobody signs.
+    pub(super) async fn keys(
+        &self,
+        (operation, object): (&'static str, &str),
+    ) -> Result<(Arc<Keys>, Option<SystemTime>)> {
+        match self {
+            Self::Unsigned => {
+                let cause = "requests are not signed here, so that no URL can be";
+                Err(Error::new(ErrorKind::Usage, operation, object, cause)
+                    .hint("leave out --no-sign-request; what is open to all needs no signed URL"))
+            }
+            Self::Chain(chain) => chain.keys_until(operation, object).await,
+            Self::Keys(keys) => Ok((Arc::new(keys.clone()), None)),
+        }
     }
 
     /// Forgets keys that the service no longer takes; true where others may be had.

@@ -4,6 +4,8 @@
 //! of the body or a word in its place. Its hash, the time and the scope (day, region, service) are signed with a key that
 //! is derived from the secret for that scope; it holds for a day, so that a request costs two hashes of a few hundred bytes.
 
+mod presign;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
