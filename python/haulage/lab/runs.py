@@ -73,7 +73,7 @@ class Run:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """The results of the queries and tests. Takes seconds the first time; does not write to the folder."""
+        """The results of the queries and tests. Takes seconds the first time; writes nothing."""
         from haulage.lab.analysis import analyse
 
         with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:

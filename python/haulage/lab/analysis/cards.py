@@ -109,14 +109,20 @@ def a_a(results: Results) -> Iterator[Finding]:
     band = known["band_log_ratio"].max()
     reach = None if known.empty or pd.isna(band) else math.expm1(float(band))
     if wrong:
-        sentence = f"The baseline differs from itself at {wrong} of {len(again)} sizes; do not trust small differences."
+        sentence = (
+            f"The baseline differs from itself at {wrong} of {len(again)} sizes;"
+            " do not trust small differences."
+        )
     elif reach is None:
         sentence = (
             f"Whether the baseline differs from itself cannot be told from {n} replicates (A/A);"
             " 6 are needed."
         )
     elif (again["says"] == "equivalent").all():
-        sentence = f"The baseline agrees with itself within {max(reach, 0.001):.1%} (A/A, {len(again)} sizes, n = {n})."
+        sentence = (
+            f"The baseline agrees with itself within {max(reach, 0.001):.1%}"
+            f" (A/A, {len(again)} sizes, n = {n})."
+        )
     else:
         sentence = (
             f"The baseline showed no difference from itself (A/A, {len(again)} sizes, n = {n});"
@@ -192,8 +198,8 @@ def odd_cells(results: Results) -> Iterator[Finding]:
     worst = rows.loc[rows["modified_z"].abs().idxmax()]
     times = float(worst["wall_ns"]) / float(worst["median_ns"])
     sentence = (
-        f"{len(rows)} cells are outliers; the farthest is cell {int(worst['cell'])} ({worst['treatment']}),"
-        f" {times:.3g} times the median of its group. They are included in every figure; rate_intervals shows both."
+        f"Outliers: {len(rows)}. The farthest is cell {int(worst['cell'])} ({worst['treatment']}),"
+        f" {times:.3g} times the median of its group. Every figure includes them; rate_intervals shows both."
     )
     yield Finding(
         "Outliers", sentence, float(len(rows)), "cells", None, None, len(rows), st.LEVEL, "outlier_cells"

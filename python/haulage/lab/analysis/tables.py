@@ -325,7 +325,7 @@ TABLES = [
     Table(
         "outlier_cells",
         "cells_in_order",
-        "Cells that lie far out",
+        "Outliers",
         "Which cells took much longer or shorter than the others of their kind?",
         "Modified z of log duration above 3.5. They are flagged and stay in every other table.",
         outlier_cells,
