@@ -65,7 +65,7 @@ class Horizontal:
 
 def is_time(units: str | None) -> bool:
     """Return whether units are those of times: ``days since 2000-01-01``."""
-    return units is not None and (" since " in units or units.startswith("day as %Y%m%d"))
+    return units is not None and (" since " in units.lower() or units.startswith("day as %Y%m%d"))
 
 
 def role_of(variable: Variable) -> Role:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,13 @@ from haulage.view.cf.axes import is_time
 from haulage.view.index.model import Variable
 
 #: Units of months, or of years in the first group: cftime takes them in calendars of 360 days only.
+_SINCE = re.compile(r"\s+since\s+", re.IGNORECASE)
 _MONTHS = re.compile(r"(?:(years?|yrs?)|months?|mons?)")
+#: Units that cftime does not know, as ones that it knows.
+_OTHERS = {
+    "nanosecond": (1e-3, "microseconds"), "nanoseconds": (1e-3, "microseconds"), "ns": (1e-3, "microseconds"),
+    "week": (7.0, "days"), "weeks": (7.0, "days"),
+}  # fmt: skip
 #: Units in which a number is a date itself, as CDO writes them: ``20000131.5``.
 _AS_DIGITS = "day as %Y%m%d"
 #: A year of more digits is none.
@@ -44,31 +52,55 @@ def dates(values: np.ndarray[Any, Any], units: str, calendar: str) -> list[str] 
     ['2000-02-30 12:00']
     >>> dates(np.array([1.0]), "days since the flood", "standard") is None
     True
+    >>> dates(np.array([1.0, 9.97e36]), "Hours since 2000-01-01", "standard")
+    ['2000-01-01 01:00', '9.97e+36']
     """
+    flat = np.asarray(values, np.float64).ravel()
+    good, calendar = np.isfinite(flat), calendar.lower()
+    numbers = np.where(good, flat, 0)
+    found = _dated(numbers, units, calendar)
+    if found is None:
+        if _dated(np.zeros(1), units, calendar) is None:
+            return None
+        # One that was never written, say, is beyond all calendars; the others are dates all the same.
+        found = [(_dated(numbers[at : at + 1], units, calendar) or [None])[0] for at in range(len(flat))]
+    shown = [
+        _number(value) if date is None else _shown(date) if known else ""
+        for date, known, value in zip(found, good.tolist(), flat.tolist(), strict=True)
+    ]
+    clocks = [text for text, date in zip(shown, found, strict=True) if text and date is not None]
+    if clocks and all(text.endswith(" 00:00") for text in clocks):
+        return [text.removesuffix(" 00:00") for text in shown]
+    return shown
+
+
+def _dated(flat: np.ndarray[Any, Any], units: str, calendar: str) -> list[Any] | None:
+    """Return numbers as dates of cftime; ``None`` if one of them is none."""
     import cftime
 
-    flat = np.asarray(values, np.float64).ravel()
-    good = np.isfinite(flat)
-    flat, calendar = np.where(good, flat, 0), calendar.lower()
+    unit, _, begin = _SINCE.sub(" since ", units, count=1).partition(" since ")
+    unit = unit.strip().lower()
     try:
-        months = _MONTHS.fullmatch(units.partition(" since ")[0].strip().lower())
+        months = _MONTHS.fullmatch(unit)
         if months and calendar != "360_day":
-            flat, units = _in_days(flat * (12 if months[1] else 1), units.partition(" since ")[2], calendar)
+            flat, units = _in_days(flat * (12 if months[1] else 1), begin, calendar)
+        elif unit in _OTHERS:
+            times, known = _OTHERS[unit]
+            flat, units = flat * times, f"{known} since {begin}"
         found = cftime.num2date(flat, units, calendar, only_use_cftime_datetimes=True)
     except (ValueError, OverflowError, TypeError):
         return None
-    shown = []
-    for date, known in zip(np.atleast_1d(found).tolist(), good.tolist(), strict=True):
-        if not known:
-            shown.append("")
-            continue
-        seconds = date.second + round(date.microsecond / 1e6)
-        day = f"{date.year:04d}-{date.month:02d}-{date.day:02d}"
-        clock = f" {date.hour:02d}:{date.minute:02d}" + (f":{seconds:02d}" if 0 < seconds < 60 else "")
-        shown.append(day + clock)
-    if shown and all(text.endswith(" 00:00") or not text for text in shown):
-        return [text.removesuffix(" 00:00") for text in shown]
-    return shown
+    dates: list[Any] = np.atleast_1d(found).tolist()
+    return dates
+
+
+def _shown(date: Any) -> str:
+    if date.microsecond >= 500_000:
+        # What is computed in floats is a little too early as often as too late.
+        with suppress(ValueError, OverflowError):
+            date += timedelta(microseconds=1_000_000 - date.microsecond)
+    day = f"{date.year:04d}-{date.month:02d}-{date.day:02d}"
+    return f"{day} {date.hour:02d}:{date.minute:02d}" + (f":{date.second:02d}" if date.second else "")
 
 
 def _in_days(months: np.ndarray[Any, Any], begin: str, calendar: str) -> tuple[np.ndarray[Any, Any], str]:

@@ -32,8 +32,15 @@ def meant(
     fills = [value for name in ("_FillValue", "missing_value") for value in _numbers(attributes.get(name))]
     scale, offset = (_number(attributes.get(name)) for name in ("scale_factor", "add_offset"))
     absent = _absent(stored, fills)
-    if valid_range:
-        outside = _outside(stored, attributes)
+    limits = _limits(attributes) if valid_range else (None, None)
+    # Limits that are fractions are those of what is meant, as NetCDF's user guide has it.
+    of_meant = (
+        stored.dtype.kind in "iu"
+        and (scale is not None or offset is not None)
+        and any(isinstance(one, float) for one in limits)
+    )
+    if not of_meant:
+        outside = _outside(stored, *(_as_stored(one, stored.dtype) for one in limits))
         absent = outside if absent is None else absent if outside is None else absent | outside
     if scale is not None or offset is not None:
         values = stored.astype(_float_type(stored.dtype, variable, scale, offset))
@@ -47,6 +54,10 @@ def meant(
         values *= scale
     if offset is not None:
         values += offset
+    if of_meant:
+        outside = _outside(values, *limits)
+        if outside is not None:
+            values[outside] = np.nan
     return values
 
 
@@ -70,10 +81,24 @@ def _absent(stored: np.ndarray[Any, Any], fills: list[float]) -> np.ndarray[Any,
     return found
 
 
-def _outside(stored: np.ndarray[Any, Any], attributes: dict[str, Any]) -> np.ndarray[Any, Any] | None:
+def _limits(attributes: dict[str, Any]) -> tuple[float | None, float | None]:
     both = _numbers(attributes.get("valid_range"))
-    low = both[0] if len(both) == 2 else _number(attributes.get("valid_min"))
-    high = both[1] if len(both) == 2 else _number(attributes.get("valid_max"))
+    if len(both) == 2:
+        return both[0], both[1]
+    return _number(attributes.get("valid_min")), _number(attributes.get("valid_max"))
+
+
+def _as_stored(limit: float | None, dtype: np.dtype[Any]) -> float | None:
+    """Return a limit of unsigned values, which a file that has signed types alone states by its bits."""
+    if limit is None or dtype.kind != "u" or limit >= 0 or limit != int(limit):
+        return limit
+    bits = 8 * dtype.itemsize
+    return limit + 2**bits if limit >= -(2 ** (bits - 1)) else limit
+
+
+def _outside(
+    stored: np.ndarray[Any, Any], low: float | None, high: float | None
+) -> np.ndarray[Any, Any] | None:
     found: np.ndarray[Any, Any] | None = None
     with np.errstate(invalid="ignore"):
         if low is not None:

@@ -188,8 +188,7 @@ class Application:
             body, kind = exporting.csv(values, lon, lat, what.variable.name), "text/csv; charset=utf-8"
         else:
             body, kind = exporting.netcdf(values, lon, lat, what, note), "application/x-netcdf"
-        name = "".join(c if c.isalnum() or c in "-_." else "_" for c in what.variable.name)
-        headers = {**_PRIVATE, "Content-Disposition": f'attachment; filename="{name}.{form}"'}
+        headers = {**_PRIVATE, "Content-Disposition": exporting.attached(f"{what.variable.name}.{form}")}
         return Response(body, media_type=kind, headers=headers)
 
     def _code(self, request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -12,6 +13,17 @@ from haulage.view.serve.views import Chosen
 
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES = 10, 11, 12
 _CHARS, _FLOAT, _DOUBLE = 2, 5, 6
+
+
+def attached(name: str) -> str:
+    """Return the header by which a browser saves an answer under a name.
+
+    >>> attached("t/a.csv")
+    'attachment; filename="t_a.csv"'
+    """
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    plain = "".join(c if c.isascii() else "_" for c in safe)
+    return f'attachment; filename="{plain}"' + (f"; filename*=UTF-8''{quote(safe)}" if safe != plain else "")
 
 
 def centres(corners: Corners, y: tuple[int, int], x: tuple[int, int]) -> tuple[np.ndarray[Any, Any], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 import struct
 import zlib
 from dataclasses import replace
@@ -22,6 +23,8 @@ from haulage.view.serve.library import Library
 #: Values that are not in chunks are cut into pieces of about this size.
 _PIECE_BYTES = 4 << 20
 _TYPES = {"i": "int", "u": "uint", "f": "float"}
+#: What ends the path of a URL, or stands for something else in it.
+_CUT = re.compile(r"[?#]|%[0-9A-Fa-f]{2}")
 #: What Zarr says by other means, or what makes no sense in it.
 _SAID = frozenset({"_FillValue"})
 
@@ -48,8 +51,12 @@ def answer(library: Library, opened: Opened, key: str) -> tuple[bytes, str]:
 
 
 def served(variable: Variable) -> bool:
-    """Return whether a variable can be served: numbers that can be read."""
-    return variable.kind == "number" and variable.why_not is None
+    """Return whether a variable can be served: numbers that can be read, under a name that arrives.
+
+    Clients do not quote names. A chunk that is asked for by half of its name is not found, and what is not
+    found is fill value to them.
+    """
+    return variable.kind == "number" and variable.why_not is None and not _CUT.search(variable.path)
 
 
 def chunk_shape(variable: Variable) -> tuple[int, ...]:
