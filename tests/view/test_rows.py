@@ -356,3 +356,15 @@ def test_the_command_draws_a_table(service: str, tmp_path: Path) -> None:
     )
     assert refused.returncode == 2
     assert "hint: leave --beside out" in refused.stderr
+
+
+def test_the_code_of_rows_gives_them_whatever_columns_and_files_are_called(tmp_path: Path) -> None:
+    name = "obs?1.parquet"
+    table = pa.table({"lat": [1.0, 1, 2], "lon": [3.0, 3, 4], "flow m3/s?": [5.0, 6, 7]})
+    pq.write_table(table, tmp_path / name)
+    with viewing_rows(Place(str(tmp_path), {})) as viewer:
+        known: dict[str, Any] = {}
+        exec(viewer.get("/api/code", name=name, var="flow m3/s?").body.decode(), known)
+        assert known["values"].tolist() == [5, 6, 7]
+        exec(viewer.get("/api/code", name=name, var="rows").body.decode(), known)
+        assert known["values"].to_dict() == {(1, 3): 2, (2, 4): 1}

@@ -17,6 +17,7 @@ from zarr import codecs
 
 import haulage
 from endpoints import Container
+from haulage.filesystem import AzureFileSystem, zarr_store
 from haulage.view.reading import place
 from haulage.view.reading.beside import Beside
 from haulage.view.reading.place import Place
@@ -265,3 +266,21 @@ def test_a_store_is_opened_in_the_page(browser: Browser, tmp_path: Path) -> None
         assert max(abs(a - b) for a, b in zip(found, wanted, strict=True)) <= 4
         assert one.said == []
         one.opened.context.close()
+
+
+def test_the_code_of_a_store_in_the_cloud_needs_no_other_file_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name has a `?`, which is no signature here."""
+    with haulage.Emulator() as emulator:
+        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", emulator.connection_string)
+        haulage.make_container("az://codes")
+        AzureFileSystem.clear_instance_cache()
+        lat, lon = ("lat", [0.0, 1], {"units": "degrees_north"}), ("lon", [0.0, 1], {"units": "degrees_east"})
+        made = xr.Dataset({"v": (("lat", "lon"), np.full((2, 2), 7.0))}, {"lat": lat, "lon": lon})
+        made.to_zarr(zarr_store("haul+az://codes/a?b.zarr"), zarr_format=2)
+        with viewing("az://codes/") as viewer:
+            name = viewer.names()[0]
+            assert name.startswith("a?b.zarr/")
+            known: dict[str, Any] = {}
+            exec(viewer.get("/api/code", name=name, var="v").body.decode(), known)
+            assert (known["values"] == 7).all()
+        AzureFileSystem.clear_instance_cache()

@@ -16,7 +16,7 @@ from haulage.view.index.model import Index
 from haulage.view.index.tables import Tables
 from haulage.view.joining.parts import Parts
 from haulage.view.reading.objects import Objects
-from haulage.view.reading.pinned import Pinned
+from haulage.view.reading.pinned import Pinned, without_signature
 
 #: What else lies in containers of climate data, by how it begins.
 _OTHERS = (
@@ -63,7 +63,7 @@ def open_file(pinned: Pinned, cache: Path | None, beside: Pinned | None = None) 
         UnsupportedError: It is no NetCDF or HDF5 file.
         ProtocolError: It is broken.
     """
-    shelf = Shelf(pinned.url.split("?")[0], pinned.etag, cache) if cache else None
+    shelf = Shelf(without_signature(pinned.url), pinned.etag, cache) if cache else None
     index, whole = shelf.index() if shelf else None, None
     if index is None and beside is not None:
         told = sidecar.read(beside, pinned.etag)

@@ -19,7 +19,7 @@ from haulage.transfer import StoreOptions, list as list_objects, stat
 from haulage.view.joining.names import pattern_of, series
 from haulage.view.reading import cost
 from haulage.view.reading.patience import Reach
-from haulage.view.reading.pinned import Pinned
+from haulage.view.reading.pinned import Pinned, without_signature
 
 #: Objects for each request of a listing.
 _PAGE = 5000
@@ -101,7 +101,7 @@ class Place:
     @property
     def shown(self) -> str:
         """The URL without a signature."""
-        return self.url.split("?")[0] if "://" in self.url else self.url
+        return without_signature(self.url)
 
     @property
     def mark(self) -> str | None:
@@ -268,7 +268,7 @@ class Place:
 
     def url_of(self, name: str) -> str:
         """Return the URL of an object, without a signature."""
-        return self._base.url(name).split("?")[0]
+        return without_signature(self._base.url(name))
 
     def _stat(self, name: str) -> ObjectMeta:
         cost.count(1, 0)

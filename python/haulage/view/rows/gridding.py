@@ -27,6 +27,8 @@ _LEAST_CELLS = 9
 _MOST_STEPS, _MOST_LEVELS, _MOST_VALUES = 20_000, 500, 1 << 25
 #: The name of the variable that counts rows.
 ROWS = "rows"
+#: What it is called in full.
+COUNTED = "Number of rows"
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def gridded(name: str, columns: dict[str, np.ndarray[Any, Any]], rows: int) -> G
         add(path, _spread(values, where, shape), dims, placed)
     counted = np.bincount(where, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
     add(ROWS if ROWS not in variables else "rows_here", np.where(counted, counted, np.nan), dims, {
-        **placed, "units": "1", "long_name": "Number of rows",
+        **placed, "units": "1", "long_name": COUNTED,
     })  # fmt: skip
     dimensions = dict(zip(dims, shape, strict=True))
     title = f"{rows:,} rows, {'on a grid' if is_grid else f'at {len(places):,} places'}"

@@ -9,6 +9,8 @@ from urllib.parse import quote
 import numpy as np
 
 from haulage.view.cf.grids import Corners
+from haulage.view.rows.gridding import COUNTED
+from haulage.view.rows.reading import is_table
 from haulage.view.serve.views import Chosen
 
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES = 10, 11, 12
@@ -127,17 +129,20 @@ def code(what: Chosen, url: str, filter: str | None = None) -> str:
 
 
 def _code_of_rows(what: Chosen, url: str, filter: str | None) -> str:
-    column = what.variable.name
-    if url.split("?")[0].endswith(".parquet"):
+    values = f"values = rows[{what.variable.path!r}]\n"
+    if what.variable.attribute("long_name") == COUNTED:
+        along = [dim for dim in what.variable.dims if dim not in (what.across.y_dim, what.across.x_dim)]
+        values = f"values = rows.groupby({[*along, what.across.y.path, what.across.x.path]!r}).size()\n"
+    if not is_table(url):
         opened = f"haulage.open({url!r})" if "://" in url else repr(url)
         imports = "import haulage\n" * ("://" in url) + "import pandas as pd\n\n"
-        return f"{imports}rows = pd.read_parquet({opened})\nvalues = rows[{column!r}]\n"
+        return f"{imports}rows = pd.read_parquet({opened})\n{values}"
     wanted = f", filter={filter!r}" if filter else ""
     return (
         "import pandas as pd\n\n"
         "from haulage.tables.moving import export_table\n\n"
         f"export_table({url!r}, 'rows.parquet'{wanted})\n"
-        f"values = pd.read_parquet('rows.parquet')[{column!r}]\n"
+        f"rows = pd.read_parquet('rows.parquet')\n{values}"
     )
 
 
@@ -146,9 +151,13 @@ def _code_of_zarr(what: Chosen, url: str) -> str:
     group = f", group={variable.group!r}" if variable.group else ""
     places = {dim.rpartition("/")[2]: place for dim, place in what.places.items()}
     chosen = f".isel({places!r})" if places else ""
+    store, imports = repr(url.rpartition("/")[0]), ""
+    if url.startswith(("az://", "s3://")):
+        store = f"zarr_store({'haul+' + url.rpartition('/')[0]!r}, read_only=True)"
+        imports = "from haulage.filesystem import zarr_store\n"
     return (
-        "import xarray as xr\n\n"
-        f"ds = xr.open_zarr({url.rpartition('/')[0]!r}{group}, consolidated=False, decode_times=False)\n"
+        f"{imports}import xarray as xr\n\n"
+        f"ds = xr.open_zarr({store}{group}, consolidated=False, decode_times=False)\n"
         f"values = ds[{variable.name!r}]{chosen}\n"
     )
 
