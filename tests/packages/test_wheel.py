@@ -33,7 +33,7 @@ def installed(bookworm: Machine) -> Machine:
 
 
 def test_its_name_says_where_it_runs(wheel: Path) -> None:
-    assert wheel.name.startswith(f"haulage-{__version__}-cp311-abi3-manylinux_2_17_x86_64")
+    assert wheel.name == f"haulage-{__version__}-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 
 
 def test_it_needs_no_newer_glibc_than_it_says(wheel: Path, tmp_path: Path) -> None:
@@ -75,6 +75,10 @@ def test_everything_is_in_it_and_nothing_else(wheel: Path) -> None:
     assert {f"{data}man/man1/haul.1", f"{data}bash-completion/completions/haul"} <= names
     assert not [name for name in names if "test" in Path(name).name.lower() or name.endswith(".pyc")]
     assert wheel.stat().st_size < 20 << 20
+    with zipfile.ZipFile(wheel) as opened:
+        parts = opened.read(f"{about}sboms/haulage-python.cyclonedx.json").decode()
+    assert "file:///haulage/crates/" in parts
+    assert str(ROOT) not in parts
 
 
 def test_it_does_the_main_job(installed: Machine) -> None:

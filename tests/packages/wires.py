@@ -156,14 +156,16 @@ def _answer(resolver: socket.socket, watch: Watch, over: threading.Event) -> Non
         resolver.sendto(question[:2] + b"\x81\x83" + question[4:], asker)
 
 
-def tried(log: Path) -> Counter[str]:
-    """Return what the calls in a log of strace tried to reach, other than this machine and the endpoint."""
+def tried(log: Path) -> tuple[Counter[str], int]:
+    """Return what calls in a log tried to reach besides this machine and the endpoint, and their number."""
     found: Counter[str] = Counter()
+    total = 0
     with log.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             for call, port, four, six in _CALL.findall(line):
+                total += 1
                 address = ipaddress.ip_address(four or six)
                 if address.is_loopback or (str(address), int(port)) == (STORE, PORT):
                     continue
                 found[f"{call} {address} port {port}"] += 1
-    return found
+    return found, total
