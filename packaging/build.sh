@@ -19,8 +19,21 @@ rm -rf $packages
 mkdir -p $packages/tree/usr/bin $packages/data
 build() { maturin build --release --locked --zig --compatibility manylinux2014 --target "$target" --out "$@"; }
 build $packages
-# As a wheel too, of which only the program is wanted: so everything that both need is compiled once.
-build $packages/command --bindings bin --manifest-path crates/haulage-cli/Cargo.toml
+# As a wheel too, of which only the program is wanted: so what both need is compiled once, by the same tool with the same settings.
+# maturin would take the settings of the other wheel from pyproject.toml: here it finds a smaller one.
+mkdir $packages/command
+cat >$packages/command/pyproject.toml <<END
+[build-system]
+requires = ["maturin>=1.16,<2"]
+build-backend = "maturin"
+[project]
+name = "haulage-command"
+version = "$version"
+[tool.maturin]
+bindings = "bin"
+manifest-path = "$PWD/crates/haulage-cli/Cargo.toml"
+END
+(cd $packages/command && build .)
 rm -r $packages/command
 install -m 755 "$CARGO_TARGET_DIR/$target/release/haul" $packages/tree/usr/bin/haul
 "$tools/bin/python" packaging/symbols.py --glibc 2.17 $packages/tree/usr/bin/haul

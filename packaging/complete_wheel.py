@@ -14,6 +14,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 #: The same bytes make the same wheel.
 WHEN = (2020, 1, 1, 0, 0, 0)
 
@@ -29,6 +30,8 @@ def complete(wheel: Path, folder: Path, notices: Path) -> None:
     kept = [(i, b) for i, b in files if i.filename != record and not i.filename.startswith(data)]
     kept = [(i, b) for i, b in kept if i.filename != f"{information}licenses/{notices.name}"]
     kept = [(i, _with_notices(b, notices.name) if i.filename.endswith("/METADATA") else b) for i, b in kept]
+    # The list of parts names ours by the folder in which they were compiled.
+    kept = [(i, _without_folder(b) if "/sboms/" in i.filename else b) for i, b in kept]
     added = {data + path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     added[f"{information}licenses/{notices.name}"] = notices
     kept += [(_info(name), path.read_bytes()) for name, path in sorted(added.items())]
@@ -49,6 +52,10 @@ def _with_notices(metadata: bytes, name: str) -> bytes:
     head, gap, body = metadata.decode().partition("\n\n")
     line = f"License-File: {name}"
     return (head if line in head.split("\n") else f"{head}\n{line}").encode() + gap.encode() + body.encode()
+
+
+def _without_folder(parts: bytes) -> bytes:
+    return parts.replace(f"file://{ROOT}/".encode(), b"file:///haulage/")
 
 
 def _record(files: list[tuple[str, bytes]], record: str) -> bytes:

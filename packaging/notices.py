@@ -6,6 +6,7 @@ What is compiled in is what Cargo resolves for the wheel and the command; equal 
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from collections import defaultdict
@@ -96,7 +97,7 @@ def notices(metadata: dict[str, Any]) -> str:
 def main() -> None:
     """Write the file named."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1"]
-    command += ["--filter-platform", "x86_64-unknown-linux-gnu"]
+    command += ["--filter-platform", f"{platform.machine()}-unknown-linux-gnu"]
     found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     Path(sys.argv[1]).write_text(notices(json.loads(found.stdout)), encoding="utf-8")
 
