@@ -159,7 +159,10 @@ def text() -> str:
 def main() -> int:
     """Write or check the file; return the exit code."""
     if sys.argv[1:] != ["--check"]:
-        WRITTEN.write_text(text(), encoding="utf-8")
+        new = text()
+        # A file that stays as it was keeps its age, or what contains it would be compiled again each time.
+        if not WRITTEN.exists() or WRITTEN.read_text(encoding="utf-8") != new:
+            WRITTEN.write_text(new, encoding="utf-8")
         return 0
     if names(json.loads(WRITTEN.read_text(encoding="utf-8"))) == names(commands()):
         return 0
