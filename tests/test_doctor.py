@@ -214,8 +214,8 @@ def _secure(folder: Path, show: tls.Show) -> Iterator[tuple[str, dict[str, str]]
 @pytest.mark.parametrize(
     ("show", "says", "hint"),
     [
-        ("self-signed", "vouches for the certificate", "--ca"),
-        ("wrong-host", "another host", "the name in its certificate"),
+        ("self-signed", "has signed the certificate", "--ca"),
+        ("wrong-host", "is not for", "name in its certificate"),
         ("expired", "has expired", "renew it"),
         ("not-yet", "is not valid yet", "renew it"),
     ],
@@ -266,8 +266,8 @@ def test_too_little_room_and_too_few_inodes(emulator: Endpoint, doctor: Doctor, 
     told = doctor(
         "--job", container.az(), tmp_path / "small", code=1, env=emulator.env, wrap=in_own_mounts(mount)
     )
-    assert "12.0 MiB will not fit" in told.fault("job.room")["text"]
-    assert "12 files will not fit" in told.fault("job.inodes")["text"]
+    assert "12.0 MiB do not fit" in told.fault("job.room")["text"]
+    assert "12 files do not fit" in told.fault("job.inodes")["text"]
 
 
 def test_no_inodes_and_read_only(doctor: Doctor, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_unknown_host(doctor: Doctor) -> None:
 def test_http_instead_of_https(doctor: Doctor, tmp_path: Path) -> None:
     with _secure(tmp_path, tls.SHOWS["good"]) as (url, _):
         fault = doctor(url.replace("https://", "http://"), code=2).fault("network.tls")
-    assert "speaks https" in fault["text"]
+    assert "uses https" in fault["text"]
     assert "https://" in fault["hint"]
     fault = doctor(f"http://{NOBODY}/acc/climate?sig=AAAA&spr=https", code=2).fault("network.connection")
     assert "plain http" in fault["text"]
@@ -299,7 +299,7 @@ def test_http_instead_of_https(doctor: Doctor, tmp_path: Path) -> None:
 
 def test_https_instead_of_http(emulator: Endpoint, doctor: Doctor) -> None:
     fault = doctor(emulator.container().url().replace("http://", "https://"), code=1).fault("network.tls")
-    assert "does not speak https" in fault["text"]
+    assert "does not support https" in fault["text"]
 
 
 def test_no_crc64(doctor: Doctor, tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_no_crc64(doctor: Doctor, tmp_path: Path) -> None:
         for options in ((), ("--write",)):
             told = doctor(container.az(), "--timeout", "20s", *options, code=1, env=strict.env)
             fault = told.fault("checksums.taken")
-            assert "does not take CRC64" in fault["text"]
+            assert "does not support CRC64" in fault["text"]
             assert "--checksum md5" in fault["hint"]
         assert container.contents() == {}
 
@@ -400,7 +400,7 @@ def test_interrupted_at_once(tmp_path: Path) -> None:
     [
         (("--timeout", "5"), "haul doctor --help shows examples"),
         (("a", "--job", "b", "c"), "give a URL or --job, not both"),
-        (("--html", "not/there/x.html"), "name a file in a folder that is there"),
+        (("--html", "not/there/x.html"), "name a file in an existing folder"),
         (("",), "haul doctor --help shows examples"),
     ],
 )

@@ -50,17 +50,17 @@ DISK = {
         (
             {"why_not": "no", "errno": errno.EACCES},
             True,
-            "choose another folder, or run it as somebody who may write there",
+            "choose another folder, or run it as a user who can write there",
         ),
-        ({"why_not": "no", "errno": errno.EDQUOT}, True, "a quota may be used up: look at quota -s"),
+        ({"why_not": "no", "errno": errno.EDQUOT}, True, "a quota may be used up: check quota -s"),
         ({"why_not": "no", "errno": errno.EIO}, True, "choose another folder"),
         (
             {"write_bytes_per_second": 1e6},
             True,
-            "a download may wait for this disk: choose a quicker one",
+            "a download may wait for this disk: choose a faster one",
         ),
-        ({"exists": False}, False, "check the name; it is looked for from the current folder"),
-        ({"readable": False}, False, "run it as somebody who may read it"),
+        ({"exists": False}, False, "check the name; it is relative to the current folder"),
+        ({"readable": False}, False, "run it as a user who can read it"),
     ],
 )
 def test_disk(differs: dict[str, Any], writes: bool, hint: str) -> None:
@@ -70,7 +70,7 @@ def test_disk(differs: dict[str, Any], writes: bool, hint: str) -> None:
 
 def test_disk_that_hangs() -> None:
     findings, _ = examine_disk(Asked(disk=HUNG), "/data/x", writes=True)
-    assert said(findings) == ["a network file system may not answer: look at mount, and at: df /data/x"]
+    assert said(findings) == ["a network file system may not respond: check mount, and: df /data/x"]
 
 
 # A copy.
@@ -82,13 +82,13 @@ def test_disk_that_hangs() -> None:
         (
             {"unreadable": 2},
             "ext4",
-            "run it as somebody who may read them, or leave them out with --exclude",
+            "run it as a user who can read them, or leave them out with --exclude",
         ),
         ({"objects": 0, "bytes": 0}, "ext4", "check the source"),
         (
             {"bytes": 99 * GIB},
             "ext4",
-            "choose a larger disk, or copy less with --include; what is there already needs no room",
+            "choose a larger disk, or copy less with --include; existing files need no space",
         ),
         (
             {"objects": 50_000},
@@ -143,22 +143,22 @@ def tree(tmp_path: Path) -> Path:
         (
             "sys/class/net/eth0/mtu",
             "600\n",
-            "an MTU below 1280 makes large packets vanish on some paths: ip link set dev NAME mtu 1500",
+            "with an MTU below 1280, some paths drop large packets: ip link set dev NAME mtu 1500",
         ),
         (
             "sys/class/net/eth0/operstate",
             "down\n",
-            "look at: ip link; only this machine itself can be reached",
+            "check: ip link; only this machine itself can be reached",
         ),
         (
             "sys/fs/cgroup/job/cpu.max",
             "50000 100000\n",
-            "raise the limit of the container or job: checksums and TLS need processor time",
+            "raise the limit of the container or job: checksums and TLS need CPU time",
         ),
         (
             "proc/meminfo",
             "MemTotal: 100000 kB\nMemAvailable: 50000 kB\n",
-            "free some memory or raise the limit; --max-memory 64MiB makes do with less",
+            "free some memory or raise the limit; --max-memory 64MiB needs less",
         ),
         (
             "proc/meminfo",
@@ -168,12 +168,12 @@ def tree(tmp_path: Path) -> Path:
         (
             "proc/sys/net/ipv4/tcp_congestion_control",
             "cubic\n",
-            "on links that lose packets bbr is often faster: sysctl net.ipv4.tcp_congestion_control=bbr",
+            "on links that lose packets, bbr is often faster: sysctl net.ipv4.tcp_congestion_control=bbr",
         ),
         (
             "proc/sys/net/ipv4/tcp_rmem",
             "4096 87380 200000\n",
-            "a far and fast link may want more for each connection: sysctl net.ipv4.tcp_rmem, tcp_wmem",
+            "a distant, fast link may need more for each connection: sysctl net.ipv4.tcp_rmem, tcp_wmem",
         ),
     ],
 )
@@ -213,7 +213,7 @@ def test_another_system(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_extra_that_is_not_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ["no-such-package>=1; extra == 'sea'"]
     monkeypatch.setattr("haulage.doctor.versions.metadata.requires", lambda _: wanted)
-    assert said(examine_versions()) == ["to have one: pip install 'haulage[sea]'"]
+    assert said(examine_versions()) == ["to install one: pip install 'haulage[sea]'"]
 
 
 def test_a_process_that_cannot_be_started_or_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +222,7 @@ def test_a_process_that_cannot_be_started_or_ends_by_itself(monkeypatch: pytest.
 
     answer = asking._read("resolve", b"", hung=False, timeout_s=5.0, code=-9)
     assert answer.error is not None
-    assert answer.error.hint == "look whether memory or another limit of this machine is short: ulimit -a"
+    assert answer.error.hint == "check whether this machine is short of memory or another limit: ulimit -a"
     monkeypatch.setattr("subprocess.Popen", none_left)
     answer = ask("resolve", 5.0, host="localhost", port=1)
     assert answer.error is not None

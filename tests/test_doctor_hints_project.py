@@ -33,9 +33,9 @@ def hints(name: str, text: str) -> list[str]:
         (
             "r.txt",
             "-r more.txt\n",
-            "paste what it holds into this file, or run haul doctor --project where the files are",
+            "paste its contents into this file, or run haul doctor --project where the files are",
         ),
-        ("r.txt", "./wheels/a.whl\n", "look at it by hand, or name it: NAME @ URL"),
+        ("r.txt", "./wheels/a.whl\n", "check it by hand, or write: NAME @ URL"),
         ("e.yml", "dependencies:\n  - '>=3'\n", "write NAME, NAME=1.2 or NAME>=1.2,<2"),
         (
             "e.yml",
@@ -133,7 +133,7 @@ def test_nodes_that_differ() -> None:
     ("told", "hint"),
     [
         ({}, "start workers: dask worker ADDRESS"),
-        ({"tcp://n1:1": {"error": "it broke"}}, "look at the log of this worker"),
+        ({"tcp://n1:1": {"error": "it broke"}}, "check the log of this worker"),
     ],
 )
 def test_clusters(told: dict[str, Any], hint: str) -> None:
@@ -146,7 +146,7 @@ def test_clusters(told: dict[str, Any], hint: str) -> None:
     ("args", "hint"),
     [
         (("--scheduler", "tcp://a:1"), "name the project: --project FILE"),
-        (("--project", "a.txt", "az://c"), "run haul doctor once more for the URL or the job"),
+        (("--project", "a.txt", "az://c"), "run haul doctor again for the URL or the job"),
         (
             ("--project", "a", "--scheduler", "b", "--scheduler-file", "c"),
             "give --scheduler or --scheduler-file, not both",

@@ -30,7 +30,7 @@ from haulage.errors import ConnectionLostError, HaulageError, UsageError
         ({"AWS_ACCESS_KEY_ID": "AKIA"}, "set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         (
             {"AZURE_STORAGE_KEY": '"a2V5"'},
-            "set it again without quotes, spaces and line breaks around or in it",
+            "set it again without quotes, spaces or line breaks",
         ),
     ],
 )
@@ -48,7 +48,7 @@ GOOD = "sp=rl&se=2030-02-01T00:00:00Z&sig=AAAA"
         (
             "sp=rl&se=2030-02-01",
             True,
-            "copy it again, whole, and quote the URL for the shell: it holds &",
+            "copy all of it again, and quote the URL in the shell: it contains &",
         ),
         (f"{GOOD}&se=2029-01-01", True, "make a new SAS and run the same command again"),
         (
@@ -66,12 +66,12 @@ GOOD = "sp=rl&se=2030-02-01T00:00:00Z&sig=AAAA"
         (
             "sp=rl&se=2030-01-01T12:05:00Z&sig=AAAA",
             True,
-            "make one that lasts for the whole copy; a copy that is cut short goes on with a new one",
+            "make one that lasts for the whole copy; an interrupted copy can resume with a new one",
         ),
         (
             f"{GOOD}&sip=10.0.0.9",
             True,
-            "if the service sees this machine under another address, make the SAS for that one",
+            "if the service sees another address for this machine, make the SAS for that one",
         ),
         ("sp=r&se=2030-02-01T00:00:00Z&sig=AAAA", True, "make a SAS with sp=rl"),
     ],
@@ -142,7 +142,7 @@ def tls(**told: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("told", "answers", "hint"),
     [
-        (AZURE, {"resolve": HUNG}, "the name server does not answer: look at /etc/resolv.conf"),
+        (AZURE, {"resolve": HUNG}, "the name server does not respond: check /etc/resolv.conf"),
         (AZURE, {"resolve": NO_NAME}, "check the name of the account, acc, and the network"),
         ({**AZURE, "host": "other"}, {"resolve": NO_NAME}, "check the endpoint and the network"),
         (S3, {"resolve": NO_NAME}, "check the endpoint, the region and the network"),
@@ -154,12 +154,12 @@ def tls(**told: Any) -> dict[str, Any]:
         (
             AZURE,
             {"knock": HUNG},
-            "a firewall may drop what is sent there: ask the administrator, or look for a proxy",
+            "a firewall may drop the packets: ask the administrator, or use a proxy",
         ),
         (
             AZURE,
             {"knock": HUNG, "resolve": {"addresses": ["2001:db8::1"]}},
-            "look whether this machine has a route: ip -6 route get 2001:db8::1; or use a proxy",
+            "check whether this machine has a route: ip -6 route get 2001:db8::1; or use a proxy",
         ),
         (
             AZURE,
@@ -169,7 +169,7 @@ def tls(**told: Any) -> dict[str, Any]:
         (
             {**AZURE, "secure": False},
             {"knock": [knock(x_ms_version="1")]},
-            "write https, if the service speaks it",
+            "use https, if the service supports it",
         ),
         (
             AZURE,
@@ -186,7 +186,7 @@ def tls(**told: Any) -> dict[str, Any]:
         (
             AZURE,
             {"knock": [knock(302, location="http://login.example/")]},
-            "check the endpoint; a network that wants a login in the browser answers so too",
+            "check the endpoint; a network that requires a login in the browser responds like this too",
         ),
         (
             AZURE,
@@ -197,7 +197,7 @@ def tls(**told: Any) -> dict[str, Any]:
         (
             AZURE,
             {"knock": [knock(503, "ServerBusy", x_ms_version="1")]},
-            "wait a few minutes and run haul doctor again; if it stays so, ask who runs the service",
+            "wait a few minutes and run haul doctor again; if it keeps failing, ask its operator",
         ),
         (
             {**S3, "region": "eu-west-1"},
@@ -212,22 +212,22 @@ def tls(**told: Any) -> dict[str, Any]:
         (
             {**AZURE, "secure": False, "loopback": True},
             {"knock": FAILED, "tls": tls(speaks=True)},
-            "write https:// in place of http://",
+            "write https:// instead of http://",
         ),
         (
             AZURE,
             {"knock": FAILED, "tls": tls(plain=True)},
-            "write the port that speaks https, or http:// with --insecure-http if you trust the network",
+            "use the port that supports https, or http:// with --insecure-http if you trust the network",
         ),
         (
             AZURE,
             {"knock": FAILED, "tls": tls(verify_code=10)},
-            "the owner of the service must renew it; look also whether this clock is right",
+            "the owner of the service must renew it; also check this machine's clock",
         ),
         (
             AZURE,
             {"knock": FAILED, "tls": tls(verify_code=62)},
-            "write the host by the name in its certificate; openssl s_client -connect shows it",
+            "use the host name in its certificate; openssl s_client -connect shows it",
         ),
         (
             AZURE,
@@ -256,17 +256,19 @@ def test_rights() -> None:
     assert rights(examine_reading, {}, False, look=HUNG) == ["try again with --timeout 30s"]
     part = Answer(error=HUNG.error, partial=[{"listed": 3, "object": None}])
     assert rights(examine_reading, {}, False, look=part) == ["try again with --timeout 30s"]
-    left = "remove it with haul rm, as somebody who may delete"
+    left = "remove it with haul rm, with credentials that can delete"
     assert rights(examine_writing, {}, write=HUNG) == [left]
     told = {"object": "x", "left": False, "crc64": {"proof": 1}, "read_back": False}
-    assert rights(examine_writing, {}, write=told) == ["do not use this service before its owner knows why"]
+    assert rights(examine_writing, {}, write=told) == [
+        "do not use this service until its owner has found the cause"
+    ]
 
 
 def test_writing_that_is_not_tried() -> None:
     examination = Examination(5.0, {}, write=True)
     assert said(examination._writing("az://", {"container": ""}, refused=False)) == ["name a container"]
     assert said(examination._writing("az://c", {"container": "c"}, refused=True)) == [
-        "mend what is said of the credential first"
+        "fix the credential first, as described above"
     ]
 
 

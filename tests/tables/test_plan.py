@@ -349,7 +349,7 @@ def test_duplicates_that_the_sample_misses_are_found(tmp_path: Path) -> None:
 def test_choose(tmp_path: Path) -> None:
     partition, row, why = choose(make(tmp_path, "weather", 20_000))
     assert (partition, row) == ("{station}", "{time:reversed}")
-    assert why.startswith("usual queries assumed; each of 20,000 rows has its own key; ")
+    assert why.startswith("typical queries assumed;  each of 20,000 rows has its own key; ")
 
 
 def test_choose_refuses_rows_that_are_alike() -> None:

@@ -65,20 +65,24 @@ def proxy(table: FakeTable, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             400,
             "there are: PartitionKey, RowKey, Timestamp",
         ),
-        ("/tables/Stations/rows?NextRowKey=x", 400, "take it from the headers of the page before, as it is"),
+        (
+            "/tables/Stations/rows?NextRowKey=x",
+            400,
+            "copy it unchanged from the headers of the previous page",
+        ),
         ("/tables/Stations/all?NextPartitionKey=x", 400, "leave it out, or ask for /rows"),
         ("/tables/Stations/rows?$orderby=RowKey", 413, "narrow them with $filter, or leave out $orderby"),
         ("/tables/grid/rows?NextPartitionKey=sorted.00.1", 409, "ask again from the first page"),
         (
             "/tables/grid/rows?NextPartitionKey=sorted.x",
             400,
-            "take it from the headers of the page before, as it is",
+            "copy it unchanged from the headers of the previous page",
         ),
         ("/tables/grid/rows?NextPartitionKey=0.0.0", 409, "ask again from the first page"),
         (
             "/tables/grid/rows?NextPartitionKey=x",
             400,
-            "take it from the headers of the page before, as it is",
+            "copy it unchanged from the headers of the previous page",
         ),
         ("/tables/grid/rows?$select=b", 400, "there are: a, text, nested"),
         ("/tables/grid/rows?$filter=b%20eq%201", 400, "there are: a, text, nested"),
@@ -171,7 +175,7 @@ def test_atom_refuses_what_xml_cannot_hold() -> None:
 def test_pages_that_are_not_of_a_table_are_an_error(body: bytes) -> None:
     with pytest.raises(HaulageError) as error:
         batch_of(from_json(body, "page"))
-    assert error.value.hint == "check what answers at the address of the table"
+    assert error.value.hint == "check which server is at the address of the table"
 
 
 @pytest.mark.parametrize(
@@ -264,8 +268,8 @@ def test_the_page_may_load_nothing_from_elsewhere(proxy: Proxy) -> None:
         (2, "--listen 0.0.0.0:0 a.parquet", "add --token auto, or --token none if all may read these tables"),
         (2, "a.parquet other/a.parquet", "give each a name of its own: NAME=URL"),
         (2, "az://c/!", "give it a name of letters and digits: NAME=URL"),
-        (2, "a.parquet --max-bytes 5", "haul table --help tells more"),
-        (2, "a.parquet --timeout 30", "haul table --help tells more"),
+        (2, "a.parquet --max-bytes 5", "haul table --help shows more"),
+        (2, "a.parquet --timeout 30", "haul table --help shows more"),
         (
             1,
             "a.parquet --listen 192.0.2.1:1 --token none",

@@ -91,4 +91,4 @@ def test_other_filters_and_no_index_ask_the_table(proxy: Proxy, table: str) -> N
         place = proxy.ask("/tables/Places/rows", {"$filter": FILTER}).headers
         stale = {key: place[f"x-ms-continuation-{key}".lower()] for key in ("NextPartitionKey", "NextRowKey")}
         asked = proxy.ask("/tables/Places/rows", {"$filter": "n eq 5"} | stale)
-        assert (asked.status, "begin with the first page again" in str(asked.body)) == (502, True)
+        assert (asked.status, "start again from the first page" in str(asked.body)) == (502, True)

@@ -191,10 +191,10 @@ def test_the_page_shows_rows_times_a_chart_and_a_map(opened: Callable[..., Opene
             assert name in heads
         line = one.page.inner_text("#requests tbody tr:last-child").split("\t")
         assert dict(zip(heads, line, strict=True))["Rows"] == "100"
-        assert "4 in all" in one.page.inner_text("#requests tfoot")
+        assert "4 in total" in one.page.inner_text("#requests tfoot")
         one.page.check("#rows tbody tr:nth-child(2) input")
         one.page.check("#rows tbody tr:nth-child(5) input")
-        assert one.page.inner_text("#charted") == "2 points, of the rows that are ticked"
+        assert one.page.inner_text("#charted") == "2 points, from the selected rows"
         assert one.said == []
         assert [url for url in one.asked if not url.startswith(proxy.url)] == []
 
@@ -312,7 +312,7 @@ def test_a_table_that_is_gone_is_said(opened: Callable[..., Opened], table: Fake
         one = opened(proxy.url)
         state(one, "done")
         one.page.click("#show")
-        assert "Not all rows are here" in state(one, "failed")
+        assert "Incomplete: received only" in state(one, "failed")
         notice = "read Stations: 404 TableNotFound (list the tables that are there)"
         assert one.page.inner_text("#notice") == notice
 
@@ -323,7 +323,9 @@ def test_a_store_that_fails_midway_is_said(opened: Callable[..., Opened], table:
         state(one, "done")
         one.page.click("#all")
         # What came last before the cut, the browser may drop.
-        assert re.fullmatch(r"Not all rows are here: [\d,]+ had come\.|No rows came\.", state(one, "failed"))
+        assert re.fullmatch(
+            r"Incomplete: received only [\d,]+ rows\.|No rows received\.", state(one, "failed")
+        )
         assert one.page.inner_text("#notice") == "read Stations: 503 ServerBusy (try again later)"
 
 
@@ -336,11 +338,11 @@ def test_a_proxy_that_stops_midway_is_said(opened: Callable[..., Opened], table:
         one.page.click("#all")
         state(one, "streaming")
         stop(proxy)
-        assert "Not all rows are here" in state(one, "failed")
+        assert "Incomplete: received only" in state(one, "failed")
         assert "The connection broke after" in one.page.inner_text("#notice")
         go.set()
         one.page.click("#show")
-        until(one, "document.body.innerText.includes('does not answer')")
+        until(one, "document.body.innerText.includes('does not respond')")
 
 
 def stop(proxy: Proxy) -> None:

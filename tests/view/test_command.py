@@ -99,7 +99,7 @@ def test_no_secret_is_shown(blobs: Container, tmp_path: Path) -> None:
     [
         (["view"], 2, "Missing argument"),
         (["view", "--port", "99999", "x"], 2, "99999"),
-        (["view", "--frobnicate"], 2, "haul view --help tells more"),
+        (["view", "--frobnicate"], 2, "haul view --help shows more"),
         (["index"], 2, "Missing argument"),
         (["index", "/not/there"], 4, "hint"),
     ],

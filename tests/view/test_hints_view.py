@@ -90,8 +90,8 @@ def grid_of(name: str) -> dict[str, str]:
     ("path", "asked", "hint"),
     [
         ("file", {"name": "notes.txt"}, "convert it to NetCDF to see it here"),
-        ("file", {"name": "cut.nc"}, "copy it here again from where it is whole"),
-        ("file", {"name": "counts.nc"}, "check where it comes from: no reader of NetCDF takes it"),
+        ("file", {"name": "cut.nc"}, "copy it again from an intact original"),
+        ("file", {"name": "counts.nc"}, "check where it comes from: no NetCDF reader accepts it"),
         (
             "file",
             {"name": "gone.nc"},
@@ -147,7 +147,7 @@ def test_hints_of_chunks(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     hint = "write it again with smaller chunks, with nccopy -c"
     assert told(lambda: filters.decoded(b"", 0, large, kind, "v")) == hint
     small = Chunked((4,), ((filters.DEFLATE, ()),), None)
-    hint = "copy the file here again from where it is whole, and compare with haul verify"
+    hint = "copy the file again from an intact original, and compare with haul verify"
     assert told(lambda: filters.decoded(b"no", 0, small, kind, "v")) == hint
     texts = opened(folder, "texts.h5")
     here = texts.index.variables["here"]

@@ -200,7 +200,7 @@ def test_a_series_of_files_is_opened_and_stepped_through_in_the_page(
         one.page.click("#files .series button")
         one.state("done")
         assert one.text("#found") == "4 files"
-        assert one.text("#joined summary") == "3 files as one, along time; 1 file does not fit"
+        assert one.text("#joined summary") == "3 files joined along time; 1 file does not fit"
         one.page.click("#joined summary")
         assert "tas_9.nc does not fit: its dimension lat has 5 values, not 6" in one.text("#joined")
         assert one.text(".axis[data-dim=time] output") == "2000-01-01"

@@ -232,7 +232,7 @@ def test_references_to_the_objects_of_a_store(version: int, consolidated: bool, 
 def test_a_broken_store_has_no_references(tmp_path: Path) -> None:
     world(tmp_path / "w.zarr")
     (tmp_path / "w.zarr/zarr.json").write_text("{")
-    assert "it is no JSON" in run(tmp_path, str(tmp_path / "w.zarr"), code=1).stderr
+    assert "it is not JSON" in run(tmp_path, str(tmp_path / "w.zarr"), code=1).stderr
     (tmp_path / "w.zarr/zarr.json").write_bytes(b'{"a": "\xff"}')
     assert "write the store again" in run(tmp_path, str(tmp_path / "w.zarr"), code=1).stderr
 

@@ -273,7 +273,7 @@ def test_two_data_sets_on_one_scale_and_their_difference(opened: Callable[..., S
 
 def test_other_grids_are_compared_without_a_difference(opened: Callable[..., Seen]) -> None:
     one = opened(f"{WORLD}&file2=across.nc&var2=h")
-    assert "No difference: the units differ." in one.text("#state")
+    assert "No difference map: the units differ." in one.text("#state")
     assert one.page.locator("#other").is_visible()
     assert not one.page.locator("#difference").is_visible()
 
@@ -367,7 +367,7 @@ def test_errors_are_said_with_a_hint_and_can_be_tried_again(
     one.opened.context.set_offline(True)
     one.page.click("button[data-name='across.nc']")
     one.state("failed")
-    assert one.text("#notice p").startswith("haul view does not answer.")
+    assert one.text("#notice p").startswith("haul view does not respond.")
     one.opened.context.set_offline(False)
     one.page.click("button[data-name='across.nc']")
     one.state("done")

@@ -190,7 +190,7 @@ def test_damaged_chunks_of_other_codecs_are_said(damage: str, tmp_path: Path) ->
     with viewing(tmp_path) as viewer:
         answer = viewer.get("/api/slab" if damage == "cut" else "/api/labels", **asked)
         assert (answer.status, answer.error["code"]) == (422, "integrity")
-        assert answer.error["hint"] == "copy the store here again from where it is whole"
+        assert answer.error["hint"] == "copy the store again from an intact original"
 
 
 @pytest.mark.parametrize(

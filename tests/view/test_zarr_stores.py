@@ -160,7 +160,7 @@ def test_many_chunks_are_asked_for_at_once(blobs: Container, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "says", "hint"),
     [
-        ("not json", "it is no JSON", "write the store again, with zarr-python or xarray"),
+        ("not json", "it is not JSON", "write the store again, with zarr-python or xarray"),
         (
             {"node_type": "group", "consolidated_metadata": {"metadata": {"a": {}}}},
             "not what Zarr says",
@@ -168,9 +168,9 @@ def test_many_chunks_are_asked_for_at_once(blobs: Container, tmp_path: Path) -> 
         ),
         ("../out", "not what Zarr says", "write the store again, with zarr-python or xarray"),
         ("codec", "a codec that is not read: jpeg", "write it again with zstd"),
-        ("damaged", "its bytes are damaged", "copy the store here again from where it is whole"),
+        ("damaged", "its bytes are damaged", "copy the store again from an intact original"),
         ("large", "its chunks are too large", "write it again with smaller chunks, with xarray"),
-        ("turn", "its values passed a codec that is not read: nonsense", "write it again without it"),
+        ("turn", "its values use an unsupported codec: nonsense", "write it again without it"),
     ],
 )
 def test_a_broken_store_says_what_is_wrong(change: Any, says: str, hint: str, tmp_path: Path) -> None:

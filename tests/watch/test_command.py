@@ -82,12 +82,12 @@ def test_json_is_what_is_shown(haul: Haul, folder: InFolder) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        ((), 2, "there must be one thing to watch"),
-        (("a", "--record", "b"), 2, "there must be one thing to watch"),
+        ((), 2, "exactly one log, file or record is needed"),
+        (("a", "--record", "b"), 2, "exactly one log, file or record is needed"),
         (("--record", "none.parquet"), 4, "no such file"),
         (("none", "--once"), 4, "no such folder"),
         (("none.jsonl", "--once"), 4, "no such file"),
-        (("x.py", "--once"), 2, "its lines are no events"),
+        (("x.py", "--once"), 2, "its lines are not events"),
         (("ftp://host/log", "--once"), 2, "ftp"),
         ((".", "--job", "seven"), 2, "not the name of a job"),
         ((".", "--once", "--csv", "/none/rows.csv"), 1, "write /none/rows.csv"),

@@ -140,11 +140,11 @@ def test_a_queue_that_is_not_there_and_a_service_that_is_away(queues: Queues) ->
     error = refused("none", queues.env)
     assert (error.code, error.hint) == (
         "not_found",
-        "make the queue first: az storage queue create --name NAME",
+        "create the queue first: az storage queue create --name NAME",
     )
     away = f"AccountName=a;AccountKey={KEY};QueueEndpoint=http://127.0.0.1:{free_port()}/a"
     error = refused("jobs", {f"{ENV}CONNECTION_STRING": away})
-    assert (error.code, error.hint) == ("connection", "is the service up?")
+    assert (error.code, error.hint) == ("connection", "is the service running?")
 
 
 def test_a_signature_opens_a_queue_and_an_old_one_does_not(queues: Queues) -> None:

@@ -249,7 +249,7 @@ def test_the_length_of_a_queue_is_shown_with_what_is_left(both: Haul, queues: Qu
 def test_a_queue_that_is_gone_is_said_and_the_jobs_are_shown(both: Haul, folder: InFolder) -> None:
     written(folder, 3)
     said = both("watch", folder.root, "--queue", "none-of-these", "--once").text
-    assert "queue://none-of-these cannot be read for" in said
+    assert "queue://none-of-these has been unavailable for" in said
     assert "404 QueueNotFound" in said
     assert "3/3 objects" in said
     # Alone it is all there is.

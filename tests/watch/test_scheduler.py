@@ -196,7 +196,7 @@ def test_a_log_and_a_scheduler_are_shown_together(standing: Cluster, haul: Haul,
     none = f"tcp://127.0.0.1:{free_port()}"
     said = haul("watch", folder.root, "--scheduler", none, "--once").text
     assert "1/1 objects" in said
-    assert f"{none} cannot be read for" in said
+    assert f"{none} has been unavailable for" in said
 
 
 def test_a_server_that_is_no_scheduler_ends_nothing(
@@ -206,7 +206,7 @@ def test_a_server_that_is_no_scheduler_ends_nothing(
     Writer(folder).start()
     address = f"tcp://{counting.endpoint.split('/')[2]}"
     said = haul("watch", folder.root, "--scheduler", address, "--once").text
-    assert f"{address} cannot be read for" in said
+    assert f"{address} has been unavailable for" in said
     assert "no sensible answer" in said
     assert "running  job 0123456789abcdef" in said
 
@@ -224,4 +224,4 @@ def test_what_is_no_scheduler(tmp_path: Path) -> None:
     assert none.hint == f"start one with: dask scheduler --scheduler-file {tmp_path / 'none.json'}"
     (tmp_path / "other.json").write_text("[]")
     other = refused(file=str(tmp_path / "other.json"))
-    assert other.hint == "name what dask scheduler --scheduler-file has written"
+    assert other.hint == "name the file written by dask scheduler --scheduler-file"

@@ -165,7 +165,7 @@ def test_a_log_that_is_away_is_said(page: Page, opened: Callable[..., Opened]) -
     page.draw(shown, last=False)
     one = opened()
     wait_for(one, shown)
-    assert text_of(one, "#notice") == "The log cannot be read for 12 s: the link is down"
+    assert text_of(one, "#notice") == "The log has been unavailable for 12 s: the link is down"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -261,4 +261,4 @@ def test_an_empty_log_is_a_page_too(page: Page, opened: Callable[..., Opened]) -
     page.draw(shown, last=False)
     one = opened()
     wait_for(one, shown)
-    assert text_of(one, "#about") == "nothing there yet; waiting"
+    assert text_of(one, "#about") == "nothing to show yet; waiting"

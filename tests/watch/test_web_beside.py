@@ -131,7 +131,7 @@ def test_what_is_away_beside_the_log_is_said(page: Page, opened: Callable[..., O
     seen = opened()
     drawn(seen, shown)
     notice = seen.page.inner_text("#notice")
-    assert notice == f"{SCHEDULER} cannot be read for 7.0 s: no answer within 2.5 s"
+    assert notice == f"{SCHEDULER} has been unavailable for 7.0 s: no answer within 2.5 s"
     assert states.beside_read(told.state, SCHEDULER)
     assert not told.look(1)["beside_away"]
 

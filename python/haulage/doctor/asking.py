@@ -87,6 +87,6 @@ def _read(question: str, said: bytes, hung: bool, timeout_s: float, code: int) -
     if hung:
         cause = f"no answer within {timeout_s:g} s"
         return Answer(error=StalledError("wait for", question, cause), partial=partial)
-    cause = f"the process that looked ended with {code}"
-    hint = "look whether memory or another limit of this machine is short: ulimit -a"
+    cause = f"the process that checked ended with {code}"
+    hint = "check whether this machine is short of memory or another limit: ulimit -a"
     return Answer(error=LocalIOError("look at", question, cause, hint), partial=partial)

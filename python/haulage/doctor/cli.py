@@ -151,12 +151,12 @@ def _serve(given: argparse.Namespace) -> int:
 def _check_usage(given: argparse.Namespace) -> None:
     hint = "haul doctor --help shows examples"
     if given.url == "":
-        raise UsageError("parse", "URL", "a name must not be empty", hint)
+        raise UsageError("parse", "URL", "names must not be empty", hint)
     if given.url is not None and given.job is not None:
         raise UsageError("parse", "--job", "duplicate or conflicting option", "give a URL or --job, not both")
     if given.project is not None and (given.url is not None or given.job is not None):
-        cause = "a project is examined by itself"
-        raise UsageError("parse", "--project", cause, "run haul doctor once more for the URL or the job")
+        cause = "a project cannot be combined with a target"
+        raise UsageError("parse", "--project", cause, "run haul doctor again for the URL or the job")
     if given.scheduler is not None and given.scheduler_file is not None:
         cause = "duplicate or conflicting option"
         raise UsageError("parse", "--scheduler-file", cause, "give --scheduler or --scheduler-file, not both")
@@ -222,8 +222,8 @@ def _write(what: str, file: Path, text: str, quiet: bool) -> None:
 
 def _check(file: Path) -> None:
     if not file.parent.is_dir() or file.is_dir():
-        why = "it is a folder" if file.is_dir() else "its folder is not there"
-        raise LocalIOError("write", str(file), why, "name a file in a folder that is there")
+        why = "it is a folder" if file.is_dir() else "its folder does not exist"
+        raise LocalIOError("write", str(file), why, "name a file in an existing folder")
 
 
 def main(arguments: Sequence[str]) -> int:

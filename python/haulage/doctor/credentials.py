@@ -69,12 +69,12 @@ def examine_found(environment: Mapping[str, str] = os.environ) -> Iterator[Findi
     yield Finding("credentials.found", "ok" if names or files else "note", text, values=values)
     for name in names:
         if name.endswith(("KEY", "TOKEN", "STRING", "KEY_ID")) and _is_odd(environment[name]):
-            hint = "set it again without quotes, spaces and line breaks around or in it"
-            yield Finding("credentials.odd", "warning", f"{name} holds quotes or white space", hint)
+            hint = "set it again without quotes, spaces or line breaks"
+            yield Finding("credentials.odd", "warning", f"{name} contains quotes or white space", hint)
     half = [name for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") if name in names]
     if len(half) == 1:
         hint = "set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-        yield Finding("credentials.odd", "warning", f"{half[0]} is set without the other one", hint)
+        yield Finding("credentials.odd", "warning", f"{half[0]} is set, but not the other one", hint)
 
 
 def _is_odd(text: str) -> bool:
@@ -111,7 +111,9 @@ def examine_identity(
         text += f", good until {_shown(datetime.fromtimestamp(ends, UTC))}"
         if left <= 0:
             hint = "sign in again, or fetch new keys"
-            yield Finding("credentials.used", "fault", f"{text}, which is over", hint, "permission", values)
+            yield Finding(
+                "credentials.used", "fault", f"{text}, which has passed", hint, "permission", values
+            )
             return
     yield Finding("credentials.used", "ok", text, values=values)
     if kind == "SAS":
@@ -138,20 +140,20 @@ def _examine_sas(sas: Signature, now_s: float, secure: bool, wanted: str) -> Ite
         text = f"the SAS has sp={sas.permissions} and lacks {words}"
         yield Finding("credentials.permissions", "fault", text, hint, "permission", values)
     if sas.ip is not None:
-        hint = "if the service sees this machine under another address, make the SAS for that one"
+        hint = "if the service sees another address for this machine, make the SAS for that one"
         yield Finding("credentials.sas-address", "note", f"the SAS is for requests from {sas.ip} only", hint)
     if faults:
         return
     if sas.expires is not None and (sas.expires - now).total_seconds() < SOON_S:
         minutes = (sas.expires - now).total_seconds() / 60
-        hint = "make one that lasts for the whole copy; a copy that is cut short goes on with a new one"
+        hint = "make one that lasts for the whole copy; an interrupted copy can resume with a new one"
         yield Finding(check, "warning", f"the SAS ends in {minutes:.0f} minutes", hint, values=values)
         return
     until = f", until {_shown(sas.expires)}" if sas.expires else ""
     allows = (
         f"the SAS allows sp={sas.permissions}"
         if sas.permissions
-        else "a stored policy says what the SAS allows"
+        else "a stored policy defines what the SAS allows"
     )
     yield Finding(check, "ok", f"{allows}{until}", values=values)
 
@@ -160,7 +162,7 @@ def _sas_faults(sas: Signature, now: datetime, secure: bool) -> Iterator[tuple[s
     if not sas.signed:
         yield (
             "the SAS has no signature (sig=)",
-            "copy it again, whole, and quote the URL for the shell: it holds &",
+            "copy all of it again, and quote the URL in the shell: it contains &",
         )
     if sas.expires is not None and sas.expires <= now:
         yield f"the SAS expired on {_shown(sas.expires)}", "make a new SAS and run the same command again"
@@ -168,7 +170,7 @@ def _sas_faults(sas: Signature, now: datetime, secure: bool) -> Iterator[tuple[s
         hint = "wait until then, or make a SAS that starts 15 minutes ago, as clocks differ"
         yield f"the SAS is not valid before {_shown(sas.starts)}", hint
     if sas.https_only and not secure:
-        yield "the SAS is for https only (spr=https), and the URL says http", "write the URL with https://"
+        yield "the SAS is for https only (spr=https), but the URL says http", "write the URL with https://"
     if sas.services is not None and "b" not in sas.services:
         yield f"the SAS is not for blobs (ss={sas.services})", "make a SAS with ss=b"
     if sas.resource_types is not None and not {"c", "o"} <= set(sas.resource_types):

@@ -34,7 +34,7 @@ def examine_disk(ask: Ask, path: str, writes: bool) -> tuple[list[Finding], dict
     """
     answer = ask("disk", path=path, measure=writes)
     if answer.hung:
-        hint = "a network file system may not answer: look at mount, and at: df " + path
+        hint = "a network file system may not respond: check mount, and: df " + path
         assert answer.error is not None
         cause = answer.error.cause
         return [Finding("disk.room", "fault", f"{path}: {cause}", hint, "io")], None
@@ -47,11 +47,11 @@ def _judge(found: dict[str, Any], writes: bool) -> Iterator[Finding]:
     folder, kind = found["folder"], found["kind"]
     if not writes:
         if not found["exists"]:
-            hint = "check the name; it is looked for from the current folder"
-            yield Finding("disk.read", "fault", f"{found['path']} is not there", hint, "not_found")
+            hint = "check the name; it is relative to the current folder"
+            yield Finding("disk.read", "fault", f"{found['path']} does not exist", hint, "not_found")
         elif not found["readable"]:
-            hint = "run it as somebody who may read it"
-            yield Finding("disk.read", "fault", f"{found['path']} may not be read", hint, "permission")
+            hint = "run it as a user who can read it"
+            yield Finding("disk.read", "fault", f"{found['path']} cannot be read", hint, "permission")
         else:
             yield Finding("disk.read", "ok", f"{found['path']} can be read ({kind})")
         return
@@ -63,18 +63,18 @@ def _judge(found: dict[str, Any], writes: bool) -> Iterator[Finding]:
             "disk.write", "fault", f"{folder} is on a read-only file system ({kind})", hint, "permission"
         )
     elif number in (errno.EACCES, errno.EPERM):
-        hint = "choose another folder, or run it as somebody who may write there"
-        yield Finding("disk.write", "fault", f"{folder}: this user may not write there", hint, "permission")
+        hint = "choose another folder, or run it as a user who can write there"
+        yield Finding("disk.write", "fault", f"{folder}: this user cannot write there", hint, "permission")
     elif number in (errno.ENOSPC, errno.EDQUOT):
         if found["free_bytes"] and found["free_inodes"] != 0:
-            hint = "a quota may be used up: look at quota -s"
+            hint = "a quota may be used up: check quota -s"
             yield Finding("disk.write", "fault", f"{folder}: {why}", hint, "no_space")
     elif why is not None:
         yield Finding("disk.write", "fault", f"{folder}: {why}", "choose another folder", "io")
     elif (rate := found["write_bytes_per_second"]) is not None:
         text = f"{folder} takes {size(rate)}/s, to the disk"
         slow = rate < SLOW_BYTES_PER_SECOND
-        hint = "a download may wait for this disk: choose a quicker one"
+        hint = "a download may wait for this disk: choose a faster one"
         values = {"write_bytes_per_second": rate}
         yield Finding("disk.write", "warning" if slow else "ok", text, hint if slow else None, values=values)
 

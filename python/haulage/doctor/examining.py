@@ -72,7 +72,7 @@ def examine(
         if options.get(name) is not None:
             hint = "put the credentials into the environment"
             raise UsageError(
-                "examine", name, "a diagnosis runs in processes of its own, which do not get it", hint
+                "examine", name, "the checks run in separate processes, which do not receive it", hint
             )
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     # A service that says nothing is given up by the engine itself first, and its words are better than ours.
@@ -201,7 +201,7 @@ class Examination:
         if way["service"] == "local":
             return
         if way["service"] not in ("azure", "s3"):
-            text = f"{_bare(url)} is no place to examine"
+            text = f"{_bare(url)} cannot be examined"
             hint = "name a container, a bucket, or a folder"
             yield Finding("network.url", "fault", text, hint, "usage")
             return
@@ -223,10 +223,10 @@ class Examination:
 
     def _writing(self, url: str, way: dict[str, Any], refused: bool) -> Iterator[Finding]:
         if way["container"] == "":
-            text = "writing is not proven: the URL names no container"
+            text = "writing was not tested: the URL does not name a container"
             yield Finding("rights.write", "note", text, "name a container")
         elif refused:
-            text = "writing was not tried: the credential does not allow to write and to remove"
-            yield Finding("rights.write", "warning", text, "mend what is said of the credential first")
+            text = "writing was not tested: the credential does not allow writing and removing"
+            yield Finding("rights.write", "warning", text, "fix the credential first, as described above")
         else:
             yield from examine_writing(self.ask, url, way["key"], self.options)

@@ -52,17 +52,17 @@ def _size(counted: dict[str, int], whole: bool) -> Iterator[Finding]:
     least = "" if whole else "at least "
     text = f"{least}{counted['objects']} objects of {size(counted['bytes'])} to move"
     if counted.get("unreadable"):
-        hint = "run it as somebody who may read them, or leave them out with --exclude"
+        hint = "run it as a user who can read them, or leave them out with --exclude"
         yield Finding(
             "job.read",
             "fault",
-            f"{counted['unreadable']} files or folders may not be read",
+            f"{counted['unreadable']} files or folders cannot be read",
             hint,
             "permission",
         )
     if not counted["objects"]:
         yield Finding(
-            "job.size", "warning", "there is nothing to move", "check the source", values=dict(counted)
+            "job.size", "warning", "there is nothing to copy", "check the source", values=dict(counted)
         )
         return
     slow = None if whole else "counting took too long: try again with --timeout 60s"
@@ -79,13 +79,13 @@ def room(counted: dict[str, int], whole: bool, disk: dict[str, Any]) -> Iterator
     faults = False
     if needed > free:
         faults = True
-        hint = "choose a larger disk, or copy less with --include; what is there already needs no room"
-        text = f"{least}{size(needed)} will not fit into the {size(free)} that are free in {folder}"
+        hint = "choose a larger disk, or copy less with --include; existing files need no space"
+        text = f"{least}{size(needed)} do not fit into the {size(free)} that are free in {folder}"
         yield Finding("job.room", "fault", text, hint, "no_space", values)
     if inodes is not None and files > inodes:
         faults = True
         hint = "choose a folder on another disk; df -i shows how many files may be made"
-        text = f"{least}{files} files will not fit into the {inodes} inodes that are free in {folder}"
+        text = f"{least}{files} files do not fit into the {inodes} inodes that are free in {folder}"
         yield Finding("job.inodes", "fault", text, hint, "no_space", values)
     largest = LARGEST_FILE.get(disk["kind"] or "")
     if largest is not None and counted["largest_bytes"] > largest:

@@ -106,7 +106,7 @@ def _processors(root: Path) -> Finding:
     if limit is not None and limit < ours:
         text += f", {limit:.1f} by the control group"
     if allowed < 1:
-        hint = "raise the limit of the container or job: checksums and TLS need processor time"
+        hint = "raise the limit of the container or job: checksums and TLS need CPU time"
         return Finding("machine.cores", "warning", text, hint, values=values)
     return Finding("machine.cores", "ok", text, values=values)
 
@@ -128,7 +128,7 @@ def _memory(root: Path) -> Finding:
         text += f", address space limited to {_size(bound)}"
         usable = min(usable, bound)
     if usable < MEMORY_NEEDED:
-        hint = "free some memory or raise the limit; --max-memory 64MiB makes do with less"
+        hint = "free some memory or raise the limit; --max-memory 64MiB needs less"
         return Finding("machine.memory", "fault", text, hint, "io", values)
     if usable < MEMORY_WANTED:
         hint = "give --max-memory 128MiB, so that a copy is not killed for lack of memory"
@@ -181,10 +181,10 @@ def _congestion(root: Path) -> Finding:
     there = _read(folder / "tcp_available_congestion_control") or ""
     values = {"congestion_control": used, "available": there.split()}
     if used is None:
-        return Finding("machine.congestion", "note", "congestion control of TCP: not known", values=values)
-    text = f"congestion control of TCP: {used}"
+        return Finding("machine.congestion", "note", "TCP congestion control: unknown", values=values)
+    text = f"TCP congestion control: {used}"
     if used in ("reno", "cubic") and "bbr" in there.split():
-        hint = "on links that lose packets bbr is often faster: sysctl net.ipv4.tcp_congestion_control=bbr"
+        hint = "on links that lose packets, bbr is often faster: sysctl net.ipv4.tcp_congestion_control=bbr"
         return Finding("machine.congestion", "note", text, hint, values=values)
     return Finding("machine.congestion", "ok", text, values=values)
 
@@ -199,10 +199,10 @@ def _buffers(root: Path) -> Finding:
     text = ", ".join(f"{name} {_size(value)}" for name, value in most.items() if value is not None)
     values = {f"{name}_bytes": value for name, value in most.items()}
     if not known:
-        return Finding("machine.buffers", "note", "largest buffers of TCP: not known", values=values)
-    text = f"largest buffers of TCP: {text}"
+        return Finding("machine.buffers", "note", "largest TCP buffers: unknown", values=values)
+    text = f"largest TCP buffers: {text}"
     if min(known) < WINDOW_WANTED:
-        hint = "a far and fast link may want more for each connection: sysctl net.ipv4.tcp_rmem, tcp_wmem"
+        hint = "a distant, fast link may need more for each connection: sysctl net.ipv4.tcp_rmem, tcp_wmem"
         level = "note" if min(known) >= 1 << 20 else "warning"
         return Finding("machine.buffers", "note" if level == "note" else "warning", text, hint, values=values)
     return Finding("machine.buffers", "ok", text, values=values)
@@ -220,12 +220,12 @@ def _interfaces(root: Path) -> Iterator[Finding]:
         if mtu and mtu.isdigit() and state in ("up", "unknown"):
             up[name] = int(mtu)
     if not up:
-        hint = "look at: ip link; only this machine itself can be reached"
+        hint = "check: ip link; only this machine itself can be reached"
         yield Finding("machine.mtu", "warning", "no network interface is up", hint)
         return
     text = "MTU: " + ", ".join(f"{name} {mtu}" for name, mtu in up.items())
     small = min(up.values()) < 1280
-    hint = "an MTU below 1280 makes large packets vanish on some paths: ip link set dev NAME mtu 1500"
+    hint = "with an MTU below 1280, some paths drop large packets: ip link set dev NAME mtu 1500"
     yield Finding(
         "machine.mtu", "warning" if small else "ok", text, hint if small else None, values={"mtu": up}
     )

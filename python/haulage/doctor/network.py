@@ -65,7 +65,7 @@ class Path:
         answer = self.ask("resolve", host=host, port=port)
         values = {"host": host}
         if answer.hung:
-            hint = "the name server does not answer: look at /etc/resolv.conf, and at: getent hosts " + host
+            hint = "the name server does not respond: check /etc/resolv.conf, and: getent hosts " + host
             text = f"the lookup of {host} {answer.error.cause.replace('no answer', 'got no answer')}"  # type: ignore[union-attr]
             return Finding("network.dns", "fault", text, hint, "connection", values)
         if answer.error is not None:
@@ -73,7 +73,7 @@ class Path:
         if not answer.value["addresses"]:
             hint = self._name_hint()
             if answer.value["temporary"]:
-                hint += "; the name server did not answer: look at /etc/resolv.conf"
+                hint += "; the name server did not respond: check /etc/resolv.conf"
             text = f"host not found: {host} ({answer.value['why_not']})"
             return Finding("network.dns", "fault", text, hint, "connection", values)
         addresses = self._addresses = answer.value["addresses"]
@@ -95,7 +95,7 @@ class Path:
         answer = self.ask("knock", url=self.url, options=self.options)
         if answer.hung:
             text = f"{self.way['origin']}: {answer.error.cause}"  # type: ignore[union-attr]
-            hint = "a firewall may drop what is sent there: ask the administrator, or look for a proxy"
+            hint = "a firewall may drop the packets: ask the administrator, or use a proxy"
             yield self._only_six(Finding("network.connection", "fault", text, hint, "connection"))
             return
         if answer.error is not None:
@@ -117,8 +117,8 @@ class Path:
         keys = ("remote", "dns_ns", "proxy_ns", "tls_ns")
         yield Finding("network.connection", "ok", ", ".join(words), values={key: first[key] for key in keys})
         if not self.way["secure"] and not self.way["loopback"]:
-            text = "plain http: anybody on the way can read and change what is sent"
-            yield Finding("network.tls", "warning", text, "write https, if the service speaks it")
+            text = "plain http: anyone on the path can read and change the data"
+            yield Finding("network.tls", "warning", text, "use https, if the service supports it")
         trips = [knock["answer_ns"] for knock in knocks if knock["answer_ns"] is not None]
         if trips:
             best = min(trips) / 1e9
@@ -138,7 +138,7 @@ class Path:
         except ValueError:
             there = None
         if there is None:
-            yield Finding("network.clock", "note", "the service does not say what time it is")
+            yield Finding("network.clock", "note", "the service does not state its time")
             return
         yield self.clock(there, knock["at_ns"] / 1e9)
 
@@ -150,7 +150,7 @@ class Path:
             return Finding("network.clock", "ok", "this clock agrees with the service's", values=values)
         text = f"this clock is {_span(abs(skew))} {'ahead of' if skew > 0 else 'behind'} the service's"
         if abs(skew) >= SKEW_FAULT_S:
-            why = "; signatures and certificates do not hold"
+            why = "; signatures and certificates will be rejected"
             return Finding("network.clock", "fault", text + why, _CLOCK_HINT, "permission", values)
         if abs(skew) >= SKEW_WARNING_S:
             return Finding("network.clock", "warning", text, _CLOCK_HINT, values=values)
@@ -175,17 +175,17 @@ class Path:
             )
         elif wanted == "s3" and azure and not s3:
             hint = "write the URL as https://ACCOUNT.blob.core.windows.net/CONTAINER, or az://CONTAINER"
-            text = f"{origin} is a blob service of Azure, not S3 ({server})"
+            text = f"{origin} is Azure Blob Storage, not S3 ({server})"
             yield Finding(check, "fault", text, hint, "usage", values)
         elif 300 <= knock["status"] < 400 and not (azure or s3):
             where = f" to {headers['location']}" if "location" in headers else ""
-            hint = "check the endpoint; a network that wants a login in the browser answers so too"
-            text = f"{origin} sends elsewhere{where} (HTTP {knock['status']}), which no storage service does"
+            hint = "check the endpoint; a network that requires a login in the browser responds like this too"
+            text = f"{origin} redirects{where} (HTTP {knock['status']}), which a storage service does not do"
             yield Finding(check, "fault", text, hint, "service", values)
         elif code == "InvalidHeaderValue" and azure:
             # Nothing else in this request has a value that could be wrong.
             hint = "install a newer one (npm install -g azurite), or start it with --skipApiVersionCheck"
-            text = f"this server is too old for the version of the interface that we speak ({server})"
+            text = f"this server is too old for the API version that Haulage uses ({server})"
             yield Finding(check, "fault", text, hint, "service", values)
         elif not (azure or s3 or either):
             hint = "check the host and the port of the endpoint"
@@ -195,10 +195,8 @@ class Path:
             self.reached = True
             if knock["status"] >= 500:
                 why = f"HTTP {knock['status']}" + (f", {code}" if code else "")
-                text = f"the service is overloaded or out of order ({why})"
-                hint = (
-                    "wait a few minutes and run haul doctor again; if it stays so, ask who runs the service"
-                )
+                text = f"the service is overloaded or unavailable ({why})"
+                hint = "wait a few minutes and run haul doctor again; if it keeps failing, ask its operator"
                 yield Finding("service.answers", "warning", text, hint, values=values)
             version = headers.get("x-ms-version")
             kind = "Azure Blob storage" if wanted == "azure" else "S3"
@@ -229,7 +227,7 @@ class Path:
         """Return the finding, or what is more likely where a host has addresses of IPv6 only."""
         if not self._addresses or not all(":" in one for one in self._addresses) or self.way["loopback"]:
             return finding
-        hint = f"look whether this machine has a route: ip -6 route get {self._addresses[0]}; or use a proxy"
+        hint = f"check whether this machine has a route: ip -6 route get {self._addresses[0]}; or use a proxy"
         return dataclasses.replace(
             finding, text=f"{finding.text}; the host has IPv6 addresses only", hint=hint
         )
@@ -256,8 +254,8 @@ class Path:
             yield plain
         elif not self.way["secure"]:
             if seen.get("speaks"):
-                hint = "write https:// in place of http://"
-                text = f"{host}:{port} speaks https, and the URL says http"
+                hint = "write https:// instead of http://"
+                text = f"{host}:{port} uses https, but the URL says http"
                 yield Finding("network.tls", "fault", text, hint, "usage")
             else:
                 yield plain
@@ -277,18 +275,18 @@ class Path:
                 return
         if seen["plain"]:
             hint = (
-                "write the port that speaks https, or http:// with --insecure-http if you trust the network"
+                "use the port that supports https, or http:// with --insecure-http if you trust the network"
             )
-            text = f"{host}:{port} does not speak https"
+            text = f"{host}:{port} does not support https"
             yield Finding("network.tls", "fault", text, hint, "connection", values)
         elif code in (_NOT_YET, _EXPIRED):
             what = "is not valid yet" if code == _NOT_YET else "has expired"
-            hint = "the owner of the service must renew it; look also whether this clock is right"
+            hint = "the owner of the service must renew it; also check this machine's clock"
             text = f"the certificate of {host} {what}"
             yield Finding("network.tls", "fault", text, hint, "connection", values)
         elif code in (_HOST, _IP):
-            hint = "write the host by the name in its certificate; openssl s_client -connect shows it"
-            text = f"the certificate is for another host than {host}: {seen['verify_message'].strip(' .')}"
+            hint = "use the host name in its certificate; openssl s_client -connect shows it"
+            text = f"the certificate is not for {host}: {seen['verify_message'].strip(' .')}"
             yield Finding("network.tls", "fault", text, hint, "connection", values)
         elif code in _STRANGERS:
             none = "; no authorities are installed" if not seen["roots"] else ""
@@ -298,7 +296,7 @@ class Path:
                 else "install the ca-certificates package, or name a PEM file in SSL_CERT_FILE or with --ca"
             )
             text = (
-                f"nobody trusted here vouches for the certificate of {host} ({seen['verify_message']}){none}"
+                f"no trusted authority has signed the certificate of {host} ({seen['verify_message']}){none}"
             )
             yield Finding("network.tls", "fault", text, hint, "connection", values)
         else:
@@ -308,7 +306,7 @@ class Path:
 def no_crc64() -> Finding:
     """Return the finding of a server that does not know CRC64."""
     hint = "give --checksum md5; if it is Azurite, start it with --loose"
-    text = "the service does not take CRC64, with which copies prove what they send"
+    text = "the service does not support CRC64, which copies use to verify data"
     return Finding("checksums.taken", "fault", text, hint, "service", {"crc64": False})
 
 

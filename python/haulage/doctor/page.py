@@ -69,7 +69,7 @@ def as_upload_page(
         saved: Where the corrected file can be saved from.
         refused: Why it was not compared, and what to do about that.
     """
-    title = "Does this machine have what a project needs?"
+    title = "Does this machine have what your project needs?"
     told = ""
     if refused is not None:
         advice = "" if refused[1] is None else f'<p class="hint">Hint: {escape(clean(refused[1]))}</p>'
@@ -88,7 +88,7 @@ def as_upload_page(
 </label></p>
 <p><input type="file" id="file" name="file" accept=".txt,.in,.toml,.yml,.yaml" required>
 <button type="submit">Compare</button></p>
-<p class="about">The file is compared on this machine with what is installed, and is not kept.</p>
+<p class="about">The file is compared with what is installed on this machine, and is not stored.</p>
 </form>
 {told}
 </main>"""
@@ -104,7 +104,7 @@ def _about(report: Report) -> str:
 
 def _findings(report: Report) -> str:
     body = "\n".join(_section(name, findings) for name, findings in report.sections())
-    first = _section("What to mend first", list(report.faults)) if report.faults else ""
+    first = _section("Fix these first", list(report.faults)) if report.faults else ""
     return f"{first}\n{body}\n{_corrected(report)}"
 
 
@@ -131,7 +131,7 @@ def _corrected(report: Report) -> str:
     if report.corrected is None:
         return ""
     lines = "\n".join(clean(line) for line in report.corrected.splitlines())
-    return f"<section>\n<h2>The file, corrected</h2>\n<pre>{escape(lines)}</pre>\n</section>"
+    return f"<section>\n<h2>Corrected file</h2>\n<pre>{escape(lines)}</pre>\n</section>"
 
 
 def as_table(report: Report) -> str:

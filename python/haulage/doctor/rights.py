@@ -46,15 +46,13 @@ def examine_reading(ask: Ask, url: str, key: str, options: dict[str, Any], write
     if "read_error" in found:
         yield by_error("rights.read", _error(found["read_error"]))
     elif answer.hung and found.get("listed"):
-        text = "reading what is there took too long; allow more with --timeout"
+        text = "reading took too long; allow more time with --timeout"
         yield Finding("rights.read", "warning", text, "try again with --timeout 30s")
     elif found["object"] is not None and "read_s" in found:
-        yield Finding(
-            "rights.read", "ok", "read some of what is there", values={"bytes": found["read_bytes"]}
-        )
+        yield Finding("rights.read", "ok", "read part of an object", values={"bytes": found["read_bytes"]})
         yield from rate("path.read-rate", "reading over one connection", found["read_bytes"], found["read_s"])
     elif found["object"] is None and found["listed"] is not None and "stat_error" not in found:
-        yield Finding("rights.read", "note", "reading is not proven: there is nothing to read")
+        yield Finding("rights.read", "note", "reading was not tested: there is nothing to read")
 
 
 def _listed(found: dict[str, Any], writes: bool) -> Iterator[Finding]:
@@ -66,7 +64,7 @@ def _listed(found: dict[str, Any], writes: bool) -> Iterator[Finding]:
         return
     error = _error(found["list_error"])
     if found.get("missing") and writes:
-        text = "nothing has this name or prefix yet"
+        text = "no object has this name or prefix yet"
         yield Finding("rights.list", "note", text, values={"objects": 0})
         return
     # One object can be copied by who may not list, and a folder can be written.
@@ -102,8 +100,8 @@ def examine_writing(ask: Ask, url: str, key: str, options: dict[str, Any]) -> It
     if "read_error" in told:
         yield by_error("rights.read", _error(told["read_error"]))
     elif told.get("read_back") is False:
-        text = "what was read back differs from what was written"
-        hint = "do not use this service before its owner knows why"
+        text = "the data read back differ from the data written"
+        hint = "do not use this service until its owner has found the cause"
         yield Finding("rights.read", "fault", text, hint, "integrity")
     elif told.get("read_back"):
         yield Finding("rights.read", "ok", "read back what was written")
@@ -118,9 +116,9 @@ def examine_writing(ask: Ask, url: str, key: str, options: dict[str, Any]) -> It
 
 
 def _left(name: str) -> Finding:
-    hint = "remove it with haul rm, as somebody who may delete"
+    hint = "remove it with haul rm, with credentials that can delete"
     return Finding(
-        "rights.left", "warning", f"this object may still be there: {name}", hint, values={"object": name}
+        "rights.left", "warning", f"this object may still exist: {name}", hint, values={"object": name}
     )
 
 
@@ -129,7 +127,7 @@ def _written(told: dict[str, Any]) -> Iterator[Finding]:
     if told.get("object") is None:
         yield by_error("rights.write", _error(told.get("crc64_error") or told["md5_error"]))
         return
-    yield Finding("rights.write", "ok", "wrote a tiny object", values={"object": told["object"]})
+    yield Finding("rights.write", "ok", "wrote a small object", values={"object": told["object"]})
     stored = told.get("stored") or {}
     if crc64 is not None:
         # It took the same bytes with an MD5; what passes by itself says nothing of checksums.

@@ -125,7 +125,7 @@ class _Answer(BaseHTTPRequestHandler):
             return
         found = self.server.corrected(name.removeprefix("corrected/"))
         if found is None:
-            self._refuse(HTTPStatus.NOT_FOUND, "there is no such file any more: upload it again")
+            self._refuse(HTTPStatus.NOT_FOUND, "that file no longer exists: upload it again")
             return
         named = {"Content-Disposition": f'attachment; filename="{found[0]}"'}
         self._send(HTTPStatus.OK, found[1], _TEXT, named)
@@ -140,7 +140,9 @@ class _Answer(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.BAD_REQUEST, f"{error.object}: {error.cause}", error.hint)
             return
         if not self.server.turns.acquire(blocking=False):
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "others are being compared: try again in a moment")
+            self._refuse(
+                HTTPStatus.SERVICE_UNAVAILABLE, "other files are being compared: try again in a moment"
+            )
             return
         try:
             report = self._compared(name, text)
@@ -169,7 +171,7 @@ class _Answer(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         hint = "choose the project's requirements.txt, pyproject.toml or environment.yml"
         if not (length.isascii() and length.isdigit()):
-            raise UsageError("read", "the upload", "it does not say how long it is", hint)
+            raise UsageError("read", "the upload", "the request does not state its length", hint)
         # With room for what a form adds.
         if len(length) > 12 or int(length) > LARGEST + 4096:
             self._drain()

@@ -37,7 +37,7 @@ def examine_versions() -> Iterator[Finding]:
     hint = None
     if partly:
         text += f"; not installed: {', '.join(sorted(partly))}"
-        hint = f"to have one: pip install 'haulage[{min(partly)}]'"
+        hint = f"to install one: pip install 'haulage[{min(partly)}]'"
     yield Finding("versions.extras", "ok", text, hint, values=values)
     tools = [tool for tool in _TOOLS if shutil.which(tool)]
     there = f"tools that can sign in: {', '.join(tools) or 'none'}"

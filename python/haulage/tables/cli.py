@@ -78,7 +78,7 @@ def _main(arguments: Sequence[str]) -> int:
         return 2
     except click.ClickException as error:
         message = error.format_message()
-        STDERR.print(f"haul: {UsageError('parse', 'arguments', message, 'haul table --help tells more')}")
+        STDERR.print(f"haul: {UsageError('parse', 'arguments', message, 'haul table --help shows more')}")
         return 2
     except (KeyboardInterrupt, click.Abort):
         STDERR.print("haul: interrupted")

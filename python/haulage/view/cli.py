@@ -220,7 +220,7 @@ def _run(command: click.Command, name: str, arguments: Sequence[str], rows: Read
         code = command.main(args=list(arguments), prog_name=f"haul {name}", standalone_mode=False, obj=rows)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        hint = f"haul {name} --help tells more"
+        hint = f"haul {name} --help shows more"
         _say(f"haul: {UsageError('parse', 'arguments', error.format_message(), hint)}")
         return 2
     except (KeyboardInterrupt, click.Abort):

@@ -71,11 +71,11 @@ class Wanted:
         """
         if self.scheduler and self.scheduler_file:
             hint = "leave out --scheduler or --scheduler-file"
-            raise UsageError("parse", "arguments", "two schedulers are named", hint)
+            raise UsageError("parse", "arguments", "two schedulers are given", hint)
         of_log = source is not None and source != "-" and not is_queue(source)
         if (self.doorbell or self.send) and not of_log:
             hint = "haul watch LOG --doorbell QUEUE, or haul watch LOG --send QUEUE"
-            raise UsageError("parse", "arguments", "a doorbell, and what is sent, is that of a log", hint)
+            raise UsageError("parse", "arguments", "--doorbell and --send need a log", hint)
         if self.consume and not self.doorbell and not (source and is_queue(source)):
             hint = "haul watch QUEUE --consume, or haul watch LOG --doorbell QUEUE --consume"
             raise UsageError("parse", "arguments", "there is no queue to take messages from", hint)

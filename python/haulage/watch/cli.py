@@ -137,7 +137,7 @@ def watch(
     wanted.check(source)
     if (source is not None) + (record is not None) != 1 and (record or source or not wanted.alone):
         hint = "name a log, a file of haul cp --json, or a record with --record"
-        raise UsageError("parse", "arguments", "there must be one thing to watch", hint)
+        raise UsageError("parse", "arguments", "exactly one log, file or record is needed", hint)
     options: StoreOptions = {"endpoint": endpoint, "region": region, "proxy": proxy, "ca": ca}
     if insecure_http:
         options["insecure_http"] = True
@@ -234,7 +234,7 @@ def _main(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         message = error.format_message()
-        STDERR.print(f"haul: {UsageError('parse', 'arguments', message, 'haul watch --help tells more')}")
+        STDERR.print(f"haul: {UsageError('parse', 'arguments', message, 'haul watch --help shows more')}")
         return 2
     except (KeyboardInterrupt, click.Abort):
         STDERR.print("haul: interrupted")

@@ -144,7 +144,7 @@ class Follower:
                     self._put(Failed(error))
                     return
                 # What stands beside the log ends nothing, whatever answers there.
-                cause = f"no sensible answer ({type(error).__name__})"
+                cause = f"invalid response ({type(error).__name__})"
                 self._put(Away(ProtocolError("watch", self._name, cause), self._name))
             took = time.monotonic() - began
             self._rung.wait(max(self._idle_s, min(_LONGEST_S, took)))

@@ -97,7 +97,7 @@ class Lines:
         self._any = self._any or bool(lines)
         if unread and not self._any:
             hint = "name a log, or a file of haul cp --json"
-            raise UsageError("watch", self.name, "its lines are no events", hint)
+            raise UsageError("watch", self.name, "its lines are not events", hint)
         return Batch(lines, self._caught_up, unread)
 
     def _line(self, found: dict[str, Any]) -> Line:

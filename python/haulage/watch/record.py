@@ -63,7 +63,7 @@ class Record:
         assert whole is not None
         if not whole[2]:
             self.close()
-            raise UsageError("watch", path, "there is no attempt in it", "name the record of a copy")
+            raise UsageError("watch", path, "it contains no requests", "name the record of a copy")
         self.length_ns = int(whole[0])
         self.started_unix_ns = Path(path).stat().st_mtime_ns - self.length_ns
         self._lines = self._replayed()

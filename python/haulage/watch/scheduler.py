@@ -108,7 +108,7 @@ class Scheduler:
             hint = f"start one with: dask scheduler --scheduler-file {self.name}"
             raise NotFoundError("watch", self.name, "there is no such file", hint) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            hint = "name what dask scheduler --scheduler-file has written"
+            hint = "name the file written by dask scheduler --scheduler-file"
             raise _unreadable(self.name, error, hint) from None
 
     async def _ask(self, address: str) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class Scheduler:
             # Another one: what its tasks were before is not known, and its workers are new.
             self._id, self._index, self._topics = told["id"], told["index"], {}
             for address in list(self._workers):
-                yield self._left(address, now, expected=True, why="the scheduler was started anew")
+                yield self._left(address, now, expected=True, why="the scheduler was restarted")
             for topic, entries in told["said"].items():
                 self._topics[topic] = max((at for at, _ in entries), default=0.0)
         # Tasks first: a worker may have gone since they ended.
@@ -170,7 +170,7 @@ class Scheduler:
         known = self._workers.get(address)
         if known is None:
             known = self._workers[address] = _Worker(_name_of(of))
-            words = f"the worker is there, with {of['nthreads']} threads"
+            words = f"the worker joined, with {of['nthreads']} threads"
             yield self._line(known.name, address, now, "worker_joined", message=words)
         if of["last_seen"] != known.last_seen:
             known.last_seen, known.heard_ns = of["last_seen"], now
@@ -260,7 +260,7 @@ def _farewell(events: Any, address: str) -> dict[str, Any]:
                 return {"expected": True, "why": "the worker has left"}
             tasks = len(told.get("processing-tasks") or ())
             why = str(told.get("stimulus_id") or "").rpartition("-")[0] or "no reason given"
-            return {"expected": False, "why": f"the worker is lost ({why}), with {tasks} tasks that it had"}
+            return {"expected": False, "why": f"the worker is lost ({why}), with {tasks} of its tasks"}
     return {"expected": False, "why": "the worker is lost"}
 
 

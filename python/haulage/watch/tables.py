@@ -60,7 +60,7 @@ def whole(shown: dict[str, Any]) -> RenderableType:
 def totals(shown: dict[str, Any]) -> str:
     """Return the totals in one line."""
     if not shown["jobs"]:
-        return ", ".join(_of_queues(shown)) or "nothing there yet; waiting"
+        return ", ".join(_of_queues(shown)) or "nothing to show yet; waiting"
     healths = ", ".join(f"{number} {HEALTH[name][1]}" for name, number in shown["health"].items())
     progress = [text for text, _ in _progress(shown)]
     return ", ".join([*progress, f"nodes: {healths}", *_of_queues(shown)])
@@ -100,11 +100,13 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
     if shown["away"]:
         ago = words.duration(shown["away"]["for_ns"])
         lines.append(
-            _line((f"cannot be read for {ago}: ", "bold yellow"), words.printable(shown["away"]["cause"]))
+            _line(
+                (f"has been unavailable for {ago}: ", "bold yellow"), words.printable(shown["away"]["cause"])
+            )
         )
     lines += [_line((name, "bold yellow"), cause) for name, cause in tables_beside.away(shown)]
     if not shown["jobs"]:
-        waiting = [] if shown["queues"] else [_line(("nothing there yet; waiting", "dim"))]
+        waiting = [] if shown["queues"] else [_line(("nothing to show yet; waiting", "dim"))]
         return [*lines, *waiting, Text()]
     job = shown["jobs"][0]
     if totals["jobs"] == 1:

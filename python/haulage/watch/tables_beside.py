@@ -13,7 +13,7 @@ def away(shown: dict[str, Any]) -> list[tuple[str, str]]:
     """Return a line for each thing beside the log that cannot be read: its beginning, and the cause."""
     return [
         (
-            f"{words.printable(one['name'])} cannot be read for {words.duration(one['for_ns'])}: ",
+            f"{words.printable(one['name'])} has been unavailable for {words.duration(one['for_ns'])}: ",
             words.printable(one["cause"]),
         )
         for one in shown["beside_away"]

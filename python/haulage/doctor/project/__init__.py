@@ -94,7 +94,7 @@ class ProjectExamination:
         told = {address: one for address, one in answer.value.items() if "error" not in one}
         for address, one in answer.value.items():
             if "error" in one:
-                hint = "look at the log of this worker"
+                hint = "check the log of this worker"
                 yield Finding("workers.reached", "warning", f"{address}: {one['error']}", hint)
         if not answer.value:
             hint = "start workers: dask worker ADDRESS"

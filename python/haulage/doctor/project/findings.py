@@ -35,7 +35,7 @@ ALIKE = ("distributed", "dask", "cloudpickle", "msgpack")
 def of_source(source: Source) -> Iterator[Finding]:
     """Yield how many packages a project asks for, and what of its files is not understood."""
     wanted = [one for one in source.wanted if one.kind != "python"]
-    text = f"{source.path.name} asks for {_count(len(wanted), 'package')}"
+    text = f"{source.path.name} requires {_count(len(wanted), 'package')}"
     files = [str(one.path) for one in source.everything()]
     yield Finding("project.file", "ok", text, values={"files": files, "requirements": len(wanted)})
     for trouble in (trouble for one in source.everything() for trouble in one.troubles):
@@ -52,7 +52,7 @@ def of_requirements(
     faulty = {one.wanted.key for one in found}
     good = sum(one.kind != "python" and one.key not in faulty for one in wanted)
     everywhere = "" if len(nodes) == 1 else f" on all {len(nodes)} nodes"
-    text = f"{_count(good, 'package')} installed as the project asks{everywhere}"
+    text = f"{_count(good, 'package')} installed as required{everywhere}"
     yield Finding("project.packages", "ok", text, values={"packages": good, "nodes": len(nodes)})
 
 
@@ -128,7 +128,7 @@ def of_packages(wanted: Sequence[Wanted], nodes: Sequence[Node]) -> Iterator[Fin
     for name, versions in differing(wanted, nodes):
         told = ", ".join(f"{version} {shown(names)}" for version, names in versions.items())
         hint = f"install one version everywhere: pip install '{name}=={next(iter(versions))}'"
-        text = f"{name} is not the same everywhere: {told}"
+        text = f"{name} has different versions: {told}"
         yield Finding("project.differs", "warning", text, hint, values={"name": name, "versions": versions})
 
 
@@ -139,7 +139,7 @@ def of_workers(nodes: Sequence[Node]) -> Iterator[Finding]:
     other = [name for name, version in minor.items() if version != minor[here.name]]
     if other:
         told = ", ".join(sorted({minor[name] for name in other}))
-        text = f"Python {minor[here.name]} here, {told} {shown(other)}: functions do not travel between them"
+        text = f"Python {minor[here.name]} here, {told} {shown(other)}: functions cannot be sent between them"
         hint = f"use Python {minor[here.name]} everywhere"
         yield Finding("workers.python", "fault", text, hint, values={"python": minor})
     else:
@@ -155,7 +155,7 @@ def of_workers(nodes: Sequence[Node]) -> Iterator[Finding]:
         wanted = here.package(name)
         hint = f"pip install '{name}=={wanted}' on each node" if wanted else f"install {name} here too"
         level: Level = "warning"
-        text = f"{name} is not the same everywhere: {told}"
+        text = f"{name} has different versions: {told}"
         if name == "haulage":
             text += "; haul cp --scheduler needs one version"
         yield Finding(f"workers.{name}", level, text, hint, values={"versions": versions})

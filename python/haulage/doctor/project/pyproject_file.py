@@ -40,7 +40,7 @@ def read(path: Path, text: str) -> Source:
     dynamic = project.get("dynamic")
     if isinstance(dynamic, list) and "dependencies" in dynamic:
         hint = "name the file that the dependencies come from, such as requirements.txt"
-        source.troubles.append(Trouble(path.name, "its dependencies are written elsewhere (dynamic)", hint))
+        source.troubles.append(Trouble(path.name, "its dependencies are in another file (dynamic)", hint))
     _read_poetry(source, poetry)
     return source
 

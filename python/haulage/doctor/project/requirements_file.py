@@ -66,7 +66,7 @@ def _take(source: Source, start: int, line: str, above: tuple[Path, ...]) -> Non
         if named is not None:
             pep508.add(source, f"{named[1]} @ {named[0]}", begin, begin + len(plain))
         else:
-            hint = "look at it by hand, or name it: NAME @ URL"
+            hint = "check it by hand, or write: NAME @ URL"
             text = f"{plain}: the name and the version are not in the file"
             source.troubles.append(Trouble(pep508.place_of(source, start), text, hint))
     else:
@@ -87,7 +87,7 @@ def _is_address(plain: str) -> bool:
 
 def _other(source: Source, start: int, name: str, above: tuple[Path, ...]) -> Source | None:
     if source.alone:
-        hint = "paste what it holds into this file, or run haul doctor --project where the files are"
+        hint = "paste its contents into this file, or run haul doctor --project where the files are"
         where = pep508.place_of(source, start)
         source.troubles.append(Trouble(where, f"{name}: other files are not read from an upload", hint))
         return None

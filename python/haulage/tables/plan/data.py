@@ -239,7 +239,7 @@ def _reader(files: Sequence[Path]) -> str:
     if len(readers) != 1 or "" in readers:
         names = ", ".join(str(file) for file in files[:3]) or "the folder"
         hint = "name files of one kind that end in .parquet, .csv, .tsv, .jsonl or .ndjson"
-        raise UsageError("read", names, "it cannot be told what they hold", hint)
+        raise UsageError("read", names, "their format is unknown", hint)
     return readers.pop()
 
 

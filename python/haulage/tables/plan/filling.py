@@ -76,7 +76,7 @@ def check(query: Query, columns: Mapping[str, Profile]) -> None:
             hint = f"the columns are {', '.join(list(columns)[:20])}"
             raise UsageError("read", f"query '{query}'", f"no column {name}", hint)
         if sql.plain("x", columns[name].column.type) is None:
-            cause = f"a {columns[name].column.type} cannot be compared"
+            cause = f"a column of type {columns[name].column.type} cannot be compared"
             raise UsageError("read", f"query '{query}'", cause, "name columns of text, numbers or times")
 
 

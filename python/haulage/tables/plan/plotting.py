@@ -19,7 +19,7 @@ def plot(plan: Plan, file: Path) -> None:
     """
     if file.suffix not in _KINDS:
         hint = "name a file that ends in .html, .png or .svg"
-        raise UsageError("plot", str(file), "it cannot be told what to write", hint)
+        raise UsageError("plot", str(file), "the format to write is unknown", hint)
     try:
         import altair
     except ModuleNotFoundError:

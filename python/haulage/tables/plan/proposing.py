@@ -203,7 +203,7 @@ def reasons(plan: Plan) -> str:
         read = f"{cost.rows_read:,} row{'s' if cost.rows_read != 1 else ''} read"
         parts.append(f"{cost.query}: {read}")
     parts.append(f"{best.spread.partitions:,} partitions of at most {best.spread.largest_rows:,} rows")
-    return ("usual queries assumed; " if plan.assumed else "") + "; ".join(parts)
+    return ("typical queries assumed;  " if plan.assumed else "") + "; ".join(parts)
 
 
 def predict(

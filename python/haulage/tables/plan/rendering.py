@@ -29,7 +29,9 @@ def show(plan: Plan, console: Console, *, table: str, choices: int) -> None:
     console.print(f"{count(plan.rows)} rows, {len(plan.columns)} columns: {_source(plan)}")
     console.print(_measured(plan))
     if plan.assumed:
-        console.print("no --query was given; assumed what is usual: " + "; ".join(map(str, plan.queries)))
+        console.print(
+            "no --query was given; typical queries are assumed: " + "; ".join(map(str, plan.queries))
+        )
     console.print()
     console.print(f"PartitionKey  {best.keys.partition}")
     console.print(f"RowKey        {best.keys.row}")

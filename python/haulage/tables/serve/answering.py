@@ -247,7 +247,7 @@ def _taken_apart(found: Page, name: str, metadata: Metadata) -> tuple[bytes, byt
 
 
 def _unread(name: str, cause: str) -> ProtocolError:
-    hint = "check what answers at the address of the table"
+    hint = "check which server is at the address of the table"
     return ProtocolError("read", name, f"the page is not the JSON of OData: {cause}", hint)
 
 

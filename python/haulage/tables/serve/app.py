@@ -143,13 +143,13 @@ class Proxy:
         source, wanted = self._source(request), _asked(request, page=False)
         if request.scope["http_version"] == "1.0" and wanted.format == "csv":
             hint = "ask with HTTP/1.1, or for ndjson"
-            cause = "over HTTP/1.0 nobody could tell that CSV broke off"
+            cause = "over HTTP/1.0, a client could not tell that CSV broke off"
             raise UnsupportedError("ask", source.name, cause, hint)
         if request.method == "HEAD":
             return Response(None, 200, media_type=MEDIA[wanted.format])
         if self._streams >= self.limits.streams:
             hint = "try again, ask for pages, or start the proxy with a larger --max-streams"
-            cause = f"{self._streams} answers with all rows are being sent"
+            cause = f"{self._streams} streams of all rows are already being sent"
             raise BusyError("read", source.name, cause, hint)
         self._streams += 1
         key, tally = self._tally(source.name)
@@ -170,7 +170,7 @@ class Proxy:
         tally = self._tallies.get(request.path_params["key"])
         if tally is None:
             hint = f"the last {REMEMBERED} are known, by the header Haul-Request of their answers"
-            raise NotFoundError("ask", "the request", "it is not known, or no longer", hint)
+            raise NotFoundError("ask", "the request", "it is unknown, or no longer kept", hint)
         return JSONResponse(of_tally(tally), headers={"Cache-Control": "no-store"})
 
     async def _openapi(self, _: Request) -> Response:

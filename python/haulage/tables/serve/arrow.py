@@ -76,7 +76,7 @@ def batch_of(entities: Sequence[Entity]) -> pa.RecordBatch:
             values = [None if one is None else convert(one[1]) for one in typed]
             columns.append(pa.array(values, kind))
         except (ValueError, OverflowError, pa.ArrowException) as error:
-            hint = "check what answers at the address of the table"
+            hint = "check which server is at the address of the table"
             raise ProtocolError("read", name, f"a value is not of type {edm}: {error}", hint) from None
         metadata = {EDM_KEY: edm.encode()} if edm == GUID else None
         fields.append(pa.field(name, kind, metadata=metadata))

@@ -133,7 +133,7 @@ def _top(text: str | None, page: bool) -> int | None:
     if not re.fullmatch(r"[0-9]{1,15}", text) or int(text) < 1:
         raise UsageError("ask", "$top", f"no number of rows: {text[:40]}", "write a whole number, 1 or more")
     if page and int(text) > PAGE_ROWS:
-        cause = f"a page has {PAGE_ROWS} rows at most"
+        cause = f"a page has at most {PAGE_ROWS} rows"
         raise UsageError("ask", "$top", cause, "ask for /all instead, or follow the pages")
     return int(text)
 

@@ -39,7 +39,9 @@ def from_json(body: bytes, name: str) -> list[Entity]:
         return [_entity(row) for row in rows]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         cause = f"the page is not the JSON of OData: {error}"
-        raise ProtocolError("read", name, cause, "check what answers at the address of the table") from None
+        raise ProtocolError(
+            "read", name, cause, "check which server is at the address of the table"
+        ) from None
 
 
 def _entity(row: dict[str, Any]) -> Entity:

@@ -59,7 +59,7 @@ class Guard:
 
     def _refused(self, scope: Scope, headers: Headers) -> ASGIApp | None:
         if scope["method"] not in ("GET", "HEAD"):
-            return refusal(405, "this proxy only reads", "ask with GET", {"Allow": "GET, HEAD, OPTIONS"})
+            return refusal(405, "this proxy is read-only", "ask with GET", {"Allow": "GET, HEAD, OPTIONS"})
         if not scope["path"].startswith(_GUARDED) or self._access.token is None:
             return None
         shown = headers.get("authorization", "").partition(" ")

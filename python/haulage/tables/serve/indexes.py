@@ -61,8 +61,8 @@ class Indexes:
         if led is None:
             if place is None:
                 return None
-            cause = "the page before was found by an index that is not there any more"
-            raise ServiceError("continue", self._name, cause, "begin with the first page again")
+            cause = "the previous page was found by an index that no longer exists"
+            raise ServiceError("continue", self._name, cause, "start again from the first page")
         left = [key for key in led.keys if place is None or key >= place]
         size = min(top or PAGE_ROWS, PAGE_ROWS)
         level = "full" if metadata == "atom" else metadata

@@ -132,11 +132,11 @@ class ParquetSource:
             return 0, 0
         parts = token.removeprefix(_TOKEN).split("&")[0].split(".")
         if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts[1:]):
-            hint = "take it from the headers of the page before, as it is"
-            raise UsageError("continue", self.name, "this is no continuation of this table", hint)
+            hint = "copy it unchanged from the headers of the previous page"
+            raise UsageError("continue", self.name, "this is not a continuation of this table", hint)
         if parts[0] != _digest(ranges.version):
             hint = "ask again from the first page"
-            cause = "the rows have changed since the page before"
+            cause = "the rows have changed since the previous page"
             raise SourceChangedError("continue", self.name, cause, hint)
         return min(int(parts[1]), footer.num_row_groups), int(parts[2])
 

@@ -41,7 +41,7 @@ def address(text: str) -> Address:
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         hint = "write HOST:PORT, such as 127.0.0.1:8080; port 0 takes any free one"
-        raise UsageError("listen", text, "this is no address", hint)
+        raise UsageError("listen", text, "this is not an address", hint)
     return Address(host, int(port))
 
 
@@ -53,7 +53,7 @@ def token_of(text: str | None, where: Address) -> str | None:
     """
     if text is None and not where.is_here:
         hint = "add --token auto, or --token none if all may read these tables"
-        raise UsageError("listen", where.host, "others than this machine could read the tables", hint)
+        raise UsageError("listen", where.host, "other machines could read the tables", hint)
     if text == "auto":
         return secrets.token_urlsafe(16)
     return None if text in (None, "none", "") else text

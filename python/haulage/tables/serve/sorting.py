@@ -109,8 +109,10 @@ class Sorting:
     def _place(self, continuation: str) -> tuple[str, int]:
         parts = continuation.removeprefix(_TOKEN + _MARK).split("&")[0].split(".")
         if len(parts) != 2 or not (parts[1].isascii() and parts[1].isdigit()):
-            hint = "take it from the headers of the page before, as it is"
-            raise UsageError("continue", "NextPartitionKey", "this is no continuation of sorted rows", hint)
+            hint = "copy it unchanged from the headers of the previous page"
+            raise UsageError(
+                "continue", "NextPartitionKey", "this is not a continuation of sorted rows", hint
+            )
         return parts[0], int(parts[1])
 
 

@@ -175,6 +175,6 @@ class TableSource:
     def _place(self, continuation: str) -> Place:
         found = parse_qs(continuation, keep_blank_values=True)
         if not set(found) <= set(_KEYS) or "NextPartitionKey" not in found:
-            hint = "take it from the headers of the page before, as it is"
-            raise UsageError("continue", self.name, "this is no continuation of this table", hint)
+            hint = "copy it unchanged from the headers of the previous page"
+            raise UsageError("continue", self.name, "this is not a continuation of this table", hint)
         return found["NextPartitionKey"][0], found.get("NextRowKey", [None])[0]

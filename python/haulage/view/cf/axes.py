@@ -169,7 +169,7 @@ def why_not_drawn(index: Index, variable: Variable) -> str | None:
     if variable.kind in ("text", "string"):
         return "it holds text"
     if variable.attribute("mesh"):
-        return "it lies on an unstructured mesh, which is not drawn; its values can be read"
+        return "it is on an unstructured mesh, which cannot be drawn; its values can be read"
     across = horizontal(index, variable)
     if across is None:
         if len(variable.dims) == 0:

@@ -14,7 +14,7 @@ from haulage.errors import HaulageError, IntegrityError, UnsupportedError
 from haulage.view.decode.filters import MOST_CHUNK_BYTES
 from haulage.view.index.model import Keyed
 
-_HINT = "copy the store here again from where it is whole"
+_HINT = "copy the store again from an intact original"
 #: The codecs of version 3 that numcodecs decodes under the same name, with nothing to configure.
 _BYTES = frozenset({"gzip", "zstd", "blosc", "zlib", "lz4", "bz2"})
 #: What names the codecs of numcodecs itself in version 3.
@@ -194,7 +194,7 @@ def _version_3(
             passed.append(_codec({**config, "id": one["name"].removeprefix(_OTHERS)}, name))
             stored = np.dtype(config.get("astype") or config.get("dtype") or stored)
         else:
-            cause = f"its values passed a codec that is not read: {one['name']}"
+            cause = f"its values use an unsupported codec: {one['name']}"
             raise UnsupportedError("read", name, cause, "write it again without it")
     values = np.frombuffer(body, stored.newbyteorder(">" if endian == "big" else "<")).reshape(shape)
     for step in reversed(passed):
@@ -214,7 +214,7 @@ def _plain_3(body: bytes, codecs: list[dict[str, Any]], name: str) -> bytes:
             found = _codec({**config, "id": one["name"].removeprefix(_OTHERS)}, name).decode(body)
             body = found if isinstance(found, bytes) else np.ascontiguousarray(found).tobytes()
         else:
-            cause = f"it is compressed with a codec that is not read: {one['name']}"
+            cause = f"it is compressed with an unsupported codec: {one['name']}"
             raise UnsupportedError("read", name, cause, "write it again with zstd")
     return body
 
@@ -224,7 +224,7 @@ def _checked(body: bytes, name: str) -> bytes:
     try:
         from google_crc32c import value
     except ImportError:
-        cause = "its checksums are of Castagnoli's kind"
+        cause = "its checksums are CRC-32C (Castagnoli)"
         raise UnsupportedError("read", name, cause, "pip install google-crc32c") from None
     if value(body[:-_CHECKSUM_BYTES]) != struct.unpack("<I", body[-_CHECKSUM_BYTES:])[0]:
         raise ValueError("the checksum of a chunk is wrong")

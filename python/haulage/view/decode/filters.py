@@ -195,5 +195,5 @@ def _by_library(
 
 
 def _broken(name: str, cause: str) -> IntegrityError:
-    hint = "copy the file here again from where it is whole, and compare with haul verify"
+    hint = "copy the file again from an intact original, and compare with haul verify"
     return IntegrityError("read", name, f"its bytes are damaged: {cause}", hint)

@@ -52,7 +52,7 @@ class Reader:
         shape = boxes.shape_of(box)
         name = f"{opened.pinned.name}, {variable.path}"
         if variable.why_not is not None or variable.kind not in ("number", "text"):
-            cause = variable.why_not or "its values are texts of any length"
+            cause = variable.why_not or "its values are variable-length texts"
             raise UnsupportedError("read", name, cause, "choose another variable")
         if math.prod(shape) > MOST_VALUES:
             cause = f"{math.prod(shape):,} values are too many at once; {MOST_VALUES:,} are not"

@@ -57,7 +57,7 @@ def _decoded(body: bytes, layout: Keyed, dtype: np.dtype[Any], name: str) -> np.
     if layout.version == 3:
         steps = json.loads(layout.codecs)
         if steps[0]["name"] != "vlen-utf8":
-            cause = f"its texts passed a codec that is not read: {steps[0]['name']}"
+            cause = f"its texts use an unsupported codec: {steps[0]['name']}"
             raise UnsupportedError("read", name, cause, "write it again with xarray")
         packed = json.dumps([{"name": "bytes"}, *steps[1:]])
         plain = codecs.unpacked(body, replace(layout, codecs=packed), name)

@@ -67,9 +67,7 @@ def opened(pinned: Pinned) -> Iterator[h5py.File]:
             cause = f"HDF5 cannot read it: {str(error).strip()[:200]}"
             if "truncated" in cause:
                 cause = "it is cut short: HDF5 expects more bytes than it has"
-            raise ProtocolError(
-                "read", pinned.name, cause, "copy it here again from where it is whole"
-            ) from None
+            raise ProtocolError("read", pinned.name, cause, "copy it again from an intact original") from None
 
 
 def read(pinned: Pinned) -> Index:
@@ -83,7 +81,7 @@ def strings(pinned: Pinned, path: str) -> list[str]:
     with opened(pinned) as file:
         dataset = file[path]
         if dataset.external or dataset.is_virtual:
-            raise UnsupportedError("read", path, "its values lie in other files", "view those files")
+            raise UnsupportedError("read", path, "its values are in other files", "view those files")
         found = np.asarray(dataset[()]).ravel().tolist()
     return [one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in found]
 
@@ -145,7 +143,7 @@ class _Walk:
                     self._left_out[below] = f"there are more than {_MOST_OBJECTS:,} groups and variables"
                     return
                 if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                    self._left_out[below] = "it is a link; view where it leads"
+                    self._left_out[below] = "it is a link; view its target"
                     continue
                 found = group.get(name)
                 address = None if found is None else _address(found)
@@ -164,10 +162,10 @@ class _Walk:
         kind, dtype = _kind(dataset.dtype)
         why_not = None
         if kind == "other":
-            why_not = f"its values are of a type that is not drawn: {dataset.dtype}"
+            why_not = f"its values are of a type that cannot be drawn: {dataset.dtype}"
         layout: Layout = None
         if dataset.external or dataset.is_virtual:
-            why_not = "its values lie in other files; view those files"
+            why_not = "its values are in other files; view those files"
         elif kind in ("number", "text"):
             layout = self._layout(dataset)
         return Variable(

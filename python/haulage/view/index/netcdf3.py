@@ -185,4 +185,4 @@ class _Header:
 
 
 def _broken(name: str, cause: str) -> ProtocolError:
-    return ProtocolError("read", name, cause, "check where it comes from: no reader of NetCDF takes it")
+    return ProtocolError("read", name, cause, "check where it comes from: no NetCDF reader accepts it")

@@ -42,7 +42,9 @@ def references(opened: Opened, url: str) -> tuple[dict[str, Any], dict[str, str]
 
 def _variable(opened: Opened, variable: Variable, url: str) -> dict[str, Any]:
     if variable.why_not or variable.kind == "string":
-        cause = variable.why_not or "its values are texts of any length, which have no place of their own"
+        cause = (
+            variable.why_not or "its values are variable-length texts, which have no location of their own"
+        )
         raise UnsupportedError("index", variable.path, cause)
     chunk, codecs, places = _places(opened, variable, url)
     dims = [dim.rpartition("/")[2] for dim in variable.dims]

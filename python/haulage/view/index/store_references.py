@@ -35,7 +35,7 @@ def store_references(place: Place, root: str, as_url: str | None = None) -> dict
             refs[name[len(folder) :]] = body.decode()
         except UnicodeDecodeError:
             hint = "write the store again, with zarr-python or xarray"
-            raise ProtocolError("index", name, "it is no JSON", hint) from None
+            raise ProtocolError("index", name, "it is not JSON", hint) from None
     before = f"{as_url.rstrip('/')}/" if as_url else None
     for name in names:
         if name not in read:

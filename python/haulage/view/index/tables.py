@@ -120,7 +120,7 @@ class Tables:
 
     def _broken(self, variable: Variable) -> ProtocolError:
         cause = f"the table of the chunks of {variable.path} is broken"
-        return ProtocolError("read", self._pinned.name, cause, "copy it here again from where it is whole")
+        return ProtocolError("read", self._pinned.name, cause, "copy it again from an intact original")
 
 
 def _between(table: Table, first: tuple[int, ...], last: tuple[int, ...]) -> list[Chunk]:

@@ -105,7 +105,7 @@ def _shown(place: Place, name: str, roots: set[str]) -> str:
 def _write(folder: Path, name: str, text: str) -> None:
     parts = PurePosixPath(name).parts
     if ".." in parts or PurePosixPath(name).is_absolute():
-        raise UsageError("write", name, "this name leads out of the folder", "index that file alone")
+        raise UsageError("write", name, "this name is outside of the folder", "index that file alone")
     target = folder.joinpath(*parts[:-1], f"{parts[-1]}.json")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

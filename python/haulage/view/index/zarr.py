@@ -101,7 +101,7 @@ def _parsed(name: str, body: bytes) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise ProtocolError(
-            "open", name, "it is no JSON", "write the store again, with zarr-python or xarray"
+            "open", name, "it is not JSON", "write the store again, with zarr-python or xarray"
         )
     return found
 
@@ -249,14 +249,14 @@ def _variable(
         {"S": "text", "U": "string", "O": "string"}.get(np.dtype(dtype).kind, "number") if dtype else "other"
     )
     if kind == "other":
-        why_not = f"its values are of a type that is not drawn: {str(said)[:60]}"
+        why_not = f"its values are of a type that cannot be drawn: {str(said)[:60]}"
     if len(layout.chunk) != len(shape) or min(layout.chunk, default=1) < 1 or min(shape, default=1) < 0:
         raise ValueError("chunks of no values")
     if layout.separator not in ("/", "."):
         raise ValueError("another separator")
     # Names lead nowhere else.
     if path and {"", ".", ".."} & set(path.split("/")):
-        raise ValueError("a name that leads out of the store")
+        raise ValueError("a name outside of the store")
     return Variable(
         path=path or "values",
         kind=kind,

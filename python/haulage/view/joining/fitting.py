@@ -174,7 +174,7 @@ def joined_index(base: Index, along: str, steps: int, changed: dict[str, Variabl
         one = changed.get(path, variable)
         if along in one.dims:
             if path not in joined:
-                left_out[path] = "texts of any length are not joined"
+                left_out[path] = "variable-length texts cannot be joined"
                 continue
             place = one.dims.index(along)
             one = replace(one, shape=(*one.shape[:place], steps, *one.shape[place + 1 :]))

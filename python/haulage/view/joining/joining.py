@@ -69,7 +69,9 @@ def join(
             files.append(found)
     time = next((one for one in (fitting.time_of(file.index) for file in files[:1]) if one), None)
     if time is None:
-        cause = f"{files[0].pinned.name} has no dimension of time" if files else "none of the files opens"
+        cause = (
+            f"{files[0].pinned.name} has no dimension of time" if files else "none of the files can be opened"
+        )
         raise UnsupportedError("join", name, cause, _HINT)
     base, along = files[0], time.dims[0]
     fit = []

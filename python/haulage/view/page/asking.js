@@ -21,7 +21,7 @@ const refusal = async (answer) => {
     const { error } = await answer.json();
     return new Refused(error.message, error.hint, answer.status, error.code);
   } catch {
-    return new Refused(`The server answered ${answer.status}.`, 'reload the page', answer.status);
+    return new Refused(`The server responded with HTTP ${answer.status}.`, 'reload the page', answer.status);
   }
 };
 const fetched = async (path, query, read, what) => {
@@ -33,7 +33,7 @@ const fetched = async (path, query, read, what) => {
     body = await read(answer);
   } catch (error) {
     if (error instanceof Refused) throw error;
-    throw new Refused('haul view does not answer.', 'is it still running? start it again and open the address that it prints');
+    throw new Refused('haul view does not respond.', 'is it still running? start it again and open the address that it prints');
   }
   const head = (name) => Number(answer.headers.get(`X-Haul-${name}`) ?? 0);
   const cost = { what: what ?? path, requests: head('Requests'), bytes: head('Bytes'), store: head('Milliseconds'), trips: head('Round-Trips'),

@@ -25,6 +25,6 @@ export const drawLegend = (into, range, colours, units, beyond) => {
     return tick;
   }));
   into.querySelector('.units').textContent = units;
-  const said = beyond.map((is, end) => (is ? ` Values ${end ? 'above' : 'below'} have the colour of that end.` : '')).join('');
+  const said = beyond.map((is, end) => (is ? ` Values ${end ? 'above' : 'below'} the range have the colour of its end.` : '')).join('');
   bar.setAttribute('aria-label', `Colours from ${valueText(range[0])} to ${valueText(range[1])} ${units}.${said}`);
 };

@@ -25,7 +25,7 @@ export const drawFiles = (found, more, chosen, choose) => {
     return item;
   };
   // Files that belong together come first, as one.
-  const items = found.series.map((one) => itemOf(one, [`${count(one.files)} files as one`, size(one.size)], 'series'));
+  const items = found.series.map((one) => itemOf(one, [`${count(one.files)} files joined`, size(one.size)], 'series'));
   items.push(...found.files.map((file) => itemOf(file, [file.size && size(file.size), KINDS[file.kind] ?? file.kind])));
   if (more) by('files').append(...items);
   else by('files').replaceChildren(...items);
@@ -33,7 +33,7 @@ export const drawFiles = (found, more, chosen, choose) => {
   const current = by('files').querySelector('[aria-current]');
   if (current && !more) by('files').scrollTop = current.offsetTop - by('files').offsetTop;
   const shown = by('files').children.length - by('files').querySelectorAll('.series').length;
-  by('found').textContent = `${count(found.total)} ${found.total === 1 ? 'file' : 'files'}${shown < found.total ? `, ${count(shown)} of them here` : ''}${found.whole === false ? '; still listing …' : ''}`;
+  by('found').textContent = `${count(found.total)} ${found.total === 1 ? 'file' : 'files'}${shown < found.total ? `, ${count(shown)} shown` : ''}${found.whole === false ? '; still listing …' : ''}`;
 };
 export const markFile = (name) => {
   for (const button of by('files').querySelectorAll('button')) {
@@ -76,7 +76,7 @@ export const drawVariables = (file, chosen, choose) => {
     if (rest.children.length) {
       const folded = element('details');
       folded.open = !list.children.length || all.some((one) => one.path === chosen && !isMain(file, one));
-      folded.append(element('summary', `${count(rest.children.length)} more: coordinates, and what is not drawn as a map`), rest);
+      folded.append(element('summary', `${count(rest.children.length)} more: coordinates, and variables that cannot be drawn as a map`), rest);
       parts.push(folded);
     }
   }
@@ -89,7 +89,7 @@ export const drawJoined = ({ joined }) => {
   by('joined').hidden = !joined;
   if (!joined) return;
   const wrong = Object.entries(joined.left_out), few = wrong.length === 1 ? '1 file does not fit' : `${count(wrong.length)} files do not fit`;
-  by('joined').querySelector('summary').textContent = `${count(joined.files.length)} files as one, along ${joined.along}${wrong.length ? `; ${few}` : ''}`;
+  by('joined').querySelector('summary').textContent = `${count(joined.files.length)} files joined along ${joined.along}${wrong.length ? `; ${few}` : ''}`;
   const lines = [...wrong.map(([name, why]) => [`${name} does not fit: ${why}`, 'why']), ...joined.files.map((file) => [`${file.name}: from step ${count(file.first + 1)}`])];
   const rest = lines.length > MOST_LINES ? [[`and ${count(lines.length - MOST_LINES)} more`]] : [];
   by('joined').querySelector('ul').replaceChildren(...[...lines.slice(0, MOST_LINES), ...rest].map(([text, kind]) => element('li', text, kind)));

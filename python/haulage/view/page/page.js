@@ -25,11 +25,11 @@ let retry = () => location.reload();
 const notice = (error, again) => {
   by('notice').hidden = !error;
   if (!error) return stopWaiting();
-  const said = error instanceof Refused ? [error.message, error.hint && `hint: ${error.hint}`] : [`This page failed: ${error.message}`, 'hint: reload it'];
+  const said = error instanceof Refused ? [error.message, error.hint && `hint: ${error.hint}`] : [`Error in this page: ${error.message}`, 'hint: reload it'];
   by('notice').querySelector('p').textContent = said.filter(Boolean).join('\n');
   retry = again ?? (() => location.reload());
   const passing = isPassing(error);
-  state('failed', passing ? 'What was asked for last is drawn as soon as the store answers.' : 'What was asked for last is not drawn.');
+  state('failed', passing ? 'The requested view will appear as soon as the store responds.' : 'The requested view could not be drawn.');
   return passing ? whenBack(retry) : stopWaiting();
 };
 // A file that was replaced is opened anew, at the same view; whatever else failed is done once more.
@@ -129,7 +129,7 @@ const play = (dim) => {
   if (player.dim !== null || !dim) return player.stop();
   const axis = now.variable.axes.find((one) => one.dim === dim);
   return player.play(dim, axis.size, () => now.index[dim], () => {
-    by('played').textContent = player.rate ? `${player.rate.toFixed(1)} steps a second drawn` : '';
+    by('played').textContent = player.rate ? `${player.rate.toFixed(1)} steps per second` : '';
     return Number(by('rate').value);
   });
 };
@@ -215,7 +215,7 @@ const showFile = guarded(async (name, asked = {}) => {
   drawVariables(file, null, (other) => showVariable(other));
   for (const id of ['map', 'take', 'place', 'line']) by(id).hidden = true;
   by('title').textContent = name;
-  by('about').textContent = 'Nothing in this file is drawn as a map; the list says why.';
+  by('about').textContent = 'No variable in this file can be drawn as a map; the list says why.';
   now.variable = null;
   link();
   return state('done');
@@ -305,7 +305,7 @@ for (const id of ['low', 'high']) on(id, 'change', () => {
   typing.delete(id);
   const [low, high] = [Number(by('low').value), Number(by('high').value)];
   const wrong = !(Number.isFinite(low) && Number.isFinite(high) && low < high);
-  by(id).setCustomValidity(wrong ? 'Two numbers, the first one less than the second.' : '');
+  by(id).setCustomValidity(wrong ? 'Enter two numbers, the first less than the second.' : '');
   if (wrong) return by(id).reportValidity();
   [now.how, now.range] = ['typed', [low, high]];
   for (const one of ['low', 'high']) by(one).setCustomValidity('');
@@ -339,7 +339,7 @@ on('together', 'change', () => {
 const across = (role) => now.variable.axes.find((axis) => axis.role === role).dim.split('/').at(-1);
 const windowOf = () => {
   const found = panels.main.seen(now.view);
-  if (!found) throw new Refused('No cells are seen.', 'choose Fit, or zoom out');
+  if (!found) throw new Refused('No cells are visible.', 'choose Fit, or zoom out');
   return found;
 };
 const limits = ({ y0, y1, x0, x1 }) => ({ y0, y1, x0, x1 });
@@ -348,7 +348,7 @@ const took = (text) => {
 };
 for (const format of ['csv', 'nc']) on(format, 'click', guarded(async () => {
   await saveExport(seen(), format, limits(windowOf()));
-  took(`Saved as ${format === 'nc' ? 'NetCDF' : 'CSV'}: ${panels.main.grid.points ? 'the points from the first to the last that is seen' : 'the rows and columns of the grid around what is seen'}.`);
+  took(`Saved as ${format === 'nc' ? 'NetCDF' : 'CSV'}: ${panels.main.grid.points ? 'the range of points that covers the visible area' : 'the rows and columns of the grid that cover the visible area'}.`);
 }));
 on('png', 'click', guarded(async () => {
   const all = [panels.main, panels.other, panels.difference].filter((one) => one.slab);

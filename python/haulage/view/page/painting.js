@@ -61,7 +61,7 @@ export class Painter {
     this.canvas = canvas;
     this.grid = this.slab = null;
     this.gl = canvas.getContext('webgl2', { antialias: false, alpha: true, preserveDrawingBuffer: false });
-    if (!this.gl) throw new Refused('This browser does not draw with WebGL 2.', 'turn on hardware acceleration, or open the page in another browser');
+    if (!this.gl) throw new Refused('This browser does not support WebGL 2.', 'turn on hardware acceleration, or open the page in another browser');
     this.#prepare();
     canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
     canvas.addEventListener('webglcontextrestored', () => {
@@ -82,7 +82,7 @@ export class Painter {
       gl.attachShader(program, shader);
     }
     gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Refused('The graphics card does not take the program of the map.', 'open the page in another browser');
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Refused('The graphics card cannot run the shader that draws the map.', 'open the page in another browser');
     gl.useProgram(program);
     this.at = Object.fromEntries(NAMES.map((name) => [name, gl.getUniformLocation(program, name)]));
     gl.uniform1i(this.at.values, 0);

@@ -20,7 +20,7 @@ export const drawPlace = async (cell, place) => {
   const mine = (turn += 1), { name, variable, index, beside } = now;
   by('place').hidden = false;
   if (!cell) {
-    facts([['Place', placeText(place)], ['Value', now.variable.axes.some((axis) => axis.role === 'y') ? 'outside the grid' : 'no point here']]);
+    facts([['Location', placeText(place)], ['Value', now.variable.axes.some((axis) => axis.role === 'y') ? 'outside the grid' : 'no point here']]);
     drawCharts(by('charts'), []);
     return;
   }
@@ -36,7 +36,7 @@ export const drawPlace = async (cell, place) => {
   const units = value.units && value.units !== '1' ? value.units : '';
   facts([
     ['Place', placeText(place)],
-    [variable.axes.some((axis) => axis.role === 'y') ? 'Middle of the cell' : 'Point', value.lon === null ? '' : placeText([value.lon, value.lat])],
+    [variable.axes.some((axis) => axis.role === 'y') ? 'Cell centre' : 'Point', value.lon === null ? '' : placeText([value.lon, value.lat])],
     ['Value', value.value === null ? 'missing' : [value.text, units].filter(Boolean).join(' ')],
     ['Type', value.dtype === value.stored_dtype ? value.dtype : `${value.dtype}, stored as ${value.stored_dtype} ${value.stored}`],
     ['Row and column', `${cell.y}, ${cell.x}`],

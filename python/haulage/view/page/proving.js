@@ -51,7 +51,7 @@ export const prove = async (one, other) => {
   const found = await compared(one, other, mine, say);
   if (!found) return;
   const what = `${count(found.values)} values of ${count(found.variables)} variables`;
-  if (found.equal) say(`Equal: ${what}${found.identical ? ', bit for bit' : '; some are stored in another way'}.`);
+  if (found.equal) say(`Equal: ${what}${found.identical ? ', bit for bit' : '; some are stored differently'}.`);
   else say(`Not equal: compared ${what}.`);
   by('unequal').replaceChildren(...found.told.slice(0, 100).map((text) => element('li', text)));
 };

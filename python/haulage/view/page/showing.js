@@ -43,18 +43,18 @@ const legends = () => {
 const measure = () => {
   const units = now.variable?.units && now.variable.units !== '1' ? ` ${now.variable.units}` : '', parts = [];
   for (const panel of shown()) {
-    const seen = panel.seen(now.view), name = isApart(panel) ? 'Difference' : panel === panels.main ? (shown().length > 1 ? 'Left' : 'Mean of what is seen') : 'Right';
+    const seen = panel.seen(now.view), name = isApart(panel) ? 'Difference' : panel === panels.main ? (shown().length > 1 ? 'Left' : 'Mean of the visible area') : 'Right';
     if (panel === panels.main) now.window = seen;
     if (!seen) parts.push(`${name}: no ${panel.grid.points ? 'points' : 'cells'}`);
     else parts.push(`${name}: ${seen.mean === null ? 'no values' : `${valueText(Number(seen.mean.toPrecision(6)))}${units}`} (${count(seen.cells)} ${panel.grid.points ? 'point' : 'cell'}${seen.cells === 1 ? '' : 's'}${panel.grid.points ? '' : ' by area'}${seen.missing ? `, ${count(seen.missing)} missing` : ''})`);
   }
   const step = panels.main.painter.step;
-  if (step > 1) parts.push(`One of ${count(step * step)} cells is drawn`);
+  if (step > 1) parts.push(`One of ${count(step * step)} cells is shown`);
   by('seen').textContent = parts.join('; ');
   document.body.dataset.measured = String(Number(document.body.dataset.measured ?? 0) + 1);
 };
 
-const POINT = 'Point at the map, or hold a finger on it, for the value there; click or tap for its series and profile.';
+const POINT = 'Point at the map, or hold a finger on it, to see the value; click or tap for the series and the profile.';
 const east = (lon) => `${Math.abs(lon).toFixed(2)}° ${lon < 0 ? 'W' : 'E'}`;
 const north = (lat) => `${Math.abs(lat).toFixed(2)}° ${lat < 0 ? 'S' : 'N'}`;
 export const placeText = ([lon, lat]) => `${north(lat)}, ${east(lon)}`;
@@ -69,7 +69,7 @@ export const under = (place) => {
     const found = panel.at(place);
     return found === null ? (panel.grid.points ? 'no point here' : 'outside the grid') : Number.isNaN(found.value) ? 'missing' : `${valueText(found.value)}${units}`;
   });
-  const names = ['', 'beside it ', 'difference '];
+  const names = ['', 'right ', 'difference '];
   by('under').textContent = `${placeText(place)}: ${values.map((text, number) => names[number] + text).join('; ')}`;
 };
 

@@ -8,11 +8,11 @@ const milliseconds = (value) => (value ? `${value < 10 ? value.toFixed(1) : coun
 const COLUMNS = [
   ['What', '', (one) => one.what],
   ['Requests to the store', 'number', (one) => count(one.requests)],
-  ['One after another', 'number', (one) => count(one.trips)],
+  ['Round trips', 'number', (one) => count(one.trips)],
   ['Read from the store', 'number', (one) => size(one.bytes)],
-  ['At the store', 'number', (one) => milliseconds(one.store)],
-  ['In all', 'number', (one) => milliseconds(one.elapsed)],
-  ['To the browser', 'number', (one) => (one.received ? size(one.received) : '')],
+  ['Time at the store', 'number', (one) => milliseconds(one.store)],
+  ['Total time', 'number', (one) => milliseconds(one.elapsed)],
+  ['Sent to the browser', 'number', (one) => (one.received ? size(one.received) : '')],
 ];
 
 export const spend = (cost) => {
@@ -25,7 +25,7 @@ export const spend = (cost) => {
 };
 const drawSpent = () => {
   by('requests').hidden = false;
-  by('cost').textContent = `${count(all.answers)} ${all.answers === 1 ? 'answer' : 'answers'} so far: ${count(all.requests)} ${all.requests === 1 ? 'request' : 'requests'} to the store, ${size(all.bytes)}, ${count(Math.round(all.store))} ms there`;
+  by('cost').textContent = `${count(all.answers)} ${all.answers === 1 ? 'response' : 'responses'} so far: ${count(all.requests)} ${all.requests === 1 ? 'request' : 'requests'} to the store, ${size(all.bytes)}, ${count(Math.round(all.store))} ms there`;
   if (by('requests').querySelector('details').open) table(by('requests').querySelector('table'), COLUMNS, last);
 };
 by('requests').querySelector('details').addEventListener('toggle', drawSpent);

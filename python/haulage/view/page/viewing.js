@@ -39,14 +39,14 @@ export const gather = async (one, beside) => {
   const found = { main: { grid: grids[0], slab: slabs[0] }, other: null, difference: null, why: '' };
   if (!beside) return found;
   found.other = { grid: grids[1], slab: slabs[1] };
-  if ((one.variable.units ?? '') !== (beside.variable.units ?? '')) found.why = 'No difference: the units differ.';
-  else if (!sameSize(...grids)) found.why = 'No difference: the two lie on different grids.';
+  if ((one.variable.units ?? '') !== (beside.variable.units ?? '')) found.why = 'No difference map: the units differ.';
+  else if (!sameSize(...grids)) found.why = 'No difference map: the two are on different grids.';
   else {
     try {
       found.difference = { grid: grids[0], slab: await differenceOf(one, beside) };
     } catch (error) {
       if (error.status !== 400) throw error;
-      found.why = `No difference: ${error.message}.`;
+      found.why = `No difference map: ${error.message}.`;
     }
   }
   return found;

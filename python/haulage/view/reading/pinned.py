@@ -79,7 +79,7 @@ class Pinned:
         for span in spans:
             if span.start < 0 or span.size < 0 or span.end > self.size:
                 cause = f"it is cut short: bytes {span.start} to {span.end} are needed, it has {self.size}"
-                raise ProtocolError("read", self.name, cause, "copy it here again from where it is whole")
+                raise ProtocolError("read", self.name, cause, "copy it again from an intact original")
         found = [self._have(span) for span in spans]
         missing = [span for span, there in zip(spans, found, strict=True) if there is None]
         if missing:

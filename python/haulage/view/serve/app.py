@@ -394,7 +394,7 @@ def _tag(request: Request, etag: str) -> str:
 
 async def _unknown(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return failing.refusal(status, "not_found", f"nothing is at {request.url.path[:200]}", None)
+    return failing.refusal(status, "not_found", f"there is nothing at {request.url.path[:200]}", None)
 
 
 async def _broken(_: Request, error: Exception) -> Response:

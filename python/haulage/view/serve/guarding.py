@@ -44,13 +44,13 @@ class Guard:
         path: str = scope["path"]
         zarr = path.startswith("/zarr/")
         if scope["method"] not in ("GET", "HEAD") and not (zarr and scope["method"] == "OPTIONS"):
-            return refusal(405, "refused", "this server only reads", "ask with GET")
+            return refusal(405, "refused", "this server is read-only", "ask with GET")
         origin = headers.get("origin")
         own = {f"http://{host}" for host in self._hosts}
         foreign = (origin is not None and origin not in own) or headers.get("sec-fetch-site") == "cross-site"
         if foreign and not zarr and path.startswith(_GUARDED):
             return refusal(
-                403, "refused", "pages from elsewhere may not ask", "open the address in its own tab"
+                403, "refused", "pages from other origins are not allowed", "open the address in its own tab"
             )
         if not path.startswith(_GUARDED) or scope["method"] == "OPTIONS":
             return None

@@ -197,9 +197,7 @@ class Library:
         found = axes.horizontal(opened.index, variable)
         if why_not is not None or found is None:
             name = f"{opened.pinned.name}, {variable.path}"
-            raise NotFoundError(
-                "draw", name, why_not or "nothing tells where it lies", "choose another variable"
-            )
+            raise NotFoundError("draw", name, why_not or "its location is unknown", "choose another variable")
         return found
 
     def at_once(self, calls: list[Callable[[], _T]]) -> list[_T]:

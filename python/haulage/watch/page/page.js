@@ -13,7 +13,7 @@ const NODES = [
   ['Failed', 'number', (row) => (row.engine || row.tasks ? [count(row.objects_failed), row.objects_failed ? 'bad' : 'zero'] : '')],
   ['Moved', 'number', (row) => (row.engine ? size(row.bytes_done) : '')],
   ['Errors', 'number', (row) => [count(row.errors), row.errors ? 'warn' : 'zero']],
-  ['Heard', 'number', (row) => (row.heard_ago_ns < 2e9 ? 'now' : `${duration(row.heard_ago_ns)} ago`)],
+  ['Last heard', 'number', (row) => (row.heard_ago_ns < 2e9 ? 'now' : `${duration(row.heard_ago_ns)} ago`)],
   ['Cause', 'wide', (row) => row.cause],
 ];
 const trend = (perSecond) => (perSecond === null ? '' : Math.abs(perSecond) < 0.05 ? 'steady' : `${perSecond > 0 ? '+' : ''}${perSecond.toFixed(1)}/s`);
@@ -55,7 +55,7 @@ const SLOW = [
 const beyond = (section, left) => {
   const said = section.querySelector('.beyond');
   said.hidden = !left;
-  said.textContent = left ? `and ${count(left)} more; haul watch --csv FILE keeps all` : '';
+  said.textContent = left ? `and ${count(left)} more; haul watch --csv FILE writes all of them` : '';
 };
 
 const before = new Map();
@@ -173,11 +173,11 @@ const draw = (shown) => {
   const first = shown.jobs[0];
   by('about').textContent = shown.totals.jobs === 1
     ? `job ${first.job}: ${[first.what, first.sources.join(', '), first.destination && `to ${first.destination}`].filter(Boolean).join(' ')}`
-    : shown.totals.jobs ? `${shown.totals.jobs} jobs, ${shown.totals.jobs_running} running` : shown.queues.length ? '' : 'nothing there yet; waiting';
+    : shown.totals.jobs ? `${shown.totals.jobs} jobs, ${shown.totals.jobs_running} running` : shown.queues.length ? '' : 'nothing to show yet; waiting';
   document.title = `${title(shown)} - haul watch`;
-  if (shown.away) notice(`The log cannot be read for ${duration(shown.away.for_ns)}: ${shown.away.cause}`);
-  else if (shown.beside_away.length) notice(shown.beside_away.map((one) => `${one.name} cannot be read for ${duration(one.for_ns)}: ${one.cause}`).join('; '));
-  else notice(shown.last ? `haul watch has ended at ${clock(shown.time_unix_ns)}; this is what it saw last.` : '');
+  if (shown.away) notice(`The log has been unavailable for ${duration(shown.away.for_ns)}: ${shown.away.cause}`);
+  else if (shown.beside_away.length) notice(shown.beside_away.map((one) => `${one.name} has been unavailable for ${duration(one.for_ns)}: ${one.cause}`).join('; '));
+  else notice(shown.last ? `haul watch ended at ${clock(shown.time_unix_ns)}; this page shows the last known state.` : '');
   facts(shown);
   by('rate').parentElement.hidden = !moving(shown);
   if (moving(shown)) rates(shown.rates);
@@ -205,5 +205,5 @@ source.onmessage = (event) => {
   }
 };
 source.onerror = () => {
-  if (!over) notice('haul watch does not answer; what is shown is old.');
+  if (!over) notice('haul watch does not respond; this page is out of date.');
 };

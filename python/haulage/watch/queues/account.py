@@ -101,7 +101,7 @@ def opened(
     options = options or {}
     if account.startswith("http://") and host not in _LOOPBACK and not options.get("insecure_http"):
         hint = "write https://, or allow it with --insecure-http"
-        raise UsageError("watch", shown, "plain http beyond this machine", hint)
+        raise UsageError("watch", shown, "plain http to another machine", hint)
     if credential is None:
         hint = (
             "set AZURE_STORAGE_KEY or AZURE_STORAGE_CONNECTION_STRING, or name the queue by a URL with a SAS"
@@ -230,13 +230,13 @@ def _of_azure(operation: str, name: str, error: Exception) -> HaulageError:
 
     if not isinstance(error, HttpResponseError) or error.status_code is None:
         return ConnectionLostError(
-            operation, name, f"no answer ({type(error).__name__})", "is the service up?"
+            operation, name, f"no answer ({type(error).__name__})", "is the service running?"
         )
     code = getattr(error, "error_code", None)
     code = getattr(code, "value", code) or error.reason or ""
     said = f"{error.status_code} {code}".strip()
     if error.status_code == 404:
-        hint = "make the queue first: az storage queue create --name NAME"
+        hint = "create the queue first: az storage queue create --name NAME"
         return NotFoundError(operation, name, said, hint)
     if error.status_code in (401, 403):
         hint = "check the key, or what the SAS allows and until when"

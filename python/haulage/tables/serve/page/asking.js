@@ -24,11 +24,11 @@ const fetched = async (path, signal) => {
     answer = await fetch(path, { headers: token ? { Authorization: `Bearer ${token}` } : {}, signal, cache: 'no-store' });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new Refused(0, { error: 'The proxy does not answer.', hint: 'is haul table serve running?' });
+    throw new Refused(0, { error: 'The proxy does not respond.', hint: 'is haul table serve running?' });
   }
   if (answer.ok) return answer;
   let told;
-  try { told = await answer.json(); } catch { told = { error: `The proxy answers ${answer.status}.` }; }
+  try { told = await answer.json(); } catch { told = { error: `The proxy responded with HTTP ${answer.status}.` }; }
   throw new Refused(answer.status, told);
 };
 
@@ -73,7 +73,7 @@ const readAll = async (answer, take) => {
     }
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new Refused(0, { error: `The connection broke after ${size(bytes)}: the answer is not whole.`, hint: 'the rows below are those that came' });
+    throw new Refused(0, { error: `The connection broke after ${size(bytes)}: the response is incomplete.`, hint: 'the rows received so far are shown below' });
   }
 };
 

@@ -60,7 +60,7 @@ const drawRows = () => {
   document.querySelector('#rows table').replaceChildren(headOf(), body);
   const left = now.rows.length - SHOWN, said = document.querySelector('#rows .beyond');
   said.hidden = left <= 0;
-  said.textContent = `and ${count(left)} more, which are drawn and downloaded too`;
+  said.textContent = `and ${count(left)} more, included in the chart, the map and downloads`;
   for (const id of ['csv', 'ndjson']) by(id).disabled = !now.rows.length;
 };
 
@@ -83,7 +83,7 @@ const pictures = () => {
     options(by('across'), ['', ...numbers], numbers.find((name) => name !== 'Timestamp' && isTime(rows, name)) ?? '');
     options(by('up'), numbers, measured[0] ?? numbers[0]);
     const drawn = drawChart(rows, by('across').value, by('up').value);
-    by('charted').textContent = `${count(drawn)} points, ${now.chosen.size ? 'of the rows that are ticked' : 'of all rows here'}`;
+    by('charted').textContent = `${count(drawn)} points, ${now.chosen.size ? 'from the selected rows' : 'from all rows shown'}`;
   }
   by('map').hidden = !places;
   if (places) by('mapped').textContent = `${count(drawMap(rows, places))} points by ${places.join(' and ')}`;
@@ -103,7 +103,7 @@ const REQUESTS = [
 ];
 const spend = (cost) => {
   now.costs.push(cost);
-  const all = { what: `${count(now.costs.length)} in all` };
+  const all = { what: `${count(now.costs.length)} in total` };
   for (const key of Object.keys(cost)) if (key !== 'what') all[key] = now.costs.reduce((sum, one) => sum + one[key], 0);
   const into = document.querySelector('#requests table'), foot = element('tfoot'), line = foot.appendChild(element('tr'));
   table(into, REQUESTS, now.costs.slice(-200));
@@ -118,10 +118,10 @@ const busy = (is) => {
   by('after').disabled = is || !now.next;
 };
 const failed = (error) => {
-  if (error.name === 'AbortError') return state('stopped', `Stopped: ${count(now.rows.length)} rows had come.`);
+  if (error.name === 'AbortError') return state('stopped', `Stopped after ${count(now.rows.length)} rows.`);
   by('pass').hidden = error.status !== 401;
-  notice(error instanceof Refused ? error.message : `This page failed: ${error.message}`);
-  state('failed', now.rows.length ? `Not all rows are here: ${count(now.rows.length)} had come.` : 'No rows came.');
+  notice(error instanceof Refused ? error.message : `Error in this page: ${error.message}`);
+  state('failed', now.rows.length ? `Incomplete: received only ${count(now.rows.length)} rows.` : 'No rows received.');
 };
 
 const fill = (rows) => {
@@ -132,7 +132,7 @@ const fill = (rows) => {
 const showPage = async () => {
   busy(true);
   notice('');
-  state('loading', 'Asking ...');
+  state('loading', 'Loading ...');
   try {
     const at = now.pages.at(-1), found = await onePage(by('table').value, { ...asked(), $top: by('top').value, format: by('format').value, ...at });
     fill(found.rows);
@@ -140,8 +140,8 @@ const showPage = async () => {
     spend(found.cost);
     drawRows();
     pictures();
-    const drawn = found.rows.length === found.cost.rows ? '' : '; this format is measured, not drawn';
-    state('done', `Page ${now.pages.length}: ${count(found.cost.rows)} rows${found.sorted ? ` (${found.sorted})` : ''}${found.next ? '; there are more' : '; no more after these'}${drawn}.`);
+    const drawn = found.rows.length === found.cost.rows ? '' : '; this format is timed, not displayed';
+    state('done', `Page ${now.pages.length}: ${count(found.cost.rows)} rows${found.sorted ? ` (${found.sorted})` : ''}${found.next ? '; there are more' : '; this is the last page'}${drawn}.`);
   } catch (error) {
     failed(error);
   }
@@ -164,7 +164,7 @@ const showAll = async () => {
   fill([]);
   [now.pages, now.next] = [[null], null];
   drawRows();
-  state('loading', 'Asking ...');
+  state('loading', 'Loading ...');
   let drawn = 0;
   const take = (found) => {
     const wasEmpty = !now.rows.length;
@@ -179,7 +179,7 @@ const showAll = async () => {
   try {
     const found = await allRows(by('table').value, asked(), now.stop.signal, take);
     spend(found.cost);
-    const kept = drawn > now.rows.length ? `; the first ${count(KEPT)} are kept here` : '';
+    const kept = drawn > now.rows.length ? `; only the first ${count(KEPT)} are kept` : '';
     state('done', `All ${count(drawn)} rows: the first after ${milliseconds(found.first ?? found.cost.elapsed)}, the last after ${milliseconds(found.cost.elapsed)}${found.sorted ? ` (${found.sorted})` : ''}${kept}.`);
   } catch (error) {
     failed(error);

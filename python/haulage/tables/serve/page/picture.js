@@ -33,7 +33,7 @@ const drawChart = (rows, across, up) => {
     series: [{ label: across || 'row' }, { label: up, stroke: () => colour('--blue'), width: 1.5, points: { size: 4, fill: () => colour('--blue') } }],
   }, [pairs.map(([x]) => x), pairs.map(([, y]) => y)], by('plot'));
   const ys = pairs.map(([, y]) => y).reduce(([least, most], y) => [Math.min(least, y), Math.max(most, y)], [Infinity, -Infinity]);
-  by('plot').setAttribute('aria-label', pairs.length ? `${up} against ${across || 'the number of the row'}: ${count(pairs.length)} points, from ${ys[0]} to ${ys[1]}` : 'no points');
+  by('plot').setAttribute('aria-label', pairs.length ? `${up} against ${across || 'the row number'}: ${count(pairs.length)} points, from ${ys[0]} to ${ys[1]}` : 'no points');
   return pairs.length;
 };
 
