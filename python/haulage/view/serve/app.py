@@ -207,7 +207,7 @@ class Application:
             raise UsageError("compare", other.variable.path, cause, "choose two on the same grid")
         places = [self._library.corners(what.opened, what.across).whole() for what in (one, other)]
         if not all(np.allclose(a, b, atol=1e-4, equal_nan=True) for a, b in zip(*places, strict=True)):
-            cause = "their cells lie in other places"
+            cause = "their cells are in different places"
             raise UsageError("compare", other.variable.path, cause, "choose two on the same grid")
 
         def make() -> Response:
