@@ -188,3 +188,11 @@ def test_tables_and_datetimes(emulator: Endpoint, folder: Path, monkeypatch: pyt
     assert failed.to_arrow()["kind"].to_pylist() == ["integrity"]
     assert "summary" not in failed._repr_html_()
     assert "failed because" in failed._repr_html_()
+
+
+def test_a_listing_shows_what_it_lists_and_no_signature() -> None:
+    haulage.put("mem://shown/a", b"x")
+    assert repr(haulage.list("mem://shown/")).startswith("<Listing of mem://shown/:")
+    signed = repr(haulage.list("https://acc.blob.core.windows.net/c/?sv=1&sig=secret"))
+    assert "blob.core.windows.net/c/:" in signed
+    assert "secret" not in signed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Unpack
@@ -31,7 +32,13 @@ class Listing(Iterator[ObjectMeta]):
     """The objects that :func:`list` returns, each once, as their pages are read."""
 
     def __init__(self, url: Name, recursive: bool, options: StoreOptions) -> None:
+        self._url = os.fspath(url)
         self._found = _listed(url, recursive, options)
+
+    def __repr__(self) -> str:
+        # Without a signature, which only an address of http has.
+        shown = self._url.partition("?")[0] if self._url.lower().startswith("http") else self._url
+        return f"<Listing of {shown}: read it with a loop, list() or to_arrow()>"
 
     def __next__(self) -> ObjectMeta:
         return next(self._found)

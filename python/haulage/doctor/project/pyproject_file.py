@@ -116,7 +116,7 @@ def _read_poetry(source: Source, poetry: Mapping[str, Any]) -> None:
                 source.troubles.append(Trouble(pep508.place_of(source, at.start(2)), str(error), hint))
                 continue
             needed = "optional" if isinstance(told, dict) and told.get("optional") else group
-            asked = Wanted(name, specifier, *_where(source, at.start(2)), version, group=needed)
+            asked = Wanted(name, specifier, *_where(source, at.start(2)), f"{name} {version}", group=needed)
             source.places.append(
                 Place(asked, *at.span(2), lambda _, low, high: pep508.span(low, high).removeprefix("=="))
             )
