@@ -156,7 +156,7 @@ def test_the_last_of_it_stays_on_the_page(page: Page, opened: Callable[..., Open
     page.draw(shown, last=True)
     page.close()
     wait_for(one, shown)
-    assert "haul watch has ended" in text_of(one, "#notice")
+    assert "haul watch ended at" in text_of(one, "#notice")
 
 
 def test_a_log_that_is_away_is_said(page: Page, opened: Callable[..., Opened]) -> None:
