@@ -56,7 +56,7 @@ def test_the_page_says_within_seconds_that_the_store_is_away_and_draws_when_it_i
     told = one.text("#notice p")
     assert "does not answer: Connection refused" in told
     assert "hint: the page asks again until it answers" in told
-    assert "is drawn as soon as the store answers" in one.text("#state")
+    assert "will appear as soon as the store responds" in one.text("#state")
     running.restart(0)
     # Nobody touches the page.
     one.state("done")

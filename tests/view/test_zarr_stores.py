@@ -167,7 +167,7 @@ def test_many_chunks_are_asked_for_at_once(blobs: Container, tmp_path: Path) -> 
             "write",
         ),
         ("../out", "not what Zarr says", "write the store again, with zarr-python or xarray"),
-        ("codec", "a codec that is not read: jpeg", "write it again with zstd"),
+        ("codec", "an unsupported codec: jpeg", "write it again with zstd"),
         ("damaged", "its bytes are damaged", "copy the store again from an intact original"),
         ("large", "its chunks are too large", "write it again with smaller chunks, with xarray"),
         ("turn", "its values use an unsupported codec: nonsense", "write it again without it"),

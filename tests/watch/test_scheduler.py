@@ -207,7 +207,7 @@ def test_a_server_that_is_no_scheduler_ends_nothing(
     address = f"tcp://{counting.endpoint.split('/')[2]}"
     said = haul("watch", folder.root, "--scheduler", address, "--once").text
     assert f"{address} has been unavailable for" in said
-    assert "no sensible answer" in said
+    assert "invalid response" in said
     assert "running  job 0123456789abcdef" in said
 
 
