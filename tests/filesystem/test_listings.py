@@ -170,3 +170,20 @@ def test_a_listing_that_began_before_a_removal_is_not_kept(
         fs.ls(place.path("a/b"))
         assert not fs.exists(place.path("a/b/1"))
         assert fs.ls(place.path("a/b"), detail=False) == [place.path("a/b/2")]
+
+
+def test_what_is_moved_onto_or_into_itself_is_not_lost(place: Place) -> None:
+    fill(place)
+    fs, at = place.fs, place.path
+    before = {name: fs.cat_file(name) for name in fs.find(place.container)}
+    fs.mv(at("a/"), at("a"), recursive=True)
+    fs.mv(at("4"), place.url("4"))
+    for source, target in [("a", "a/b/c"), ("a/b", "a"), ("a/3", "a"), ("a/3", "a/"), ("a/*", "a/b")]:
+        with pytest.raises((haulage.UsageError, FileNotFoundError)):
+            fs.mv(at(source), at(target), recursive=True)
+        held = {fs.cat_file(name) for name in fs.find(place.container)}
+        assert held >= set(before.values()), (source, target)
+    # What a pattern matches only after the copy stays.
+    fs.mv(at("a/*"), at("a/new/"))
+    assert at("a/new/3") in fs.find(place.container)
+    assert not fs.exists(at("a/3"))

@@ -161,6 +161,10 @@ class Content(Listings):
     async def _cp_file(self, path1: str, path2: str, **_: Any) -> None:
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         self._need_object("write", target)
+        if source == target:
+            # Who moves removes the source then.
+            hint = "choose another destination"
+            raise UsageError("copy", self.url(source), "source and destination are the same", hint)
         try:
             await self._move((f"{self.scheme}://{source}", f"{self.scheme}://{target}"))
         except NotFoundError:
@@ -184,6 +188,26 @@ class Content(Listings):
             path2 = [f"{path2.rstrip('/')}/{source.rpartition('/')[2]}" if into else path2]
             path1 = [source]
         await super()._copy(path1, path2, *args, **kwargs)
+
+    def mv(
+        self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **kwargs: Any
+    ) -> None:
+        """Move an object, or with ``recursive`` a folder; nothing is removed unless all of it was copied."""
+        if self._strip_protocol(path1) == self._strip_protocol(path2):
+            return
+        # What is there now, without what the copies add.
+        sources = self.expand_path(path1)
+        if not recursive:
+            sources = [one for one in sources if self.isfile(one)] or sources
+        for one in sources:
+            if f"{self._strip_protocol(path2)}/".startswith(f"{one}/"):
+                hint = "choose a destination outside of it"
+                raise UsageError("move", self.url(one), "the destination is inside the source", hint)
+        self.copy(path1, path2, recursive=recursive, maxdepth=maxdepth, on_error="raise", **kwargs)
+        if maxdepth is None:
+            self._sync(self._remove, sources, recursive, None)
+        else:
+            self.rm(sources, recursive=recursive, maxdepth=maxdepth)
 
     async def _put_file(
         self, lpath: Any, rpath: str, mode: str = "overwrite", callback: Any = DEFAULT_CALLBACK, **_: Any
