@@ -187,3 +187,12 @@ def test_what_is_moved_onto_or_into_itself_is_not_lost(place: Place) -> None:
     fs.mv(at("a/*"), at("a/new/"))
     assert at("a/new/3") in fs.find(place.container)
     assert not fs.exists(at("a/3"))
+
+
+def test_an_object_of_the_name_of_a_folder_hides_nothing_in_it(counted_places: Counted) -> None:
+    for place in (counted_places.az, counted_places.s3):
+        fs, at = place.fs, place.path
+        fs.pipe({at("a"): b"", at("a/x"): b"2"})
+        for _ in range(2):
+            assert [files for top, _, files in fs.walk(place.container) if top == at("a")] == [["x"]]
+            assert fs.ls(at("a"), detail=False) == [at("a/x")]

@@ -86,7 +86,10 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
         """Return what a listing at hand says is in a folder, or of an object."""
         found: builtins.list[Entry] | None = self.dircache.get(path)
         if found is None:
-            found = [entry for entry in self._known(path) or () if entry["type"] == "file"] or None
+            known = self._known(path) or ()
+            # An object may have the name of a folder, as markers of folders have; that lists what is in it.
+            if all(entry["type"] == "file" for entry in known):
+                found = [*known] or None
         return found
 
     def _known(self, path: str) -> builtins.list[Entry] | None:
