@@ -287,7 +287,7 @@ def test_what_finds_its_credentials_anew_is_pickled(
 def test_options_that_are_none_are_refused_by_name() -> None:
     with pytest.raises(haulage.UsageError, match="credential="):
         AzureFileSystem(key="c2VjcmV0")
-    with pytest.raises(haulage.UsageError, match="at once"):
+    with pytest.raises(haulage.UsageError, match="both credential and session"):
         AzureFileSystem(session=haulage.Session(), credential="a:b")
 
 
