@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: ready build demo test test-rust rust-tests test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit lab-truth lab-statistics contract site packages carry test-packages grammar help
+.PHONY: ready build demo test test-rust rust-tests test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit long lab-truth lab-statistics contract site packages carry test-packages grammar help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -42,6 +42,7 @@ help:
 	@echo "make audit   licenses, sources and known holes of what we depend on"
 	@echo "make packages  wheel, .deb, .rpm and archive for glibc 2.17 and newer, into build/packages: compiles everything once more"
 	@echo "make carry   one folder for machines without the Internet, into build/carry; test-packages tries both in chroots"
+	@echo "make long    all that takes too long for every change: must-show, packages in chroots, clusters, peers' suites, MinIO"
 	@echo "make bench   the benchmarks against two movers; bench-peers: against all, for hours"
 
 build: $(STAMPS)/engine
@@ -146,6 +147,16 @@ peers-suites: build build/bin/rclone
 must-show: build peers
 	$(BIN)/pytest -m campaign
 	$(CONTAINED) -m campaign tests/hostile
+
+# For a machine that has some hours, such as each night; needs root. What is built for users is built and tried here.
+long:
+	@$(MAKE) --no-print-directory must-show
+	@$(MAKE) --no-print-directory campaign
+	@$(MAKE) --no-print-directory conformance
+	@$(MAKE) --no-print-directory peers-suites
+	@$(MAKE) --no-print-directory test-clusters
+	@$(MAKE) --no-print-directory carry
+	@$(MAKE) --no-print-directory test-packages
 
 check: build $(STAMPS)/demo
 	cargo fmt --check
