@@ -170,7 +170,7 @@ def test_a_grid_of_millions_of_cells_draws(browser: Browser, tmp_path: Path) -> 
     with viewing(tmp_path) as viewer:
         one = Seen(browser, viewer, "file=large.nc&range=all")
         one.page.wait_for_timeout(1500)
-        assert "One of 4 cells is drawn" in one.text("#seen")
+        assert "One of 4 cells is shown" in one.text("#seen")
         expected = one.colour(float(values[800 + 440, 200]), 0, float(values.max()), scale="sea")
         found = one.pixels([(30, 49.5), (31, 49.5)])
         assert any(near(each, expected) for each in found), (expected, found)
