@@ -71,6 +71,7 @@ else
     "$python" -m venv --without-pip "$target"
     case $extras in none) wanted=haulage ;; *) wanted="haulage[$extras]" ;; esac
     set -- wheelhouse/pip-*.whl
+    echo "installing $wanted into $target; this can take some minutes" >&2
     PIP_CONFIG_FILE=/dev/null PIP_DISABLE_PIP_VERSION_CHECK=1 "$target/bin/python" "$1/pip" install --quiet \
         --no-index -f wheelhouse "$wanted" pip
 fi

@@ -183,6 +183,12 @@ def test_what_is_moved_onto_or_into_itself_is_not_lost(place: Place) -> None:
             fs.mv(at(source), at(target), recursive=True)
         held = {fs.cat_file(name) for name in fs.find(place.container)}
         assert held >= set(before.values()), (source, target)
+    with pytest.raises(haulage.UsageError) as inside:
+        fs.mv(at("a"), at("a/b/c"), recursive=True)
+    assert inside.value.hint == "choose a destination outside of it"
+    with pytest.raises(haulage.UsageError) as same:
+        fs.cp_file(at("4"), at("4"))
+    assert same.value.hint == "choose another destination"
     # What a pattern matches only after the copy stays.
     fs.mv(at("a/*"), at("a/new/"))
     assert at("a/new/3") in fs.find(place.container)

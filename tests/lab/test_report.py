@@ -199,7 +199,7 @@ def test_a_stopped_run_says_so(tmp_path: Path) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     changed = {"state": "stopped", "stopped_because": "time", "cells_done": 5}
     (run / "manifest.json").write_text(json.dumps(manifest | changed))
-    assert "This run is stopped because of: time. 5 of" in write(run).read_text(encoding="utf-8")
+    assert "This run is stopped because of: time. It has 5 of" in write(run).read_text(encoding="utf-8")
 
 
 def test_no_run_is_an_error(tmp_path: Path) -> None:

@@ -123,6 +123,7 @@ def test_what_was_exported_comes_back(own: TableEndpoint, tmp_path: Path, end: s
     path = tmp_path / f"rows.{end}"
     export_table(at(own, table), path)
     done = import_table(path, at(own, again), create=True, exclude=["Timestamp"] if end == "csv" else [])
+    assert done.path == str(path)
     assert (done.rows, done.written, done.refused) == (1200, 1200, 0)
     if end == "csv":
         # Types come from the text alone: each of them is one that holds it.

@@ -57,13 +57,14 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
         Mistake::InvalidValue => {
             let choices = texts(mistake, ContextKind::ValidValue).join(", ");
             let object = format!("{} {}", option(mistake), value(mistake));
-            error(object, format!("not one of {choices}"))
-                .hint(suggestion(mistake, ContextKind::SuggestedValue).unwrap_or(see_help))
+            let known = value_of_others(&option(mistake), &value(mistake)).map(str::to_owned);
+            let hint = known.or_else(|| suggestion(mistake, ContextKind::SuggestedValue));
+            error(object, format!("not one of {choices}")).hint(hint.unwrap_or(see_help))
         }
         Mistake::UnknownArgument => {
             let name = option(mistake);
             let cause = if name.starts_with('-') { "no such option" } else { "one argument too many" };
-            let hint = of_others(&name).map(str::to_owned);
+            let hint = option_of_others(&command, &name).map(str::to_owned);
             error(name, cause.to_owned())
                 .hint(hint.or_else(|| suggestion(mistake, ContextKind::SuggestedArg)).unwrap_or(see_help))
         }
@@ -91,22 +92,71 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
 }
 
 /// What to write in place of an option of other tools.
-fn of_others(name: &str) -> Option<&'static str> {
+const OPTIONS: &[(&[&str], &str)] = &[
+    (&["-n", "--dryrun", "--simulate"], "use --dry-run"),
+    (
+        &["--transfers", "--checkers", "--numworkers", "--parallel", "--multi-thread-streams"],
+        "leave it out, or use --concurrency: by default it follows the link",
+    ),
+    (&["--filter", "--include-from", "--exclude-from"], "use --include and --exclude, or --files-from LIST"),
+    (&["--bwlimit", "--cap-mbps", "--limit-rate"], "use --cap, such as --cap 100mbit"),
+    (
+        &["--retries", "--low-level-retries", "--retry-count"],
+        "leave it out: requests are retried while that helps",
+    ),
+    (&["--ignore-existing", "--no-clobber"], "use --overwrite never"),
+    (&["--size-only"], "use haul sync --compare size"),
+    (&["--delete-destination", "--delete-after"], "use haul sync SRC DST --delete"),
+    (&["-P", "--stats"], "use --progress bar or --progress plain"),
+    (&["--log-file", "--log-level"], "use -v, or --json to let a program read"),
+];
+
+/// What to write in place of a command of other tools.
+const COMMANDS: &[(&[&str], &str)] = &[
+    (&["copy", "copyto", "get", "upload", "download"], "haul cp SRC DST"),
+    (&["rcat", "pipe"], "haul cp - URL"),
+    (&["move", "moveto"], "haul mv SRC DST"),
+    (&["check", "cryptcheck", "compare"], "haul verify SRC DST --stored compares what the stores say"),
+    (&["size"], "haul du URL"),
+    (&["delete", "deletefile", "purge", "remove"], "haul rm URL, with -r for everything below a prefix"),
+    (&["mkdir", "make"], "haul mb URL"),
+    (&["rmdir"], "haul rb URL"),
+    (&["lsf", "lsl", "lsd", "lsjson", "list"], "haul ls URL"),
+    (&["link"], "haul presign URL"),
+    (&["head"], "haul stat URL"),
+    (&["version"], "haul --version"),
+    (&["jobs"], "run the same command again to resume; haul watch shows running jobs"),
+    (&["login"], "credentials come from the environment or az login; haul doctor shows which"),
+];
+
+fn of_others(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
+    table.iter().find(|(names, _)| names.contains(&name)).map(|(_, hint)| *hint)
+}
+
+/// The same for an option of one command.
+fn option_of_others(command: &str, name: &str) -> Option<&'static str> {
     match name {
-        "--recursive" | "-r" | "-R" => {
+        "-R" | "--recursive" if matches!(command, "ls" | "rm") => Some("use -r"),
+        "-r" | "-R" | "--recursive" => {
             Some("leave it out: folders are always copied with everything in them")
         }
-        "-n" => Some("use --dry-run"),
-        "--transfers" | "--checkers" | "--numworkers" | "--parallel" => {
-            Some("leave it out, or use --concurrency: by default it follows the link")
-        }
+        _ => of_others(OPTIONS, name),
+    }
+}
+
+/// What a value of AzCopy's is here.
+fn value_of_others(option: &str, value: &str) -> Option<&'static str> {
+    match (option, value) {
+        ("--overwrite", "false" | "no") => Some("use --overwrite never"),
+        ("--overwrite", "true" | "yes") => Some("use --overwrite always"),
         _ => None,
     }
 }
 
 fn unknown_command(mistake: &clap::Error) -> Error {
     let name = texts(mistake, ContextKind::InvalidSubcommand).concat();
-    let hint = suggestion(mistake, ContextKind::SuggestedSubcommand);
+    let known = of_others(COMMANDS, &name).map(str::to_owned);
+    let hint = known.or_else(|| suggestion(mistake, ContextKind::SuggestedSubcommand));
     Error::new(ErrorKind::Usage, "parse", name, "no such command")
         .hint(hint.unwrap_or_else(|| "haul --help lists the commands".to_owned()))
 }

@@ -287,7 +287,7 @@ def _warning(manifest: dict[str, Any]) -> str:
     if state == "complete" and not why:
         return ""
     reason = f" because of: {why}" if why else ""
-    return f"This run is {state}{reason}: it has {done} of {planned} cells."
+    return f"This run is {state}{reason}. It has {done} of {planned} cells."
 
 
 def _plain(value: Any) -> str:

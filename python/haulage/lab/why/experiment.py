@@ -129,7 +129,7 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
         return Experiment(
             "haul plan SRC DST",
             f"about {time_words(evidence.before_ns)} too: it was finding out what to copy; clearly less:"
-            " what came before the first request is something else",
+            " it was something else, such as the start of nodes",
         )
     if name == "after":
         return Experiment(

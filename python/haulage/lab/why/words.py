@@ -313,7 +313,8 @@ def _processors(_: Cause, evidence: Evidence) -> str:
 def _before(_: Cause, evidence: Evidence) -> str:
     return (
         f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first"
-        " request: finding out what to copy. The link did not limit this job."
+        " request: finding out what to copy, or starting nodes if there were several. The link did not limit"
+        " this job."
     )
 
 

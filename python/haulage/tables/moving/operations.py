@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -180,6 +180,8 @@ def import_table(
     done = Imported(**made.run(_calls(on_progress)))
     if path != Path(os.fspath(source)):
         path.unlink()
+        # The file with types was ours; the rows are those of the one that was named.
+        return replace(done, path=os.fspath(source))
     return done
 
 

@@ -1,6 +1,7 @@
 //! What travels between the coordinator and its nodes. Never a secret but what stands in a URL.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -10,6 +11,7 @@ use crate::checksum::ChecksumMode;
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{ObjectRecord, Progress, Summary};
+use crate::http::AllowedHosts;
 use crate::options::{
     CopyOptions, MethodChoice, Overwrite, ServerSide, Setting, TierChoice, Work, links_folder,
 };
@@ -59,6 +61,8 @@ struct NodeOptions {
     flush: bool,
     follow_symlinks: bool,
     remember_link: bool,
+    /// The lists of hosts to which alone data may go where the job was started, each with its file.
+    allowed: Vec<(Vec<String>, String)>,
     /// The name of the run that all share, and where they write what happens.
     job: String,
     log: Option<String>,
@@ -113,6 +117,7 @@ impl Spec {
             flush: store.flush,
             follow_symlinks: store.follow_symlinks,
             remember_link: options.links.is_some(),
+            allowed: store.config.allowed.lists().map(|(hosts, file)| (hosts, file.to_owned())).collect(),
             job: options.job.clone(),
             log: options.log.clone(),
         };
@@ -129,6 +134,17 @@ impl Spec {
     /// Work of the kind that is fed.
     pub(super) fn like(&self) -> Work {
         Work::CopyPairs(vec![(self.source.clone(), self.destination.clone())])
+    }
+
+    /// What is configured on this node, which may have bounds of its own; those of the job hold too.
+    fn config(&self) -> Result<Arc<Config>> {
+        let mut config = Config::current()?;
+        for (hosts, file) in &self.options.allowed {
+            let sent = AllowedHosts::new(hosts, Path::new(file))?;
+            let config = Arc::make_mut(&mut config);
+            config.allowed = config.allowed.and(&sent);
+        }
+        Ok(config)
     }
 
     /// The options of the job on a node.
@@ -167,8 +183,7 @@ impl Spec {
                 requester_pays: it.requester_pays,
                 flush: it.flush,
                 follow_symlinks: it.follow_symlinks,
-                // A node may have bounds of its own.
-                config: Config::current()?,
+                config: self.config()?,
                 ..StoreOptions::default()
             },
             ..CopyOptions::default()
@@ -230,4 +245,24 @@ pub(super) fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 fn garbled(error: &serde_json::Error) -> Error {
     Error::new(ErrorKind::Protocol, "run", "a message between nodes", error.to_string())
         .hint("install the same version of haulage on all of them")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Origin;
+
+    #[test]
+    fn where_data_may_go_holds_on_every_node() {
+        let hosts = ["store.example".to_owned()];
+        let allowed = AllowedHosts::new(&hosts, Path::new("config.toml")).unwrap();
+        let config = Arc::new(Config { allowed, ..Config::default() });
+        let store = StoreOptions { config, ..StoreOptions::default() };
+        let options = CopyOptions { store, ..CopyOptions::default() };
+        let work = Work::CopyPairs(vec![("a".to_owned(), "az://b/c".to_owned())]);
+        let sent = packed(&Spec::new(&work, &options, 1).unwrap()).unwrap();
+        let on_a_node = unpacked::<Spec>(&sent).unwrap().options().unwrap();
+        let allows = |host| on_a_node.store.config.allowed.allows(&Origin::parse("https", host).unwrap());
+        assert!(allows("store.example") && !allows("elsewhere.example"));
+    }
 }

@@ -58,10 +58,27 @@ fn globs(patterns: &[String]) -> Result<GlobSet> {
             return Err(Error::new(ErrorKind::Usage, "parse", "\"\"", "an empty glob matches nothing")
                 .hint("globs use *, ?, [a-z] and {a,b}; quote them for the shell"));
         }
+        if let Some(hint) = of_others(pattern) {
+            let cause = "a glob is compared with the whole name, which has no / at its beginning or end";
+            return Err(Error::new(ErrorKind::Usage, "parse", pattern, cause).hint(hint));
+        }
         let glob = Glob::new(pattern).map_err(|e| bad(pattern, &e))?;
         set.add(glob);
     }
     set.build().map_err(|e| bad(&patterns.join(" "), &e))
+}
+
+/// What to write in place of a pattern of rclone's or git's. It would match nothing here, and what was to be left alone would not be.
+fn of_others(pattern: &str) -> Option<String> {
+    let name = pattern.trim_start_matches('/');
+    if name.ends_with('/') {
+        let folder = name.trim_end_matches('/');
+        return Some(format!(
+            "for all below a folder write '{folder}/**', or '*/{folder}/**' for one at any depth"
+        ));
+    }
+    let anchored = name != pattern;
+    anchored.then(|| format!("write '{name}'; only a pattern that begins with * matches at any depth"))
 }
 
 fn bad(pattern: &str, error: &globset::Error) -> Error {
@@ -84,6 +101,19 @@ mod tests {
         assert!(Filter::new(&[], &[]).unwrap().wants("anything"));
         assert_eq!(Filter::new(&["[".into()], &[]).unwrap_err().kind(), ErrorKind::Usage);
     }
+
+    #[test]
+    fn patterns_that_other_tools_anchor_are_refused_and_not_ignored() {
+        for (pattern, instead) in [("2026/", "'2026/**'"), ("/2026/**", "'2026/**'"), ("/a.txt", "'a.txt'")] {
+            let error = Filter::new(&[], &[pattern.into()]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage);
+            assert!(error.to_string().contains(instead), "{error}");
+        }
+        // Names that have one there can still be meant.
+        assert!(!Filter::new(&[], &["[/]a".into()]).unwrap().wants("/a"));
+        assert!(!Filter::new(&[], &["*[/]".into()]).unwrap().wants("folder/"));
+    }
+
     #[test]
     fn bounds_belong_to_what_they_allow() {
         let bounds = |least: Option<u64>, most: Option<u64>| Bounds {
