@@ -45,8 +45,8 @@ def _in_python(command: str, arguments: list[str], verbose: int = 0) -> int:
     """Run one of the commands whose packages are extras."""
     import signal
 
-    # A script's shell has what it runs in the background ignore Ctrl-C. The commands in Rust end nevertheless when
-    # somebody sends it, and so do these.
+    # What a script runs in the background ignores Ctrl-C. The commands in Rust end nevertheless when they are
+    # sent SIGINT, and so do these.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if verbose:

@@ -155,6 +155,20 @@ def test_ctrl_c_ends_at_once_and_keeps_the_rows(haul: Haul, folder: InFolder, tm
     assert len(duckdb.read_parquet(str(tmp_path / "rows.parquet")).fetchall()) == 1
 
 
+def test_sigint_ends_what_a_script_has_put_into_the_background(haul: Haul, folder: InFolder) -> None:
+    Writer(folder).start()
+    # As a shell without job control does.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        watching = haul.start("watch", folder.root, "--parquet", "rows.parquet")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    _until(lambda: (haul.folder / f"rows.parquet{ROWS}").exists())
+    watching.send_signal(signal.SIGINT)
+    _, said = watching.communicate(timeout=10)
+    assert (watching.returncode, said) == (130, b"haul: interrupted\n")
+
+
 def test_ctrl_c_ends_at_once_while_the_store_is_waited_for(
     haul: Haul, monkeypatch: pytest.MonkeyPatch
 ) -> None:
