@@ -23,7 +23,7 @@ def test_twenty_steps_a_second(browser: Browser, blobs: Container, tmp_path: Pat
         one.page.select_option("#rate", "20")
         one.page.click(".axis[data-dim=time] .buttons button:last-child")
         one.page.wait_for_timeout(6000)
-        found = re.match(r"([\d.]+) steps a second drawn", one.text("#played"))
+        found = re.match(r"([\d.]+) steps per second", one.text("#played"))
         assert found
         print(found.group())
         assert float(found.group(1)) > 18
