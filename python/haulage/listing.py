@@ -12,7 +12,7 @@ from haulage import _engine
 from haulage.errors import from_engine
 from haulage.events import ObjectMeta
 from haulage.options import Name, StoreOptions, takes
-from haulage.places import urls_of
+from haulage.places import urls_of, without_signature
 
 
 @takes(StoreOptions)
@@ -36,9 +36,7 @@ class Listing(Iterator[ObjectMeta]):
         self._found = _listed(url, recursive, options)
 
     def __repr__(self) -> str:
-        # Without a signature, which only an address of http has.
-        shown = self._url.partition("?")[0] if self._url.lower().startswith("http") else self._url
-        return f"<Listing of {shown}: read it with a loop, list() or to_arrow()>"
+        return f"<Listing of {without_signature(self._url)}: read it with a loop, list() or to_arrow()>"
 
     def __next__(self) -> ObjectMeta:
         return next(self._found)

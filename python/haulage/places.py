@@ -1,4 +1,4 @@
-"""The URLs of the objects in a listing; pure."""
+"""The URLs of objects; pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from urllib.parse import quote, unquote
 
 #: Hosts in which Azure names the account; elsewhere it is the first part of the path.
 _OF_AZURE = re.compile(r"^[a-z0-9-]+\.(?:[a-z0-9-]+\.)*?(?:blob|dfs)\.", re.IGNORECASE)
+
+
+def without_signature(url: str) -> str:
+    """Return a URL without what follows its path; in other names a ``?`` is part of the name.
+
+    >>> without_signature("https://acc.blob.core.windows.net/c/a?sig=2"), without_signature("az://c/a?b")
+    ('https://acc.blob.core.windows.net/c/a', 'az://c/a?b')
+    """
+    return url.partition("?")[0] if url.lower().startswith(("http://", "https://")) else url
 
 
 def urls_of(name: str | PathLike[str]) -> Callable[[str], str]:

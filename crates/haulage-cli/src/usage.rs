@@ -57,16 +57,15 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
         Mistake::InvalidValue => {
             let choices = texts(mistake, ContextKind::ValidValue).join(", ");
             let object = format!("{} {}", option(mistake), value(mistake));
-            let known = value_of_others(&option(mistake), &value(mistake)).map(str::to_owned);
-            let hint = known.or_else(|| suggestion(mistake, ContextKind::SuggestedValue));
+            let known = value_of_others(&option(mistake), &value(mistake));
+            let hint = suggestion(mistake, known, ContextKind::SuggestedValue);
             error(object, format!("not one of {choices}")).hint(hint.unwrap_or(see_help))
         }
         Mistake::UnknownArgument => {
             let name = option(mistake);
             let cause = if name.starts_with('-') { "no such option" } else { "one argument too many" };
-            let hint = option_of_others(&command, &name).map(str::to_owned);
-            error(name, cause.to_owned())
-                .hint(hint.or_else(|| suggestion(mistake, ContextKind::SuggestedArg)).unwrap_or(see_help))
+            let hint = suggestion(mistake, option_of_others(&command, &name), ContextKind::SuggestedArg);
+            error(name, cause.to_owned()).hint(hint.unwrap_or(see_help))
         }
         Mistake::InvalidSubcommand => unknown_command(mistake),
         Mistake::MissingRequiredArgument => {
@@ -155,8 +154,7 @@ fn value_of_others(option: &str, value: &str) -> Option<&'static str> {
 
 fn unknown_command(mistake: &clap::Error) -> Error {
     let name = texts(mistake, ContextKind::InvalidSubcommand).concat();
-    let known = of_others(COMMANDS, &name).map(str::to_owned);
-    let hint = known.or_else(|| suggestion(mistake, ContextKind::SuggestedSubcommand));
+    let hint = suggestion(mistake, of_others(COMMANDS, &name), ContextKind::SuggestedSubcommand);
     Error::new(ErrorKind::Usage, "parse", name, "no such command")
         .hint(hint.unwrap_or_else(|| "haul --help lists the commands".to_owned()))
 }
@@ -171,8 +169,10 @@ fn value(mistake: &clap::Error) -> String {
     public_url(&texts(mistake, ContextKind::InvalidValue).concat()).to_owned()
 }
 
-fn suggestion(mistake: &clap::Error, kind: ContextKind) -> Option<String> {
-    texts(mistake, kind).first().map(|name| format!("did you mean {name}?"))
+/// What is known of other tools, or else what has a similar name here.
+fn suggestion(mistake: &clap::Error, known: Option<&str>, kind: ContextKind) -> Option<String> {
+    let similar = || texts(mistake, kind).first().map(|name| format!("did you mean {name}?"));
+    known.map(str::to_owned).or_else(similar)
 }
 
 fn texts(mistake: &clap::Error, kind: ContextKind) -> Vec<String> {

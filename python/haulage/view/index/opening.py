@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from haulage.errors import UnsupportedError
+from haulage.places import without_signature
 from haulage.view.index import hdf5, netcdf3, sidecar, zarr
 from haulage.view.index.kept import NodesKept, Shelf
 from haulage.view.index.model import Index
 from haulage.view.index.tables import Tables
 from haulage.view.joining.parts import Parts
 from haulage.view.reading.objects import Objects
-from haulage.view.reading.pinned import Pinned, without_signature
+from haulage.view.reading.pinned import Pinned
 
 #: What else lies in containers of climate data, by how it begins.
 _OTHERS = (

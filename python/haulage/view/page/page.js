@@ -299,8 +299,10 @@ on('how', 'change', () => {
   link();
   draw(true);
 });
-for (const id of ['low', 'high']) on(id, 'input', () => typing.add(id));
-for (const id of ['low', 'high']) on(id, 'blur', () => typing.delete(id));
+for (const id of ['low', 'high']) {
+  on(id, 'input', () => typing.add(id));
+  on(id, 'blur', () => typing.delete(id));
+}
 for (const id of ['low', 'high']) on(id, 'change', () => {
   typing.delete(id);
   const [low, high] = [Number(by('low').value), Number(by('high').value)];

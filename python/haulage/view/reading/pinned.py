@@ -28,15 +28,6 @@ _MOST_PIECE_BYTES = 1 << 20
 _KEPT_BYTES = 6 << 20
 
 
-def without_signature(url: str) -> str:
-    """Return a URL without what follows its path; in other names a ``?`` is part of the name.
-
-    >>> without_signature("https://acc.blob.core.windows.net/c/a?sig=2"), without_signature("az://c/a?b")
-    ('https://acc.blob.core.windows.net/c/a', 'az://c/a?b')
-    """
-    return url.partition("?")[0] if url.lower().startswith(("http://", "https://")) else url
-
-
 class Pinned:
     """Reads ranges of one version of an object. Threads may share it.
 

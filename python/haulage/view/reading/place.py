@@ -15,11 +15,12 @@ from urllib.parse import quote, unquote, urlsplit
 from haulage.errors import HaulageError, NotFoundError
 from haulage.events import ObjectMeta
 from haulage.objects import put
+from haulage.places import without_signature
 from haulage.transfer import StoreOptions, list as list_objects, stat
 from haulage.view.joining.names import pattern_of, series
 from haulage.view.reading import cost
 from haulage.view.reading.patience import Reach
-from haulage.view.reading.pinned import Pinned, without_signature
+from haulage.view.reading.pinned import Pinned
 
 #: Objects for each request of a listing.
 _PAGE = 5000

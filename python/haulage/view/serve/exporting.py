@@ -151,9 +151,10 @@ def _code_of_zarr(what: Chosen, url: str) -> str:
     group = f", group={variable.group!r}" if variable.group else ""
     places = {dim.rpartition("/")[2]: place for dim, place in what.places.items()}
     chosen = f".isel({places!r})" if places else ""
-    store, imports = repr(url.rpartition("/")[0]), ""
-    if url.startswith(("az://", "s3://")):
-        store = f"zarr_store({'haul+' + url.rpartition('/')[0]!r}, read_only=True)"
+    folder, imports = url.rpartition("/")[0], ""
+    store = repr(folder)
+    if folder.startswith(("az://", "s3://")):
+        store = f"zarr_store({'haul+' + folder!r}, read_only=True)"
         imports = "from haulage.filesystem import zarr_store\n"
     return (
         f"{imports}import xarray as xr\n\n"
