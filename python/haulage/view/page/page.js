@@ -179,8 +179,9 @@ const showVariable = guarded(async (path, asked = {}) => {
   if (asked.how) [now.reversed, now.how] = [asked.reversed, asked.how];
   drawSteps(by('steps'), now.variable, () => now.index, { choose: moveTo, play });
   by('pace').hidden = !timeOf(now.variable);
-  if (fresh) toMap();
   const done = await load({ anew: fresh });
+  // Not before: without the map the page is too short to be moved so far.
+  if (fresh) toMap();
   if (done) now.grid = current().main.grid;
   if (done && asked.point) await point(asked.point);
   return done;
