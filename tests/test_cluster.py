@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +24,9 @@ import workers
 from command import Haul
 from haulage import _engine, cluster
 from haulage.cluster import scheduler, worker
+from haulage.cluster.command import is_quiet
 from haulage.cluster.driver import drive
+from haulage.cluster.starting import Starting
 from haulage.errors import UnsupportedError, UsageError
 from haulage.events import ObjectEnded, Warned
 from workers import Cluster
@@ -99,6 +103,8 @@ def test_it_is_as_on_one_machine(haul: Haul, container: str, pair: Cluster) -> N
     assert sum(row[1] for row in rows) == len(expected)
     assert all(0 <= row[3] < row[4] <= went.summary["elapsed_ns"] for row in rows), rows
     assert "requests" in haul("why", "run.parquet").text
+    found = json.loads(haul("why", "run.parquet", "--json").stdout)
+    assert not [one for one in found["unknown"] if "listing" in one], found["unknown"]
 
 
 def test_nodes_of_this_machine_come_and_go_with_the_copy(haul: Haul, container: str) -> None:
@@ -112,12 +118,34 @@ def test_nodes_of_this_machine_come_and_go_with_the_copy(haul: Haul, container: 
     assert process.returncode == 0, said
     assert "every byte checked by CRC64" in said
     assert "chosen: " in said
+    started = re.findall(r"starting 2 nodes on this machine|2 nodes started in \d+\.\d s", said)
+    assert len(started) == 2, said
     assert trees.contents(down(haul, f"{container}/t")) == trees.contents(tree)
     assert len(seen) >= 3, "the command and two nodes"
     end = time.monotonic() + 5
     while workers.inside(haul.folder) and time.monotonic() < end:
         time.sleep(0.05)
     assert not workers.inside(haul.folder)
+
+
+def test_what_starts_nodes_is_quiet_if_told_to_be(haul: Haul) -> None:
+    trees.make(haul.folder / "tree", files=5)
+    assert haul("cp", "tree", "there", "--nodes", "1", "-q").stderr == ""
+    assert [is_quiet(words.split()) for words in ("cp -vq a b", "-q cp", "cp --quiet a")] == [True] * 3
+    assert [is_quiet(words.split()) for words in ("cp a --exclude=-q b", "cp -- -q b")] == [False] * 2
+
+
+def test_on_a_terminal_the_line_of_the_start_stays_above_the_bar() -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Screen("")
+    Starting(3, screen).started()
+    first, second, rest = screen.getvalue().split("\n")
+    assert first == "\r\x1b[2Kstarting 3 nodes on this machine (this takes some seconds)"
+    assert re.fullmatch(r"\r\x1b\[2K3 nodes started in \d\.\d s", second)
+    assert rest == ""
 
 
 def test_a_scheduler_file_leads_there(haul: Haul, container: str, pair: Cluster) -> None:

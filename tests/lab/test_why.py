@@ -16,8 +16,10 @@ from endpoints import Endpoint
 from haulage.lab.analysis import ledger
 from haulage.lab.why import cli
 from haulage.lab.why.drawing import page
+from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, explain
-from haulage.lab.why.words import paragraph, shown
+from haulage.lab.why.plain import shown, time_words
+from haulage.lab.why.words import paragraph, title
 from lab import made_records as made
 from lab.made_records import BLOCKS, MIB, MS, explained as of, ramp
 
@@ -93,6 +95,62 @@ def test_smaller_files_are_no_other_regime(tmp_path: Path) -> None:
     found = of(made.job(made.by_answer(0), sizes, lambda _: 8), tmp_path)
     assert found.whole.cause.cause == "latency"
     assert found.phases == ()
+
+
+def begun_after(
+    rows: list[dict[str, Any]], began_ns: int, listed_ns: int, nodes: list[str], api: str = "ListBlobs"
+) -> list[dict[str, Any]]:
+    """Let a coordinator list for a while, and nodes do the requests from a moment on."""
+    stamps = [name for name in rows[0] if name.endswith("_ns") and name != "backoff_ns"]
+    moved = [
+        row | {name: row[name] + began_ns for name in stamps} | {"node": nodes[number % len(nodes)]}
+        for number, row in enumerate(rows)
+    ]
+    asked: dict[str, Any] = dict.fromkeys(stamps, listed_ns)
+    asked |= {"queued_ns": 0, "slot_ns": 0, "ready_ns": 0, "sent_ns": 1000}
+    asked |= {"object_id": None, "object": "az://c/", "api": api, "size_bytes": 0, "node": "head"}
+    return [rows[0] | asked, *moved]
+
+
+def test_the_start_of_nodes_is_no_limit_of_the_link(tmp_path: Path) -> None:
+    rows = made.job(made.per_connection(40e6), BLOCKS, ramp)
+    took = max(row["ended_ns"] for row in rows)
+    late = of(begun_after(rows, 3 * took, MS, ["head-0", "head-1"]), tmp_path)
+    assert (late.whole.cause.cause, late.whole.cause.status) == ("nodes", "seen")
+    assert title(late.whole) == "What limited it: starting the nodes (seen, not confirmed)"
+    settle = experiment(late)
+    assert settle is not None
+    assert "without --nodes" in settle.outcome
+    # One node has a name that is not the coordinator's.
+    assert of(begun_after(rows, 3 * took, MS, ["head-0"]), tmp_path).whole.cause.cause == "nodes"
+    # Where it is not the greater part, it is said beside the limit, with its time.
+    part = of(begun_after(rows, took // 2, MS, ["head-0", "head-1"]), tmp_path)
+    assert part.whole.cause.cause == "connection-rate"
+    assert f"The nodes needed {time_words(took // 2)} to start" in " ".join(paragraph(part))
+    # One machine starts no nodes, however late it begins.
+    alone = of(begun_after(rows, 3 * took, MS, ["head"]), tmp_path)
+    assert (alone.facts.nodes, alone.whole.cause.cause) == (0, "before")
+    assert "nodes needed" not in " ".join(paragraph(alone))
+
+
+@pytest.mark.parametrize("api", ["ListBlobs", "ListObjectsV2"])
+def test_lists_in_a_record_are_not_said_to_be_missing(tmp_path: Path, api: str) -> None:
+    rows = made.job(made.per_connection(40e6), BLOCKS, ramp)
+    took = max(row["ended_ns"] for row in rows)
+    listed = of(begun_after(rows, 3 * took, 3 * took - MS, ["head"], api), tmp_path)
+    assert (listed.whole.cause.cause, listed.whole.cause.status) == ("listing", "seen")
+    assert f"Haulage listed for {time_words(3 * took - MS)} of it" in " ".join(paragraph(listed))
+    assert not [one for one in unknown(listed) if "listing" in one]
+    without = of(begun_after(rows, 3 * took, 3 * took - MS, ["head"])[1:], tmp_path)
+    assert [one for one in unknown(without) if one.startswith("Requests of listing: this record has none.")]
+
+
+def test_lines_of_a_cluster_say_where_its_requests_are(tmp_path: Path) -> None:
+    end = {"event": "summary", "elapsed_ns": 3 * 10**9, "exit_code": 0, "bytes_done": 5, "requests": 41}
+    (tmp_path / "run.jsonl").write_text(json.dumps({"event": "job_started"}) + "\n" + json.dumps(end) + "\n")
+    (said,) = paragraph(explain(tmp_path / "run.jsonl"))
+    assert said.startswith("The lines hold none of the 41 requests that the job sent.")
+    assert "--record FILE" in said
 
 
 def test_more_in_flight_is_no_other_regime(tmp_path: Path) -> None:

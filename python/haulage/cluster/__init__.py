@@ -22,13 +22,16 @@ identity. A signature in a URL is sent only to workers that are reached over ``t
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 from haulage import _engine
+from haulage.bar import shown
 from haulage.cluster.places import cluster, refuse_secrets
+from haulage.cluster.starting import Starting
 from haulage.errors import UsageError
 from haulage.events import Progress, Summary
 from haulage.transfer import Job, Name, Options
@@ -114,8 +117,12 @@ def start(
     if dst is None and (not given or isinstance(src, (str, PathLike))):
         raise UsageError("copy", "dst", "no destination", "pass dst, or a list of (source, destination)")
     sources, pairs = ([], given) if dst is None else (given, [])
+    # As with the bar of the job: scripts stay quiet.
+    told = Starting(nodes, sys.stderr) if nodes and shown(None, "copy") is not None else None
     place = cluster(client=client, scheduler=scheduler, scheduler_file=scheduler_file, nodes=nodes)
     with place as opened:
+        if told is not None:
+            told.started()
         refuse_secrets(
             opened,
             [

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+import re
+import sys
 import warnings
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
 from haulage.cluster.driver import drive as carry, fail
 from haulage.cluster.places import cluster, refuse_secrets
+from haulage.cluster.starting import Starting
 
 if TYPE_CHECKING:
     from haulage._engine import Coordinator
@@ -28,8 +32,21 @@ def drive(
     logging.disable()
     warnings.simplefilter("ignore")
     try:
+        told = None if nodes is None or is_quiet(sys.argv[1:]) else Starting(nodes, sys.stderr)
         with cluster(scheduler=scheduler, scheduler_file=scheduler_file, nodes=nodes) as client:
+            if told is not None:
+                told.started()
             refuse_secrets(client, coordinator.urls())
             carry(coordinator, client)
     except Exception as error:  # the job must hear of it, whatever it is
         fail(coordinator, error)
+
+
+def is_quiet(arguments: Sequence[str]) -> bool:
+    """Return whether the command was told to be quiet: ``-q``, also as in ``-vq``, or ``--quiet``.
+
+    >>> is_quiet(["cp", "-q", "a", "b"]), is_quiet(["cp", "a", "b", "--", "-q"])
+    (True, False)
+    """
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return any(word == "--quiet" or re.fullmatch("-[a-z]*q[a-z]*", word) for word in options)

@@ -8,7 +8,8 @@ import pandas as pd
 
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
-from haulage.lab.why.words import paragraph, shown, title
+from haulage.lab.why.plain import shown
+from haulage.lab.why.words import paragraph, title
 
 
 def as_dict(found: Explanation) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from haulage.lab.why.record import Record
 #: Requests that carry payload up and down, by the service's names.
 UP = ("PutBlob", "PutBlock", "UploadPart", "PutObject")
 DOWN = ("GetBlob", "GetObject")
+#: Those that ask for a page of a list.
+LISTS = ("ListBlobs", "ListObjectsV2", "ListContainers", "ListBuckets")
 _EMPTY = ("Begin", "GetBlobProperties", "PutBlockList", "HeadObject", "CompleteMultipartUpload")
 _STAMPS = ("ready_ns", "connected_ns", "sent_ns", "first_byte_ns", "last_byte_ns", "committed_ns", "ended_ns")
 
@@ -64,6 +66,10 @@ class Facts:
         not_ok: Attempts that did not end well, those cancelled because another was quicker not counted.
         refused: Of these, refused by the service.
         hosts: Remote addresses, at most four; those of proxies are said to be.
+        nodes: That moved objects, where a cluster did it; 0 where this machine did.
+        lists: Requests for pages of lists.
+        asked_ns: Of the time before the first request of an object, from the first page of a list, or look
+            at what there is, to the last.
     """
 
     wall_ns: int
@@ -83,6 +89,9 @@ class Facts:
     not_ok: int
     refused: int
     hosts: tuple[str, ...]
+    nodes: int = 0
+    lists: int = 0
+    asked_ns: int = 0
 
 
 def count(record: Record) -> Facts:
@@ -122,6 +131,7 @@ def count(record: Record) -> Facts:
         " from record where remote is not null order by 1 limit 4"
     ).fetchall()
     elapsed = (record.summary or {}).get("elapsed_ns") or 0
+    asked_ns = f"greatest(0, coalesce(max(least(ended_ns, {int(first)})) - min(slot_ns), 0))"
     return Facts(
         wall_ns=max(int(last), int(elapsed)),
         direction="none" if sent + received == 0 else "up" if sent >= received else "down",
@@ -140,7 +150,24 @@ def count(record: Record) -> Facts:
         not_ok=failed,
         refused=refused,
         hosts=tuple(str(host) for (host,) in hosts),
+        nodes=_nodes(record),
+        lists=int(record.one(f"select count(*) from asked where api in {LISTS}")[0]),
+        asked_ns=int(record.one(f"select {asked_ns} from asked")[0]),
     )
+
+
+def _nodes(record: Record) -> int:
+    """Return how many nodes of a cluster moved objects; 0 if one machine listed and moved all of them."""
+    moved, asked = (
+        {
+            str(name)
+            for (name,) in record.database.execute(f"select distinct node from {view}").fetchall()
+            if name
+        }
+        for view in ("record", "asked")
+    )
+    # One machine writes its own name on every row. The coordinator of a cluster lists; its nodes have others.
+    return len(moved) if len(moved) > 1 or (moved and asked and not moved & asked) else 0
 
 
 class Asked:

@@ -61,6 +61,8 @@ NAMES = {
     "connect": "making connections",
     "ordering": "putting pieces in order",
     "failures": "requests that failed",
+    "listing": "listing what to copy",
+    "nodes": "starting the nodes",
     "before": "what came before the first request",
     "after": "what came after the last request",
     "unused": "slots without a request",
@@ -99,6 +101,8 @@ class Evidence:
         refused: Requests refused.
         before_ns: Before the first request.
         after_ns: After the last.
+        asked_ns: Of ``before_ns``, with lists and looks at what there is.
+        nodes: Of a cluster; 0 without one.
         gaps_share: Of lanes times wall time, in which a slot stood empty though the next request was queued.
         gap_ns: Usual time of such a gap.
         held_ns: Usual time of an attempt before it.
@@ -128,6 +132,8 @@ class Evidence:
     refused: int = 0
     before_ns: int = 0
     after_ns: int = 0
+    asked_ns: int = 0
+    nodes: int = 0
     gaps_share: float = 0.0
     gap_ns: float | None = None
     held_ns: float | None = None
@@ -185,7 +191,8 @@ def decide(evidence: Evidence) -> Cause:
         if evidence.payload < FEW_REQUESTS and evidence.wall_ns < FEW_NS:
             return said("few", "nothing to explain")
         if evidence.before_ns >= AROUND * evidence.wall_ns:
-            return said("before", "seen")
+            listed = evidence.asked_ns >= AROUND * evidence.before_ns
+            return said("listing" if listed else "nodes" if evidence.nodes else "before", "seen")
         if evidence.after_ns >= AROUND * evidence.wall_ns:
             return said("after", "seen")
         if evidence.wall_ns < SHORT_NS:

@@ -12,8 +12,9 @@ from haulage.lab.analysis.words import rate_words
 from haulage.lab.why.asking import query_of
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
+from haulage.lab.why.plain import percent, shown, time_words
 from haulage.lab.why.text import MEANS, tables
-from haulage.lab.why.words import paragraph, percent, shown, time_words, title, when
+from haulage.lab.why.words import paragraph, title, when
 
 #: The queries whose SQL the page shows.
 _ASKED = (

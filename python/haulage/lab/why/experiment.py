@@ -5,7 +5,8 @@ from __future__ import annotations
 from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.cause import Cause, Evidence
 from haulage.lab.why.explaining import Explanation
-from haulage.lab.why.words import Experiment, time_words
+from haulage.lab.why.plain import time_words
+from haulage.lab.why.words import Experiment
 
 _RECORD = "--record again.parquet"
 
@@ -24,7 +25,7 @@ def experiment(found: Explanation) -> Experiment | None:
             " slow only for many at a time",
         )
     if (
-        found.whole.cause.cause in ("throttled", "before", "after")
+        found.whole.cause.cause in ("throttled", "listing", "nodes", "before", "after")
         or found.whole.cause.status == "nothing to explain"
     ):
         cause, evidence = found.whole.cause, found.whole.evidence
@@ -125,11 +126,17 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             "fewer of them: the path, or something on it, does not take so many connections; as many: it"
             " fails whatever is asked of it",
         )
-    if name == "before":
+    if name in ("listing", "before"):
         return Experiment(
             "haul plan SRC DST",
             f"about {time_words(evidence.before_ns)} too: it was finding out what to copy; clearly less:"
-            " it was something else, such as the start of nodes",
+            " it was something else, such as the start of a node",
+        )
+    if name == "nodes":
+        return Experiment(
+            f"haul cp SRC DST {_RECORD}",
+            f"without --nodes: about {time_words(evidence.before_ns)} sooner: it was the start of the nodes,"
+            " and one process is faster for a job of this size; no sooner: it is something else",
         )
     if name == "after":
         return Experiment(
@@ -170,8 +177,8 @@ def unknown(found: Explanation) -> list[str]:
     said.append(
         "Which options the job had, such as --cap or --concurrency: keep the command beside the record."
     )
-    if facts.first_slot_ns > 0.05 * facts.wall_ns:
-        said.append("Requests of listing: a record holds none. haul plan takes as long as they do.")
+    if facts.first_slot_ns > 0.05 * facts.wall_ns and not facts.lists and not facts.nodes:
+        said.append("Requests of listing: this record has none. haul plan takes as long as they do.")
     if found.whole.evidence.direction == "up" and not found.whole.evidence.answer_is_empty:
         said.append(
             "The path's round trip: every request carried bytes. A job with a file that is sent in blocks"

@@ -231,6 +231,8 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         refused=int(number(counted, "refused") or 0),
         before_ns=facts.first_slot_ns if cell == 0 else 0,
         after_ns=facts.wall_ns - facts.last_end_ns if cell == 0 else 0,
+        asked_ns=facts.asked_ns if cell == 0 else 0,
+        nodes=facts.nodes,
         gaps_share=min(1.0, (number(gaps, "gaps_ns") or 0.0) / max(lanes * window.wall_ns, 1)),
         gap_ns=number(gaps, "usual_gap_ns"),
         held_ns=number(gaps, "usual_held_ns"),

@@ -40,6 +40,7 @@ KNOWN = {
     "offset_bytes": ("BIGINT", "0"),
     "size_bytes": ("BIGINT", "0"),
     "attempt": ("BIGINT", "1"),
+    "node": ("VARCHAR", "null"),
     "lane": ("BIGINT", "0"),
     "connection": ("BIGINT", "0"),
     "connection_reused": ("BOOLEAN", "null"),
@@ -66,7 +67,13 @@ KNOWN = {
     "tcp_sndbuf_limited_ns": ("BIGINT", "null"),
 }
 #: What is read of the last line of ``--json``.
-SUMMARY = {"elapsed_ns": "BIGINT", "exit_code": "INTEGER", "bytes_done": "BIGINT", "chosen": "VARCHAR"}
+SUMMARY = {
+    "elapsed_ns": "BIGINT",
+    "exit_code": "INTEGER",
+    "bytes_done": "BIGINT",
+    "requests": "BIGINT",
+    "chosen": "VARCHAR",
+}
 #: A clock that began with the job has not come further than this: 30 years.
 LATEST_NS = 10**18
 #: In place of a file: standard input.
@@ -80,7 +87,8 @@ class Record:
     """An open record.
 
     Attributes:
-        database: Holds the view ``record``: a row for each attempt at a step that had a slot and ended.
+        database: Holds the view ``record``: a row for each attempt at a step that had a slot and ended; and
+            the view ``asked``: the same for what was asked before there were objects, such as pages of lists.
         name: Of the file, as it was given.
         columns: That the file has.
         rows: Of the file, without what was asked before there were objects: the pages of lists.
@@ -227,6 +235,7 @@ def _view(database: duckdb.DuckDBPyConnection, name: str, source: str) -> Record
         f" and lane between 0 and 1000000 and size_bytes between 0 and {LATEST_NS}"
     )
     database.execute(f"create view record as from {picked_of} where {sane} and {steps}")
+    database.execute(f"create view asked as from {picked_of} where {sane} and not ({steps})")
     rows, kept = database.execute(
         f"select (select count(*) from {picked_of} where {steps}), (select count(*) from record)"
     ).fetchall()[0]

@@ -14,7 +14,8 @@ from rich.text import Text
 from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
-from haulage.lab.why.words import paragraph, percent, shown, time_words, title, when
+from haulage.lab.why.plain import percent, shown, time_words
+from haulage.lab.why.words import paragraph, title, when
 
 #: What the categories of the ledger are, for who has not read of it.
 MEANS = {

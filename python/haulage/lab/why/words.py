@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from haulage.lab.analysis.words import rate_words, size_words, time_words as short_time
-from haulage.lab.units import format_duration
+from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.cause import MUCH, NAMES, NEAR_NS, Cause, Evidence
 from haulage.lab.why.explaining import Explanation, Part
+from haulage.lab.why.plain import counted, percent, shown, time_words
 from haulage.lab.why.signs import addresses, opening
 
-#: What follows a name with one of these is a secret, wherever it stands.
-_SECRET = re.compile(
-    r"(?i)\b(sig|signature|token|accountkey|secret|password|passwd|x-amz-signature|x-amz-credential"
-    r"|x-amz-security-token|access_key|apikey|api_key)=[^&\s;\"']*"
-)
-_USER = re.compile(r"(?<=://)[^/@\s]*@")
-#: Longer names are cut in the middle.
-_LONGEST = 90
+#: Of the time of a job, from which the start of its nodes is worth a sentence.
+SOME = 0.05
 
 
 @dataclass(frozen=True)
@@ -28,38 +21,6 @@ class Experiment:
 
     command: str
     outcome: str
-
-
-def shown(name: str, longest: int = _LONGEST) -> str:
-    r"""Return a name for people: without secrets, control characters escaped, not too long.
-
-    >>> shown("a\x1b[31mb?sv=1&sig=abc%3D")
-    'a\\x1b[31mb?sv=1&sig=...'
-    """
-    clean = _USER.sub("", _SECRET.sub(lambda match: f"{match[1]}=...", name))
-    plain = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in clean)
-    if len(plain) > longest:
-        half = (longest - 3) // 2
-        plain = f"{plain[:half]}...{plain[-half:]}"
-    return plain
-
-
-def time_words(ns: float) -> str:
-    """Return a duration; from a hundred seconds on in minutes and hours.
-
-    >>> time_words(2.5e9), time_words(6250e9)
-    ('2.5 s', '1 h 44 min')
-    """
-    return format_duration(ns) if ns >= 100e9 else short_time(ns)
-
-
-def percent(share: float) -> str:
-    """Return a share in words: never 0 % or 100 % of what is neither."""
-    if 0 < share < 0.01:
-        return "under 1 %"
-    if 0.995 <= share < 1:
-        return "over 99 %"
-    return f"{share:.0%}".replace("%", " %")
 
 
 def title(part: Part, phases: Sequence[Part] = ()) -> str:
@@ -91,13 +52,18 @@ def _either(cause: Cause) -> str:
 def paragraph(found: Explanation) -> list[str]:
     """Return the sentences that tell a person what happened."""
     cause = found.whole.cause
-    said = [_job(found)] if cause.cause != "empty" else []
+    said = [_job(found), _started(found)] if cause.cause != "empty" else []
     if found.phases and cause.status != "nothing to explain":
         rates = [rate_words(part.evidence.rate) for part in found.phases]
         when = ", ".join(time_words(part.window.began_ns) for part in found.phases[1:])
         said.append(f"Its rate changed at {when}: {', then '.join(rates)}. Each phase is judged by itself.")
         for number, part in enumerate(found.phases, 1):
             said.append(f"Phase {number}: {_why(part.cause, part.evidence)}")
+    elif cause.cause == "empty" and (sent := (found.summary or {}).get("requests")):
+        said.append(
+            f"The lines hold none of the {counted(sent, 'request')} that the job sent. The nodes of a cluster"
+            " write theirs only with --record FILE."
+        )
     else:
         said.append(_why(cause, found.whole.evidence))
     said += [opening(found.openings), addresses(found.remotes), sure(found)]
@@ -110,7 +76,7 @@ def sure(found: Explanation) -> str:
     if cause.status == "nothing to explain":
         return ""
     if cause.status == "seen":
-        n = _count(evidence.requests, "request")
+        n = counted(evidence.requests, "request")
         return f"Seen in one run of {n}, not confirmed: nothing was changed on purpose."
     if cause.cause == "short":
         return "Take a job of ten seconds or more."
@@ -123,13 +89,24 @@ def _job(found: Explanation) -> str:
     facts, evidence = found.facts, found.whole.evidence
     way = {"up": "up", "down": "down", "none": ""}[facts.direction]
     if not facts.bytes:
-        return f"{_count(facts.attempts, 'attempt')} in {time_words(facts.wall_ns)}, and no payload arrived."
+        return f"{counted(facts.attempts, 'attempt')} in {time_words(facts.wall_ns)}, and no payload arrived."
     both = " (bytes went both ways; this is the larger)" if facts.both_ways else ""
     return (
         f"{size_words(facts.bytes)} {way}{both} in {time_words(facts.wall_ns)},"
-        f" {rate_words(evidence.rate)}: {_count(facts.objects, 'object')},"
-        f" {_count(evidence.requests, 'request')}, {evidence.in_flight:.3g} in flight on average,"
+        f" {rate_words(evidence.rate)}: {counted(facts.objects, 'object')},"
+        f" {counted(evidence.requests, 'request')}, {evidence.in_flight:.3g} in flight on average,"
         f" {facts.lanes} at most.{_hosts(facts.hosts)}"
+    )
+
+
+def _started(found: Explanation) -> str:
+    """Say how long the nodes took to start, if that is worth saying and not the cause itself."""
+    facts, cause = found.facts, found.whole.cause.cause
+    if not facts.nodes or cause in ("nodes", "listing") or facts.first_slot_ns < SOME * facts.wall_ns:
+        return ""
+    return (
+        f"The nodes needed {time_words(facts.first_slot_ns)} to start: only then the first of"
+        f" {counted(facts.nodes, 'node')} sent a request. The link did not limit that."
     )
 
 
@@ -159,7 +136,7 @@ def _of(cause: Cause, *names: str) -> str:
 def _connection(cause: Cause, evidence: Evidence) -> str:
     slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
     return (
-        f"Each connection had a limit of its own: {_count(evidence.connections, 'connection')} of"
+        f"Each connection had a limit of its own: {counted(evidence.connections, 'connection')} of"
         f" {rate_words(usual)} each (eight in ten requests between {rate_words(slow)} and"
         f" {rate_words(fast)}) carried bytes for {_of(cause, 'connection-rate')} of the time in flight. A"
         " request was as quick beside many as beside few, so the path could carry more connections."
@@ -253,7 +230,7 @@ def _bytes(cause: Cause, evidence: Evidence) -> str:
 
 def _throttled(cause: Cause, evidence: Evidence) -> str:
     return (
-        f"The service refused {_count(evidence.refused, 'request')} of {evidence.requests:,}: with the"
+        f"The service refused {counted(evidence.refused, 'request')} of {evidence.requests:,}: with the"
         f" pauses that followed, this took {_of(cause, 'throttled')} of the time in flight."
     )
 
@@ -318,6 +295,22 @@ def _before(_: Cause, evidence: Evidence) -> str:
     )
 
 
+def _listing(_: Cause, evidence: Evidence) -> str:
+    return (
+        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first request"
+        f" for an object. Haulage listed for {time_words(evidence.asked_ns)} of it, one page after another."
+        " The rate of the link did not limit this job."
+    )
+
+
+def _nodes(_: Cause, evidence: Evidence) -> str:
+    return (
+        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first node"
+        " sent a request: the nodes were starting, or this machine was connecting to them. The link did not"
+        " limit this job."
+    )
+
+
 def _after(_: Cause, evidence: Evidence) -> str:
     return (
         f"{time_words(evidence.after_ns)} of {time_words(evidence.wall_ns)} passed after the last request:"
@@ -331,7 +324,7 @@ def _mixed(cause: Cause, _: Evidence) -> str:
 
 def _few(_: Cause, evidence: Evidence) -> str:
     return (
-        f"It finished in {_count(evidence.requests, 'request')} within {time_words(evidence.wall_ns)}:"
+        f"It finished in {counted(evidence.requests, 'request')} within {time_words(evidence.wall_ns)}:"
         " there is nothing to explain, and too little to judge the path by."
     )
 
@@ -366,6 +359,8 @@ _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
     "connect": _here,
     "ordering": _here,
     "failures": _here,
+    "listing": _listing,
+    "nodes": _nodes,
     "before": _before,
     "after": _after,
     "mixed": _mixed,
@@ -374,7 +369,3 @@ _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
     "short": _short,
     "empty": _empty,
 }
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -1,0 +1,54 @@
+"""Names, durations, shares and numbers of things for people; pure."""
+
+from __future__ import annotations
+
+import re
+
+from haulage.lab.analysis.words import time_words as short_time
+from haulage.lab.units import format_duration
+
+#: What follows a name with one of these is a secret, wherever it stands.
+_SECRET = re.compile(
+    r"(?i)\b(sig|signature|token|accountkey|secret|password|passwd|x-amz-signature|x-amz-credential"
+    r"|x-amz-security-token|access_key|apikey|api_key)=[^&\s;\"']*"
+)
+_USER = re.compile(r"(?<=://)[^/@\s]*@")
+#: Longer names are cut in the middle.
+_LONGEST = 90
+
+
+def shown(name: str, longest: int = _LONGEST) -> str:
+    r"""Return a name for people: without secrets, control characters escaped, not too long.
+
+    >>> shown("a\x1b[31mb?sv=1&sig=abc%3D")
+    'a\\x1b[31mb?sv=1&sig=...'
+    """
+    clean = _USER.sub("", _SECRET.sub(lambda match: f"{match[1]}=...", name))
+    plain = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in clean)
+    if len(plain) > longest:
+        half = (longest - 3) // 2
+        plain = f"{plain[:half]}...{plain[-half:]}"
+    return plain
+
+
+def time_words(ns: float) -> str:
+    """Return a duration; from a hundred seconds on in minutes and hours.
+
+    >>> time_words(2.5e9), time_words(6250e9)
+    ('2.5 s', '1 h 44 min')
+    """
+    return format_duration(ns) if ns >= 100e9 else short_time(ns)
+
+
+def percent(share: float) -> str:
+    """Return a share in words: never 0 % or 100 % of what is neither."""
+    if 0 < share < 0.01:
+        return "under 1 %"
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    return f"{share:.0%}".replace("%", " %")
+
+
+def counted(n: int, what: str) -> str:
+    """Return a number of things: ``1 node``, ``2 nodes``."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
