@@ -28,7 +28,7 @@ def page() -> Iterator[UploadPage]:
     served = UploadPage()
     threading.Thread(target=served.run, daemon=True).start()
     yield served
-    served._server.shutdown()
+    served.stop()
     served.close()
 
 
@@ -134,7 +134,7 @@ def test_one_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     try:
         status, text = post(served, "requirements.txt", b"numpy\n")
     finally:
-        served._server.shutdown()
+        served.stop()
         served.close()
     assert (status, "allow more with --timeout 60s" in text) == (400, True), text
 

@@ -25,7 +25,12 @@ def main() -> int:
         options, rest = arguments[1:end], arguments[end:]
         verbose += sum(map(_verbose, options))
         options = [word for word in options if not _verbose(word)]
-        return _in_python(arguments[0], options + rest, verbose)
+        try:
+            return _in_python(arguments[0], options + rest, verbose)
+        except KeyboardInterrupt:
+            # While its packages are loaded, which takes a second; afterwards each command says so in its way.
+            print("haul: interrupted", file=sys.stderr)  # noqa: T201
+            return 130
     try:
         from haulage._engine import main as run
     except KeyboardInterrupt:

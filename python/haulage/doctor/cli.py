@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -133,18 +134,15 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _serve(given: argparse.Namespace) -> int:
     from haulage.doctor.upload import UploadPage
+    from haulage.web.stopping import stopped_by_ctrl_c
 
     page = UploadPage(given.port or 0, given.scheduler, given.scheduler_file, given.timeout)
-    if given.json:
-        print(json.dumps({"event": "serving", "url": page.url}), flush=True)  # noqa: T201
-    else:
-        print(f"page: {page.url}\nCtrl-C stops it", file=sys.stderr, flush=True)  # noqa: T201
-    try:
+    with closing(page), stopped_by_ctrl_c(page.stop):
+        if given.json:
+            print(json.dumps({"event": "serving", "url": page.url}), flush=True)  # noqa: T201
+        else:
+            print(f"page: {page.url}\nCtrl-C stops it", file=sys.stderr, flush=True)  # noqa: T201
         page.run()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        page.close()
     return 0
 
 

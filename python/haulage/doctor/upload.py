@@ -66,20 +66,29 @@ class UploadPage:
         except OSError as error:
             hint = "name another with --port, or none"
             raise LocalIOError("serve", f"127.0.0.1:{port}", error.strerror or str(error), hint) from None
+        self._stopped = False
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/{self._server.token}/"
 
     def run(self) -> None:
-        """Serve until it is interrupted, or closed by another thread."""
-        self._server.serve_forever(0.05)
+        """Serve until :meth:`stop`; not at all if that was called before."""
+        while not self._stopped:
+            # Waits no longer than the server's ``timeout``.
+            self._server.handle_request()
+
+    def stop(self) -> None:
+        """Have :meth:`run` end; only sets a flag, so that any thread and a signal may call it."""
+        self._stopped = True
 
     def close(self) -> None:
-        """Stop serving."""
+        """Give the address back, after :meth:`run` has ended."""
         self._server.server_close()
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    #: How long it waits for somebody to ask before it looks whether it is to stop, in seconds.
+    timeout = 0.05
 
     def __init__(self, port: int, cluster: tuple[str | None, str | None], timeout_s: float) -> None:
         super().__init__(("127.0.0.1", port), _Answer)

@@ -6,7 +6,6 @@ import json
 import sys
 import webbrowser
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import click
@@ -17,6 +16,7 @@ from haulage.transfer import StoreOptions
 from haulage.view.reading.beside import Beside
 from haulage.view.reading.place import Place
 from haulage.view.rows.reading import ReadRows
+from haulage.web.stopping import stopped_by_ctrl_c
 
 _CODES = """\b
 Exit codes:
@@ -124,17 +124,17 @@ def view(
         server = Server(place, cache, port, keeper, rows, filter)
         # What cannot be reached at all is said here; what goes wrong later, in the page.
         place.check(wait_s=1.0)
-        if as_json:
-            click.echo(json.dumps({"event": "serving", "url": server.url, "zarr": server.zarr_url}))
-        elif serve:
-            _say(f"zarr: {server.zarr_url}NAME")
-            _say("Ctrl-C stops it")
-        else:
-            _say(f"page: {server.url}")
-            _say("Ctrl-C stops it")
-        if browser and not serve:
-            webbrowser.open(server.url)
-        with suppress(KeyboardInterrupt):
+        with stopped_by_ctrl_c(server.stop):
+            if as_json:
+                click.echo(json.dumps({"event": "serving", "url": server.url, "zarr": server.zarr_url}))
+            elif serve:
+                _say(f"zarr: {server.zarr_url}NAME")
+                _say("Ctrl-C stops it")
+            else:
+                _say(f"page: {server.url}")
+                _say("Ctrl-C stops it")
+            if browser and not serve:
+                webbrowser.open(server.url)
             server.run()
     return 0
 

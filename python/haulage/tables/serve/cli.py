@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 
 import click
 from rich.console import Console
@@ -14,6 +13,7 @@ from haulage.tables.serve.opening import opened
 from haulage.tables.serve.quantities import Amount, Seconds
 from haulage.tables.serve.serving import Server, address, token_of
 from haulage.transfer import StoreOptions
+from haulage.web.stopping import stopped_by_ctrl_c
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 
@@ -30,9 +30,9 @@ Examples:
 
 \b
 Exit codes:
-  0  stopped        3  credentials or permission
-  1  address taken  4  not found
-  2  wrong usage
+  0  stopped        3    credentials or permission
+  1  address taken  4    not found
+  2  wrong usage    130  interrupted before it served
 """
 
 
@@ -131,13 +131,13 @@ def serve(
     server = Server(
         opened(sources, options, use_index=not no_index), where, limits, token=shown, origins=origins
     )
-    if as_json:
-        click.echo(json.dumps({"event": "serving", "url": server.url, "token": shown}))
-    elif shown:
-        # Behind #, so that no server and no log learns it.
-        STDERR.print(f"page: {server.url}#token={shown}")
-    else:
-        STDERR.print(f"page: {server.url}")
-    with suppress(KeyboardInterrupt):
+    with stopped_by_ctrl_c(server.stop):
+        if as_json:
+            click.echo(json.dumps({"event": "serving", "url": server.url, "token": shown}))
+        elif shown:
+            # Behind #, so that no server and no log learns it.
+            STDERR.print(f"page: {server.url}#token={shown}")
+        else:
+            STDERR.print(f"page: {server.url}")
         server.run()
     return 0
