@@ -19,6 +19,15 @@ def in_units(value: float, units: tuple[tuple[str, float], ...], one: str, digit
     return f"{value:.0f} {one}"
 
 
+def counted(number: float, one: str, several: str | None = None) -> str:
+    """Return a number of things in words; ``several`` is the plural if it is not ``one`` with an ``s``.
+
+    >>> counted(1, "request"), counted(1234, "row"), counted(0, "query", "queries")
+    ('1 request', '1,234 rows', '0 queries')
+    """
+    return f"{number:,.0f} {one if number == 1 else several or one + 's'}"
+
+
 def format_rate(bits_per_second: float) -> str:
     """Return a human-readable rate, with a decimal unit.
 

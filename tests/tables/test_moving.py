@@ -372,7 +372,11 @@ def test_the_command_exports_imports_and_says_what_is_wrong(
     pq.write_table(obs, tmp_path / "obs.parquet")
     chosen = haul("import", "obs.parquet", f"az-table://{fresh()}", "--create")
     assert chosen.returncode == 0, chosen.stderr
-    assert "keys were chosen" in chosen.stderr
+    said = chosen.stderr.splitlines()
+    assert said[0] == "haul: chose keys: PartitionKey '{n:hash16}', RowKey '{n:010}'"
+    assert said[1].startswith("haul:   each of 700 rows has its own key; 16 partitions with at most ")
+    assert said[3] == "haul:     rows with a given n: reads 1 row"
+    assert "haul:   to see other choices, run: haul table plan obs.parquet\n" in chosen.stderr
     assert "700 of 700 rows" in chosen.stdout
 
 

@@ -19,6 +19,7 @@ from haulage.errors import UsageError
 from haulage.tables.keys import parse
 from haulage.tables.plan import Plan, choose, predict, propose
 from haulage.tables.plan.measuring import Keys
+from haulage.tables.plan.queries import parse_query
 from tables.making import make
 
 Row = Mapping[str, Any]
@@ -63,8 +64,8 @@ def test_skew_is_told_with_numbers(tmp_path: Path) -> None:
     assert plan.best.spread.largest_share == 0.9
     told = next(text for text in plan.warnings if text.startswith("skew"))
     assert "90 % of the rows (90,000 of 100,000) are in the partition 'oslo', 28 times the average" in told
-    assert "at 2,000 entities/s it takes 45 s, evenly spread rows 5.0 s" in told
-    assert any(text.startswith("one value in all rows: network;") for text in plan.warnings)
+    assert "writing it takes 45 s at 2,000 rows/s, while evenly spread rows would take 5.0 s" in told
+    assert any(text.startswith("same value in all rows: network;") for text in plan.warnings)
     assert "hot partition" not in " ".join(plan.warnings)
 
 
@@ -77,20 +78,22 @@ def test_skew_is_told_of_what_is_proposed(tmp_path: Path) -> None:
 def test_keys_in_the_order_of_writing_are_hot(tmp_path: Path) -> None:
     plan = propose(make(tmp_path, "events", 100_000), keys=("{time:month}", "{time:reversed}_{id}"))
     told = " ".join(plan.warnings)
-    assert "all 100,000 rows are in one partition: it takes 2,000 entities/s of the 20,000/s" in told
+    assert "one partition: all 100,000 rows would be in it, and it accepts 2,000 rows/s" in told
     plan = propose(make(tmp_path, "events", 100_000), keys=("{time:day}", "{time:reversed}_{id}"))
     assert plan.best.spread.newest_rate < 3_000
     assert plan.best.spread.rate == 18_000 or plan.best.spread.rate > 10_000
-    assert any(re.match(r"hot partition: \d+ % of the newest rows go to one", text) for text in plan.warnings)
+    assert any(
+        re.match(r"hot partition: \d+ % of the newest rows are in one", text) for text in plan.warnings
+    )
 
 
 def test_ids_that_grow_are_told(tmp_path: Path) -> None:
     file = make(tmp_path, "growing", 20_000)
     told = " ".join(propose(file, ["id"]).warnings)
-    assert "id grows with the rows: a PartitionKey in its order sends all new rows to one place" in told
-    assert "a hash spreads them" in told
+    assert "id grows from row to row: in this order, new rows all go to the same place" in told
+    assert "the hash in the PartitionKey spreads them" in told
     told = " ".join(propose(file, keys=("{id:010}", "{id:010}")).warnings)
-    assert "a hash in front would spread them" in told
+    assert "a hash in front would spread them: {id:hash16}" in told
 
 
 def test_keys_that_are_not_unique_are_counted(tmp_path: Path) -> None:
@@ -99,7 +102,7 @@ def test_keys_that_are_not_unique_are_counted(tmp_path: Path) -> None:
     assert plan.best.spread.surplus == rows
     assert plan.best.spread.duplicates[0].rows == 6
     assert plan.warnings[0].startswith(
-        f"not unique: {rows:,} of 5,000 rows (83 %) have the keys of another row"
+        f"not unique: {rows:,} of 5,000 rows (83 %) would replace another row with the same keys; "
     )
 
 
@@ -108,8 +111,8 @@ def test_rows_without_a_key_are_counted() -> None:
     plan = propose(columns, keys=("{a}", "{n:03}"))
     assert (plan.best.spread.refused, plan.best.spread.too_long) == (2, 1)
     told = " ".join(plan.warnings)
-    assert "2 rows get no key" in told
-    assert "1 rows have a key of more than 1 KiB" in told
+    assert "no key for 2 rows, because a value is missing or does not fit" in told
+    assert "keys longer than 1 KiB in 1 row, which" in told
 
 
 # Numbers against a count in Python.
@@ -284,9 +287,9 @@ def test_entities_that_are_too_large() -> None:
     columns |= {f"c{number}": [1, 2] for number in range(252)}
     plan = propose(columns, ["id"])
     told = " ".join(plan.warnings)
-    assert "1 rows are larger than 1 MiB" in told
-    assert "255 columns: an entity has 252 properties" in told
-    assert "texts of more than 64 KiB in text" in told
+    assert "too large: 1 row of more than 1 MiB" in told
+    assert "too many columns: 255, and a row can have 252" in told
+    assert "text longer than 64 KiB in text" in told
 
 
 def test_types_that_the_table_has_not(tmp_path: Path) -> None:
@@ -299,15 +302,15 @@ def test_types_that_the_table_has_not(tmp_path: Path) -> None:
         )
     plan = propose(file, ["id"])
     notes = {one.column: (one.edm, one.note) for one in plan.types}
-    assert notes["price"] == ("Edm.String", "as decimal digits: Double would round")
+    assert notes["price"] == ("Edm.String", "as decimal digits, because Double would round")
     assert notes["big"] == ("Edm.Int64", "rows with a value that does not fit into it are refused")
     assert notes["day"] == ("Edm.DateTime", "as midnight UTC")
-    assert notes["list"] == notes["nested"] == ("", "no table can hold it: it is left out")
+    assert notes["list"] == notes["nested"] == ("", "a table cannot store this type; it is left out")
     assert plan.command().endswith(" --exclude list --exclude nested --exclude 'odd name'")
     assert notes["moment"][1] == "in units of 100 ns"
     told = " ".join(plan.warnings)
-    assert "column odd name: the service allows no such name" in told
-    assert "column RowKey: the name belongs to the service" in told
+    assert "column odd name: the service does not allow this name" in told
+    assert "column RowKey: the service uses this name itself" in told
 
 
 def test_indexes_are_weighed(tmp_path: Path) -> None:
@@ -349,7 +352,26 @@ def test_duplicates_that_the_sample_misses_are_found(tmp_path: Path) -> None:
 def test_choose(tmp_path: Path) -> None:
     partition, row, why = choose(make(tmp_path, "weather", 20_000))
     assert (partition, row) == ("{station}", "{time:reversed}")
-    assert why.startswith("typical queries assumed;  each of 20,000 rows has its own key; ")
+    assert why == (
+        "each of 20,000 rows has its own key; 50 partitions with at most 400 rows each",
+        "no queries were given, so the keys are for queries that are typical for such data:",
+        "  rows with a given station and time: reads 1 row",
+        "  rows with a given station, in a range of time: reads 4 rows",
+    )
+    assert choose({"id": ["a", "b"]}, ["id"])[2][1:] == (
+        "the keys are for these queries:",
+        "  rows with a given id: reads 1 row",
+    )
+
+
+def test_queries_are_said_in_english() -> None:
+    said = {
+        "a, b = 1 and c between ? and ?": "rows with a given a and b, in a range of c",
+        "path like 'run1/%' limit 20": "the first 20 rows with a path that begins with a given text",
+        "time within 7d order by time": "rows in a range of time, the smallest time first",
+        "order by n desc limit 1": "the first row, the largest n first",
+    }
+    assert {query: parse_query(query).in_words for query in said} == said
 
 
 def test_choose_refuses_rows_that_are_alike() -> None:

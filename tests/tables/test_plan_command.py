@@ -46,8 +46,8 @@ def test_what_it_prints(folder: Path) -> None:
     ).stdout
     assert "PartitionKey  {station}\nRowKey        {time:reversed}\n" in said
     assert re.search(r"station = \? and time within 7d +range in one partition +43 +43 +43 +1\n", said)
-    assert "50 partitions; the largest, 'st000', has 100 rows (2 %" in said
-    assert "all rows were measured: the numbers are counts" in said
+    assert "50 partitions; the largest, 'st000', has 100 rows (2 % of all, " in said
+    assert "all rows were measured, so the numbers are exact" in said
     assert re.search(r"^st000  █+ 100$", said, re.MULTILINE)
     assert said.splitlines()[-1] == (
         "haul table import weather.parquet az-table://obs "
@@ -66,7 +66,7 @@ def test_json(folder: Path) -> None:
 
 def test_rows_that_are_alike_end_with_one(folder: Path) -> None:
     said = plan("alike.csv", code=1, folder=folder).stdout
-    assert "warning: not unique: 1 of 3 rows (33 %) have the keys of another row" in said
+    assert "warning: not unique: 1 of 3 rows (33 %) would replace another row with the same keys; " in said
 
 
 def test_a_plot_needs_nothing_from_elsewhere(folder: Path) -> None:

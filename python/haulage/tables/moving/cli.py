@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from haulage.tables.moving import operations
 from haulage.tables.moving.operations import OnProgress
 from haulage.tables.moving.results import Compared, Exported, Imported, Progress
 from haulage.transfer import StoreOptions
-from haulage.units import BYTES, in_units
+from haulage.units import BYTES, counted, in_units
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -111,20 +112,24 @@ def _tell_export(done: Exported, as_json: bool) -> None:
         return
     rate = round(done.rows / done.seconds) if done.seconds else done.rows
     target(
-        f"{done.rows:,} rows of {done.table} to {done.path} in {done.seconds:.1f} s ({rate:,} rows/s, "
-        f"{done.requests:,} requests)"
+        f"{counted(done.rows, 'row')} of {done.table} to {done.path} in {done.seconds:.1f} s "
+        f"({rate:,} rows/s, {counted(done.requests, 'request')})"
     )
     if done.resumed_rows:
         STDERR.print(
-            f"haul: {done.resumed_rows:,} of these rows were there from an earlier run that was interrupted"
+            f"haul: an earlier run that was interrupted had already fetched {done.resumed_rows:,} of these "
+            "rows"
         )
     if done.disarmed:
         STDERR.print(
-            f"haul: put an apostrophe before {done.disarmed:,} texts that a spreadsheet would run as a "
-            "formula; --formulas keep leaves them as they are"
+            f"haul: put an apostrophe in front of {counted(done.disarmed, 'text')} that a spreadsheet "
+            "would run "
+            "as a formula; to leave text as it is, use --formulas keep"
         )
     if done.index:
-        STDERR.print(f"haul: rows were found by the index {done.index}; --no-index reads the table itself")
+        STDERR.print(
+            f"haul: found the rows by the index {done.index}; to read the table itself, use --no-index"
+        )
     for name, types in done.mixed:
         columns = " and ".join(f"{name}@{one}" for one in types)
         STDERR.print(f"haul: the property {name} has several types: it is in the columns {columns}")
@@ -135,14 +140,20 @@ def _tell_import(done: Imported, as_json: bool) -> int:
         _line(json.dumps(asdict(done)))
     else:
         rate = round((done.rows - done.resumed_from) / done.seconds) if done.seconds else done.rows
-        went_on = f", after {done.resumed_from:,} of an earlier run" if done.resumed_from else ""
+        went_on = (
+            f", after {counted(done.resumed_from, 'row')} of an earlier run" if done.resumed_from else ""
+        )
         _line(
-            f"{done.written:,} of {done.rows:,} rows of {done.path} to {done.table} in {done.seconds:.1f} s "
+            f"{done.written:,} of {counted(done.rows, 'row')} of {done.path} to {done.table} in "
+            f"{done.seconds:.1f} s "
             f"({rate:,} rows/s{went_on})"
         )
     if done.refused:
+        were = "row was" if done.refused == 1 else "rows were"
         STDERR.print(
-            f"haul: {done.refused:,} rows were refused; they and the reasons are in {done.dead_letters}"
+            f"haul: {done.refused:,} {were} refused; {done.dead_letters} has the reasons, and the number "
+            "of each "
+            "row, counted from 0 without a header"
         )
     return 1 if done.refused else 0
 
@@ -152,7 +163,8 @@ def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> 
         _line(json.dumps({**asdict(found), "same": found.same}))
         return 0 if found.same else 5
     if found.same:
-        _line(f"{found.rows:,} rows are the same in both (SHA-256 over all rows {found.hash[:16]}...)")
+        same = "row is" if found.rows == 1 else "rows are"
+        _line(f"{found.rows:,} {same} the same in both (SHA-256 over all rows {found.hash[:16]}...)")
         return 0
     for one in found.differences[:20]:
         where = "" if one.kind == "changed" else f" {names[1]}"
@@ -162,9 +174,10 @@ def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> 
     told = min(20, len(found.differences))
     all_of_them = found.missing + found.extra + found.changed
     if all_of_them > told:
-        _line(f"... and {all_of_them - told:,} more; --json tells a thousand of them")
+        _line(f"... and {all_of_them - told:,} more; --json lists up to 1,000 of them")
     STDERR.print(
-        f"haul: {found.equal:,} rows are the same, {found.changed:,} changed, {found.missing:,} missing, "
+        f"haul: {counted(found.equal, 'row')} the same, {found.changed:,} changed, {found.missing:,} "
+        "missing, "
         f"{found.extra:,} extra"
     )
     return 5
@@ -290,8 +303,10 @@ def _chosen(path: str, given: dict[str, Any]) -> tuple[str | None, str | None]:
         return None, None
     partition_key, row_key, why = choose(path)
     if not given["quiet"]:
-        keys = f"PartitionKey '{partition_key}', RowKey '{row_key}'"
-        STDERR.print(f"haul: keys were chosen: {keys} ({why}); haul table plan shows others")
+        STDERR.print(f"haul: chose keys: PartitionKey '{partition_key}', RowKey '{row_key}'")
+        for line in why:
+            STDERR.print(f"haul:   {line}")
+        STDERR.print(f"haul:   to see other choices, run: haul table plan {shlex.quote(path)}")
     return partition_key, row_key
 
 

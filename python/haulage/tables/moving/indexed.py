@@ -13,6 +13,7 @@ from typing import Any
 from haulage import _engine
 from haulage.errors import HaulageError
 from haulage.tables import lookup
+from haulage.tables.moving.leftovers import unlinked_if_failed
 from haulage.tables.moving.results import Exported
 from haulage.transfer import StoreOptions
 
@@ -54,9 +55,12 @@ def write(found: Found, table: str, path: Path, format: str | None, *, disarm: b
     disarmed = 0
     if form == "csv" and disarm:
         rows, disarmed = _disarmed(rows)
-    _write(rows, found.rows, Path("/dev/stdout") if str(path) == "-" else beside, form)
-    if str(path) != "-":
-        beside.replace(path)
+    if str(path) == "-":
+        _write(rows, found.rows, Path("/dev/stdout"), form)
+    else:
+        with unlinked_if_failed(beside):
+            _write(rows, found.rows, beside, form)
+            beside.replace(path)
     digest = ""
     if form != "csv" and str(path) != "-":
         with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:

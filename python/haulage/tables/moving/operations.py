@@ -18,8 +18,16 @@ from typing import Any, Literal, Unpack
 from haulage import _engine
 from haulage.errors import IntegrityError, UsageError
 from haulage.tables.moving import indexed
+from haulage.tables.moving.leftovers import (
+    TYPED,
+    forgotten_if_failed,
+    name_of,
+    removed_if_failed,
+    unlinked_if_failed,
+)
 from haulage.tables.moving.results import Compared, Difference, Exported, Imported, Progress, index_table
 from haulage.transfer import StoreOptions
+from haulage.units import counted
 
 #: The forms of a file.
 Format = Literal["parquet", "arrow", "csv", "jsonl"]
@@ -83,18 +91,19 @@ def export_table(
     found = indexed.answer(table, filter, select, options) if filter and use_index else None
     if found is not None:
         return indexed.write(found, table, Path(os.fspath(path)), format, disarm=formulas == "disarm")
-    export = _engine.TableExport(
-        table,
-        os.fspath(path),
-        format=format,
-        filter=filter,
-        select=list(select) or None,
-        queries=queries,
-        formulas=formulas,
-        record=None if record is None else os.fspath(record),
-        **options,
-    )
-    return Exported(**export.run(_calls(on_progress)))
+    with removed_if_failed(Path(os.fspath(path))):
+        export = _engine.TableExport(
+            table,
+            os.fspath(path),
+            format=format,
+            filter=filter,
+            select=list(select) or None,
+            queries=queries,
+            formulas=formulas,
+            record=None if record is None else os.fspath(record),
+            **options,
+        )
+        return Exported(**export.run(_calls(on_progress)))
 
 
 def import_table(
@@ -147,37 +156,37 @@ def import_table(
     path = Path(os.fspath(source))
     if (format or path.suffix.lstrip(".").lower()) == "csv":
         if dead_letters is None:
-            name = table.partition("?")[0].rstrip("/").rpartition("/")[2]
-            dead_letters = path.with_name(f"{path.name}.{name}.refused.jsonl")
+            dead_letters = path.with_name(f"{path.name}.{name_of(table)}.refused.jsonl")
         path, format = _from_csv(path), "parquet"
-    for column in index:
-        entries = _engine.TableImport(
+    with forgotten_if_failed(path, [table, *(index_table(table, column) for column in index)], dead_letters):
+        for column in index:
+            entries = _engine.TableImport(
+                path,
+                index_table(table, column),
+                format=format,
+                index=column if "{" in column else "{" + column + "}",
+                create=True,
+                transactions=transactions,
+                partition_key=partition_key,
+                row_key=row_key,
+                **options,
+            )
+            entries.run(_calls(on_progress))
+        made = _engine.TableImport(
             path,
-            index_table(table, column),
+            table,
             format=format,
-            index=column if "{" in column else "{" + column + "}",
-            create=True,
+            mode=mode,
+            exclude=list(exclude) or None,
+            create=create,
+            dead_letters=None if dead_letters is None else os.fspath(dead_letters),
             transactions=transactions,
             partition_key=partition_key,
             row_key=row_key,
+            record=None if record is None else os.fspath(record),
             **options,
         )
-        entries.run(_calls(on_progress))
-    made = _engine.TableImport(
-        path,
-        table,
-        format=format,
-        mode=mode,
-        exclude=list(exclude) or None,
-        create=create,
-        dead_letters=None if dead_letters is None else os.fspath(dead_letters),
-        transactions=transactions,
-        partition_key=partition_key,
-        row_key=row_key,
-        record=None if record is None else os.fspath(record),
-        **options,
-    )
-    done = Imported(**made.run(_calls(on_progress)))
+        done = Imported(**made.run(_calls(on_progress)))
     if path != Path(os.fspath(source)):
         path.unlink()
         # The file with types was ours; the rows are those of the one that was named.
@@ -321,7 +330,8 @@ def _behind_receipt(text: str) -> str:
         found = _engine.table_compare(str(file), str(file), scratch)
     if (found["rows"], found["hash"]) != (rows, digest):
         cause = (
-            f"the backup {file.name} does not match its receipt: {found['rows']:,} rows instead of {rows:,}"
+            f"the backup {file.name} does not match its receipt: {counted(found['rows'], 'row')} "
+            f"instead of {rows:,}"
         )
         if found["rows"] == rows:
             cause = f"the backup {file.name} does not match its receipt: the values differ"
@@ -335,7 +345,7 @@ def _from_csv(path: Path) -> Path:
 
     if not path.exists():
         raise UsageError("open", str(path), "no such file", "check the path")
-    beside = path.with_name(f".{path.name}.haul-typed.parquet")
+    beside = path.with_name(f".{path.name}{TYPED}")
     newest = path.stat().st_mtime_ns
     with suppress(OSError):
         # The same file again: an import that goes on must find what it had.
@@ -343,8 +353,9 @@ def _from_csv(path: Path) -> Path:
             return beside
     new = beside.with_name(beside.name + ".new")
     try:
-        rows = duckdb.connect().read_csv(str(path), sample_size=-1)
-        rows.write_parquet(str(new))
+        with unlinked_if_failed(new):
+            rows = duckdb.connect().read_csv(str(path), sample_size=-1)
+            rows.write_parquet(str(new))
     except duckdb.Error as error:
         cause = str(error).splitlines()[0]
         raise UsageError("read", str(path), cause, "check that it is CSV with a line of names") from error

@@ -23,6 +23,8 @@ PAGE = 1_000
 _SMALL = {"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT"}
 _NAME = re.compile(r"[^\W\d]\w*")
 _TAKEN = {"PartitionKey", "RowKey", "Timestamp"}
+_TAKEN_NAME = "the service uses this name itself: rename the column"
+_NO_NAME = "the service does not allow this name (only letters, digits and _, at most 255); it is left out"
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,12 @@ class Stored:
     @property
     def left_out(self) -> bool:
         """Whether the table cannot hold the column, so that an import must exclude it."""
-        return not self.edm or self.note.startswith("the service allows")
+        return not self.edm or self.note == _NO_NAME
+
+    @property
+    def bad_name(self) -> bool:
+        """Whether the service does not take a column of this name."""
+        return self.note in (_NO_NAME, _TAKEN_NAME)
 
 
 def stored(column: Column) -> Stored:
@@ -48,9 +55,9 @@ def stored(column: Column) -> Stored:
     """
     edm, note = _stored(column.type)
     if column.name in _TAKEN:
-        note = "the name belongs to the service: rename the column"
+        note = _TAKEN_NAME
     elif not _NAME.fullmatch(column.name) or len(column.name) > 255:
-        note = "the service allows no such name: letters, digits and _ only, at most 255; it is left out"
+        note = _NO_NAME
     return Stored(column.name, column.type, edm, note)
 
 
@@ -76,10 +83,10 @@ def _stored(kind: str) -> tuple[str, str]:
     if kind == "VARCHAR" or kind.startswith("ENUM("):
         return "Edm.String", ""
     if sql.is_decimal(kind):
-        return "Edm.String", "as decimal digits: Double would round"
+        return "Edm.String", "as decimal digits, because Double would round"
     if kind == "TIME":
         return "Edm.String", "as text, HH:MM:SS.fffffff"
-    return "", "no table can hold it: it is left out"
+    return "", "a table cannot store this type; it is left out"
 
 
 def value_bytes(column: Column) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from haulage.errors import UsageError
 from haulage.tables.plan.proposing import Plan
 from haulage.tables.plan.words import printable
+from haulage.units import counted
 
 _KINDS = (".html", ".png", ".svg")
 
@@ -40,7 +41,7 @@ def plot(plan: Plan, file: Path) -> None:
             ).properties(
                 title=[
                     f"{candidate.keys.partition} / {candidate.keys.row}",
-                    f"the largest {len(bars)} of {candidate.spread.partitions:,} partitions",
+                    f"the largest {len(bars)} of {counted(candidate.spread.partitions, 'partition')}",
                 ]
             )
         )

@@ -22,6 +22,7 @@ from haulage.tables.plan.profiling import Profile, profiles
 from haulage.tables.plan.queries import Query, parse_query
 from haulage.tables.plan.scoring import Candidate, order, score
 from haulage.tables.plan.warning import warnings
+from haulage.units import counted
 
 #: Candidates that are measured on all rows until one keeps all of them.
 _MOST_WHOLE = 12
@@ -178,8 +179,8 @@ class _Work:
         return [*whole, *made[len(whole) :]]
 
 
-def choose(source: Source, queries: Sequence[str | Query] = ()) -> tuple[str, str, str]:
-    """Return templates of PartitionKey and RowKey for an import that names none, and why they were chosen.
+def choose(source: Source, queries: Sequence[str | Query] = ()) -> tuple[str, str, tuple[str, ...]]:
+    """Return templates of PartitionKey and RowKey for an import that names none, and the reasons, one a line.
 
     Raises:
         UsageError: Every choice would lose rows.
@@ -195,15 +196,20 @@ def choose(source: Source, queries: Sequence[str | Query] = ()) -> tuple[str, st
     return str(best.keys.partition), str(best.keys.row), reasons(plan)
 
 
-def reasons(plan: Plan) -> str:
-    """Return a short explanation of why the keys of a plan were chosen."""
+def reasons(plan: Plan) -> tuple[str, ...]:
+    """Return why the keys of a plan were chosen, one sentence a line."""
     best = plan.best
-    parts = [f"each of {best.spread.rows:,} {'rows' if best.whole else 'sampled rows'} has its own key"]
+    rows = counted(best.spread.rows, "row" if best.whole else "sampled row")
+    partitions = counted(best.spread.partitions, "partition")
+    largest = counted(best.spread.largest_rows, "row")
+    said = [f"each of {rows} has its own key; {partitions} with at most {largest} each"]
+    if plan.assumed:
+        said.append("no queries were given, so the keys are for queries that are typical for such data:")
+    else:
+        said.append("the keys are for these queries:")
     for cost in best.costs[:3]:
-        read = f"{cost.rows_read:,} row{'s' if cost.rows_read != 1 else ''} read"
-        parts.append(f"{cost.query}: {read}")
-    parts.append(f"{best.spread.partitions:,} partitions of at most {best.spread.largest_rows:,} rows")
-    return ("typical queries assumed;  " if plan.assumed else "") + "; ".join(parts)
+        said.append(f"  {cost.query.in_words}: reads {counted(cost.rows_read, 'row')}")
+    return tuple(said)
 
 
 def predict(

@@ -99,6 +99,26 @@ class Query:
         return tuple(found.column for found in self.conditions if found.is_range)
 
     @property
+    def in_words(self) -> str:
+        """What it asks for, in English.
+
+        >>> parse_query("station, time> order by time desc limit 1").in_words
+        'the first row with a given station, in a range of time, the largest time first'
+        """
+        given = [f"a given {' and '.join(self.equals)}"] if self.equals else []
+        begins = [one.column for one in self.conditions if one.prefix is not None]
+        given += [f"a {name} that begins with a given text" for name in begins]
+        between = [name for name in self.ranges if name not in begins]
+        text = "rows" if self.conditions else "all rows"
+        if self.limit:
+            text = "the first row" if self.limit == 1 else f"the first {self.limit:,} rows"
+        text += f" with {' and '.join(given)}" if given else ""
+        text += f"{',' if given else ''} in a range of {' and '.join(between)}" if between else ""
+        if self.order:
+            text += f", the {'largest' if self.descending else 'smallest'} {self.order} first"
+        return text
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """All columns that it names."""
         return (*self.equals, *self.ranges, *((self.order,) if self.order else ()))

@@ -12,12 +12,14 @@ from rich.table import Table
 
 from haulage.tables.plan.access import KINDS
 from haulage.tables.plan.entities import ACCOUNT_RATE, PARTITION_RATE
+from haulage.tables.plan.indexing import IndexCost
 from haulage.tables.plan.measuring import Spread
 from haulage.tables.plan.predicting import Cost
 from haulage.tables.plan.proposing import Plan
 from haulage.tables.plan.scoring import Candidate
 from haulage.tables.plan.words import count, percent, printable, seconds, size
 from haulage.tables.values import Moment, iso
+from haulage.units import counted
 
 #: Bars of the spread in the terminal, and their length at most.
 _BARS, _LENGTH = 8, 40
@@ -26,12 +28,13 @@ _BARS, _LENGTH = 8, 40
 def show(plan: Plan, console: Console, *, table: str, choices: int) -> None:
     """Print a plan: the keys, what they cost, how rows spread, warnings, and the command that imports."""
     best = plan.best
-    console.print(f"{count(plan.rows)} rows, {len(plan.columns)} columns: {_source(plan)}")
+    console.print(f"{counted(plan.rows, 'row')}, {counted(len(plan.columns), 'column')}: {_source(plan)}")
     console.print(_measured(plan))
     if plan.assumed:
-        console.print(
-            "no --query was given; typical queries are assumed: " + "; ".join(map(str, plan.queries))
-        )
+        console.print("no --query was given, so the keys are for queries that are typical for such data:")
+        for query in plan.queries:
+            often = f" (weight {query.weight:g})" if query.weight != 1 else ""
+            console.print(f"  {query.in_words}{often}")
     console.print()
     console.print(f"PartitionKey  {best.keys.partition}")
     console.print(f"RowKey        {best.keys.row}")
@@ -46,24 +49,19 @@ def show(plan: Plan, console: Console, *, table: str, choices: int) -> None:
         console.print(_candidates(plan.candidates[:choices]))
         console.print()
     for index in plan.indexes:
-        worth = "worth it" if index.worth else "not worth it"
-        console.print(
-            f"index {index.template} for {index.query}: {count(index.entries)} entries, "
-            f"{size(index.total_bytes)} (with it {index.bytes_ratio:.1f} times the bytes), "
-            f"{index.writes:.1f} writes a row; reads {count(index.rows_read)} rows, not "
-            f"{count(index.rows_read_before)} ({percent(index.saved)} saved), in {count(index.requests)} "
-            f"requests, not {count(index.requests_before)}: {worth}"
-        )
+        for line in _index(index):
+            console.print(line)
     if plan.indexes:
         console.print()
-    for one in plan.types:
-        if one.note:
-            console.print(
-                f"column {printable(one.column)} ({one.type}): {', '.join(filter(None, (one.edm, one.note)))}"
-            )
+    # Names that the service does not allow are among the warnings.
+    noted = [one for one in plan.types if one.note and not one.bad_name]
+    for one in noted:
+        console.print(
+            f"column {printable(one.column)} ({one.type}): {', '.join(filter(None, (one.edm, one.note)))}"
+        )
     for warning in plan.warnings:
         console.print(f"warning: {warning}")
-    if plan.warnings or any(one.note for one in plan.types):
+    if plan.warnings or noted:
         console.print()
     console.print(plan.command(table))
 
@@ -71,24 +69,25 @@ def show(plan: Plan, console: Console, *, table: str, choices: int) -> None:
 def _source(plan: Plan) -> str:
     if isinstance(plan.source, (str, PathLike)):
         return printable(str(plan.source), 200)
-    return f"{len(plan.source)} columns" if isinstance(plan.source, dict) else f"{len(plan.source)} files"
+    return counted(len(plan.source), "column" if isinstance(plan.source, dict) else "file")
 
 
 def _measured(plan: Plan) -> str:
     if plan.sampled == plan.rows:
-        return "all rows were measured: the numbers are counts"
+        return "all rows were measured, so the numbers are exact"
     whole = sum(one.whole for one in plan.candidates)
     return (
-        f"{len(plan.candidates)} choices were ranked by {count(plan.sampled)} rows, the first {whole} "
-        "measured on all rows: their numbers are counts, those of the others estimates"
+        f"{counted(len(plan.candidates), 'choice')} ranked by a sample of {counted(plan.sampled, 'row')}; "
+        f"the best {whole} measured on all rows, so their numbers are exact; those of the others are "
+        "estimates"
     )
 
 
 def _costs(costs: tuple[Cost, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="")
-    for name in ("QUERY", "IS A"):
+    for name in ("QUERY", "READS"):
         table.add_column(name, overflow="fold")
-    for name in ("ROWS READ", "AT MOST", "RETURNED", "REQUESTS"):
+    for name in ("ROWS READ", "WORST CASE", "RETURNED", "REQUESTS"):
         table.add_column(name, justify="right")
     for cost in costs:
         table.add_row(
@@ -110,23 +109,46 @@ def _kind(cost: Cost) -> str:
 
 
 def _facts(spread: Spread, best: Candidate) -> Iterator[str]:
-    counted = "rows" if best.whole else "sampled rows"
+    rows = counted(spread.largest_rows, "row" if best.whole else "sampled row")
     yield (
-        f"{count(spread.partitions)} partitions; the largest, '{printable(spread.largest_key)}', has "
-        f"{count(spread.largest_rows)} {counted} ({percent(spread.largest_share)}, "
-        f"{size(spread.largest_bytes)}); "
-        f"the largest 1 % have {percent(spread.top_share)}; Gini {spread.gini:.2f}"
+        f"{counted(spread.partitions, 'partition')}; the largest, '{printable(spread.largest_key)}', has "
+        f"{rows} ({percent(spread.largest_share)} of all, {size(spread.largest_bytes)})"
+    )
+    if spread.partitions > 1:
+        share = percent(spread.top_share)
+        top = (
+            f"the largest 1 % of the partitions have {share} of the rows; "
+            if spread.partitions >= 100
+            else ""
+        )
+        yield f"{top}Gini coefficient {spread.gini:.2f} (0: all partitions are equal, 1: one has all rows)"
+    yield (
+        f"writing: at most {count(spread.rate)} rows/s in any order, {count(spread.newest_rate)} rows/s in "
+        "order "
+        f"of arrival (the service accepts {count(PARTITION_RATE)} per partition, {count(ACCOUNT_RATE)} per "
+        f"account); the import takes at least {seconds(spread.import_seconds)}"
     )
     yield (
-        f"writes: {count(spread.rate)} entities/s in any order, {count(spread.newest_rate)} as rows come "
-        f"(the service takes {count(PARTITION_RATE)} a partition, {count(ACCOUNT_RATE)} an account); "
-        f"the import takes at least {seconds(spread.import_seconds)}"
+        f"{counted(spread.transactions, 'transaction')} with {spread.fill:.1f} rows on average (at most "
+        "100 rows "
+        f"and 4 MiB); {size(spread.total_bytes)} in total, "
+        f"{size(spread.total_bytes / max(spread.rows, 1))} per row, "
+        f"the largest row has {size(spread.entity_bytes)}"
+    )
+
+
+def _index(index: IndexCost) -> Iterator[str]:
+    yield (
+        f"an index on {index.template} for {index.query} is{'' if index.worth else ' not'} worth it: it "
+        "reads "
+        f"{counted(index.rows_read, 'row')} instead of {count(index.rows_read_before)} "
+        f"({percent(index.saved)} less), in {counted(index.requests, 'request')} instead of "
+        f"{count(index.requests_before)}"
     )
     yield (
-        f"{count(spread.transactions)} transactions of {spread.fill:.1f} rows on average (at most 100, 4 MiB)"
-        f"; {size(spread.total_bytes)} in all, "
-        f"{size(spread.total_bytes / max(spread.rows, 1))} a row, "
-        f"the largest {size(spread.entity_bytes)}"
+        f"  it costs {counted(index.entries, 'entry', 'entries')} ({size(index.total_bytes)}; table and "
+        "index "
+        f"are {index.bytes_ratio:.1f} times the size of the table) and {index.writes:.1f} writes per row"
     )
 
 
@@ -140,7 +162,7 @@ def _bars(spread: Spread, console: Console) -> None:
         console.print(f"{printable(key, 30):{width}}  {'█' * length} {count(rows)}")
     rest = spread.partitions - len(shown)
     if rest:
-        console.print(f"and {count(rest)} more partitions")
+        console.print(f"and {counted(rest, 'more partition')}")
     console.print()
 
 

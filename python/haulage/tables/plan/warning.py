@@ -10,6 +10,7 @@ from haulage.tables.plan.measuring import Spread
 from haulage.tables.plan.profiling import Profile
 from haulage.tables.plan.scoring import FEW, Candidate
 from haulage.tables.plan.words import listed, percent, printable, seconds
+from haulage.units import counted
 
 #: A share of rows in one partition, or so many times the average of all partitions, is worth a warning.
 _SHARE, _TIMES = 0.5, 10
@@ -30,16 +31,17 @@ def warnings(best: Candidate, profiles: Sequence[Profile]) -> list[str]:
 def _lost(spread: Spread) -> Iterator[str]:
     if spread.surplus:
         one = spread.duplicates[0]
-        example = f"{one.rows:,} rows have '{printable(one.partition_key)}' / '{printable(one.row_key)}'"
+        keys = f"'{printable(one.partition_key)}' / '{printable(one.row_key)}'"
         share = percent(spread.surplus / spread.rows)
         yield (
-            f"not unique: {spread.surplus:,} of {spread.rows:,} rows ({share}) have the keys of another row, "
-            f"and would replace it; {example}"
+            f"not unique: {spread.surplus:,} of {counted(spread.rows, 'row')} ({share}) would replace "
+            "another row "
+            f"with the same keys; for example, {counted(one.rows, 'row')} would have the keys {keys}"
         )
     if spread.refused:
-        yield f"{spread.refused:,} rows get no key: a value is missing or does not fit; they would be refused"
+        yield f"no key for {counted(spread.refused, 'row')}, because a value is missing or does not fit"
     if spread.too_long:
-        yield f"{spread.too_long:,} rows have a key of more than 1 KiB; the service refuses them"
+        yield (f"keys longer than 1 KiB in {counted(spread.too_long, 'row')}, which the service would refuse")
 
 
 def _hot(best: Candidate) -> Iterator[str]:
@@ -49,21 +51,23 @@ def _hot(best: Candidate) -> Iterator[str]:
     share = spread.largest_share
     if spread.partitions == 1:
         yield (
-            f"all {spread.rows:,} rows are in one partition: it takes {PARTITION_RATE:,} entities/s of the "
-            f"{ACCOUNT_RATE:,}/s of the account"
+            f"one partition: all {spread.rows:,} rows would be in it, and it accepts {PARTITION_RATE:,} "
+            "rows/s, "
+            f"while an account accepts {ACCOUNT_RATE:,}"
         )
     elif share >= _SHARE or (share * spread.partitions >= _TIMES and spread.largest_rows >= FEW):
         even = spread.rows / ACCOUNT_RATE
         yield (
             f"skew: {percent(share)} of the rows ({spread.largest_rows:,} of {spread.rows:,}) are in the "
             f"partition '{printable(spread.largest_key)}', {share * spread.partitions:,.0f} times the "
-            f"average; at {PARTITION_RATE:,} entities/s it takes {seconds(spread.import_seconds)}, evenly "
-            f"spread rows {seconds(even)}"
+            f"average; writing it takes {seconds(spread.import_seconds)} at {PARTITION_RATE:,} rows/s, while "
+            f"evenly spread rows would take {seconds(even)}"
         )
     if spread.partitions > 1 and spread.newest_share >= _SHARE and spread.newest_share > share:
         yield (
-            f"hot partition: {percent(spread.newest_share)} of the newest rows go to one partition, so that "
-            f"rows written as they come get {spread.newest_rate:,.0f} entities/s of {ACCOUNT_RATE:,}"
+            f"hot partition: {percent(spread.newest_share)} of the newest rows are in one partition, so "
+            "rows that "
+            f"are written as they arrive get {spread.newest_rate:,.0f} rows/s instead of {ACCOUNT_RATE:,}"
         )
 
 
@@ -71,41 +75,48 @@ def _columns(best: Candidate, profiles: Sequence[Profile]) -> Iterator[str]:
     constant = [one.name for one in profiles if one.constant and one.distinct]
     if constant:
         yield (
-            f"one value in all rows: {listed(constant)}; a key made of it puts all rows into one partition"
+            f"same value in all rows: {listed(constant)}; as a PartitionKey it would put all rows into one "
+            "partition"
         )
     hashed = {part.column for part in best.keys.partition.fields if part.format == "hash"}
     led = best.keys.partition.columns[:1]
     for one in profiles:
         if one.rising and one.unique and sql.is_whole(one.column.type):
-            use = "a hash spreads them" if one.name in hashed else "a hash in front would spread them"
+            use = (
+                "the hash in the PartitionKey spreads them"
+                if one.name in hashed
+                else f"a hash in front would spread them: {{{one.name}:hash16}}"
+            )
             if one.name in hashed or one.name in led:
                 yield (
-                    f"{one.name} grows with the rows: a PartitionKey in its order sends all new rows "
-                    f"to one place, at {PARTITION_RATE:,} entities/s; {use}"
+                    f"{one.name} grows from row to row: in this order, new rows all go to the same place, at "
+                    f"{PARTITION_RATE:,} rows/s; {use}"
                 )
 
 
 def _entities(spread: Spread, profiles: Sequence[Profile]) -> Iterator[str]:
     if spread.too_large:
         yield (
-            f"{spread.too_large:,} rows are larger than 1 MiB (the largest has {spread.entity_bytes:,} "
-            "bytes); the service refuses them"
+            f"too large: {counted(spread.too_large, 'row')} of more than 1 MiB, which the service would "
+            "refuse "
+            f"(the largest has {spread.entity_bytes:,} bytes)"
         )
     if len(profiles) > PROPERTIES:
-        yield f"{len(profiles)} columns: an entity has {PROPERTIES} properties besides its keys at most"
+        yield f"too many columns: {len(profiles)}, and a row can have {PROPERTIES} besides its keys"
     long = [one.name for one in profiles if 2 * one.longest > VALUE_BYTES]
     if long:
-        yield f"texts of more than 64 KiB in {listed(long)}; the service refuses them"
+        yield f"text longer than 64 KiB in {listed(long)}; the service would refuse these rows"
     notes = [stored(one.column) for one in profiles]
     for note in notes:
-        if note.note.startswith("the "):
+        if note.bad_name:
             yield f"column {note.column}: {note.note}"
 
 
 def _scans(best: Candidate) -> Iterator[str]:
     for cost in best.costs:
         if cost.kind in ("scan", "partitions") and cost.rows_read > 10 * max(cost.rows_returned, 1):
-            how = "scans the table" if cost.kind == "scan" else "reads a range over partitions"
+            how = "scans the whole table" if cost.kind == "scan" else "reads whole partitions"
             yield (
-                f"query {cost.query} {how}: {cost.rows_read:,} rows read for {cost.rows_returned:,} returned"
+                f"the query {cost.query} {how}: it reads {counted(cost.rows_read, 'row')} and returns "
+                f"{cost.rows_returned:,}"
             )
