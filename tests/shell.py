@@ -1,4 +1,4 @@
-"""A folder with a few files, right and wrong, and the command in it, run by lines as a shell would."""
+"""Lines of a shell: the command with its variables and arguments, in a folder with files, right and wrong."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from string import Template
 from command import Haul, Result
 
 
-class Desk:
-    """Where lines are run. `$name` in a line, and in a hint, stands for one of `names`."""
+class Shell:
+    """Runs lines in a folder. `$name` in a line, and in a hint, stands for one of `names`."""
 
     def __init__(self, haul: Haul, **names: str) -> None:
         self.haul = haul

@@ -16,8 +16,8 @@ from azure.storage.blob import BlobBlock, ContentSettings
 import endpoints
 import hint_sources
 from command import Haul, in_own_mounts
-from desk import Desk, lay_out
 from endpoints import Endpoint
+from shell import Shell, lay_out
 
 #: A key that no service knows.
 KEY = "AZURE_STORAGE_KEY=d3Jvbmc="
@@ -146,7 +146,7 @@ LOCAL = [
         "rm x",
         "for local files use rm, mkdir and rmdir; for an object write az://container/path or s3://bucket/key",
     ),
-    (2, "rm mem://desk/x/", "add -r to remove all below it"),
+    (2, "rm mem://shell/x/", "add -r to remove all below it"),
     (5, "verify a b --json", COPY_AGAIN),
     (5, "verify x y --json", COPY_AGAIN),
     (5, "verify torn.jsonl x", "run the copy again with --receipt to make a new one"),
@@ -187,7 +187,8 @@ LOCAL = [
     (
         2,
         "stat https://host",
-        "hosts other than ACCOUNT.blob.core.windows.net take the account first: https://host/account/container",
+        "hosts other than ACCOUNT.blob.core.windows.net take the account first: "
+        "https://host/account/container",
     ),
     (2, "stat https://host/account/Data/a", NAMES),
     (
@@ -289,17 +290,17 @@ REMOTE = [
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     """All that needs no service."""
-    return Desk(Haul(lay_out(tmp_path_factory.mktemp("desk"))))
+    return Shell(Haul(lay_out(tmp_path_factory.mktemp("shell"))))
 
 
 @pytest.fixture(scope="module")
-def remote(tmp_path_factory: pytest.TempPathFactory, emulator: Endpoint) -> Desk:
+def remote(tmp_path_factory: pytest.TempPathFactory, emulator: Endpoint) -> Shell:
     """A container with blobs, right and wrong, and what tells of them."""
     folder = lay_out(tmp_path_factory.mktemp("remote"))
     container = emulator.container()
-    desk = Desk(
+    shell = Shell(
         Haul(folder, emulator.env, [endpoints.KEY]),
         az=container.az().removesuffix("/"),
         url=container.url("a"),
@@ -314,23 +315,23 @@ def remote(tmp_path_factory: pytest.TempPathFactory, emulator: Endpoint) -> Desk
     blob.stage_block("0000", bytes(200_000))
     blob.commit_block_list([BlobBlock("0000")], content_settings=wrong)
     # A receipt without a checksum, of a blob that is another by now.
-    desk("cp x $az/receipt/ --receipt whole.jsonl")
+    shell("cp x $az/receipt/ --receipt whole.jsonl")
     lines = [json.loads(line) for line in (folder / "whole.jsonl").read_text().splitlines()]
     lines[1]["crc64"] = None
     (folder / "receipt.jsonl").write_text(
         "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     )
     container.client.upload_blob("receipt/a", (folder / "x/a").read_bytes(), overwrite=True)
-    return desk
+    return shell
 
 
 @pytest.mark.parametrize(("code", "line", "hint"), LOCAL, ids=[line for _, line, _ in LOCAL])
-def test_local(desk: Desk, code: int, line: str, hint: str) -> None:
-    desk.expect(code, line, hint)
+def test_local(shell: Shell, code: int, line: str, hint: str) -> None:
+    shell.expect(code, line, hint)
 
 
 @pytest.mark.parametrize(("code", "line", "hint"), REMOTE, ids=[line for _, line, _ in REMOTE])
-def test_remote(remote: Desk, code: int, line: str, hint: str) -> None:
+def test_remote(remote: Shell, code: int, line: str, hint: str) -> None:
     remote.expect(code, line, hint)
 
 
@@ -345,9 +346,9 @@ def test_remote(remote: Desk, code: int, line: str, hint: str) -> None:
         ),
     ],
 )
-def test_disk(desk: Desk, code: int, mounts: str, hint: str) -> None:
-    (desk.haul.folder / "large").write_bytes(bytes(1 << 20))
-    desk.expect(code, "cp large into/", hint, in_own_mounts(mounts))
+def test_disk(shell: Shell, code: int, mounts: str, hint: str) -> None:
+    (shell.haul.folder / "large").write_bytes(bytes(1 << 20))
+    shell.expect(code, "cp large into/", hint, in_own_mounts(mounts))
 
 
 @pytest.mark.parametrize(
@@ -357,14 +358,14 @@ def test_disk(desk: Desk, code: int, mounts: str, hint: str) -> None:
         ("--record", "the copy itself is done; only the record is incomplete"),
     ],
 )
-def test_disk_of_an_output(desk: Desk, output: str, hint: str) -> None:
+def test_disk_of_an_output(shell: Shell, output: str, hint: str) -> None:
     full = in_own_mounts("mount -t tmpfs -o size=4k tmpfs full && head -c 4096 /dev/zero > full/file")
-    desk.expect(1, f"cp a copied {output} full/output", hint, full)
+    shell.expect(1, f"cp a copied {output} full/output", hint, full)
 
 
-def test_a_port_in_use(desk: Desk, emulator: Endpoint) -> None:
+def test_a_port_in_use(shell: Shell, emulator: Endpoint) -> None:
     address = urlsplit(emulator.url).netloc
-    desk.expect(
+    shell.expect(
         1, f"emulate --listen {address}", "choose another port with --listen; port 0 takes any free one"
     )
 

@@ -12,9 +12,9 @@ import pytest
 import endpoints
 import fake_service
 from command import Haul
-from desk import Desk, lay_out
 from endpoints import Endpoint
 from fake_service import Service
+from shell import Shell, lay_out
 
 KEY = "AZURE_STORAGE_KEY=d3Jvbmc="
 TOKEN = "SSL_CERT_FILE=$cert AZURE_STORAGE_BEARER_TOKEN=token"
@@ -151,7 +151,7 @@ CODES = {
 
 
 @pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Service]]:
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, Service]]:
     """The fake service over http, and what the lines name: it over https, and certificates."""
     folder = lay_out(tmp_path_factory.mktemp("services"))
     cert, other = folder / "cert.pem", folder / "other.pem"
@@ -159,36 +159,36 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, S
     with fake_service.serve() as http, fake_service.serve(cert) as https:
         host = http.url.split("//")[1]
         names = {"http": http.url, "https": https.url, "host": host, "cert": str(cert), "other": str(other)}
-        yield Desk(Haul(folder), **names), http
+        yield Shell(Haul(folder), **names), http
 
 
 @pytest.fixture(scope="module")
-def desk(services: tuple[Desk, Service]) -> Desk:
+def shell(services: tuple[Shell, Service]) -> Shell:
     return services[0]
 
 
 @pytest.mark.parametrize(("code", "answer", "hint"), ANSWERS, ids=[answer for _, answer, _ in ANSWERS])
-def test_answer(desk: Desk, code: int, answer: str, hint: str) -> None:
-    desk.expect(code, f"{KEY} stat $http/{answer}/data/a", hint)
+def test_answer(shell: Shell, code: int, answer: str, hint: str) -> None:
+    shell.expect(code, f"{KEY} stat $http/{answer}/data/a", hint)
 
 
 @pytest.mark.parametrize(("code", "line", "hint"), LINES, ids=[line for _, line, _ in LINES])
-def test_line(desk: Desk, code: int, line: str, hint: str) -> None:
-    desk.expect(code, line, hint)
+def test_line(shell: Shell, code: int, line: str, hint: str) -> None:
+    shell.expect(code, line, hint)
 
 
-def test_clean_where_blocks_are_taken_for_a_blob(azurite: Endpoint, desk: Desk) -> None:
+def test_clean_where_blocks_are_taken_for_a_blob(azurite: Endpoint, shell: Shell) -> None:
     container = azurite.container()
     container.client.get_blob_client("a").stage_block(base64.b64encode(b"0").decode(), b"left over")
-    haul = Haul(desk.haul.folder, azurite.env, [endpoints.KEY])
-    Desk(haul).expect(1, f"clean {container.az()}", "the service removes them after a week")
+    haul = Haul(shell.haul.folder, azurite.env, [endpoints.KEY])
+    Shell(haul).expect(1, f"clean {container.az()}", "the service removes them after a week")
 
 
 @pytest.mark.parametrize("command", ["ls", "cp"])
-def test_interrupted(services: tuple[Desk, Service], command: str) -> None:
-    desk, http = services
+def test_interrupted(services: tuple[Shell, Service], command: str) -> None:
+    shell, http = services
     http.asked.clear()
-    running = desk.haul.start(command, f"{http.url}/hang/data/a?{SAS}", *(["b"] if command == "cp" else []))
+    running = shell.haul.start(command, f"{http.url}/hang/data/a?{SAS}", *(["b"] if command == "cp" else []))
     assert http.asked.wait(20)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=20)
@@ -196,9 +196,9 @@ def test_interrupted(services: tuple[Desk, Service], command: str) -> None:
     assert b"run the same command again" in said
 
 
-def test_every_exit_code_is_reached(desk: Desk) -> None:
-    table = desk("cp --help").text.split("Exit codes:")[1].split("Examples:")[0]
+def test_every_exit_code_is_reached(shell: Shell) -> None:
+    table = shell("cp --help").text.split("Exit codes:")[1].split("Examples:")[0]
     told = {int(code) for code in re.findall(r"(?:^|  )(\d+) ", table, re.MULTILINE)}
     assert told == {*CODES, 130}, "130 is that of the test above"
     for code, line in CODES.items():
-        desk(line, code)
+        shell(line, code)

@@ -25,9 +25,9 @@ import haulage
 import proxies
 import trees
 from command import Haul, Result, in_own_mounts
-from desk import Desk, lay_out
 from endpoints import Endpoint
 from proxies import Proxy
+from shell import Shell, lay_out
 
 STORE, LOGIN = "store.test", "login.test"
 USER = "someone:tr0ub4dor&3/secret"
@@ -432,21 +432,21 @@ LINES = [
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return Desk(Haul(lay_out(tmp_path_factory.mktemp("desk")), {}, SECRETS))
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    return Shell(Haul(lay_out(tmp_path_factory.mktemp("shell")), {}, SECRETS))
 
 
 @pytest.mark.parametrize(("code", "scheme", "says", "hint"), LINES)
 def test_a_proxy_that_says_no(
-    desk: Desk, start: StartProxy, code: int, scheme: str, says: bytes, hint: str
+    shell: Shell, start: StartProxy, code: int, scheme: str, says: bytes, hint: str
 ) -> None:
     proxy = start()
     proxy.says = says
     # A job would try again for half a minute.
     how = f"--insecure-http --proxy {proxy.url(WRITTEN)}"
-    said = desk.expect(code, f"{KEY} stat {scheme}://{STORE}/account/data/a {how}", hint)
+    said = shell.expect(code, f"{KEY} stat {scheme}://{STORE}/account/data/a {how}", hint)
     assert f"the proxy {proxy.address} (--proxy)" in said.stderr
-    told = json_failure(desk, f"{KEY} stat {scheme}://{STORE}/account/data/a {how} --json", code)
+    told = json_failure(shell, f"{KEY} stat {scheme}://{STORE}/account/data/a {how} --json", code)
     assert (told["hint"], told["kind"]) == (hint, KINDS[code, hint])
 
 
@@ -455,14 +455,14 @@ def test_a_proxy_that_says_no(
     [line for line in LINES if line.values[3] in {SIGN_IN, ALLOW, REACH}],
 )
 def test_a_proxy_that_says_no_to_s3(
-    desk: Desk, start: StartProxy, code: int, scheme: str, says: bytes, hint: str
+    shell: Shell, start: StartProxy, code: int, scheme: str, says: bytes, hint: str
 ) -> None:
     """It is the proxy that is named, not the service or its keys."""
     proxy = start()
     proxy.says = says
     keys = f"AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=none AWS_ENDPOINT_URL={scheme}://{STORE}"
     how = f"--insecure-http --proxy {proxy.url(WRITTEN)}"
-    said = desk.expect(code, f"{keys} stat s3://data/a {how}", hint)
+    said = shell.expect(code, f"{keys} stat s3://data/a {how}", hint)
     assert f"the proxy {proxy.address} (--proxy)" in said.stderr
 
 
@@ -477,8 +477,8 @@ KINDS = {
 }
 
 
-def json_failure(desk: Desk, line: str, code: int) -> dict[str, Any]:
-    went: Result = desk(line, code)
+def json_failure(shell: Shell, line: str, code: int) -> dict[str, Any]:
+    went: Result = shell(line, code)
     (failure,) = (event for event in went.events if event.get("hint"))
     return failure
 
@@ -512,12 +512,12 @@ WRONG = (
         ),
     ],
 )
-def test_what_the_user_says_of_proxies(desk: Desk, code: int, line: str, hint: str) -> None:
+def test_what_the_user_says_of_proxies(shell: Shell, code: int, line: str, hint: str) -> None:
     if hint.startswith("use https"):
         hint += " if you trust the network"
-    desk.expect(code, line, hint)
+    shell.expect(code, line, hint)
 
 
-def test_a_wrong_variable_is_no_matter_where_no_proxy_is_needed(desk: Desk) -> None:
-    desk(f"ALL_PROXY=socks5://{WRITTEN}@host ls x")
-    desk(f"ALL_PROXY={WRITTEN} cp a copied-past-a-wrong-proxy")
+def test_a_wrong_variable_is_no_matter_where_no_proxy_is_needed(shell: Shell) -> None:
+    shell(f"ALL_PROXY=socks5://{WRITTEN}@host ls x")
+    shell(f"ALL_PROXY={WRITTEN} cp a copied-past-a-wrong-proxy")

@@ -142,11 +142,6 @@ def test_errors_say_what_to_do_and_hold_no_signature(
         assert file.name == blobs.url("a")
 
 
-def test_text_is_refused() -> None:
-    with pytest.raises(TypeError, match="bytes-like"):
-        haulage.put("mem://objects/a", "text")  # type: ignore[arg-type]
-
-
 def test_a_forked_child_puts_and_gets_and_reads_on(blobs: Container) -> None:
     content = bytes(range(256)) * 8192
     haulage.put(blobs.az("a"), content)

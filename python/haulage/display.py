@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from haulage.units import BYTES, format_rate, in_units
+from haulage.units import BYTES, counted, format_rate, in_units
 
 if TYPE_CHECKING:
-    from haulage.events import Progress, Summary
+    from haulage.events import Failure, PlanReport, Progress, Summary
 
 #: Failures that a table names; ``summary.failures`` has more.
 FAILURES_SHOWN = 10
@@ -41,11 +41,18 @@ def format_span(ns: int) -> str:
 
 def summary_line(summary: Summary) -> str:
     """Return the result of a job in one line."""
-    objects = _objects(summary.objects_done)
-    done = f"{objects} equal" if summary.operation == "verify" else f"copied {objects}"
+    objects = counted(summary.objects_done, "object")
+    if summary.operation == "verify":
+        done = f"{objects} equal"
+    else:
+        done = f"would copy {objects}" if summary.dry_run else f"copied {objects}"
     pace = f"{format_size(summary.bytes_done)} in {format_span(summary.elapsed_ns)}"
     rate = format_rate(summary.goodput_bits_per_second)
     parts = [f"{done}, {pace} ({rate})"]
+    if summary.dry_run:
+        parts = [f"{done}, {format_size(summary.bytes_done)}"]
+    if summary.bytes_resumed:
+        parts.append(f"{format_size(summary.bytes_resumed)} of them resumed from an earlier run")
     parts += [
         f"{number:,} {word}"
         for number, word in (
@@ -61,16 +68,13 @@ def summary_line(summary: Summary) -> str:
     return ", ".join(parts)
 
 
-def _objects(count: int) -> str:
-    return f"{count:,} object{'s' * (count != 1)}"
-
-
 def progress_line(progress: Progress) -> str:
     """Return the progress of a job in one line."""
     plus = "" if progress.listed else "+"
+    plural = "" if progress.listed and progress.objects_total == 1 else "s"
     parts = [
         f"{format_size(progress.bytes_done)} of {format_size(progress.bytes_total)}{plus}",
-        f"{progress.objects_done:,} of {progress.objects_total:,}{plus} objects",
+        f"{progress.objects_done:,} of {progress.objects_total:,}{plus} object{plural}",
         format_rate(progress.rate_bits_per_second),
     ]
     share = fraction(progress)
@@ -101,12 +105,14 @@ def fraction(progress: Progress) -> float | None:
 def summary_table(summary: Summary) -> str:
     """Return the result of a job as HTML: the main figures, and the first failures."""
     figures: list[tuple[str, str]] = [
-        ("equal" if summary.operation == "verify" else "copied", _objects(summary.objects_done)),
+        (_heading(summary), counted(summary.objects_done, "object")),
         ("size", format_size(summary.bytes_done)),
         ("time", format_span(summary.elapsed_ns)),
         ("rate", format_rate(summary.goodput_bits_per_second)),
         ("requests", f"{summary.requests:,}"),
     ]
+    if summary.bytes_resumed:
+        figures.insert(2, ("resumed", f"{format_size(summary.bytes_resumed)} from an earlier run"))
     figures += [
         (name, f"{number:,}")
         for name, number in (
@@ -123,17 +129,64 @@ def summary_table(summary: Summary) -> str:
     ]
     if summary.chosen:
         figures.append(("chosen", summary.chosen))
-    parts = [table(figures)]
-    if summary.failures:
-        rows = [
-            (failure.object, failure.cause, failure.hint or "")
-            for failure in summary.failures[:FAILURES_SHOWN]
-        ]
-        parts.append(table(rows, ("object", "failed because", "hint")))
-        more = max(summary.objects_failed, len(summary.failures)) - len(rows)
-        if more > 0:
-            parts.append(f"<p>and {more:,} more: see <code>summary.failures</code></p>")
-    return "\n".join(parts)
+    failures = max(summary.objects_failed, len(summary.failures))
+    return "\n".join([table(figures), *_failed(summary.failures, failures, "summary.failures")])
+
+
+def _heading(summary: Summary) -> str:
+    if summary.operation == "verify":
+        return "equal"
+    return "would copy" if summary.dry_run else "copied"
+
+
+def _failed(failures: Sequence[Failure], count: int, where: str) -> Iterator[str]:
+    """Yield the first failures as HTML, and how many more there are."""
+    rows = [(failure.object, failure.cause, failure.hint or "") for failure in failures[:FAILURES_SHOWN]]
+    if rows:
+        yield table(rows, ("object", "failed because", "hint"))
+    if count > len(rows):
+        yield f"<p>and {count - len(rows):,} more: see <code>{where}</code></p>"
+
+
+def plan_line(plan: PlanReport) -> str:
+    """Return what a copy would do in one line."""
+    parts = [
+        f"would copy {counted(plan.objects - plan.objects_skipped, 'object')}",
+        format_size(plan.bytes),
+        f"{counted(plan.requests, 'request')}, {plan.concurrency:,} at once",
+    ]
+    if plan.objects_skipped:
+        parts.append(f"{plan.objects_skipped:,} skipped")
+    if plan.by_service:
+        parts.append(f"{plan.by_service:,} copied by the service")
+    if plan.problems:
+        parts.append(counted(len(plan.problems), "problem"))
+    return ", ".join(parts)
+
+
+def plan_table(plan: PlanReport) -> str:
+    """Return what a copy would do as HTML: the main figures, how long it takes, and the first problems."""
+    figures = [
+        ("would copy", counted(plan.objects - plan.objects_skipped, "object")),
+        ("size", format_size(plan.bytes)),
+        ("requests", f"{plan.requests:,}, {plan.concurrency:,} at once"),
+        ("in one request", counted(plan.whole, "object")),
+    ]
+    if plan.blocks:
+        size = ""
+        if plan.block_size:
+            least, most = (format_size(one) for one in plan.block_size)
+            size = f" of {least}" if least == most else f" of {least} to {most}"
+        figures.append(("in blocks or ranges", f"{counted(plan.blocks, 'object')}{size}"))
+    if plan.by_service:
+        by_service = f"{counted(plan.by_service, 'object')}, {format_size(plan.bytes_by_service)}"
+        figures.append(("by the service", by_service))
+    if plan.objects_skipped:
+        figures.append(("skipped", counted(plan.objects_skipped, "object")))
+    if plan.round_trip_ns is not None:
+        figures.append(("round trip", format_span(plan.round_trip_ns)))
+    figures += [(f"time at {format_rate(rate)}", format_span(ns)) for rate, ns in plan.estimates]
+    return "\n".join([table(figures), *_failed(plan.problems, len(plan.problems), "plan.problems")])
 
 
 def progress_bar(name: str, progress: Progress) -> str:

@@ -29,7 +29,8 @@ where it stopped.
 All except ``UsageError``, ``UnsupportedError`` and ``CancelledError`` are also ``OSError``, or the matching
 subclass of it, so code written for files catches them: ``NotFoundError`` is a ``FileNotFoundError``,
 ``ExistsError`` a ``FileExistsError``, ``CredentialError`` a ``PermissionError``, ``ConnectionLostError`` a
-``ConnectionError``, ``StalledError`` a ``TimeoutError``. A ``UsageError`` is a ``ValueError``.
+``ConnectionError``, ``StalledError`` a ``TimeoutError``. A ``UsageError`` is a ``ValueError``, and an
+``ArgumentTypeError``, for an argument of a wrong type, is a ``UsageError`` and a ``TypeError``.
 """
 
 from __future__ import annotations
@@ -81,6 +82,10 @@ class UsageError(HaulageError, ValueError):
 
     code = "usage"
     exit_code = 2
+
+
+class ArgumentTypeError(UsageError, TypeError):
+    """An argument is of a type that the call does not take."""
 
 
 class UnsupportedError(HaulageError):

@@ -325,6 +325,16 @@ class PlanReport(_Record):
 
     _nested: ClassVar[Mapping[str, type[_Record]]] = {"problems": Failure}
 
+    def __repr__(self) -> str:
+        from haulage.display import plan_line
+
+        return f"<PlanReport: {plan_line(self)}>"
+
+    def _repr_html_(self) -> str:
+        from haulage.display import plan_table
+
+        return plan_table(self)
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectMeta(_Record):

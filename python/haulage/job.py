@@ -10,9 +10,11 @@ from typing import Any, Unpack
 from haulage import _engine
 from haulage.bar import shown
 from haulage.display import progress_bar, progress_line, summary_line, summary_table
-from haulage.errors import BY_CODE, CancelledError, HaulageError, from_engine
+from haulage.errors import BY_CODE, ArgumentTypeError, CancelledError, HaulageError, from_engine
 from haulage.events import Event, ObjectEnded, Progress, Summary, parse
 from haulage.options import Name, Options, takes
+from haulage.places import without_signature
+from haulage.units import counted
 
 
 class Job:
@@ -51,7 +53,7 @@ class Job:
                 raise from_engine(
                     "usage",
                     "copy",
-                    str(src).split("?")[0],
+                    without_signature(str(src)),
                     "no destination",
                     "pass dst, or a list of (source, destination)",
                 )
@@ -238,7 +240,13 @@ class Job:
 
 
 def _sequence(items: Iterable[Any]) -> Sequence[Any]:
-    return items if isinstance(items, (builtins.list, tuple)) else builtins.list(items)
+    if isinstance(items, (builtins.list, tuple)):
+        return items
+    if isinstance(items, (bytes, bytearray, memoryview)) or not hasattr(items, "__iter__"):
+        cause = f"the source is of type {type(items).__name__}, and a name or several are expected"
+        hint = "pass a str, a Path or a list of them; to write bytes, call haulage.put(url, data)"
+        raise ArgumentTypeError("open", "source", cause, hint)
+    return builtins.list(items)
 
 
 def _pairs(src: Any) -> Sequence[tuple[Name, Name]]:
@@ -263,7 +271,7 @@ def _failure(summary: Summary) -> HaulageError:
         chosen = (telling or summary.failures)[0]
         error = from_engine(chosen.kind, chosen.operation, chosen.object, chosen.cause, chosen.hint)
         if summary.objects_failed > 1:
-            error.add_note(f"{summary.objects_failed} of {summary.objects_total} objects failed")
+            error.add_note(f"{summary.objects_failed:,} of {counted(summary.objects_total, 'object')} failed")
     else:
         hint = "make the same call again to resume"
         error = CancelledError(summary.operation, "job", "cancelled", hint)

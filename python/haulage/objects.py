@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, Unpack, overload
 
 from haulage import _engine
-from haulage.errors import ExistsError, NotFoundError, UsageError
+from haulage.errors import ArgumentTypeError, ExistsError, NotFoundError, UsageError
 from haulage.events import ObjectMeta, Written
 from haulage.options import Name, StoreOptions, takes
-from haulage.places import urls_of
+from haulage.places import urls_of, without_signature
 from haulage.reader import VersionReader
 from haulage.transfer import stat
 
@@ -82,10 +82,11 @@ def put(url: Name, data: Data, **options: Unpack[PutOptions]) -> Written:
     5
 
     Raises:
+        ArgumentTypeError: ``data`` is text, a path or anything else that is not bytes.
         ExistsError: The object exists, and ``overwrite`` is ``"never"``.
         HaulageError: The object could not be written; nothing has changed at the destination.
     """
-    return Written.from_dict(_engine.put(url, _bytes(data), **options))
+    return Written.from_dict(_engine.put(url, _bytes(url, data), **options))
 
 
 @takes(StoreOptions)
@@ -241,12 +242,12 @@ class ObjectWriter(io.BufferedIOBase):
         """
         self._check()
         with self._lock:
-            view = memoryview(data).cast("B")
+            view = _view(self._url, data).cast("B")
             if len(self._gathered) + len(view) < _GATHERED:
                 self._gathered += view
             else:
                 self._drain()
-                self._send(_bytes(data))
+                self._send(_bytes(self._url, data))
             self._count += len(view)
             return len(view)
 
@@ -326,13 +327,31 @@ class ObjectWriter(io.BufferedIOBase):
             raise ValueError("I/O operation on closed file")
 
 
-def _bytes(data: Data) -> bytes:
-    return data if isinstance(data, bytes) else bytes(memoryview(data))
+def _bytes(url: Name, data: Data) -> bytes:
+    return data if isinstance(data, bytes) else bytes(_view(url, data))
+
+
+def _view(url: Name, data: Data) -> memoryview:
+    """Return the bytes of data, or say what is expected."""
+    try:
+        return memoryview(data)
+    except (TypeError, BufferError) as error:
+        cause = f"the data is of type {type(data).__name__}, and bytes are expected"
+        hint = "pass bytes, a bytearray, a memoryview or an array"
+        if isinstance(data, str):
+            hint = "for text, pass text.encode(); to send a file, call haulage.copy(path, url)"
+        elif isinstance(data, os.PathLike):
+            hint = "to send a file, call haulage.copy(path, url)"
+        elif hasattr(data, "read"):
+            hint = (
+                'pass file.read() of a file opened with mode "rb"; '
+                "to send a file, call haulage.copy(path, url)"
+            )
+        raise ArgumentTypeError("write", _name(url), cause, hint) from error
 
 
 def _name(url: Name) -> str:
-    text = os.fspath(url)
-    return text.split("?")[0] if "://" in text else text
+    return without_signature(os.fspath(url))
 
 
 def _must_be_new(url: Name, options: OpenOptions) -> None:

@@ -10,15 +10,17 @@ from urllib.parse import quote, unquote
 
 #: Hosts in which Azure names the account; elsewhere it is the first part of the path.
 _OF_AZURE = re.compile(r"^[a-z0-9-]+\.(?:[a-z0-9-]+\.)*?(?:blob|dfs)\.", re.IGNORECASE)
+#: What may have a signature behind a ``?``: URLs, and tables and queues, whose names have no ``?``.
+_SIGNED = ("http://", "https://", "az-table://", "az-queue://")
 
 
 def without_signature(url: str) -> str:
-    """Return a URL without what follows its path; in other names a ``?`` is part of the name.
+    """Return a URL without what follows its path; in names of objects and files a ``?`` is part of the name.
 
     >>> without_signature("https://acc.blob.core.windows.net/c/a?sig=2"), without_signature("az://c/a?b")
     ('https://acc.blob.core.windows.net/c/a', 'az://c/a?b')
     """
-    return url.partition("?")[0] if url.lower().startswith(("http://", "https://")) else url
+    return url.partition("?")[0] if url.lower().startswith(_SIGNED) else url
 
 
 def urls_of(name: str | PathLike[str]) -> Callable[[str], str]:

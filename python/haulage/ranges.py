@@ -9,6 +9,7 @@ from typing import Unpack
 from haulage import _engine
 from haulage.errors import UsageError
 from haulage.options import Name, StoreOptions, takes
+from haulage.places import without_signature
 
 
 class RangeOptions(StoreOptions, total=False):
@@ -82,6 +83,6 @@ def get_ranges(
         if start < 0 or (length is not None and length < 0):
             hint = "count from the beginning: (start, length), or (start, None) to read to the end"
             raise UsageError(
-                "read", os.fspath(url).split("?")[0], f"invalid range: ({start}, {length})", hint
+                "read", without_signature(os.fspath(url)), f"invalid range: ({start}, {length})", hint
             )
     return _engine.get_ranges(url, wanted, version, **options)

@@ -14,6 +14,7 @@ from haulage import _engine
 from haulage.errors import NotFoundError, from_engine
 from haulage.events import Failure
 from haulage.options import Globs, Name, StoreOptions, globs, takes
+from haulage.units import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,6 @@ def _told(values: dict[str, Any], check: bool) -> Removed:
     if failures and check:
         first = failures[0]
         error = from_engine(first.kind, first.operation, first.object, first.cause, first.hint)
-        error.add_note(f"{values['objects']} objects were removed, {len(failures)} were not")
+        error.add_note(f"removed {counted(values['objects'], 'object')}, could not remove {len(failures):,}")
         raise error
     return Removed(values["objects"], values["size_bytes"], failures, tuple(values["names"]))

@@ -10,6 +10,7 @@ from typing import Any
 
 from haulage import _engine
 from haulage.errors import BY_CODE, HaulageError, LocalIOError, NotFoundError
+from haulage.places import without_signature
 
 Tell = Callable[[Any], None]
 
@@ -181,7 +182,7 @@ def _why(said: bytes, url: str) -> HaulageError:
             if failure.get("kind") in BY_CODE and failure.get("cause"):
                 words = [str(failure.get(name)) for name in ("operation", "object", "cause")]
                 return BY_CODE[failure["kind"]](words[0], words[1], words[2], failure.get("hint"))
-    return LocalIOError("remove", url.partition("?")[0], "it could not be removed")
+    return LocalIOError("remove", without_signature(url), "it could not be removed")
 
 
 def count(tell: Tell, *, url: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 from haulage.doctor.asking import Answer
 from haulage.doctor.finding import Finding, by_error
 from haulage.doctor.signatures import LETTERS, Signature, used
+from haulage.units import counted
 
 _AZURE = (
     "AZURE_STORAGE_CONNECTION_STRING",
@@ -147,7 +148,9 @@ def _examine_sas(sas: Signature, now_s: float, secure: bool, wanted: str) -> Ite
     if sas.expires is not None and (sas.expires - now).total_seconds() < SOON_S:
         minutes = (sas.expires - now).total_seconds() / 60
         hint = "make one that lasts for the whole copy; an interrupted copy can resume with a new one"
-        yield Finding(check, "warning", f"the SAS ends in {minutes:.0f} minutes", hint, values=values)
+        yield Finding(
+            check, "warning", f"the SAS ends in {counted(round(minutes), 'minute')}", hint, values=values
+        )
         return
     until = f", until {_shown(sas.expires)}" if sas.expires else ""
     allows = (

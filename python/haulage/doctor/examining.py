@@ -22,6 +22,7 @@ from haulage.doctor.project import NODES_S, ProjectExamination
 from haulage.doctor.rights import examine_reading, examine_writing
 from haulage.doctor.versions import examine_versions
 from haulage.errors import UsageError
+from haulage.places import without_signature
 from haulage.transfer import StoreOptions
 
 #: How long one look at something may take.
@@ -86,7 +87,9 @@ def examine(
         if on_finding is not None:
             on_finding(finding)
     target = (
-        " -> ".join(_bare(str(one)) for one in job) if job else (_bare(str(url)) if url is not None else None)
+        " -> ".join(without_signature(str(one)) for one in job)
+        if job
+        else (without_signature(str(url)) if url is not None else None)
     )
     stamp = f"{made:%Y-%m-%dT%H:%M:%SZ}"
     return Report(target, tuple(findings), time.monotonic() - began, stamp)
@@ -147,10 +150,6 @@ def _text(name: Name | None) -> str | None:
     return None if name is None else os.fspath(name)
 
 
-def _bare(url: str) -> str:
-    return url.partition("?")[0] if "://" in url else url
-
-
 class Examination:
     """One examination: how long each look may take, how stores are reached, whether it may write."""
 
@@ -201,7 +200,7 @@ class Examination:
         if way["service"] == "local":
             return
         if way["service"] not in ("azure", "s3"):
-            text = f"{_bare(url)} cannot be examined"
+            text = f"{without_signature(url)} cannot be examined"
             hint = "name a container, a bucket, or a folder"
             yield Finding("network.url", "fault", text, hint, "usage")
             return

@@ -8,6 +8,7 @@ from typing import Any
 from haulage.doctor.disks import LARGEST_FILE, examine_disk, size
 from haulage.doctor.finding import Finding, Level, by_error
 from haulage.doctor.network import Ask
+from haulage.units import counted as in_words
 
 
 def examine_job(
@@ -50,13 +51,13 @@ def examine_job(
 
 def _size(counted: dict[str, int], whole: bool) -> Iterator[Finding]:
     least = "" if whole else "at least "
-    text = f"{least}{counted['objects']} objects of {size(counted['bytes'])} to move"
+    text = f"{least}{in_words(counted['objects'], 'object')} of {size(counted['bytes'])} to move"
     if counted.get("unreadable"):
         hint = "run it as a user who can read them, or leave them out with --exclude"
         yield Finding(
             "job.read",
             "fault",
-            f"{counted['unreadable']} files or folders cannot be read",
+            f"{in_words(counted['unreadable'], 'file or folder', 'files or folders')} cannot be read",
             hint,
             "permission",
         )
@@ -85,7 +86,10 @@ def room(counted: dict[str, int], whole: bool, disk: dict[str, Any]) -> Iterator
     if inodes is not None and files > inodes:
         faults = True
         hint = "choose a folder on another disk; df -i shows how many files may be made"
-        text = f"{least}{files} files do not fit into the {inodes} inodes that are free in {folder}"
+        text = (
+            f"{least}{in_words(files, 'file')} do not fit into the {inodes:,} inodes that are free in "
+            f"{folder}"
+        )
         yield Finding("job.inodes", "fault", text, hint, "no_space", values)
     largest = LARGEST_FILE.get(disk["kind"] or "")
     if largest is not None and counted["largest_bytes"] > largest:
@@ -95,5 +99,5 @@ def room(counted: dict[str, int], whole: bool, disk: dict[str, Any]) -> Iterator
         text = f"one object has {has}, and {disk['kind']} takes at most {size(largest)}"
         yield Finding("job.largest", "fault", text, hint, "no_space", values)
     if not faults and whole:
-        text = f"it fits: {size(needed)} in {files} files, {size(free)} are free"
+        text = f"it fits: {size(needed)} in {in_words(files, 'file')}, {size(free)} are free"
         yield Finding("job.room", "ok", text, values=values)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haulage.doctor.finding import Finding
-from haulage.units import BYTES, in_units
+from haulage.units import BYTES, counted, in_units
 
 #: A job opens as many connections as the link bears, and a file for each object that is on its way.
 FILES_NEEDED, FILES_WANTED = 256, 1024
@@ -100,7 +100,7 @@ def _processors(root: Path) -> Finding:
     limit = cpu_limit(root)
     allowed = min(ours, limit) if limit is not None else ours
     values = {"cores": there, "affinity": ours, "cgroup_cores": limit}
-    text = f"{there} cores"
+    text = counted(there, "core")
     if ours < there:
         text += f", {ours} for this process"
     if limit is not None and limit < ours:

@@ -9,7 +9,8 @@ from typing import Any
 from haulage.doctor.finding import Finding, Level, by_error
 from haulage.doctor.network import Ask, no_crc64
 from haulage.errors import BY_CODE, HaulageError, TransientError
-from haulage.units import format_rate
+from haulage.places import without_signature
+from haulage.units import counted, format_rate
 
 #: What the tiny object holds.
 CONTENT = "written by haul doctor, which removes it at once\n"
@@ -30,7 +31,7 @@ def examine_reading(ask: Ask, url: str, key: str, options: dict[str, Any], write
     answer = ask("look", url=url, key=key, options=options)
     found = answer.value or (answer.partial[-1] if answer.partial else None)
     if found is None and answer.hung and answer.error is not None:
-        text = f"listing {url.partition('?')[0]}: {answer.error.cause}"
+        text = f"listing {without_signature(url)}: {answer.error.cause}"
         yield Finding("rights.list", "fault", text, "try again with --timeout 30s", "stalled")
         return
     if found is None:
@@ -59,7 +60,7 @@ def _listed(found: dict[str, Any], writes: bool) -> Iterator[Finding]:
     if "list_error" not in found:
         if found["listed"] is not None:
             more = "at least " if found["listed"] >= 1000 else ""
-            text = f"listed: {more}{found['listed']} objects"
+            text = f"listed: {more}{counted(found['listed'], 'object')}"
             yield Finding("rights.list", "ok", text, values={"objects": found["listed"]})
         return
     error = _error(found["list_error"])

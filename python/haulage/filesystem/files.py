@@ -11,6 +11,7 @@ from haulage.errors import UsageError
 from haulage.filesystem.steps import Steps
 from haulage.filesystem.window import Window
 from haulage.reader import VersionReader
+from haulage.units import counted
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -88,7 +89,7 @@ class ReadFile(VersionReader):
         return _reopened, (self.fs, self.path, self.details, self._at)
 
     def __repr__(self) -> str:
-        return f"<file {self.full_name}, {self.size} bytes{', closed' if self.closed else ''}>"
+        return f"<file {self.full_name}, {counted(self.size, 'byte')}{', closed' if self.closed else ''}>"
 
 
 def _reopened(fs: HaulageFileSystem, path: str, details: dict[str, Any], at: int) -> ReadFile:

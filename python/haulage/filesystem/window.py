@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from haulage.filesystem.pace import LEAST, Pace
 from haulage.filesystem.steps import Steps, around
+from haulage.units import counted
 
 #: Requests begin at multiples of this, so that what lies just before is there too.
 GRAIN = 1 << 16
@@ -220,7 +221,9 @@ class Window:
         try:
             content = self.fetch(begin, length)
             if len(content) != length:
-                raise EOFError(f"{len(content)} bytes came from {begin} on, where {length} were asked for")
+                raise EOFError(
+                    f"{counted(len(content), 'byte')} came from {begin} on, where {length} were asked for"
+                )
         except BaseException as error:
             with self.cache.lock:
                 # Asked for again by the next read.

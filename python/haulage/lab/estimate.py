@@ -12,6 +12,7 @@ from haulage.lab.plan import Arm, Plan
 from haulage.lab.schedule import Cell
 from haulage.lab.target import Target
 from haulage.lab.units import format_bytes, format_duration
+from haulage.units import counted
 
 #: What a cell costs beside moving bytes: starting the job, the record, the row.
 _OVERHEAD_NS = 25e6
@@ -53,8 +54,8 @@ class Estimate:
             if self.cost is None
             else f"about {self.cost:.2f} {self.currency} at the plan's prices"
         )
-        requests = f"{self.writes + self.reads:,} requests"
-        return f"{self.cells} cells, {moved}, {requests}, {took}, {price}"
+        requests = counted(self.writes + self.reads, "request")
+        return f"{counted(self.cells, 'cell')}, {moved}, {requests}, {took}, {price}"
 
 
 def estimate(plan: Plan, target: Target, cells: Sequence[Cell], *, confirm: bool = False) -> Estimate:

@@ -12,6 +12,7 @@ from haulage.lab.files import sha256
 from haulage.lab.runner import OnProgress, RunProgress
 from haulage.lab.runs import Run, load
 from haulage.lab.target import Target
+from haulage.units import counted
 
 #: Says a line to whoever listens.
 Say = Callable[[str], object]
@@ -43,7 +44,7 @@ def finish(
     if confirm and run.state == "complete":
         _confirm(run.folder, target, say, on_progress or (lambda _: None))
     done = load(run.folder)
-    say(f"{done.manifest['cells_done']} of {done.manifest['cells_planned']} cells, {done.state}")
+    say(f"{done.manifest['cells_done']} of {counted(done.manifest['cells_planned'], 'cell')}, {done.state}")
     if done.manifest["stopped_because"]:
         say(f"stopped because: {done.manifest['stopped_because']}")
     kept = profile.write(done.folder, name=profile_name)

@@ -12,6 +12,7 @@ from typing import Any
 
 from haulage.lab.tables import to_toml
 from haulage.lab.units import words_duration
+from haulage.units import counted
 
 METHODS = (
     "baseline",
@@ -268,5 +269,5 @@ def treatment_name(
     if node is not None:
         words = [*words, f"@{node.name}"]
     if count is not None:
-        words = [*words, f"on {count} node{'s' if count > 1 else ''}"]
+        words = [*words, f"on {counted(count, 'node')}"]
     return " ".join(words)

@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from haulage.errors import UnsupportedError
+from haulage.places import without_signature
 from haulage.tables.serve.opening import opened
 from haulage.tables.source import Meter, Source
 from haulage.transfer import StoreOptions
+from haulage.units import counted
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ def columns(url: str, options: StoreOptions, filter: str | None, most_rows: int)
     for batch in _batches(source, filter, meter):
         rows += batch.num_rows
         if rows > most_rows:
-            cause = f"it has more than {most_rows:,} rows"
-            raise UnsupportedError("draw", url.split("?")[0], cause, "choose some of them with --filter")
+            cause = f"it has more than {counted(most_rows, 'row')}"
+            raise UnsupportedError("draw", without_signature(url), cause, "choose some of them with --filter")
         if batch.num_rows:
             parts.append(pa.Table.from_batches([batch]))
     whole = _joined(parts)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from haulage.errors import CredentialError, LocalIOError, NotFoundError
+from haulage.places import without_signature
 from haulage.ranges import get_range
 from haulage.transfer import StoreOptions, list as list_objects, stat
 from haulage.watch.line import JOB
@@ -124,9 +125,8 @@ class Prefix:
     def __init__(self, url: str, options: StoreOptions) -> None:
         self._options = options
         self.pieces = url.startswith("s3:")
-        base, mark, query = url.partition("?")
-        self.name = base
-        self._root, self._query = base.rstrip("/"), mark + query
+        self.name = base = without_signature(url)
+        self._root, self._query = base.rstrip("/"), url[len(base) :]
         last = self._root.rpartition("/")[2]
         self._one = last if JOB.fullmatch(last) else None
         if self._one:

@@ -326,7 +326,7 @@ def _worker_ended(values: _Values) -> tuple[str, _Values]:
 
 
 def _gap(values: _Values) -> tuple[str, _Values]:
-    return "ERROR", {"message": f"{values.get('lost')} lines are missing up to here"}
+    return "ERROR", {"message": f"missing up to here: {values.get('lost')} lines"}
 
 
 _HOW: dict[str, Callable[[_Values], tuple[str, _Values] | None]] = {

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from haulage.errors import ConnectionLostError, HaulageError, NotFoundError, UnsupportedError, UsageError
+from haulage.units import counted
 from haulage.watch.line import Batch, Line
 
 #: An answer that takes longer says that the scheduler is away: it is shown within 5 s.
@@ -146,7 +147,10 @@ class Scheduler:
         for address, of in told["workers"].items():
             yield from self._sample(address, of, now, len(told["workers"]), sums)
         sums |= {"done": self._done, "failed": self._failed}
-        what = f"dask scheduler, {len(told['workers'])} workers, {told['total_threads']} threads"
+        what = (
+            f"dask scheduler, {counted(len(told['workers']), 'worker')}, "
+            f"{counted(told['total_threads'], 'thread')}"
+        )
         yield self._line(
             _SCHEDULER,
             _SCHEDULER,
@@ -170,7 +174,7 @@ class Scheduler:
         known = self._workers.get(address)
         if known is None:
             known = self._workers[address] = _Worker(_name_of(of))
-            words = f"the worker joined, with {of['nthreads']} threads"
+            words = f"the worker joined, with {counted(of['nthreads'], 'thread')}"
             yield self._line(known.name, address, now, "worker_joined", message=words)
         if of["last_seen"] != known.last_seen:
             known.last_seen, known.heard_ns = of["last_seen"], now

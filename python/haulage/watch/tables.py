@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from haulage.units import format_rate
+from haulage.units import counted, format_rate
 from haulage.watch import tables_beside, words
 
 #: The style of each state, and the word for it. Never the colour alone.
@@ -67,7 +67,7 @@ def totals(shown: dict[str, Any]) -> str:
 
 
 def _of_queues(shown: dict[str, Any]) -> list[str]:
-    return [f"queue {one['name']}: {words.count(one['messages'])} messages" for one in shown["queues"]]
+    return [f"queue {one['name']}: {counted(one['messages'], 'message')}" for one in shown["queues"]]
 
 
 def _shares(wanted: list[int], lines: int) -> list[int]:
@@ -115,14 +115,14 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
         goal = f" to {words.printable(job['destination'])}" if job["destination"] else ""
         lines.append(_line((word, style), f"  job {words.printable(job['job'])}  {what}{goal}"))
     else:
-        lines.append(_line(f"{totals['jobs']} jobs, {totals['jobs_running']} running"))
+        lines.append(_line(f"{counted(totals['jobs'], 'job')}, {totals['jobs_running']} running"))
     healths = [(f"{number} {HEALTH[name][1]}", HEALTH[name][0]) for name, number in shown["health"].items()]
     lines.append(_line(*_between(healths, "  ")))
     lines.append(_line(*_between(_progress(shown), "  ")))
     if shown["lines_lost"] or shown["lines_unread"]:
         lost, unread = shown["lines_lost"], shown["lines_unread"]
         lines.append(
-            _line((f"{words.count(lost)} lines of the log are missing, {unread} unreadable", "yellow"))
+            _line((f"{counted(lost, 'line')} of the log missing, {words.count(unread)} unreadable", "yellow"))
         )
     return [*lines, Text()]
 
@@ -141,7 +141,9 @@ def _progress(shown: dict[str, Any]) -> list[tuple[str, str]]:
         return tasks
     done, total = totals["objects_done"], totals["objects_total"]
     of = f"{words.count(done)}/{words.count(total)}" if total >= done and total else words.count(done)
-    parts = [(f"{of}{'' if totals['listed'] or not total else '+'} objects", "bold")]
+    more = "" if totals["listed"] or not total else "+"
+    plural = "" if max(done, total) == 1 and not more else "s"
+    parts = [(f"{of}{more} object{plural}", "bold")]
     if totals["objects_failed"]:
         parts.append((f"{words.count(totals['objects_failed'])} failed", "bold red"))
     if totals["objects_skipped"]:
@@ -154,7 +156,7 @@ def _progress(shown: dict[str, Any]) -> list[tuple[str, str]]:
         if totals["eta_ns"] is not None:
             parts.append((f"{words.duration(totals['eta_ns'])} left", "bold"))
     if totals["retries"]:
-        parts.append((f"{words.count(totals['retries'])} retries", "yellow"))
+        parts.append((counted(totals["retries"], "retry", "retries"), "yellow"))
     return [*parts, *tasks]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from haulage.doctor.finding import Finding, by_error
 from haulage.errors import UnsupportedError
+from haulage.units import counted
 
 if TYPE_CHECKING:
     from haulage.doctor.asking import Answer
@@ -102,7 +103,8 @@ class ProjectExamination:
             return
         named = list(_named(told))
         nodes += named
-        text = f"asked {len(told)} workers on {len({one['host'] for one in told.values()})} machines"
+        hosts = len({one["host"] for one in told.values()})
+        text = f"asked {counted(len(told), 'worker')} on {counted(hosts, 'machine')}"
         yield Finding("workers.reached", "ok", text, values={"nodes": [node.name for node in named]})
 
 

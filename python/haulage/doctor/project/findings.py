@@ -15,6 +15,7 @@ from haulage.doctor.project.comparing import (
     discrepancies,
 )
 from haulage.doctor.project.wanted import Source, Wanted, canonical
+from haulage.units import counted
 
 #: Names that are shown of many nodes.
 SHOWN = 4
@@ -35,7 +36,7 @@ ALIKE = ("distributed", "dask", "cloudpickle", "msgpack")
 def of_source(source: Source) -> Iterator[Finding]:
     """Yield how many packages a project asks for, and what of its files is not understood."""
     wanted = [one for one in source.wanted if one.kind != "python"]
-    text = f"{source.path.name} requires {_count(len(wanted), 'package')}"
+    text = f"{source.path.name} requires {counted(len(wanted), 'package')}"
     files = [str(one.path) for one in source.everything()]
     yield Finding("project.file", "ok", text, values={"files": files, "requirements": len(wanted)})
     for trouble in (trouble for one in source.everything() for trouble in one.troubles):
@@ -52,7 +53,7 @@ def of_requirements(
     faulty = {one.wanted.key for one in found}
     good = sum(one.kind != "python" and one.key not in faulty for one in wanted)
     everywhere = "" if len(nodes) == 1 else f" on all {len(nodes)} nodes"
-    text = f"{_count(good, 'package')} installed as required{everywhere}"
+    text = f"{counted(good, 'package')} installed as required{everywhere}"
     yield Finding("project.packages", "ok", text, values={"packages": good, "nodes": len(nodes)})
 
 
@@ -175,7 +176,3 @@ def shown(names: Sequence[str], among: int = 0) -> str:
     others = [name for name in names if name != "here"]
     words = (["here"] if len(others) < len(names) else []) + ([f"on {', '.join(others)}"] if others else [])
     return " and ".join(words)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"

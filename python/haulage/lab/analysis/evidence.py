@@ -15,6 +15,7 @@ from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.phases import phases_of
 from haulage.lab.analysis.tables import groups
 from haulage.lab.analysis.words import size_words
+from haulage.units import counted
 
 #: What evidence is gathered from.
 EVIDENCE = ("evidence", "ledger", "host_load", "efficiency", "rate_over_time")
@@ -109,9 +110,9 @@ def main_subject(subjects: list[Subject]) -> Subject | None:
 
 def _files(method: str, size: float | None, count: int) -> str:
     if method == "table-rows":
-        return f"{count:,} rows"
+        return counted(count, "row")
     if size is None:
-        return f"{count} files"
+        return counted(count, "file")
     return size_words(size) if count == 1 else f"{count} files of {size_words(size)}"
 
 

@@ -12,6 +12,7 @@ from haulage.errors import UsageError
 from haulage.lab import generate as made
 from haulage.lab.cli.output import Talk, examples, output_options
 from haulage.lab.units import format_bytes, parse_size
+from haulage.units import counted
 
 
 @click.command(
@@ -60,7 +61,7 @@ def generate(
     made.require_free(Path(directory), specs)
     total = sum(spec.size_bytes for spec in specs)
     say = Talk(quiet)
-    say(f"{len(specs)} files, {format_bytes(total)}")
+    say(f"{counted(len(specs), 'file')}, {format_bytes(total)}")
     shown = not quiet and sys.stderr.isatty()
     for number, path in enumerate(made.write(Path(directory), specs), 1):
         if as_json:

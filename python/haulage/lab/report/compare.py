@@ -20,7 +20,7 @@ from haulage.lab.analysis.statistics import Floats
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import TIMES
 from haulage.lab.report.numbers import digits
-from haulage.units import format_rate
+from haulage.units import counted, format_rate
 
 Says: TypeAlias = Literal["faster", "slower", "equal", "undetermined"]
 
@@ -122,8 +122,8 @@ class Comparison:
             ).rstrip()
             for line in lines
         )
-        counted = ", ".join(f"{count} {kind}" for kind, count in self.counts().items() if count)
-        tail = [f"{len(self.pairs)} pairs: {counted or 'none'}.", *self._power()]
+        kinds = ", ".join(f"{count} {kind}" for kind, count in self.counts().items() if count)
+        tail = [f"{counted(len(self.pairs), 'pair')}: {kinds or 'none'}.", *self._power()]
         tail += [f"Only in {self.a.name}: {', '.join(self.only_a)}."] if self.only_a else []
         tail += [f"Only in {self.b.name}: {', '.join(self.only_b)}."] if self.only_b else []
         tail += [f"Not alike: {difference}." for difference in self.differences]

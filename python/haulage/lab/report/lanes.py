@@ -25,6 +25,7 @@ from haulage.lab.report.lanes_picture import picture
 from haulage.lab.report.palette import CATEGORIES, PHASES, distinct, themed
 from haulage.lab.report.section import Drawn, script_safe
 from haulage.lab.units import format_duration
+from haulage.units import counted
 
 #: Time in units of at least this; a chart of microseconds shows no less.
 LEAST_QUANTUM_NS = 1000
@@ -61,7 +62,8 @@ def draw(result: Result, in_order: Result) -> Drawn:
     resolution = int(frame["resolution_ns"].max())
     if resolution:
         notes.append(
-            f"{int(frame['attempts'].sum()):,} attempts in {len(frame):,} rows: attempts shorter than "
+            f"{int(frame['attempts'].sum()):,} attempts in {counted(len(frame), 'row')}: attempts shorter "
+            "than "
             f"{format_duration(resolution)} are drawn together, the phases of each group in one order. "
             "All are in attempts.parquet."
         )

@@ -1,4 +1,4 @@
-"""Names, durations, shares and numbers of things for people; pure."""
+"""Names, durations and shares for people; pure."""
 
 from __future__ import annotations
 
@@ -47,8 +47,3 @@ def percent(share: float) -> str:
     if 0.995 <= share < 1:
         return "over 99 %"
     return f"{share:.0%}".replace("%", " %")
-
-
-def counted(n: int, what: str) -> str:
-    """Return a number of things: ``1 node``, ``2 nodes``."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

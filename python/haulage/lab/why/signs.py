@@ -12,6 +12,7 @@ from typing import Literal
 
 from haulage.lab.analysis.words import rate_words, size_words, time_words
 from haulage.lab.why.cause import Cause
+from haulage.units import counted
 
 Bearing = Literal["supports", "contradicts", "shown"]
 
@@ -173,7 +174,7 @@ def signs(wire: Wire, cause: Cause) -> list[Sign]:
 
 
 def _window(full: float, wire: Wire, cause: Cause, *, of_each: bool) -> Sign:
-    connections = f"{wire.connections} connection{'' if wire.connections == 1 else 's'}"
+    connections = counted(wire.connections, "connection")
     text = (
         f"The other end's window was full for {_percent(full)} of the {time_words(wire.busy_ns)} in which"
         f" {connections} had bytes on their way."
@@ -220,7 +221,7 @@ def opening(openings: Openings) -> str:
     if parts and rest > 0:
         parts.append(f"the rest {time_words(rest)}")
     of_it = f": {', '.join(parts)}" if parts else ""
-    times = f"{openings.opened:,} connection{'' if openings.opened == 1 else 's'}"
+    times = counted(openings.opened, "connection")
     return f"Opening {times} took {_percent(openings.share)} of the lanes' time{of_it}."
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.cause import MUCH, NAMES, NEAR_NS, Cause, Evidence
 from haulage.lab.why.explaining import Explanation, Part
-from haulage.lab.why.plain import counted, percent, shown, time_words
+from haulage.lab.why.plain import percent, shown, time_words
 from haulage.lab.why.signs import addresses, opening
+from haulage.units import counted
 
 #: Of the time of a job, from which the start of its nodes is worth a sentence.
 SOME = 0.05

@@ -31,6 +31,7 @@ from haulage.tables.serve.sending import compressed, in_thread
 from haulage.tables.serve.sorting import Sorting, is_sorted
 from haulage.tables.serve.streaming import Stream
 from haulage.tables.source import Source
+from haulage.units import counted
 from haulage.web import HEADERS, page_files
 
 _T = TypeVar("_T")
@@ -209,7 +210,7 @@ class Proxy:
         if self._access.origins:
             headers["Timing-Allow-Origin"] = ", ".join(self._access.origins)
         if tally.gathered is not None:
-            headers["Haul-Sorted"] = f"{tally.gathered} rows gathered, then sorted"
+            headers["Haul-Sorted"] = f"{counted(tally.gathered, 'row')} gathered, then sorted"
         return headers
 
     def zips(self, request: Request, wanted: Asked) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode
 
 from haulage.tables.serve.answering import Tally
 from haulage.tables.serve.asking import Asked
+from haulage.units import counted
 
 _CONTINUED = ("NextPartitionKey", "NextRowKey")
 _ZIPPED = "-gzip"
@@ -42,7 +43,7 @@ def timing(tally: Tally, seconds: float) -> dict[str, str]:
     meter = tally.meter
     store, proxy = meter.seconds * 1e3, max(0.0, seconds - meter.seconds) * 1e3
     index = "" if meter.index is None else f", index={meter.index}"
-    requests = f"{meter.requests} request{'' if meter.requests == 1 else 's'}"
+    requests = counted(meter.requests, "request")
     return {
         "Server-Timing": f'store;dur={store:.2f};desc="{requests}", proxy;dur={proxy:.2f}',
         "Haul-Store": f"requests={meter.requests}, bytes={meter.bytes_read}{index}",

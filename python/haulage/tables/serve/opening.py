@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from haulage import _engine
 from haulage.errors import UsageError
+from haulage.places import without_signature
 from haulage.tables.serve.arrow import batch_of
 from haulage.tables.serve.entities import EDM_KEY, from_json
 from haulage.tables.serve.indexes import Indexes
@@ -58,11 +59,11 @@ def named(place: str) -> tuple[str, str]:
     before, equals, after = place.partition("=")
     if equals and _NAME.fullmatch(before):
         return before, after
-    path = place.partition("?")[0].rstrip("/") if "://" in place else place
+    path = without_signature(place).rstrip("/") if "://" in place else place
     name = unquote(path.rpartition("/")[2]).removesuffix(".parquet")
     if not _NAME.fullmatch(name):
         hint = "give it a name of letters and digits: NAME=URL"
-        raise UsageError("serve", place.partition("?")[0], "nothing here is a name", hint)
+        raise UsageError("serve", without_signature(place), "nothing here is a name", hint)
     return name, place
 
 

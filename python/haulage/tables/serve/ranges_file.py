@@ -10,6 +10,7 @@ from typing import Protocol
 
 import haulage
 from haulage.errors import LocalIOError, NotFoundError, SourceChangedError
+from haulage.places import without_signature
 from haulage.tables.source import Meter
 from haulage.transfer import StoreOptions
 
@@ -62,7 +63,7 @@ class ObjectRanges:
     """An object of a store, as it is now; every range is pinned to its ETag."""
 
     def __init__(self, url: str, options: StoreOptions) -> None:
-        self.name = url.partition("?")[0]
+        self.name = without_signature(url)
         self._url, self._options = url, options
         meta = haulage.stat(url, **options)
         self.size, self.version = meta.size_bytes, meta.etag

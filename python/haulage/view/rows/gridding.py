@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from haulage.errors import UnsupportedError
+from haulage.units import counted as in_words
 from haulage.view.index.model import Index, Variable
 
 _LATITUDE = re.compile(r"(lat|latitude|y_?lat|nav_lat|lat_?deg|station_?lat)", re.IGNORECASE)
@@ -122,7 +123,8 @@ def gridded(name: str, columns: dict[str, np.ndarray[Any, Any]], rows: int) -> G
         **placed, "units": "1", "long_name": COUNTED,
     })  # fmt: skip
     dimensions = dict(zip(dims, shape, strict=True))
-    title = f"{rows:,} rows, {'on a grid' if is_grid else f'at {len(places):,} places'}"
+    spread = "on a grid" if is_grid else f"at {in_words(len(places), 'place')}"
+    title = f"{in_words(rows, 'row')}, {spread}"
     index = Index("rows", dimensions, {"title": title}, {}, variables, left_out)
     return Gridded(index, held, _version(held))
 

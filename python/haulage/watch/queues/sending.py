@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from haulage.errors import HaulageError
 from haulage.transfer import StoreOptions
+from haulage.units import counted
 from haulage.watch.line import Line, Seen
 from haulage.watch.log import Log, log_at
 from haulage.watch.queues.account import Queue, opened
@@ -53,8 +54,8 @@ class Sent:
         """
         if self.away is not None:
             raise self.away
-        said = f"{self.lines:,} lines sent in {self.messages:,} messages"
-        return f"{said}, {self.left_out:,} samples left out" if self.left_out else said
+        said = f"{counted(self.lines, 'line')} sent in {counted(self.messages, 'message')}"
+        return f"{said}, {counted(self.left_out, 'sample')} left out" if self.left_out else said
 
 
 class Sender:

@@ -1,0 +1,148 @@
+"""What Python says of arguments of a wrong type, of results and of plans; and names that have a question "
+"mark."""
+
+from __future__ import annotations
+
+import array
+import dataclasses
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import haulage
+import haulage.ranges
+from endpoints import Container
+from haulage import doctor
+from haulage.display import plan_table, summary_line, summary_table
+from haulage.errors import ArgumentTypeError
+from haulage.events import Failure, PlanReport
+from haulage.tables.serve.opening import named
+from haulage.watch.places import Prefix
+
+SEND = "to send a file, call haulage.copy(path, url)"
+NOT_BYTES: list[tuple[Any, str, str]] = [
+    ("text", "str", f"for text, pass text.encode(); {SEND}"),
+    (Path("a.nc"), "PosixPath", SEND),
+    (io.BytesIO(b"x"), "BytesIO", f'pass file.read() of a file opened with mode "rb"; {SEND}'),
+    (3, "int", "pass bytes, a bytearray, a memoryview or an array"),
+    (None, "NoneType", "pass bytes, a bytearray, a memoryview or an array"),
+]
+
+
+@pytest.mark.parametrize(("data", "kind", "hint"), NOT_BYTES, ids=[kind for _, kind, _ in NOT_BYTES])
+def test_data_that_is_not_bytes(data: Any, kind: str, hint: str) -> None:
+    def write() -> None:
+        with haulage.open("mem://words/a", "wb") as file:
+            file.write(data)
+
+    calls: list[Callable[[], object]] = [lambda: haulage.put("mem://words/a", data), write]
+    for call in calls:
+        with pytest.raises(ArgumentTypeError) as caught:
+            call()
+        error = caught.value
+        assert isinstance(error, haulage.UsageError)
+        assert isinstance(error, TypeError)
+        assert (error.object, error.hint) == ("mem://words/a", hint)
+        assert error.cause == f"the data is of type {kind}, and bytes are expected"
+    assert not haulage.exists("mem://words/a")
+
+
+def test_anything_of_bytes_is_written() -> None:
+    for data in (b"ab", bytearray(b"ab"), memoryview(b"ab"), array.array("B", b"ab")):
+        haulage.put("mem://words/b", data)
+        assert haulage.get("mem://words/b") == b"ab"
+
+
+@pytest.mark.parametrize("source", [3, b"a.nc", None])
+def test_a_source_that_is_no_name(source: Any) -> None:
+    for call in (haulage.copy, haulage.move, haulage.plan):
+        with pytest.raises(ArgumentTypeError) as caught:
+            call(source, "mem://words/")
+        assert caught.value.hint == (
+            "pass a str, a Path or a list of them; to write bytes, call haulage.put(url, data)"
+        )
+        assert type(source).__name__ in caught.value.cause
+
+
+def test_a_result_says_what_was_resumed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(3 << 20))
+    summary = haulage.copy(tmp_path / "a", tmp_path / "b")
+    assert summary_line(summary).startswith("copied 1 object, 3.0 MiB in ")
+    assert "resumed" not in summary_line(summary) + summary_table(summary)
+    resumed = dataclasses.replace(summary, bytes_resumed=2 << 20)
+    assert ", 2.0 MiB of them resumed from an earlier run" in repr(resumed)
+    assert "resumed</th>" in resumed._repr_html_()
+    assert ">2.0 MiB from an earlier run<" in resumed._repr_html_()
+
+
+def test_a_dry_run_does_not_say_that_it_copied(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(3 << 20))
+    summary = haulage.copy(tmp_path / "a", tmp_path / "b", dry_run=True)
+    assert not (tmp_path / "b").exists()
+    assert repr(summary) == "<Summary: would copy 1 object, 3.0 MiB>"
+    assert "would copy</th>" in summary._repr_html_()
+
+
+def test_a_plan_is_short_to_read(blobs: Container, tmp_path: Path) -> None:
+    for name, size in (("a", 20_000_000), ("b", 5), ("c", 7)):
+        (tmp_path / name).write_bytes(bytes(size))
+    haulage.put(blobs.az("x/b"), bytes(5))
+    plan = haulage.plan(tmp_path, blobs.az("x/"))
+    assert repr(plan).startswith("<PlanReport: would copy 3 objects, 19.1 MiB, ")
+    assert repr(plan) == f"{plan}"
+    assert len(repr(plan)) < 120
+    shown = plan._repr_html_()
+    assert '<th style="text-align:left">would copy</th><td style="text-align:left">3 objects</td>' in shown
+    assert "in blocks or ranges" in shown
+    assert "time at 1 Gbit/s" in shown
+
+
+def test_a_plan_shows_its_problems() -> None:
+    problems = tuple(
+        Failure("usage", "copy", f"<{number}>", "no such name", "rename it") for number in range(12)
+    )
+    empty: dict[str, Any] = {field.name: 0 for field in dataclasses.fields(PlanReport)}
+    said: dict[str, Any] = {"objects": 1, "block_size": None, "round_trip_ns": None, "estimates": ()}
+    plan = PlanReport(**{**empty, **said, "problems": problems})
+    assert repr(plan) == "<PlanReport: would copy 1 object, 0 B, 0 requests, 0 at once, 12 problems>"
+    assert "&lt;0&gt;" in plan_table(plan)
+    assert "<p>and 2 more: see <code>plan.problems</code></p>" in plan_table(plan)
+
+
+# Names with a question mark, which is legal.
+
+
+def test_names_with_a_question_mark_are_whole(blobs: Container) -> None:
+    url = blobs.az("why?/now?.nc")
+    haulage.put(url, b"content")
+    with haulage.open(url) as file:
+        assert (file.name, file.read()) == (url, b"content")
+    with pytest.raises(haulage.ExistsError) as caught:
+        haulage.open(url, "xb")
+    assert caught.value.object == url
+    with pytest.raises(haulage.UsageError) as wrong:
+        haulage.ranges.get_ranges(url, [(-1, 2)])
+    assert wrong.value.object == url
+    with pytest.raises(haulage.UsageError) as without:
+        haulage.Job.copy(url)
+    assert without.value.object == url
+    assert haulage.get(url) == b"content"
+
+
+def test_the_doctor_names_a_question_mark(counting: haulage.Emulator, blobs: Container) -> None:
+    report = doctor.examine(blobs.az("why?/now"))
+    assert report.target == blobs.az("why?/now")
+    signed = blobs.url("a", counting.sas("rl"))
+    assert doctor.examine(signed).target == blobs.url("a")
+
+
+def test_other_places_with_a_question_mark() -> None:
+    assert Prefix("s3://logs/a?b/", {}).name == "s3://logs/a?b/"
+    assert Prefix("https://host/c/a?sig=x", {}).name == "https://host/c/a"
+    with pytest.raises(haulage.UsageError) as caught:
+        named("az://c/why?.parquet")
+    assert caught.value.object == "az://c/why?.parquet"
+    assert named("az-table://Stations?sig=x")[0] == "Stations"
