@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import resource
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from doctor_asked import HUNG, Asked, said
-from haulage.doctor import asking, machine
+from haulage.doctor import asking, credentials, machine
 from haulage.doctor.asking import Answer, ask
 from haulage.doctor.disks import examine_disk
 from haulage.doctor.job import examine_job
@@ -214,6 +215,29 @@ def test_an_extra_that_is_not_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ["no-such-package>=1; extra == 'sea'"]
     monkeypatch.setattr("haulage.doctor.versions.metadata.requires", lambda _: wanted)
     assert said(examine_versions()) == ["to install one: pip install 'haulage[sea]'"]
+
+
+def test_extras_are_those_that_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    # As a wheel states them.
+    asked = [f"{name} ; extra == '{extra}'" for extra, names in extras.items() for name in names]
+    monkeypatch.setattr("haulage.doctor.versions.metadata.requires", lambda _: asked)
+    (found,) = [one for one in examine_versions() if one.check == "versions.extras"]
+    assert {*found.values["whole"], *found.values["missing"]} == extras.keys() - {"dev", "test"}
+    # An extra that names others is whole if they are.
+    asked.append("no-such-package>=1 ; extra == 'watch'")
+    (found,) = [one for one in examine_versions() if one.check == "versions.extras"]
+    assert found.values["missing"].keys() >= {"all", "watch"}
+    assert found.values["missing"]["all"].count("no-such-package") == 1
+
+
+def test_who_has_no_credentials_can_try_it_here(tmp_path: Path) -> None:
+    here = "to try it without an account: haul emulate, a service on this machine"
+    assert said(credentials.examine_found({"HOME": str(tmp_path)}, new=True)) == [here]
+    assert said(credentials.examine_found({"HOME": str(tmp_path)})) == []
+    some = {"HOME": str(tmp_path), "AZURE_STORAGE_ACCOUNT": "a"}
+    assert said(credentials.examine_found(some, new=True)) == []
 
 
 def test_a_process_that_cannot_be_started_or_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,32 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from haulage.doctor.finding import NotMeasuredError
 from haulage.errors import BY_CODE, HaulageError, LocalIOError, StalledError
 
-#: What a process takes to start on a busy machine, besides the time of the question itself.
-START_S = 3.0
+#: What a process may take to start on a busy machine, besides the time of the question itself.
+START_S = 20.0
+
+#: Time spent waiting for a processor does not count, until a question has taken this many times its own.
+STRETCH = 3.0
+
+#: What is looked at, in words.
+WORDS = {
+    "way": "where the URL leads",
+    "resolve": "the address of the host",
+    "tls": "TLS",
+    "knock": "the connection to the service",
+    "knock_crc64": "whether the service supports CRC64",
+    "identity": "which credential is used",
+    "look": "listing and reading",
+    "write": "writing",
+    "disk": "the disk",
+    "count": "how much there is to copy",
+    "count_local": "how much there is to copy",
+    "inventory_here": "which packages are installed",
+    "inventory_of_nodes": "the nodes of the cluster",
+    "uploaded": "the uploaded file",
+}
 
 #: How much these processes say on standard error of what the engine decides: ``-v`` is 1, ``-vv`` 2.
 verbose = 0
@@ -31,12 +53,15 @@ class Answer:
 
     @property
     def hung(self) -> bool:
-        """Whether its time was over."""
-        return isinstance(self.error, StalledError)
+        """Whether its time was over; not where this machine was too busy to look."""
+        return isinstance(self.error, StalledError) and not isinstance(self.error, NotMeasuredError)
 
 
 def ask(question: str, timeout_s: float, **arguments: Any) -> Answer:
     """Ask a question of :mod:`haulage.doctor.questions`; wait for the answer no longer than this.
+
+    Time in which its process waited for a processor does not count, so that a busy machine is not taken for a
+    service or a disk that hangs.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; the process that answers has been ended.
@@ -54,10 +79,16 @@ def ask(question: str, timeout_s: float, **arguments: Any) -> Answer:
         hint = "raise the limits of processes and open files: ulimit -u 4096; ulimit -n 4096"
         return Answer(error=LocalIOError("start", "a process", error.strerror or str(error), hint))
     request = json.dumps(
-        {"question": question, "timeout_s": timeout_s, "arguments": arguments, "verbose": verbose}
+        {
+            "question": question,
+            "timeout_s": timeout_s,
+            "most_s": STRETCH * timeout_s,
+            "arguments": arguments,
+            "verbose": verbose,
+        }
     )
     try:
-        said, _ = process.communicate(request.encode(), timeout_s + START_S)
+        said, _ = process.communicate(request.encode(), STRETCH * timeout_s + START_S)
         hung = False
     except subprocess.TimeoutExpired:
         process.kill()
@@ -72,11 +103,15 @@ def ask(question: str, timeout_s: float, **arguments: Any) -> Answer:
 
 def _read(question: str, said: bytes, hung: bool, timeout_s: float, code: int) -> Answer:
     partial: list[Any] = []
+    started, words = False, WORDS[question]
     for line in said.splitlines():
         try:
             told = json.loads(line)
         except ValueError:
             continue
+        started = True
+        if "late" in told:
+            return Answer(error=_late(words, told["late"], timeout_s), partial=partial)
         if "partial" in told:
             partial.append(told["partial"])
         elif "error" in told:
@@ -85,8 +120,18 @@ def _read(question: str, said: bytes, hung: bool, timeout_s: float, code: int) -
         elif "value" in told:
             return Answer(value=told["value"], partial=partial)
     if hung:
-        cause = f"no answer within {timeout_s:g} s"
-        return Answer(error=StalledError("wait for", question, cause), partial=partial)
+        waited_s = 0.0 if started else timeout_s
+        return Answer(error=_late(words, waited_s, timeout_s), partial=partial)
     cause = f"the process that checked ended with {code}"
     hint = "check whether this machine is short of memory or another limit: ulimit -a"
-    return Answer(error=LocalIOError("look at", question, cause, hint), partial=partial)
+    return Answer(error=LocalIOError("check", words, cause, hint), partial=partial)
+
+
+def _late(words: str, starved_s: float, timeout_s: float) -> HaulageError:
+    """Return what to say of a question whose time was over, of which it waited so long for a processor."""
+    if 2 * starved_s < timeout_s:
+        hint = f"allow more time: --timeout {max(30, round(2 * timeout_s))}s"
+        return StalledError("check", words, f"no answer within {timeout_s:g} s", hint)
+    cause = "this machine is too busy to tell"
+    hint = f"try again when it is less busy, or allow more time: --timeout {max(30, round(2 * timeout_s))}s"
+    return NotMeasuredError("check", words, cause, hint)

@@ -60,14 +60,23 @@ _ODD = ('"', "'", "\n", " ", "\r")
 SOON_S = 3600.0
 
 
-def examine_found(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
-    """Yield which variables and files are there that may let somebody in."""
+def examine_found(environment: Mapping[str, str] = os.environ, *, new: bool = False) -> Iterator[Finding]:
+    """Yield which variables and files are there that may let somebody in.
+
+    Args:
+        environment: Where to look.
+        new: Whether somebody who has none may just want to try it.
+    """
     names = [name for name in (*_AZURE, *_AWS) if environment.get(name, "").strip()]
     home = Path(environment.get("HOME", "~")).expanduser()
     files = [name for name in _FILES if (home / name[2:]).is_file()]
     values = {"variables": names, "files": files}
     text = f"found: {', '.join([*names, *files]) or 'no variables, no files'}"
-    yield Finding("credentials.found", "ok" if names or files else "note", text, values=values)
+    there = bool(names or files)
+    hint = (
+        None if there or not new else "to try it without an account: haul emulate, a service on this machine"
+    )
+    yield Finding("credentials.found", "ok" if there else "note", text, hint, values=values)
     for name in names:
         if name.endswith(("KEY", "TOKEN", "STRING", "KEY_ID")) and _is_odd(environment[name]):
             hint = "set it again without quotes, spaces or line breaks"

@@ -167,7 +167,7 @@ class Examination:
         if job is None:
             yield from self._here(url)
             if url is None:
-                yield from examine_found()
+                yield from examine_found(new=True)
             else:
                 yield from self.target(url, "rl", writes=False)
             return
@@ -193,7 +193,7 @@ class Examination:
         """Look at a service: the way there, who asks, what may be done."""
         answer = self.ask("way", url=url, options=self.options)
         if answer.error is not None:
-            yield from examine_found()
+            yield from examine_found(new=True)
             yield by_error("network.url", answer.error)
             return
         way = answer.value

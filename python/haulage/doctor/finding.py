@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from haulage.errors import BY_CODE, HaulageError
+from haulage.errors import BY_CODE, HaulageError, StalledError
 
 Level = Literal["ok", "note", "warning", "fault"]
 
 #: From the best to the worst.
 LEVELS: tuple[Level, ...] = ("ok", "note", "warning", "fault")
+
+
+class NotMeasuredError(StalledError):
+    """There is no answer because this machine was too busy to look: it says nothing of what was looked at."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,14 @@ class Finding:
 
 
 def by_error(check: str, error: HaulageError, level: Level = "fault") -> Finding:
-    """Return what the engine says of a failure as a finding.
+    """Return what the engine says of a failure as a finding; a warning where nothing could be measured.
 
     >>> from haulage import NotFoundError
     >>> by_error("rights.list", NotFoundError("list", "az://c", "no such container", "make it")).text
     'list az://c: no such container'
     """
+    if isinstance(error, NotMeasuredError):
+        return Finding(check, "warning", f"not checked: {error.object}; {error.cause}", error.hint)
     text = f"{error.operation} {error.object}: {error.cause}"
     return Finding(check, level, text, error.hint, error.code if level == "fault" else None)
 

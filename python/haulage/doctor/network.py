@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from haulage.doctor.asking import Answer
-from haulage.doctor.finding import Finding, by_error
+from haulage.doctor.finding import Finding, NotMeasuredError, by_error
 
 Ask = Callable[..., Answer]
 
@@ -237,6 +237,9 @@ class Path:
         error = answer.error
         assert error is not None
         plain = by_error("network.connection", error)
+        if isinstance(error, NotMeasuredError):
+            yield plain
+            return
         if error.code in ("connection", "stalled"):
             plain = self._only_six(plain)
         if error.code not in ("connection", "protocol", "stalled", "service"):

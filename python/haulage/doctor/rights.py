@@ -8,7 +8,7 @@ from typing import Any
 
 from haulage.doctor.finding import Finding, Level, by_error
 from haulage.doctor.network import Ask, no_crc64
-from haulage.errors import BY_CODE, HaulageError, TransientError
+from haulage.errors import BY_CODE, HaulageError, StalledError, TransientError
 from haulage.places import without_signature
 from haulage.units import counted, format_rate
 
@@ -46,7 +46,7 @@ def examine_reading(ask: Ask, url: str, key: str, options: dict[str, Any], write
         yield by_error("rights.read", _error(found["stat_error"]))
     if "read_error" in found:
         yield by_error("rights.read", _error(found["read_error"]))
-    elif answer.hung and found.get("listed"):
+    elif isinstance(answer.error, StalledError) and found.get("listed"):
         text = "reading took too long; allow more time with --timeout"
         yield Finding("rights.read", "warning", text, "try again with --timeout 30s")
     elif found["object"] is not None and "read_s" in found:
@@ -92,7 +92,7 @@ def examine_writing(ask: Ask, url: str, key: str, options: dict[str, Any]) -> It
             if answer.error
             else Finding("rights.write", "note", "nothing")
         )
-        if answer.hung:
+        if isinstance(answer.error, StalledError):
             yield _left(name)
         return
     yield from _written(told)

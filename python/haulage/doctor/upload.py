@@ -22,7 +22,7 @@ from haulage.doctor.asking import ask
 from haulage.doctor.finding import Finding, Report
 from haulage.doctor.page import as_upload_page
 from haulage.doctor.project import NODES_S
-from haulage.errors import HaulageError, LocalIOError, UsageError
+from haulage.errors import HaulageError, LocalIOError, StalledError, UsageError
 from haulage.web import HEADERS
 
 #: A project's file is smaller than this.
@@ -223,7 +223,7 @@ class _Answer(BaseHTTPRequestHandler):
             scheduler_file=scheduler_file,
         )
         if answer.error is not None:
-            if answer.hung:
+            if isinstance(answer.error, StalledError):
                 cause = f"comparing it took longer than {seconds:g} s"
                 raise UsageError("read", name, cause, "allow more with --timeout 60s")
             raise answer.error

@@ -14,8 +14,9 @@ from haulage.doctor.finding import Finding
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r"extra\s*==\s*[\"']([^\"']+)[\"']")
+_SELF = re.compile(r"haulage\s*\[([^\]]*)\]")
 #: Extras that are for those who change haulage.
-_OURS = {"dev", "test", "demo"}
+OURS = frozenset({"dev", "test"})
 #: What has a role in finding credentials.
 _TOOLS = ("az", "aws")
 
@@ -45,17 +46,24 @@ def examine_versions() -> Iterator[Finding]:
 
 
 def _extras() -> dict[str, list[str]]:
-    """Return the packages that each extra asks for, as the installed package says."""
+    """Return the packages that each extra asks for, itself or by other extras: as the package says."""
     try:
         asked = metadata.requires("haulage") or []
     except metadata.PackageNotFoundError:
         return {}
     found: dict[str, list[str]] = {}
+    parts: dict[str, list[str]] = {}
     for requirement in asked:
         extra, name = _EXTRA.search(requirement), _NAME.match(requirement)
-        if extra and name and extra[1] not in _OURS:
-            found.setdefault(extra[1], []).append(name[0])
-    return dict(sorted(found.items()))
+        if extra and name and extra[1] not in OURS:
+            named = found.setdefault(extra[1], [])
+            if of_ours := _SELF.match(requirement):
+                parts[extra[1]] = [one.strip() for one in of_ours[1].split(",")]
+            else:
+                named.append(name[0])
+    for whole, others in parts.items():
+        found[whole] += [name for other in others for name in found.get(other, ())]
+    return {extra: [*dict.fromkeys(names)] for extra, names in sorted(found.items())}
 
 
 def _installed(name: str) -> bool:
