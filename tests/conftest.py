@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes minutes, and what needs a machine of its own, unless it is asked for by mark."""
+    """Leave out what takes minutes or needs a machine of its own, unless it is asked for by mark."""
     for mark in ("campaign", "clusters", "packages"):
         if mark in config.getoption("-m"):
             continue
         left_out = [item for item in items if item.get_closest_marker(mark)]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    for item in items:
+        # A hundred trials take longer than what bounds all others.
+        if item.get_closest_marker("campaign") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(3600))
 
 
 @pytest.hookimpl(wrapper=True)
