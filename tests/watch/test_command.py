@@ -60,6 +60,35 @@ def test_once_prints_a_summary(haul: Haul, folder: InFolder) -> None:
     assert "\x1b" not in said
 
 
+def test_failures_are_said_by_job(haul: Haul, folder: InFolder) -> None:
+    finished_job(folder)
+    again = Writer(folder, job="fedcba9876543210")
+    again.start()
+    again.object("a.nc")
+    again.object("b.nc")
+    again.progress(2, 2)
+    again.end(0, done=2)
+    ran = haul("watch", folder.root, "--once", code=1)
+    assert "2 jobs, 0 running" in ran.text
+    # The second has put right what the first left; its own count says so.
+    assert "1 failed in 1 of 2 jobs" in ran.text
+    assert re.search(r"^JOB +STATE +DONE +FAILED +MOVED +LEFT +WHAT", ran.text, re.M)
+    assert re.search(r"^01234567 +failed +\d/\d +1 +.* copy data/ to az://c/", ran.text, re.M)
+    assert re.search(r"^fedcba98 +done +2/2 +0 +2.0 KiB +copy data/ to az://c/", ran.text, re.M)
+    assert re.search(r"^\S+ +fedcba98 +done +copy ", ran.text, re.M)
+    assert (
+        json.loads(haul("watch", folder.root, "--once", "--json", code=1).text)["totals"][
+            "jobs_with_failures"
+        ]
+        == 1
+    )
+    # By itself, each is as before.
+    alone = haul("watch", folder.root, "--job", "fedcba9876543210", "--once")
+    assert " failed" not in alone.text
+    assert "WHAT" in alone.text
+    assert not re.search(r"^JOB ", alone.text, re.M)
+
+
 def test_it_ends_when_all_have_ended(haul: Haul, folder: InFolder) -> None:
     writer = Writer(folder)
     writer.start()

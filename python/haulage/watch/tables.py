@@ -32,9 +32,12 @@ def screen(shown: dict[str, Any], height: int, *, hint: str = "") -> RenderableT
     """Return all of it for a terminal of so many lines."""
     parts: list[RenderableType] = [*_top(shown, hint)]
     left = height - len(parts) - 1
+    several = shown["totals"]["jobs"] > 1
     tables = [
         (_queues, shown["queues"], 0),
-        (_nodes, shown["nodes"], shown["nodes_left_out"]),
+        # One job is described above.
+        (_jobs, shown["jobs"] if several else [], shown["jobs_left_out"]),
+        (_nodes_by_job if several else _nodes, shown["nodes"], shown["nodes_left_out"]),
         (_errors, shown["errors"], shown["errors_left_out"]),
         (_slow, shown["slow"], 0),
         (_messages, shown["problems"], shown["problems_left_out"]),
@@ -76,7 +79,7 @@ def _shares(wanted: list[int], lines: int) -> list[int]:
     while lines > 0 and shares != wanted:
         for place, count in enumerate(wanted):
             # Nodes and errors get twice as many: they are what one looks for.
-            for _ in range(2 if place in (1, 2) else 1):
+            for _ in range(2 if place in (2, 3) else 1):
                 if shares[place] < count and lines > 0:
                     shares[place] += 1
                     lines -= 1
@@ -145,7 +148,9 @@ def _progress(shown: dict[str, Any]) -> list[tuple[str, str]]:
     plural = "" if max(done, total) == 1 and not more else "s"
     parts = [(f"{of}{more} object{plural}", "bold")]
     if totals["objects_failed"]:
-        parts.append((f"{words.count(totals['objects_failed'])} failed", "bold red"))
+        # A run that has put right what an earlier one failed to copy leaves that one's count as it was.
+        of_jobs = f" in {totals['jobs_with_failures']} of {totals['jobs']} jobs" if totals["jobs"] > 1 else ""
+        parts.append((f"{words.count(totals['objects_failed'])} failed{of_jobs}", "bold red"))
     if totals["objects_skipped"]:
         parts.append((f"{words.count(totals['objects_skipped'])} skipped", ""))
     moved = words.size(totals["bytes_done"])
@@ -174,10 +179,37 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _nodes(rows: list[dict[str, Any]]) -> Table:
-    table = _table(
-        "NODE", "STATE", "WHAT", ">RATE", ">IN FLIGHT", ">DONE", ">FAILED", ">MOVED", ">ERRORS", "*HEARD"
-    )
+def _jobs(rows: list[dict[str, Any]]) -> Table:
+    table = _table("JOB", "STATE", ">DONE", ">FAILED", ">MOVED", ">LEFT", "*WHAT")
+    for row in rows:
+        style, word = HEALTH[row["health"]]
+        what = " ".join(filter(None, [row["what"], ", ".join(row["sources"])]))
+        goal = f" to {row['destination']}" if row["destination"] else ""
+        table.add_row(
+            Text(_short(row["job"])),
+            Text(word, style=style),
+            f"{words.count(row['objects_done'])}/{words.count(row['objects_total'])}",
+            Text(words.count(row["objects_failed"]), style="red" if row["objects_failed"] else "dim"),
+            words.size(row["bytes_done"]),
+            words.duration(row["eta_ns"]) if row["eta_ns"] is not None else "",
+            Text(words.printable(f"{what}{goal}")),
+        )
+    return table
+
+
+def _short(job: str) -> str:
+    """Return enough of the name of a job to find it among others."""
+    return words.printable(job[:8])
+
+
+def _nodes_by_job(rows: list[dict[str, Any]]) -> Table:
+    return _nodes(rows, by_job=True)
+
+
+def _nodes(rows: list[dict[str, Any]], *, by_job: bool = False) -> Table:
+    of_job = ("JOB",) if by_job else ()
+    columns = ("STATE", "WHAT", ">RATE", ">IN FLIGHT", ">DONE", ">FAILED", ">MOVED", ">ERRORS", "*HEARD")
+    table = _table("NODE", *of_job, *columns)
     for row in rows:
         style, word = HEALTH[row["health"]]
         ago = f"{words.duration(row['heard_ago_ns'])} ago" if row["heard_ago_ns"] >= 2 * 10**9 else "now"
@@ -185,6 +217,7 @@ def _nodes(rows: list[dict[str, Any]]) -> Table:
         counts = engine or tasks
         table.add_row(
             Text(words.printable(row["node"])),
+            *([Text(_short(row["job"]))] if by_job else []),
             Text(word, style=style),
             Text(words.printable(row["what"])),
             format_rate(row["rate_bits_per_second"]) if engine else "",

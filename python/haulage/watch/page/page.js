@@ -111,7 +111,8 @@ const facts = (shown) => {
   const of = totals.objects_total >= totals.objects_done && totals.objects_total ? ` / ${count(totals.objects_total)}${totals.listed ? '' : '+'}` : '';
   const moves = moving(shown);
   if (moves) list.push(['Objects', count(totals.objects_done) + of]);
-  if (totals.objects_failed) list.push(['Failed', count(totals.objects_failed), 'bad']);
+  const failedIn = totals.jobs > 1 ? ` in ${totals.jobs_with_failures} of ${totals.jobs} jobs` : '';
+  if (totals.objects_failed) list.push(['Failed', count(totals.objects_failed) + failedIn, 'bad']);
   if (totals.objects_skipped) list.push(['Skipped', count(totals.objects_skipped)]);
   if (moves) list.push(['Moved', totals.bytes_total ? `${size(totals.bytes_done)} of ${size(totals.bytes_total)}` : size(totals.bytes_done)]);
   if (moves && totals.jobs_running) {
