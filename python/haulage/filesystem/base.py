@@ -132,6 +132,7 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         self.pace = Pace()
         self.documents = Documents(self._whole)
         self._windows: OrderedDict[str, tuple[str, Window]] = OrderedDict()
+        self._made: builtins.set[str] = builtins.set()
         self._threads: tuple[int, ThreadPoolExecutor] | None = None
         self._lock = threading.Lock()
 

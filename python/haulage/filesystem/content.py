@@ -254,25 +254,37 @@ class Content(Listings):
 
     async def _remove(self, names: builtins.list[str], recursive: bool, max_delete: int | None) -> None:
         """Remove what has exactly these names."""
+        made = {one for one in names if one in self._made}
         try:
+            if made:
+                names = [one for one in names if one not in made or await self._holds(one)]
             if names:
                 urls = [f"{self.scheme}://{one}" for one in names]
                 await self._call(remove, urls, recursive=recursive, max_delete=max_delete, **self._reach)
         finally:
             # Also where some are removed and others could not be.
-            for one in names:
+            for one in {*names, *made}:
                 self._forget_below(one)
+
+    async def _holds(self, path: str) -> bool:
+        """Return whether anything is in a folder that was made, or has its name."""
+        return bool(await self._ls(path, refresh=True)) or await self._isfile(path)
 
     def _forget_below(self, path: str) -> None:
         self.invalidate_cache(path)
         for listed in [one for one in self.dircache if one.startswith(f"{path}/")]:
             self.dircache.pop(listed, None)
+        self._made -= {one for one in self._made if f"{one}/".startswith(f"{path}/")}
 
     async def _mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:  # noqa: ARG002
         path = self._strip_protocol(path)
         if path and "/" not in path:
             await self._call(make_container, f"{self.scheme}://{path}", **self._reach)
             self.invalidate_cache(path)
+        # Stores have no folders, but who makes one expects it to be there, such as DuckDB before it writes.
+        while "/" in path:
+            self._made.add(path)
+            path = path.rpartition("/")[0].rstrip("/")
 
     async def _makedirs(self, path: str, exist_ok: bool = False) -> None:
         try:
@@ -291,6 +303,7 @@ class Content(Listings):
             raise UsageError(
                 "remove", self.url(path), "it holds objects", "remove them: fs.rm(path, recursive=True)"
             )
+        self._forget_below(path)
 
     def rmdir(self, path: str) -> None:
         """Remove an empty container. A folder does not need removing: it disappears with its last object."""

@@ -41,11 +41,28 @@ def folders(names: Iterable[str], below: str) -> list[str]:
     """
     found = set()
     for name in names:
-        parent = name.rpartition("/")[0]
+        parent = name.rpartition("/")[0].rstrip("/")
         while len(parent) > len(below) and parent not in found:
             found.add(parent)
-            parent = parent.rpartition("/")[0]
+            parent = parent.rpartition("/")[0].rstrip("/")
     return sorted(found)
+
+
+def sorted_out(path: str, found: Iterable[Entry], *, detail: bool) -> tuple[Any, Any]:
+    """Return the folders and the objects of a listing by their names after the path, as a walk yields them.
+
+    >>> sorted_out("c/a", [of_folder("c/a/b"), {"name": "c/a//b", "type": "file"}], detail=False)
+    (['b'], ['/b'])
+    """
+    dirs: dict[str, Entry] = {}
+    files: dict[str, Entry] = {}
+    for entry in found:
+        name = entry["name"][len(path) + 1 :] if path else entry["name"]
+        if entry["type"] == "directory" and name:
+            dirs[name] = entry
+        else:
+            files[name] = entry
+    return (dirs, files) if detail else ([*dirs], [*files])
 
 
 def merged(

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-from haulage.errors import UsageError
+from haulage.errors import UnsupportedError, UsageError
 from haulage.filesystem.steps import Steps
 from haulage.filesystem.window import Window
 from haulage.reader import VersionReader
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     from haulage.filesystem.base import HaulageFileSystem
     from haulage.objects import ObjectWriter
+
+
+class BlockCacheError(UnsupportedError, AttributeError):
+    """What ``blockcache::`` asks of a file is not there."""
 
 
 class ReadFile(VersionReader):
@@ -49,6 +53,21 @@ class ReadFile(VersionReader):
     def full_name(self) -> str:
         """The path with the protocol."""
         return f"{self.fs.protocol[0]}://{self.path}"
+
+    @property
+    def blocksize(self) -> int:
+        """Not there; ``blockcache::`` asks for it first.
+
+        Raises:
+            BlockCacheError: Always.
+        """
+        raise BlockCacheError(
+            "open",
+            self.full_name,
+            "blockcache:: keeps blocks without their version, and would mix versions of a changed object",
+            "write filecache:: or simplecache::, which keep whole files, or leave it out: blocks are kept in "
+            "memory, up to cache_bytes",
+        )
 
     def info(self) -> dict[str, Any]:
         """Return the result of ``fs.info`` for the version that is read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -28,6 +28,7 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
     documents: Documents
     #: Another one after each write and removal, by which a listing knows that it began before.
     _since: object = None
+    _made: builtins.set[str]  #: folders that were made, and not removed: the store itself has none
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Forget what was listed at and above a path, or everything."""
@@ -42,7 +43,8 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
             self.dircache.pop(path, None)
             if not path:
                 return
-            path = self._parent(path)
+            # Not the parent of fsspec, which passes over the folder of a name with an empty part.
+            path = path.rpartition("/")[0].rstrip("/")
 
     def _list(self, path: str, *, recursive: bool) -> builtins.list[Entry]:
         """Return what is below a folder; only what a service says at once where it says it page by page.
@@ -51,13 +53,20 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
             NotFoundError: Nothing is.
         """
         if not path:
-            found = list_objects(f"{self.scheme}://", recursive=recursive, **self._reach)
-            return [entries.of_folder(meta.key) for meta in found if meta.key.endswith("/")]
+            top = list_objects(f"{self.scheme}://", recursive=recursive, **self._reach)
+            return [entries.of_folder(meta.key) for meta in top if meta.key.endswith("/")]
         container = self._split(path)[0]
         listed = list_objects(f"{self.scheme}://{path}/", recursive=recursive, **self._reach)
-        found_entries = [entries.of_object(container, meta) for meta in listed]
-        # A marker of the folder itself is no entry in it.
-        return [entry for entry in found_entries if entry["name"] != path]
+        found: builtins.list[Entry] = []
+        for meta in listed:
+            entry = entries.of_object(container, meta)
+            if not recursive and f"{container}/{meta.key}" == f"{path}//":
+                # Paths do not end in a slash, so the contents of a folder without a name are listed here.
+                found += self._list(f"{path}/", recursive=False)
+            elif entry["name"] != path.rstrip("/"):
+                # A marker of the folder itself is no entry in it.
+                found.append(entry)
+        return found
 
     def _look(self, path: str) -> Entry:
         container, _ = self._split(path)
@@ -79,7 +88,7 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
             except NotFoundError:
                 if "/" not in path:
                     raise
-                found = [await self._call(self._look, path)]
+                found = [] if path in self._made else [await self._call(self._look, path)]
         return found if detail else [entry["name"] for entry in found]
 
     def _listed(self, path: str) -> builtins.list[Entry] | None:
@@ -123,8 +132,9 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
 
     def _folder(self, path: str) -> Entry:
         """Return the entry of a folder, from the first page of what is in it."""
-        listing = _engine.Listing(f"{self.scheme}://{path}/", recursive=False, **self._reach)
-        listing.next_page()
+        if path not in self._made:
+            listing = _engine.Listing(f"{self.scheme}://{path}/", recursive=False, **self._reach)
+            listing.next_page()
         return entries.of_folder(path)
 
     async def _expand_path(
@@ -141,6 +151,67 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
             return sorted(set(found))
         expanded: builtins.list[str] = await super()._expand_path(path, *args, **kwargs)
         return expanded
+
+    # The walks of fsspec, but with the names of entries as they follow the path: those below a part without
+    # a name begin with a slash, and are not those beside it.
+
+    def walk(
+        self,
+        path: str,
+        maxdepth: int | None = None,
+        topdown: bool = True,
+        on_error: Any = "omit",
+        **kwargs: Any,
+    ) -> Iterator[tuple[str, Any, Any]]:
+        """Yield each folder with the names of the folders and objects in it, as ``os.walk`` does."""
+        path, detail = self._begun(path, maxdepth), kwargs.pop("detail", False)
+        try:
+            found: builtins.list[Entry] = self.ls(path, detail=True, **kwargs)
+        except OSError as error:
+            yield _omitted(path, error, on_error, detail=detail)
+            return
+        dirs, files = entries.sorted_out(path, found, detail=detail)
+        if topdown:
+            yield path, dirs, files
+        if maxdepth is None or maxdepth > 1:
+            deeper = None if maxdepth is None else maxdepth - 1
+            for name in builtins.list(dirs):
+                below = f"{path}/{name}" if path else name
+                yield from self.walk(below, deeper, topdown, on_error, detail=detail, **kwargs)
+        if not topdown:
+            yield path, dirs, files
+
+    async def _walk(
+        self,
+        path: str,
+        maxdepth: int | None = None,
+        topdown: bool = True,
+        on_error: Any = "omit",
+        **kwargs: Any,
+    ) -> AsyncIterator[tuple[str, Any, Any]]:
+        path, detail = self._begun(path, maxdepth), kwargs.pop("detail", False)
+        try:
+            found: Any = await self._ls(path, detail=True, **kwargs)
+        except OSError as error:
+            yield _omitted(path, error, on_error, detail=detail)
+            return
+        dirs, files = entries.sorted_out(path, found, detail=detail)
+        if topdown:
+            yield path, dirs, files
+        if maxdepth is None or maxdepth > 1:
+            deeper = None if maxdepth is None else maxdepth - 1
+            for name in builtins.list(dirs):
+                below = f"{path}/{name}" if path else name
+                async for one in self._walk(below, deeper, topdown, on_error, detail=detail, **kwargs):
+                    yield one
+        if not topdown:
+            yield path, dirs, files
+
+    def _begun(self, path: str, maxdepth: int | None) -> str:
+        if maxdepth is not None and maxdepth < 1:
+            raise ValueError("maxdepth must be at least 1")
+        plain: str = self._strip_protocol(path)
+        return plain
 
     async def _find(
         self,
@@ -168,6 +239,8 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
         try:
             listed = await self._call(self._list, path, recursive=True)
         except NotFoundError:
+            if path in self._made:
+                return {path: entries.of_folder(path)} if withdirs else {}
             try:
                 return {path: await self._call(self._look, path)} if "/" in path else {}
             except NotFoundError:
@@ -193,3 +266,12 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
 
     def _sync(self, function: Callable[..., Any], *args: Any) -> Any:
         return sync(self.loop, function, *args)
+
+
+def _omitted(path: str, error: OSError, on_error: Any, *, detail: bool) -> tuple[str, Any, Any]:
+    """Return what a walk yields of a folder that cannot be listed, or raise why."""
+    if on_error == "raise":
+        raise error
+    if callable(on_error):
+        on_error(error)
+    return (path, {}, {}) if detail else (path, [], [])
