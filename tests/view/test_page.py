@@ -341,14 +341,14 @@ def test_a_link_brings_the_view_back(opened: Callable[..., Seen]) -> None:
 
 
 def test_lines_and_what_is_not_drawn(opened: Callable[..., Seen]) -> None:
-    one = opened("file=lines.nc")
+    one = opened("file=lines.nc&var=index")
     assert one.text("#title") == HOSTILE
     label = one.page.get_attribute("#line-chart [role=img]", "aria-label") or ""
     assert "3 values from -2 to 1.5" in label
     assert one.page.evaluate("() => document.title") != "owned"
     assert one.page.locator("img").count() == 0
     one.page.click("button[data-path$=cells]")
-    one.until("document.getElementById('about').textContent.includes('none of its dimensions')")
+    one.until("document.getElementById('about').textContent.includes('drawn by index')")
 
 
 def test_errors_are_said_with_a_hint_and_can_be_tried_again(

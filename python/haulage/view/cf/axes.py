@@ -50,6 +50,9 @@ class Horizontal:
     x: Variable
     mapping: Variable | None  #: the grid mapping, where ``y`` and ``x`` are coordinates of a projection
     otherwise: Horizontal | None = None  #: where they lie if ``y`` and ``x`` turn out to hold nothing
+    by_index: bool = (
+        False  #: nothing says where they lie: drawn by row and column, and ``y`` and ``x`` are unused
+    )
 
     @property
     def is_points(self) -> bool:
@@ -59,6 +62,8 @@ class Horizontal:
     @property
     def id(self) -> str:
         """What names this grid among those of the file."""
+        if self.by_index:
+            return f"{self.y_dim}|{self.x_dim}|index"
         parts = (self.y_dim, self.x_dim, self.y.path, self.x.path, self.mapping.path if self.mapping else "")
         return "|".join(parts)
 
@@ -103,10 +108,30 @@ def axes(index: Index, variable: Variable) -> list[Axis]:
 
 
 def horizontal(index: Index, variable: Variable) -> Horizontal | None:
-    """Return where the values of a variable lie on the map; ``None`` if nothing tells.
+    """Return where the values of a variable lie on the map, or else by which dimensions it is drawn.
 
-    What its own attributes do not say, others of the same dimensions may: files often say it once.
+    What its own attributes do not say, others of the same dimensions may: files often say it once. If nothing
+    does, a variable of two dimensions or more is drawn by index. ``None`` for what has fewer.
     """
+    found = _placed(index, variable)
+    return found if found is not None and _is_placed(found) else _by_index(index, variable)
+
+
+def _by_index(index: Index, variable: Variable) -> Horizontal | None:
+    """Return the last two dimensions, without one of times if there are two others."""
+    dims = [dim for dim in variable.dims if not _is_timed(index, variable, dim)]
+    dims = dims if len(dims) > 1 else [*variable.dims]
+    if len(dims) < 2 or dims[-1] == dims[-2]:
+        return None
+    return Horizontal(dims[-2], dims[-1], variable, variable, None, by_index=True)
+
+
+def _is_timed(index: Index, variable: Variable, dim: str) -> bool:
+    along = _along(index, variable, dim)
+    return (role_of(along) if along else _by_dim(dim)) == "time"
+
+
+def _placed(index: Index, variable: Variable) -> Horizontal | None:
     found = _own(index, variable)
     if found is not None and _is_placed(found):
         return found
@@ -176,9 +201,7 @@ def why_not_drawn(index: Index, variable: Variable) -> str | None:
             return "it is one value"
         if len(variable.dims) == 1:
             return "it has one dimension: shown as a line"
-        return "none of its dimensions is known to be longitude and latitude, or a projection's x and y"
-    if not _is_placed(across):
-        return "its x and y are not degrees, and no grid mapping says what they are"
+        return "two of its dimensions are the same"
     if 0 in variable.shape:
         return "it has no values"
     return None

@@ -9,12 +9,18 @@ import numpy as np
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
+#: Degrees over which cells without a place are drawn: less than half of the world, so that none comes twice.
+_WIDE = 120.0
+
 
 @dataclass(frozen=True)
 class Corners:
-    """The corners of ``ny`` times ``nx`` cells; or points, which have none: one row of ``nx``."""
+    """The corners of ``ny`` times ``nx`` cells; or points, which have none: one row of ``nx``.
 
-    kind: Literal["rectilinear", "curvilinear", "points"]
+    Those by index have no place; their degrees are only where a map draws them.
+    """
+
+    kind: Literal["rectilinear", "curvilinear", "points", "index"]
     lon: Array  #: of shape (nx + 1,), or (ny + 1, nx + 1); of points (1, nx)
     lat: Array  #: of shape (ny + 1,), or as ``lon``
     wrap: bool  #: whether the last column meets the first one, around the world
@@ -36,6 +42,19 @@ def points(lon: Array, lat: Array) -> Corners:
     """
     turned = (np.asarray(lon, np.float64) + 180) % 360 - 180
     return Corners("points", turned.reshape(1, -1), np.asarray(lat, np.float64).reshape(1, -1), wrap=False)
+
+
+def by_index(size: tuple[int, int]) -> Corners:
+    """Return square cells around 0, 0, as wide and high as leaves room around them; rows go up.
+
+    >>> by_index((2, 4)).lon.tolist(), by_index((2, 4)).lat.tolist()
+    ([-60.0, -30.0, 0.0, 30.0, 60.0], [-30.0, 0.0, 30.0])
+    """
+    ny, nx = size
+    step = min(_WIDE / max(nx, 1), _WIDE / 2 / max(ny, 1))
+    return Corners(
+        "index", (np.arange(nx + 1) - nx / 2) * step, (np.arange(ny + 1) - ny / 2) * step, wrap=False
+    )
 
 
 def edges(centres: Array, bounds: Array | None = None) -> Array:
@@ -129,8 +148,10 @@ def rotated(
 def areas(corners: Corners) -> Array:
     """Return the areas of cells, of shape (ny, nx), for weights; NaN where a corner is unknown.
 
-    Points weigh the same.
+    Points weigh the same, and so do cells by index.
     """
+    if corners.kind == "index":
+        return np.ones((len(corners.lat) - 1, len(corners.lon) - 1))
     if corners.kind == "points":
         return np.where(np.isfinite(corners.lon) & np.isfinite(corners.lat), 1.0, np.nan)
     if corners.lon.ndim == 1:

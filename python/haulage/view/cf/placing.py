@@ -38,6 +38,8 @@ def corners(
     if (size[0] + 1) * (size[1] + 1) > MOST_CORNERS:
         cause = f"its grid of {size[0]:,} by {size[1]:,} cells is too large"
         raise UnsupportedError("draw", across.y.path, cause, "copy the file with haul cp to look at it")
+    if across.by_index:
+        return grids.by_index(size)
     y, x = values(across.y), values(across.x)
     if across.is_points:
         return grids.points(_valid(x), _valid(y))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +16,7 @@ from haulage.view.index.model import Variable
 
 #: Units of months, or of years in the first group: cftime takes them in calendars of 360 days only.
 _SINCE = re.compile(r"\s+since\s+", re.IGNORECASE)
+_YEAR_ZERO = re.compile(r"\bsince\s+[+-]?0+(?:-|\s|$)", re.IGNORECASE)
 _MONTHS = re.compile(r"(?:(years?|yrs?)|months?|mons?)")
 #: Units that cftime does not know, as ones that it knows.
 _OTHERS = {
@@ -58,6 +61,17 @@ def dates(values: np.ndarray[Any, Any], units: str, calendar: str) -> list[str] 
     flat = np.asarray(values, np.float64).ravel()
     good, calendar = np.isfinite(flat), calendar.lower()
     numbers = np.where(good, flat, 0)
+    with _no_warning():
+        return _named(flat, numbers, good, units, calendar)
+
+
+def _named(
+    flat: np.ndarray[Any, Any],
+    numbers: np.ndarray[Any, Any],
+    good: np.ndarray[Any, Any],
+    units: str,
+    calendar: str,
+) -> list[str] | None:
     found = _dated(numbers, units, calendar)
     if found is None:
         if _dated(np.zeros(1), units, calendar) is None:
@@ -76,8 +90,6 @@ def dates(values: np.ndarray[Any, Any], units: str, calendar: str) -> list[str] 
 
 def _dated(flat: np.ndarray[Any, Any], units: str, calendar: str) -> list[Any] | None:
     """Return numbers as dates of cftime; ``None`` if one of them is none."""
-    import cftime
-
     unit, _, begin = _SINCE.sub(" since ", units, count=1).partition(" since ")
     unit = unit.strip().lower()
     try:
@@ -87,11 +99,46 @@ def _dated(flat: np.ndarray[Any, Any], units: str, calendar: str) -> list[Any] |
         elif unit in _OTHERS:
             times, known = _OTHERS[unit]
             flat, units = flat * times, f"{known} since {begin}"
-        found = cftime.num2date(flat, units, calendar, only_use_cftime_datetimes=True)
+        found = dates_of(flat, units, calendar)
     except (ValueError, OverflowError, TypeError):
         return None
     dates: list[Any] = np.atleast_1d(found).tolist()
     return dates
+
+
+def dates_of(numbers: np.ndarray[Any, Any] | float, units: str, calendar: str) -> Any:
+    """Return numbers as dates of cftime, one or an array.
+
+    CF has no year 0 in the calendars of the real world, but climatologies count from it all the same: if
+    units do, the years are those of astronomers, with a year 0.
+
+    >>> str(dates_of(366.0, "days since 0000-01-01", "standard"))
+    '0001-01-01 00:00:00'
+    """
+    import cftime
+
+    zero = {"has_year_zero": True} if _YEAR_ZERO.search(units) else {}
+    with _no_warning():
+        return cftime.num2date(numbers, units, calendar, only_use_cftime_datetimes=True, **zero)
+
+
+@contextmanager
+def _no_warning() -> Iterator[None]:
+    """Keep cftime from saying that CF has no year 0."""
+    import cftime
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cftime.CFWarning)
+        yield
+
+
+def numbers_of(dates: Any, units: str, calendar: str) -> Any:
+    """Return dates of cftime as numbers; the inverse of :func:`dates_of`, also in other units."""
+    import cftime
+
+    years = {date.has_year_zero for date in np.atleast_1d(dates).ravel().tolist()}
+    with _no_warning():
+        return cftime.date2num(dates, units, calendar, has_year_zero=years.pop() if len(years) == 1 else None)
 
 
 def _shown(date: Any) -> str:
@@ -105,12 +152,10 @@ def _shown(date: Any) -> str:
 
 def _in_days(months: np.ndarray[Any, Any], begin: str, calendar: str) -> tuple[np.ndarray[Any, Any], str]:
     """Return months since a date as days since it, and their units; a part of one is a part of its days."""
-    import cftime
-
     if np.abs(months).max(initial=0) > _MOST_MONTHS:
         raise OverflowError
     units = f"days since {begin}"
-    first = cftime.num2date(0, units, calendar, only_use_cftime_datetimes=True)
+    first = dates_of(0.0, units, calendar)
     whole = np.floor(months).astype(np.int64)
 
     def day(month: int) -> float:
@@ -118,7 +163,7 @@ def _in_days(months: np.ndarray[Any, Any], begin: str, calendar: str) -> tuple[n
         # The month may be shorter than the one it counts from.
         start = first.replace(year=first.year + year, month=rest + 1, day=1)
         last = start.daysinmonth
-        return float(cftime.date2num(start.replace(day=min(first.day, last)), units, calendar))
+        return float(numbers_of(start.replace(day=min(first.day, last)), units, calendar))
 
     needed = {int(month): 0.0 for month in np.unique(np.concatenate([whole, whole + 1]))}
     known = {month: day(month) for month in needed}

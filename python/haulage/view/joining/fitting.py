@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from haulage.view.cf.axes import is_time
+from haulage.view.cf.times import dates_of, numbers_of
 from haulage.view.decode.scaling import meant
 from haulage.view.index.model import Index, Variable
 
@@ -95,14 +96,11 @@ def in_units(
     """
     if units == wanted or units is None or wanted is None:
         return values
-    import cftime
-
     found = np.full(values.shape, np.nan)
     good = np.isfinite(values)
     if good.any():
         try:
-            dates = cftime.num2date(values[good], units, calendar, only_use_cftime_datetimes=True)
-            found[good] = cftime.date2num(dates, wanted, calendar)
+            found[good] = numbers_of(dates_of(values[good], units, calendar), wanted, calendar)
         except (ValueError, OverflowError):
             # Months since different days, or units that are none: the times stay unknown.
             return np.full(values.shape, np.nan)

@@ -11,7 +11,9 @@ export class Grid {
   constructor({ head, data }) {
     this.nx = head.nx;
     this.ny = head.ny;
-    this.flat = head.kind === 'rectilinear';
+    // Cells without a place, drawn by row and column: their degrees are only where they are drawn.
+    this.index = head.kind === 'index';
+    this.flat = head.kind === 'rectilinear' || this.index;
     this.projection = head.projection;
     this.points = head.kind === 'points';
     // How near, in degrees, a place must be to a point; set where the map is drawn.
@@ -65,8 +67,19 @@ export class Grid {
       // Exact on the sphere between meridians and parallels: the cylinder has the areas of the ball.
       area += corners[one] * Math.sin(corners[4 + next] * RADIANS) - corners[next] * Math.sin(corners[4 + one] * RADIANS);
     }
-    into[2] = this.points ? 1 : Math.abs(area) / 2;
+    into[2] = this.points || this.index ? 1 : Math.abs(area) / 2;
     return true;
+  }
+
+  // Of cells by index: the row and the column at a place, with parts of one; and where those are drawn.
+  placeOf(row, column) {
+    return [this.lon[0] + column * this.wide, this.lat[0] + row * this.wide];
+  }
+  indexOf([x, y]) {
+    return [(y - this.lat[0]) / this.wide, (x - this.lon[0]) / this.wide];
+  }
+  get wide() {
+    return (this.lon[this.nx * this.column[0]] - this.lon[0]) / this.nx;
   }
 
   // The cell at a place, as { cell, y, x }; null if none is.

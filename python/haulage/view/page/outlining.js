@@ -59,8 +59,45 @@ const polarGraticule = (pen, view, size, step) => {
   return names;
 };
 
+// Rows and columns of cells by index, with their numbers; dims as [y, x].
+const ROUND = [1, 2, 5];
+const indexGraticule = (pen, view, size, grid, dims) => {
+  const cells = view.span / grid.wide, most = Math.max(4, size.width / 75);
+  let step = 1;
+  for (let power = 1; cells / step > most; power *= 10) for (const one of ROUND) if (cells / step > most) step = one * power;
+  const place = (row, column) => toScreen(view, size, grid.placeOf(row, column)), names = [];
+  const [left, bottom] = place(0, 0), [right, top] = place(grid.ny, grid.nx);
+  pen.beginPath();
+  for (let column = 0; column < grid.nx; column += step) {
+    const [x] = place(0, column + 0.5);
+    line(pen, [[x, top], [x, bottom]]);
+    names.push([String(column), x + 3, Math.min(size.height, bottom) - 4]);
+  }
+  for (let row = 0; row < grid.ny; row += step) {
+    const [, y] = place(row + 0.5, 0);
+    line(pen, [[left, y], [right, y]]);
+    names.push([String(row), Math.max(0, left) + 3, y - 3]);
+  }
+  pen.stroke();
+  names.push([`${dims[1]} (index) →`, Math.max(3, left), Math.min(size.height - 4, bottom + 14)], [`${dims[0]} (index) ↑`, Math.max(3, left), Math.max(12, top - 5)]);
+  return names;
+};
+
+// Says why there is no map.
+export const blank = (canvas, size, colours, text) => {
+  const dense = devicePixelRatio || 1, pen = canvas.getContext('2d');
+  [canvas.width, canvas.height] = [Math.round(size.width * dense), Math.round(size.height * dense)];
+  pen.scale(dense, dense);
+  pen.fillStyle = colours.halo;
+  pen.fillRect(0, 0, size.width, size.height);
+  pen.fillStyle = colours.name;
+  pen.font = '16px system-ui, sans-serif';
+  pen.textAlign = 'center';
+  pen.fillText(text, size.width / 2, size.height / 2, size.width - 16);
+};
+
 // Draws on a canvas over the map: colours { line, name, halo }; cross as [longitude, latitude] or null.
-export const outline = (canvas, view, size, colours, cross) => {
+export const outline = (canvas, view, size, colours, cross, grid, dims) => {
   const dense = devicePixelRatio || 1, pen = canvas.getContext('2d');
   [canvas.width, canvas.height] = [Math.round(size.width * dense), Math.round(size.height * dense)];
   pen.scale(dense, dense);
@@ -70,9 +107,21 @@ export const outline = (canvas, view, size, colours, cross) => {
   pen.lineJoin = 'round';
   pen.lineWidth = 0.6;
   pen.globalAlpha = 0.45;
-  const names = view.projection === 'flat' ? flatGraticule(pen, view, size, step) : polarGraticule(pen, view, size, Math.max(1, Math.min(step, 30)));
+  const names = grid?.index ? indexGraticule(pen, view, size, grid, dims) : view.projection === 'flat' ? flatGraticule(pen, view, size, step) : polarGraticule(pen, view, size, Math.max(1, Math.min(step, 30)));
   pen.globalAlpha = 1;
   pen.lineWidth = 1;
+  if (!grid?.index) drawCoasts(pen, view, size, colours);
+  pen.font = '11px system-ui, sans-serif';
+  pen.lineWidth = 3;
+  pen.strokeStyle = colours.halo;
+  pen.fillStyle = colours.name;
+  for (const [text, x, y] of names) {
+    pen.strokeText(text, x, y);
+    pen.fillText(text, x, y);
+  }
+  if (cross) drawCross(pen, view, size, colours, cross);
+};
+const drawCoasts = (pen, view, size, colours) => {
   pen.save();
   if (view.projection === 'flat') {
     const [from] = toScreen(view, size, [view.x - 180, 0]), [to] = toScreen(view, size, [view.x + 180, 0]);
@@ -88,15 +137,6 @@ export const outline = (canvas, view, size, colours, cross) => {
     pen.stroke();
   }
   pen.restore();
-  pen.font = '11px system-ui, sans-serif';
-  pen.lineWidth = 3;
-  pen.strokeStyle = colours.halo;
-  pen.fillStyle = colours.name;
-  for (const [text, x, y] of names) {
-    pen.strokeText(text, x, y);
-    pen.fillText(text, x, y);
-  }
-  if (cross) drawCross(pen, view, size, colours, cross);
 };
 const drawCross = (pen, view, size, colours, [longitude, latitude]) => {
   const near = view.projection === 'flat' ? longitude + 360 * Math.round((view.x - longitude) / 360) : longitude;

@@ -77,6 +77,7 @@ const load = async ({ anew = false } = {}) => {
   const found = await patiently(gather(now, now.beside));
   if (mine !== turn) return false;
   if (!panels.main) openMap();
+  if (found.main.grid.index && now.view?.projection !== 'flat') now.view = null;
   notice(null);
   for (const id of ['map', 'take']) by(id).hidden = false;
   rerange(found, anew);
@@ -101,7 +102,8 @@ const controls = () => {
   for (const id of ['alone', 'together-box', 'proof']) by(id).hidden = !now.beside;
   by('source').hidden = !mark || Boolean(now.beside) || now.name.startsWith(mark);
   by('title').textContent = now.variable.long_name ?? now.variable.standard_name?.replaceAll('_', ' ') ?? now.variable.name;
-  by('about').textContent = [describe(now), now.variable.cell_methods].filter(Boolean).join(' · ');
+  by('projection').parentElement.hidden = now.variable.by_index;
+  by('about').textContent = [describe(now), now.variable.cell_methods, now.variable.by_index && 'drawn by index, because the file does not say where the values are'].filter(Boolean).join(' · ');
   by('main').querySelector('.surface').setAttribute('aria-label', `Map of ${by('title').textContent}, ${describe(now)}`);
   document.title = `${now.variable.name} - haul view`;
 };
@@ -134,6 +136,7 @@ const play = (dim) => {
   });
 };
 const project = (name) => {
+  if (now.variable.by_index) return;
   now.view = null;
   fit(name);
   controls();
@@ -206,7 +209,7 @@ const showFile = guarded(async (name, asked = {}) => {
   markFile(name);
   state('loading', 'Reading …');
   const file = await patiently(fileOf(name, true)), main = file.variables.filter((one) => isMain(file, one));
-  const path = asked.path ?? main.find((one) => one.path === now.variable?.path)?.path ?? (main[0] ?? file.variables.find((one) => one.drawn) ?? file.variables.find(isLine))?.path;
+  const path = asked.path ?? main.find((one) => one.path === now.variable?.path)?.path ?? (main.find((one) => !one.by_index) ?? main[0] ?? file.variables.find((one) => one.drawn) ?? file.variables.find(isLine))?.path;
   Object.assign(now, { name, file });
   drawJoined(file);
   watch(file);

@@ -1,8 +1,10 @@
 // One map: its canvas, what lies over it, and what it holds. There are up to three, in one view.
 
 import { onPaper, fromScreen, offPaper, turned, toScreen } from './projecting.js';
-import { outline } from './outlining.js';
+import { blank, outline } from './outlining.js';
 import { Painter, pointSize } from './painting.js';
+import { acrossOf } from './stepping.js';
+import { now } from './viewing.js';
 
 export class Panel {
   constructor(figure, again) {
@@ -26,12 +28,19 @@ export class Panel {
     else this.painter.clear();
   }
 
+  // Why there is no map; null if there is one.
+  get nothing() {
+    if (!this.slab) return null;
+    return this.slab.head.min === null ? 'No values' : this.grid.extent === null ? 'No location is known for any of the values' : null;
+  }
+
   draw(view, range, colours, cross) {
-    const size = this.size;
+    const size = this.size, named = { line: colour('--ink'), name: colour('--ink'), halo: colour('--paper') };
     // Half a point, and a finger's error.
     if (this.grid?.points) this.grid.near = (pointSize(this.grid.nx) / 2 + 4) * (view.projection === 'flat' ? view.span : view.span * 60) / size.width;
     this.painter.draw(view, size, range, colours);
-    outline(this.over, view, size, { line: colour('--ink'), name: colour('--ink'), halo: colour('--paper') }, cross);
+    if (this.nothing) blank(this.over, size, named, this.nothing);
+    else outline(this.over, view, size, named, cross, this.grid, acrossOf(now.variable));
   }
 
   // Longitude and latitude under a point of the screen; null beyond the world.

@@ -5,6 +5,7 @@ import { tableOf } from './colours.js';
 import { drawLegend, valueText } from './legend.js';
 import { gestures } from './gestures.js';
 import { Panel } from './panel.js';
+import { acrossOf } from './stepping.js';
 import { now } from './viewing.js';
 
 export const panels = {};
@@ -32,6 +33,7 @@ const paint = () => {
 const legends = () => {
   for (const [id, panel] of [['legend', panels.main], ['difference-legend', panels.difference]]) {
     if (!panel.slab) continue;
+    by(id).hidden = panel.nothing !== null;
     const { min, max } = panel.slab.head, range = rangeFor(panel);
     const [units, name] = unitsOf().length > 1 ? unitsOf() : ['', unitsOf()[0]];
     drawLegend(by(id), range, coloursOf(panel), isApart(panel) ? [units, 'difference'].filter(Boolean).join(', ') : [name, units && `in ${units}`].filter(Boolean).join(' '),
@@ -46,7 +48,7 @@ const measure = () => {
     const seen = panel.seen(now.view), name = isApart(panel) ? 'Difference' : panel === panels.main ? (shown().length > 1 ? 'Left' : 'Mean of the visible area') : 'Right';
     if (panel === panels.main) now.window = seen;
     if (!seen) parts.push(`${name}: no ${panel.grid.points ? 'points' : 'cells'}`);
-    else parts.push(`${name}: ${seen.mean === null ? 'no values' : `${valueText(Number(seen.mean.toPrecision(6)))}${units}`} (${count(seen.cells)} ${panel.grid.points ? 'point' : 'cell'}${seen.cells === 1 ? '' : 's'}${panel.grid.points ? '' : ' by area'}${seen.missing ? `, ${count(seen.missing)} missing` : ''})`);
+    else parts.push(`${name}: ${seen.mean === null ? 'no values' : `${valueText(Number(seen.mean.toPrecision(6)))}${units}`} (${count(seen.cells)} ${panel.grid.points ? 'point' : 'cell'}${seen.cells === 1 ? '' : 's'}${panel.grid.points || panel.grid.index ? '' : ' by area'}${seen.missing ? `, ${count(seen.missing)} missing` : ''})`);
   }
   const step = panels.main.painter.step;
   if (step > 1) parts.push(`One of ${count(step * step)} cells is shown`);
@@ -57,7 +59,11 @@ const measure = () => {
 const POINT = 'Point at the map, or hold a finger on it, to see the value; click or tap for the series and the profile.';
 const east = (lon) => `${Math.abs(lon).toFixed(2)}° ${lon < 0 ? 'W' : 'E'}`;
 const north = (lat) => `${Math.abs(lat).toFixed(2)}° ${lat < 0 ? 'S' : 'N'}`;
-export const placeText = ([lon, lat]) => `${north(lat)}, ${east(lon)}`;
+export const placeText = (place) => {
+  const { grid } = panels.main;
+  if (!grid?.index) return `${north(place[1])}, ${east(place[0])}`;
+  return grid.indexOf(place).map((number, which) => `${acrossOf(now.variable)[which]} ${Math.floor(number)}`).join(', ');
+};
 // Says the values at a place, on all maps; nothing for null.
 export const under = (place) => {
   const units = now.variable?.units && now.variable.units !== '1' ? ` ${now.variable.units}` : '';

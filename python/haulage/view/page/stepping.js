@@ -8,6 +8,8 @@ export const labelOf = (axis, place) => {
   return axis.role === 'time' || !axis.units || axis.units === '1' ? label : `${label} ${axis.units}`;
 };
 export const stepsOf = (variable) => variable.axes.filter((axis) => axis.role !== 'x' && axis.role !== 'y');
+// The names of the dimensions along y and x.
+export const acrossOf = (variable) => ['y', 'x'].map((role) => variable.axes.find((axis) => axis.role === role)?.dim.split('/').at(-1) ?? role);
 // The axis along which time goes; where there is none, the first.
 export const timeOf = (variable) => {
   const all = stepsOf(variable).filter((axis) => axis.size > 1);

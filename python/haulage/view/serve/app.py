@@ -185,7 +185,7 @@ class Application:
         lon, lat = exporting.centres(self._library.corners(what.opened, what.across), y, x)
         note = f"haul view: {self._library.place.url_of(what.opened.pinned.name)}, {what.variable.path}"
         if form == "csv":
-            body, kind = exporting.csv(values, lon, lat, what.variable.name), "text/csv; charset=utf-8"
+            body, kind = exporting.csv(values, lon, lat, what), "text/csv; charset=utf-8"
         else:
             body, kind = exporting.netcdf(values, lon, lat, what, note), "application/x-netcdf"
         headers = {**_PRIVATE, "Content-Disposition": exporting.attached(f"{what.variable.name}.{form}")}

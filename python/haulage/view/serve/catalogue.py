@@ -167,6 +167,7 @@ def _variable(
             for axis in of
         ],
         "grid": across.id if across else None,
+        "by_index": across.by_index if across else False,
         "diverging": _diverges(variable),
     }
 

@@ -29,7 +29,12 @@ def attached(name: str) -> str:
 
 
 def centres(corners: Corners, y: tuple[int, int], x: tuple[int, int]) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return longitudes and latitudes of the centres of a window: of one dimension each, or of two."""
+    """Return longitudes and latitudes of the centres of a window: of one dimension each, or of two.
+
+    Of cells by index, return their columns and rows.
+    """
+    if corners.kind == "index":
+        return np.arange(*x, dtype=np.float64), np.arange(*y, dtype=np.float64)
     if corners.kind == "points":
         return corners.lon[slice(*y), slice(*x)], corners.lat[slice(*y), slice(*x)]
     if corners.lon.ndim == 1:
@@ -42,15 +47,21 @@ def centres(corners: Corners, y: tuple[int, int], x: tuple[int, int]) -> tuple[n
 
 
 def csv(
-    values: np.ndarray[Any, Any], lon: np.ndarray[Any, Any], lat: np.ndarray[Any, Any], name: str
+    values: np.ndarray[Any, Any], lon: np.ndarray[Any, Any], lat: np.ndarray[Any, Any], what: Chosen
 ) -> bytes:
-    """Return a line for each cell that has a value: longitude, latitude, value."""
+    """Return a line for each cell that has a value: longitude, latitude, value; or column, row, value."""
     if lon.ndim == 1:
         lon, lat = np.meshgrid(lon, lat)
     good = np.isfinite(values)
-    lines = [f"longitude,latitude,{_quoted(name)}"]
+    heads = (
+        [_last(what.across.x_dim), _last(what.across.y_dim)]
+        if what.across.by_index
+        else ["longitude", "latitude"]
+    )
+    lines = [",".join(map(_quoted, [*heads, what.variable.name]))]
+    digits = ".0f" if what.across.by_index else ".6g"
     lines += [
-        f"{x:.6g},{y:.6g},{value}"
+        f"{x:{digits}},{y:{digits}},{value}"
         for x, y, value in zip(lon[good].tolist(), lat[good].tolist(), values[good].astype(str), strict=True)
     ]
     return ("\n".join(lines) + "\n").encode()
@@ -66,7 +77,10 @@ def netcdf(
     """Return a NetCDF file (64-bit offset) with one map and its coordinates."""
     ny, nx = values.shape
     flat = lon.ndim == 1
-    dims = [("lat" if flat else "y", ny), ("lon" if flat else "x", nx)]
+    rows, columns = ("lat", "lon") if flat else ("y", "x")
+    if what.across.by_index:
+        rows, columns = _last(what.across.y_dim), _last(what.across.x_dim)
+    dims = [(rows, ny), (columns, nx)]
     said = [
         (key, what.variable.attribute(key)) for key in ("units", "long_name", "standard_name", "cell_methods")
     ]
@@ -76,7 +90,12 @@ def netcdf(
         ("lat", [0] if flat else [0, 1], [("units", "degrees_north"), ("standard_name", "latitude")], lat),
         ("lon", [1] if flat else [0, 1], [("units", "degrees_east"), ("standard_name", "longitude")], lon),
     ]
-    name = what.variable.name if what.variable.name not in ("lat", "lon") else "value"
+    if what.across.by_index:
+        degrees = [
+            (rows, [0], [("long_name", "index")], lat),
+            (columns, [1], [("long_name", "index")], lon),
+        ]
+    name = what.variable.name if what.variable.name not in (degrees[0][0], degrees[1][0]) else "value"
     variables = [*degrees, (name, [0, 1], attributes, values)]
     bodies = [np.asarray(one[3], ">f4" if one[0] == name else ">f8").tobytes() for one in variables]
 
@@ -171,6 +190,10 @@ def _attributes(of: list[tuple[str, str | float]]) -> bytes:
         else:
             parts += [_text(name), _number(_FLOAT), _number(1), struct.pack(">f", value)]
     return b"".join(parts)
+
+
+def _last(dim: str) -> str:
+    return dim.rpartition("/")[2]
 
 
 def _text(text: str) -> bytes:

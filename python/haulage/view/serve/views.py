@@ -273,6 +273,8 @@ def _beside(what: Chosen) -> list[Chosen]:
 
 
 def _centre(corners: grids.Corners, y: int, x: int) -> tuple[float | None, float | None]:
+    if corners.kind == "index":
+        return None, None
     if corners.kind == "points":
         lon, lat = corners.lon[0, x], corners.lat[0, x]
     elif corners.lon.ndim == 1:
