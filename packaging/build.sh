@@ -52,7 +52,10 @@ haul=$packages/tree/usr/bin/haul
 # The archive: everything in one folder, for those without a package manager.
 folder=haulage-$version-$target
 mkdir -p "$packages/$folder"
-cp -R "$haul" $packages/data/share LICENSE $packages/THIRD-PARTY-NOTICES README.md CHANGELOG.md "$packages/$folder/"
+cp -R "$haul" $packages/data/share LICENSE $packages/THIRD-PARTY-NOTICES "$packages/$folder/"
+# As they read without the sources and the pages beside them.
+"$tools/bin/python" packaging/release.py readme >"$packages/$folder/README.md"
+"$tools/bin/python" packaging/release.py changelog >"$packages/$folder/CHANGELOG.md"
 pack() { tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$@"; }
 pack -C $packages -c "$folder" | gzip -9n >"$packages/$folder.tar.gz"
 rm -r "${packages:?}/$folder"
@@ -62,8 +65,9 @@ root=$packages/tree/usr
 cp -R $packages/data/share "$root/"
 gzip -9n "$root"/share/man/man1/*.1
 mkdir -p "$root/share/doc/haulage"
-gzip -9nc CHANGELOG.md >"$root/share/doc/haulage/changelog.gz"
-cp LICENSE README.md $packages/THIRD-PARTY-NOTICES "$root/share/doc/haulage/"
+"$tools/bin/python" packaging/release.py changelog | gzip -9n >"$root/share/doc/haulage/changelog.gz"
+"$tools/bin/python" packaging/release.py readme >"$root/share/doc/haulage/README.md"
+cp LICENSE $packages/THIRD-PARTY-NOTICES "$root/share/doc/haulage/"
 cat >"$root/share/doc/haulage/copyright" <<END
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Haulage

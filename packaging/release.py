@@ -1,4 +1,4 @@
-"""Say which version this is, and what is new in it: `packaging/release.py version | notes`.
+"""Say which version this is, and write the pages of packages: `version | notes | changelog | readme`.
 
 The version stands in Cargo.toml and nowhere else: the wheel, the packages and `haul --version`
 have it from there.
@@ -37,9 +37,73 @@ def notes(changelog: str, number: str) -> str:
     raise ValueError(f"CHANGELOG.md says nothing of {number}")
 
 
+def standalone(text: str) -> str:
+    r"""Return a page of Markdown for a folder without the others: no comments, pictures or links to them.
+
+    >>> standalone("<!-- run -->\n![p](docs/p.svg)\n\n[a](docs/a.md#b) and [c](https://c)\n")
+    'a and [c](https://c)\n'
+    """
+    text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
+    text = re.sub(r"^!\[[^\]]*\]\((?!https?://)[^)]*\)\n+", "", text, flags=re.MULTILINE)
+    # A link in brackets says nothing without its page.
+    text = re.sub(r"\s*\(\[[^\]]*\]\((?!https?://)[^)]*\)\)", "", text)
+    return re.sub(r"\[([^\]]*)\]\((?!https?://)[^)]*\)", r"\1", text)
+
+
+def readme(text: str) -> str:
+    """Return the README for packages: what is in them, and nothing of the sources.
+
+    Raises:
+        ValueError: A section that is replaced or left out is not there.
+    """
+    for heading, own in OWN.items():
+        found = re.search(rf"^## {re.escape(heading)}\n.*?(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+        if found is None:
+            raise ValueError(f"README.md has no section {heading}")
+        text = text.replace(found[0], f"## {heading}\n\n{own}\n" if own else "")
+    # Sentences about the sources: `make build` and the like.
+    text = re.sub(r"\(`haul why` and `haul lab` need the extra[^)]*\)\n+", LAB + "\n\n", text)
+    text = re.sub(r"^`make bench-peers` repeats them\. ", "", text, flags=re.MULTILINE)
+    text = re.sub(
+        r" No package is published yet; `make packages`[^.]*\.",
+        "",
+        text.replace("`.deb` and\n  an `.rpm`", "package"),
+    )
+    return standalone(text)
+
+
+#: Sections that are others in a package; empty where one is left out.
+OWN = {
+    "Install": """\
+This package has the command `haul`, its manual pages and its completions. It needs Linux and no other
+package. From the archive, put its folder on the path:
+
+    export PATH=$PWD:$PATH
+    man -l share/man/man1/haul.1
+
+`haul doctor`, `lab`, `why`, `watch`, `table`, `view` and `index` come with the Python package: the wheel
+`haulage-*.whl` that was made together with this package. In the folder of the wheel:
+
+    python3 -m venv ~/haulage && . ~/haulage/bin/activate
+    pip install "$(echo ./haulage-*.whl)[all]"
+""",
+    "Documentation": """\
+`man haul` and `haul help COMMAND` have every command and option. The folder for machines without the
+Internet has all pages that are named here: open `docs/index.html` in it.
+""",
+    "Licence": """Apache 2.0: LICENSE. THIRD-PARTY-NOTICES has the licences of what is compiled in.
+""",
+}
+LAB = "(`haul doctor`, `haul why` and `haul lab` come with the Python package.)"
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["notes"]:
-        print(notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version()), end="")
+        print(standalone(notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version())), end="")
+    elif sys.argv[1:] == ["changelog"]:
+        print(standalone((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")), end="")
+    elif sys.argv[1:] == ["readme"]:
+        print(readme((ROOT / "README.md").read_text(encoding="utf-8")), end="")
     elif sys.argv[1:] == ["version"]:
         print(version())
     else:

@@ -50,6 +50,50 @@ def test_the_changelog_has_notes_on_this_version() -> None:
     assert said.stdout.startswith("### Added\n- ")
 
 
+@pytest.mark.parametrize("page", ["notes", "changelog", "readme"])
+def test_pages_in_packages_read_without_the_sources(page: str) -> None:
+    """They have no comments of tests, no links to pages that are not there, and no targets of make."""
+    command = [sys.executable, str(PACKAGING / "release.py"), page]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert len(said.splitlines()) > 20
+    assert "<!--" not in said
+    assert re.findall(r"\]\((?!https?://)[^)]*\)", said) == []
+    if page == "readme":
+        assert re.findall(r"^    make |`make ", said, re.MULTILINE) == []
+        assert "THIRD-PARTY-NOTICES" in said
+        assert "haul cp model-output az://climate/cmip6/" in said
+
+
+def test_the_hint_of_the_command_alone_installs_from_the_wheel(tmp_path: Path) -> None:
+    """No index has the package, so the hint names the wheel; it is run here with a small one."""
+    source = (ROOT / "crates/haulage-cli/src/python.rs").read_text()
+    (said,) = re.findall(r'format!\("(pip install .*)"\)', source)
+    line = said.replace('\\"', '"').replace("{extra}", "lab")
+    for folder in (ROOT / "packaging/release.py", ROOT / "docs/guides/install.md"):
+        assert line.replace("[lab]", "[all]") in folder.read_text(), folder
+    with zipfile.ZipFile(tmp_path / "haulage-0.0.1-py3-none-any.whl", "w") as wheel:
+        about = "haulage-0.0.1.dist-info"
+        wheel.writestr("haulage_small.py", "")
+        wheel.writestr(
+            f"{about}/METADATA", "Metadata-Version: 2.1\nName: haulage\nVersion: 0.0.1\nProvides-Extra: lab\n"
+        )
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PIP_NO_INDEX": "1",
+        "PIP_TARGET": str(tmp_path / "into"),
+        "PIP_CONFIG_FILE": "/dev/null",
+        "HOME": str(tmp_path),
+    }
+    line = line.replace("pip ", f"{sys.executable} -m pip ", 1)
+    ran = subprocess.run(
+        ["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "into/haulage_small.py").exists()
+
+
 def test_all_is_every_extra_that_people_use() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     (everything,) = extras["all"]
