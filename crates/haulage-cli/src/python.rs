@@ -25,10 +25,16 @@ fn extra(command: &str) -> &'static str {
     EXTRAS.iter().find(|(name, _)| Some(*name) == first).map_or("lab", |(_, extra)| extra)
 }
 
+/// Installs this extra from the wheel: no index has the package.
+fn install(extra: &str) -> String {
+    format!("pip install \"$(echo ./haulage-*.whl)[{extra}]\"")
+}
+
 /// Says how to have what is in this extra of the package.
 pub fn needed(operation: &'static str, object: String, extra: &str) -> Error {
     Error::new(ErrorKind::Unsupported, operation, object, "this needs the Python package").hint(format!(
-        "in a virtual environment, pip install 'haulage[{extra}]' and use the haul that it installs"
+        "in a virtual environment, run {} in the folder of the wheel, and use the haul that it installs",
+        install(extra)
     ))
 }
 
@@ -59,7 +65,7 @@ pub(crate) fn help(args: &[OsString]) -> Option<u8> {
 fn show(found: clap::Command) -> u8 {
     let name = found.get_bin_name().unwrap_or_default();
     let extra = extra(name.trim_start_matches("haul "));
-    let said = format!("{name} comes with the Python package: pip install 'haulage[{extra}]'");
+    let said = format!("{name} comes with the Python package: {}", install(extra));
     let end = found.get_after_help().map(ToString::to_string).unwrap_or_default();
     // A reader that has seen enough is no failure.
     let _ = found.max_term_width(100).after_help(format!("{end}\n\n{said}")).print_help();

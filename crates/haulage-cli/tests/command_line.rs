@@ -165,7 +165,8 @@ fn nodes_need_the_python_package() {
     assert_eq!(
         mistake(&["cp", "Cargo.toml", "build/nowhere", "--nodes", "2"]),
         "haul: run nodes: this needs the Python package \
-         (hint: in a virtual environment, pip install 'haulage[cluster]' and use the haul that it installs)"
+         (hint: in a virtual environment, run pip install \"$(echo ./haulage-*.whl)[cluster]\" in the folder of the wheel, \
+         and use the haul that it installs)"
     );
 }
 
@@ -174,7 +175,8 @@ fn lab_needs_the_python_package() {
     assert_eq!(
         mistake(&["lab", "run", "--to", "emulated:wan"]),
         "haul: start lab run --to emulated:wan: this needs the Python package \
-         (hint: in a virtual environment, pip install 'haulage[lab]' and use the haul that it installs)"
+         (hint: in a virtual environment, run pip install \"$(echo ./haulage-*.whl)[lab]\" in the folder of the wheel, \
+         and use the haul that it installs)"
     );
     assert!(text(&haul(&["--help"]).stdout).contains("\n  lab "));
 }
@@ -184,7 +186,8 @@ fn watch_needs_the_python_package() {
     assert_eq!(
         mistake(&["watch", "az://logs/jobs"]),
         "haul: start watch az://logs/jobs: this needs the Python package \
-         (hint: in a virtual environment, pip install 'haulage[watch]' and use the haul that it installs)"
+         (hint: in a virtual environment, run pip install \"$(echo ./haulage-*.whl)[watch]\" in the folder of the wheel, \
+         and use the haul that it installs)"
     );
     assert!(text(&haul(&["--help"]).stdout).contains("\n  watch "));
 }
@@ -198,10 +201,11 @@ fn help_of_commands_in_python_needs_no_python() {
         let help = text(&output.stdout);
         let name = if line.contains(&"run") { "haul lab run" } else { "haul lab" };
         assert!(help.contains(&format!("Usage: {name} ")), "{line:?}: {help}");
-        let end = format!("{name} comes with the Python package: pip install 'haulage[lab]'");
+        let end =
+            format!("{name} comes with the Python package: pip install \"$(echo ./haulage-*.whl)[lab]\"");
         assert!(help.trim_end().ends_with(&end), "{line:?}: {help}");
     }
-    assert!(text(&haul(&["table", "export", "--help"]).stdout).contains("'haulage[tables]'"));
+    assert!(text(&haul(&["table", "export", "--help"]).stdout).contains("*.whl)[tables]\""));
 }
 
 #[test]
