@@ -108,14 +108,15 @@ class Haul:
             assert secret not in said, "a secret was printed"
         return result
 
-    def start(self, *args: str | Path) -> subprocess.Popen[bytes]:
-        """Start it and return at once."""
+    def start(self, *args: str | Path, own_group: bool = False) -> subprocess.Popen[bytes]:
+        """Start it and return at once; a group of its own can be told what a terminal tells all of it."""
         return subprocess.Popen(
             [str(HAUL), *map(str, args)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=self.env,
             cwd=self.folder,
+            start_new_session=own_group,
         )
 
     def kill_after_blocks(self, count: int, *args: str | Path, api: str = "PutBlock") -> None:

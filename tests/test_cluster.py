@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
 import re
@@ -24,9 +23,7 @@ import workers
 from command import Haul
 from haulage import _engine, cluster
 from haulage.cluster import scheduler, worker
-from haulage.cluster.command import is_quiet
 from haulage.cluster.driver import drive
-from haulage.cluster.starting import Starting
 from haulage.errors import UnsupportedError, UsageError
 from haulage.events import ObjectEnded, Warned
 from workers import Cluster
@@ -126,26 +123,6 @@ def test_nodes_of_this_machine_come_and_go_with_the_copy(haul: Haul, container: 
     while workers.inside(haul.folder) and time.monotonic() < end:
         time.sleep(0.05)
     assert not workers.inside(haul.folder)
-
-
-def test_what_starts_nodes_is_quiet_if_told_to_be(haul: Haul) -> None:
-    trees.make(haul.folder / "tree", files=5)
-    assert haul("cp", "tree", "there", "--nodes", "1", "-q").stderr == ""
-    assert [is_quiet(words.split()) for words in ("cp -vq a b", "-q cp", "cp --quiet a")] == [True] * 3
-    assert [is_quiet(words.split()) for words in ("cp a --exclude=-q b", "cp -- -q b")] == [False] * 2
-
-
-def test_on_a_terminal_the_line_of_the_start_stays_above_the_bar() -> None:
-    class Screen(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Screen("")
-    Starting(3, screen).started()
-    first, second, rest = screen.getvalue().split("\n")
-    assert first == "\r\x1b[2Kstarting 3 nodes on this machine (this takes some seconds)"
-    assert re.fullmatch(r"\r\x1b\[2K3 nodes started in \d\.\d s", second)
-    assert rest == ""
 
 
 def test_a_scheduler_file_leads_there(haul: Haul, container: str, pair: Cluster) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, ExitStack
+import logging
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from multiprocessing import resource_tracker
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
@@ -77,20 +80,24 @@ def cluster(
     if nodes is not None:
         if nodes < 1:
             raise UsageError("run", "nodes", "there must be at least one", "write a number from 1")
-        local = LocalCluster(
-            n_workers=nodes,
-            # The next shard is taken in while the last requests of the one before come to their end.
-            threads_per_worker=2,
-            processes=True,
-            protocol="tls://",
-            # Others on this machine must not reach it: whoever does can run code.
-            security=Security.temporary(),
-            dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            # Bytes in flight are bounded by the engine; nothing is kept.
-            memory_limit=0,
-        )
-        stack.enter_context(local)
+        with _deaf_to_ctrl_c():
+            local = LocalCluster(
+                n_workers=nodes,
+                # The next shard is taken in while the last requests of the one before come to their end.
+                threads_per_worker=2,
+                processes=True,
+                protocol="tls://",
+                # Others on this machine must not reach it: whoever does can run code.
+                security=Security.temporary(),
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                # Bytes in flight are bounded by the engine; nothing is kept.
+                memory_limit=0,
+                # What Dask prints of processes that end is for nobody: the job says what failed.
+                silence_logs=logging.CRITICAL,
+                preload=["haulage.cluster.quiet"],
+            )
+            stack.enter_context(local)
         return Place(stack.enter_context(Connect(local)), stack)
     if scheduler_file is not None:
         shown = fspath(scheduler_file)
@@ -108,6 +115,22 @@ def cluster(
         cause = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ConnectionLostError("connect", shown, cause, hint) from None
     return Place(stack.enter_context(connected), stack)
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Have processes that are started within, or later by threads that begin within, not hear of Ctrl-C.
+
+    A terminal tells it to all processes. Those of ours are ended by this one; without this, each prints a
+    traceback first.
+    """
+    # It blocks and unblocks the same signal where it is started, so it is started before.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def refuse_secrets(client: Client, names: Iterable[Any]) -> None:
