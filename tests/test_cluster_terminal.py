@@ -1,4 +1,4 @@
-"""What a person sees of the nodes that `haul cp --nodes` starts: that they start, and nothing of their own."""
+"""What a person sees of the nodes that `haul cp --nodes` starts: when they start, and nothing of theirs."""
 
 from __future__ import annotations
 

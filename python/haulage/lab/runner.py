@@ -33,6 +33,7 @@ from haulage.lab.schedule import Cell, same_as, schedule
 from haulage.lab.stop import narrow_enough
 from haulage.lab.store import RunStore
 from haulage.lab.target import Endpoint, Endpoints, Target, parse_target, remove_below
+from haulage.lab.time_left import TimeLeft, rest_ns
 
 
 @dataclass(frozen=True)
@@ -191,12 +192,14 @@ class _Runner:
         self._tell = on_progress
         self._began_ns = time.monotonic_ns()
         self._cells = schedule(plan)
-        self._expected = [cell_ns(target, cell) for cell in self._cells]
         self._rows = store.done()
+        expected = [cell_ns(target, cell) for cell in self._cells]
+        self._time = TimeLeft(
+            [None if one is None else one + plan.idle_ns for one in expected],
+            [(cell.treatment, cell.files.name, json.dumps(cell.factors)) for cell in self._cells],
+        )
         measured = self._store.manifest.get("ceiling")
         self._ceiling_left_ns = 0.0 if measured else ceiling_ns(plan, target, self._cells)
-        self._spent_ns = 0.0
-        self._spent_expected_ns = 0.0
         self._cell_began_ns = 0
 
     def run(self) -> str | None:
@@ -229,8 +232,7 @@ class _Runner:
         changes = self._target.shape is not None and self._target.shape.changes
 
         def alive() -> None:
-            # As long as it goes on, it has not less than nothing left.
-            self._ceiling_left_ns = max(0.0, expected - (time.monotonic_ns() - began))
+            self._ceiling_left_ns = rest_ns(expected, time.monotonic_ns() - began)
             self._report("ceiling")
 
         def reach() -> Endpoint:
@@ -313,8 +315,7 @@ class _Runner:
         }
         self._keep(cell, row, moved, sampler)
         self._cell_began_ns = 0
-        self._spent_ns += time.monotonic_ns() - idle_from
-        self._spent_expected_ns += (self._expected[cell.number] or 0) + self._plan.idle_ns
+        self._time.ended(cell.number, time.monotonic_ns() - idle_from)
         self._report("cells")
 
     def _move(self, cell: Cell, work: Work, data: Data) -> Moved:
@@ -359,7 +360,9 @@ class _Runner:
                 cells_done=len(self._rows),
                 cells_planned=len(self._cells),
                 elapsed_ns=self._elapsed_ns(),
-                remaining_ns=self._remaining_ns(),
+                remaining_ns=self._remaining_ns(
+                    bytes_done / cell.total_bytes if cell and bytes_done else 0.0
+                ),
                 replicate=cell.replicate if cell else None,
                 treatment=cell.treatment if cell else None,
                 files=cell.files.name if cell else None,
@@ -369,18 +372,12 @@ class _Runner:
             )
         )
 
-    def _remaining_ns(self) -> int | None:
-        """Return the time left: what was expected of the cells to come, as far off as it was so far."""
-        left = [self._expected[cell.number] for cell in self._cells if cell.number not in self._rows]
-        if any(expected is None for expected in left):
-            done = len(self._rows)
-            return int(self._elapsed_ns() / done * len(left)) if done else None
-        expected = sum(expected or 0.0 for expected in left) + len(left) * self._plan.idle_ns
-        ratio = self._spent_ns / self._spent_expected_ns if self._spent_expected_ns > 5e9 else 1.0
-        running = time.monotonic_ns() - self._cell_began_ns if self._cell_began_ns and left else 0
-        # The cell that runs is the first of those left; it cannot have less than nothing left.
-        waits = min(running, (left[0] or 0.0) * ratio if left else 0.0)
-        return int(self._ceiling_left_ns + expected * ratio - waits)
+    def _remaining_ns(self, share: float) -> int | None:
+        """Return the time left; ``share`` of the bytes of the cell that runs have moved."""
+        left = [cell.number for cell in self._cells if cell.number not in self._rows]
+        running = time.monotonic_ns() - self._cell_began_ns if self._cell_began_ns else 0
+        cells = self._time.left_ns(left, running, min(share, 1.0))
+        return None if cells is None else int(self._ceiling_left_ns + cells)
 
 
 def new_folder(plan: Plan) -> Path:
