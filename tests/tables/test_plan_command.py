@@ -55,6 +55,27 @@ def test_what_it_prints(folder: Path) -> None:
     )
 
 
+def test_assumed_queries_and_indexes_are_said_in_english(folder: Path) -> None:
+    said = plan("weather.parquet", folder=folder).stdout
+    assert (
+        "no --query was given, so the keys are for queries that are typical for such data:\n"
+        "  rows with a given station and time (weight 10)\n"
+        "  rows with a given station, in a range of time (weight 5)\n"
+    ) in said
+    one, several = "temperature = ?", "station = ? and temperature > 0"
+    said = plan("weather.parquet", "--query", one, "--query", several, folder=folder).stdout
+    told = [line for line in said.splitlines() if line.startswith("an index on ")]
+    assert told
+    for line in told:
+        found = re.search(
+            r" is (?:not )?worth it: it reads [\d,]+ rows? instead of [\d,]+( \(\d+(?:\.\d+)? % less\))?, "
+            "in ",
+            line,
+        )
+        assert found, line
+    assert "-1e+02" not in said
+
+
 def test_json(folder: Path) -> None:
     said = json.loads(plan("weather.parquet", "--query", "station, time", "--json", folder=folder).stdout)
     assert (said["partition_key"], said["row_key"]) == ("{station}", "{time:reversed}")

@@ -32,8 +32,9 @@ def show(plan: Plan, console: Console, *, table: str, choices: int) -> None:
     console.print(_measured(plan))
     if plan.assumed:
         console.print("no --query was given, so the keys are for queries that are typical for such data:")
+        weighted = any(query.weight != 1 for query in plan.queries)
         for query in plan.queries:
-            often = f" (weight {query.weight:g})" if query.weight != 1 else ""
+            often = f" (weight {query.weight:g})" if weighted else ""
             console.print(f"  {query.in_words}{often}")
     console.print()
     console.print(f"PartitionKey  {best.keys.partition}")
@@ -138,17 +139,18 @@ def _facts(spread: Spread, best: Candidate) -> Iterator[str]:
 
 
 def _index(index: IndexCost) -> Iterator[str]:
+    less = f" ({percent(index.saved)} less)" if index.saved > 0 else ""
     yield (
         f"an index on {index.template} for {index.query} is{'' if index.worth else ' not'} worth it: it "
         "reads "
-        f"{counted(index.rows_read, 'row')} instead of {count(index.rows_read_before)} "
-        f"({percent(index.saved)} less), in {counted(index.requests, 'request')} instead of "
-        f"{count(index.requests_before)}"
+        f"{counted(index.rows_read, 'row')} instead of {count(index.rows_read_before)}{less}, in "
+        f"{counted(index.requests, 'request')} instead of {count(index.requests_before)}"
     )
     yield (
         f"  it costs {counted(index.entries, 'entry', 'entries')} ({size(index.total_bytes)}; table and "
         "index "
-        f"are {index.bytes_ratio:.1f} times the size of the table) and {index.writes:.1f} writes per row"
+        f"together are {index.bytes_ratio:.1f} times the size of the table) and {index.writes:.1f} writes "
+        "per row"
     )
 
 
