@@ -63,8 +63,7 @@ def draw(result: Result, in_order: Result) -> Drawn:
     if resolution:
         notes.append(
             f"{int(frame['attempts'].sum()):,} attempts in {counted(len(frame), 'row')}: attempts shorter "
-            "than "
-            f"{format_duration(resolution)} are drawn together, the phases of each group in one order. "
+            f"than {format_duration(resolution)} are drawn together, the phases of each group in one order. "
             "All are in attempts.parquet."
         )
     return Drawn("lanes", "Lanes over time", HOW, [result, in_order], svg, lanes=packed, notes=notes)

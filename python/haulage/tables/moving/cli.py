@@ -122,9 +122,8 @@ def _tell_export(done: Exported, as_json: bool) -> None:
         )
     if done.disarmed:
         STDERR.print(
-            f"haul: put an apostrophe in front of {counted(done.disarmed, 'text')} that a spreadsheet "
-            "would run "
-            "as a formula; to leave text as it is, use --formulas keep"
+            f"haul: put an apostrophe in front of {counted(done.disarmed, 'text')} that a spreadsheet would "
+            "run as a formula; to leave text as it is, use --formulas keep"
         )
     if done.index:
         STDERR.print(
@@ -145,15 +144,13 @@ def _tell_import(done: Imported, as_json: bool) -> int:
         )
         _line(
             f"{done.written:,} of {counted(done.rows, 'row')} of {done.path} to {done.table} in "
-            f"{done.seconds:.1f} s "
-            f"({rate:,} rows/s{went_on})"
+            f"{done.seconds:.1f} s ({rate:,} rows/s{went_on})"
         )
     if done.refused:
         were = "row was" if done.refused == 1 else "rows were"
         STDERR.print(
-            f"haul: {done.refused:,} {were} refused; {done.dead_letters} has the reasons, and the number "
-            "of each "
-            "row, counted from 0 without a header"
+            f"haul: {done.refused:,} {were} refused; {done.dead_letters} has the reasons, and the number of "
+            "each row, counted from 0 without a header"
         )
     return 1 if done.refused else 0
 
@@ -177,8 +174,7 @@ def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> 
         _line(f"... and {all_of_them - told:,} more; --json lists up to 1,000 of them")
     STDERR.print(
         f"haul: {counted(found.equal, 'row')} the same, {found.changed:,} changed, {found.missing:,} "
-        "missing, "
-        f"{found.extra:,} extra"
+        f"missing, {found.extra:,} extra"
     )
     return 5
 

@@ -125,16 +125,14 @@ def _facts(spread: Spread, best: Candidate) -> Iterator[str]:
         yield f"{top}Gini coefficient {spread.gini:.2f} (0: all partitions are equal, 1: one has all rows)"
     yield (
         f"writing: at most {count(spread.rate)} rows/s in any order, {count(spread.newest_rate)} rows/s in "
-        "order "
-        f"of arrival (the service accepts {count(PARTITION_RATE)} per partition, {count(ACCOUNT_RATE)} per "
-        f"account); the import takes at least {seconds(spread.import_seconds)}"
+        f"order of arrival (the service accepts {count(PARTITION_RATE)} per partition, "
+        f"{count(ACCOUNT_RATE)} per account); the import takes at least {seconds(spread.import_seconds)}"
     )
     yield (
-        f"{counted(spread.transactions, 'transaction')} with {spread.fill:.1f} rows on average (at most "
-        "100 rows "
-        f"and 4 MiB); {size(spread.total_bytes)} in total, "
-        f"{size(spread.total_bytes / max(spread.rows, 1))} per row, "
-        f"the largest row has {size(spread.entity_bytes)}"
+        f"{counted(spread.transactions, 'transaction')} with {spread.fill:.1f} rows on average (at most 100 "
+        f"rows and 4 MiB); {size(spread.total_bytes)} in total, "
+        f"{size(spread.total_bytes / max(spread.rows, 1))} per row, the largest row has "
+        f"{size(spread.entity_bytes)}"
     )
 
 
@@ -142,15 +140,13 @@ def _index(index: IndexCost) -> Iterator[str]:
     less = f" ({percent(index.saved)} less)" if index.saved > 0 else ""
     yield (
         f"an index on {index.template} for {index.query} is{'' if index.worth else ' not'} worth it: it "
-        "reads "
-        f"{counted(index.rows_read, 'row')} instead of {count(index.rows_read_before)}{less}, in "
+        f"reads {counted(index.rows_read, 'row')} instead of {count(index.rows_read_before)}{less}, in "
         f"{counted(index.requests, 'request')} instead of {count(index.requests_before)}"
     )
     yield (
         f"  it costs {counted(index.entries, 'entry', 'entries')} ({size(index.total_bytes)}; table and "
-        "index "
-        f"together are {index.bytes_ratio:.1f} times the size of the table) and {index.writes:.1f} writes "
-        "per row"
+        f"index together are {index.bytes_ratio:.1f} times the size of the table) and {index.writes:.1f} "
+        "writes per row"
     )
 
 

@@ -35,8 +35,8 @@ def _lost(spread: Spread) -> Iterator[str]:
         share = percent(spread.surplus / spread.rows)
         yield (
             f"not unique: {spread.surplus:,} of {counted(spread.rows, 'row')} ({share}) would replace "
-            "another row "
-            f"with the same keys; for example, {counted(one.rows, 'row')} would have the keys {keys}"
+            f"another row with the same keys; for example, {counted(one.rows, 'row')} would have the keys "
+            f"{keys}"
         )
     if spread.refused:
         yield f"no key for {counted(spread.refused, 'row')}, because a value is missing or does not fit"
@@ -52,8 +52,7 @@ def _hot(best: Candidate) -> Iterator[str]:
     if spread.partitions == 1:
         yield (
             f"one partition: all {spread.rows:,} rows would be in it, and it accepts {PARTITION_RATE:,} "
-            "rows/s, "
-            f"while an account accepts {ACCOUNT_RATE:,}"
+            f"rows/s, while an account accepts {ACCOUNT_RATE:,}"
         )
     elif share >= _SHARE or (share * spread.partitions >= _TIMES and spread.largest_rows >= FEW):
         even = spread.rows / ACCOUNT_RATE
@@ -66,8 +65,8 @@ def _hot(best: Candidate) -> Iterator[str]:
     if spread.partitions > 1 and spread.newest_share >= _SHARE and spread.newest_share > share:
         yield (
             f"hot partition: {percent(spread.newest_share)} of the newest rows are in one partition, so "
-            "rows that "
-            f"are written as they arrive get {spread.newest_rate:,.0f} rows/s instead of {ACCOUNT_RATE:,}"
+            f"rows that are written as they arrive get {spread.newest_rate:,.0f} rows/s instead of "
+            f"{ACCOUNT_RATE:,}"
         )
 
 
@@ -98,8 +97,7 @@ def _entities(spread: Spread, profiles: Sequence[Profile]) -> Iterator[str]:
     if spread.too_large:
         yield (
             f"too large: {counted(spread.too_large, 'row')} of more than 1 MiB, which the service would "
-            "refuse "
-            f"(the largest has {spread.entity_bytes:,} bytes)"
+            f"refuse (the largest has {spread.entity_bytes:,} bytes)"
         )
     if len(profiles) > PROPERTIES:
         yield f"too many columns: {len(profiles)}, and a row can have {PROPERTIES} besides its keys"
