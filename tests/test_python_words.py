@@ -24,9 +24,13 @@ from haulage.watch.places import Prefix
 
 SEND = "to send a file, call haulage.copy(path, url)"
 NOT_BYTES: list[tuple[Any, str, str]] = [
-    ("text", "str", f"for text, pass text.encode(); {SEND}"),
+    ("text", "str", "for text, pass text.encode(); to send a file, call haulage.copy(path, url)"),
     (Path("a.nc"), "PosixPath", SEND),
-    (io.BytesIO(b"x"), "BytesIO", f'pass file.read() of a file opened with mode "rb"; {SEND}'),
+    (
+        io.BytesIO(b"x"),
+        "BytesIO",
+        'pass file.read() of a file opened with mode "rb"; to send a file, call haulage.copy(path, url)',
+    ),
     (3, "int", "pass bytes, a bytearray, a memoryview or an array"),
     (None, "NoneType", "pass bytes, a bytearray, a memoryview or an array"),
 ]
