@@ -12,10 +12,10 @@ import pytest
 from playwright.sync_api import Browser
 
 from haulage.lab.analysis import Analysis, analyse
-from haulage.lab.analysis.causes import Phase
+from haulage.lab.analysis.causes import CAUSES, Phase
 from haulage.lab.analysis.ledger import CATEGORIES
 from haulage.lab.analysis.model import Finding, Verdict
-from haulage.lab.analysis.stated import lines
+from haulage.lab.analysis.stated import cause_words, lines
 from haulage.lab.analysis.verdict import decide
 from haulage.lab.finish import finish
 from haulage.lab.report import write
@@ -90,7 +90,7 @@ def test_shares_of_a_mixed_cause_are_bars_with_intervals(run: Path, analysis: An
         assert left + width == pytest.approx(100 * high, abs=0.02)
     assert "a bound on each connection 57% (54% to 61%)" in words(text)
     assert "round trips 43% (39% to 46%)" in words(text)
-    assert "More than one cause." in text
+    assert "<strong>More than one cause</strong>" in text
 
 
 def test_phases_of_a_changed_path_are_a_table(run: Path, analysis: Analysis) -> None:
@@ -99,6 +99,24 @@ def test_phases_of_a_changed_path_are_a_table(run: Path, analysis: Analysis) -> 
     assert "0% 40% 300 Mbit/s no cause was determined" in plain
     assert "40% 100% 100 Mbit/s the total rate of the path, confirmed Nothing on this side helps" in plain
     assert '<div class="strip"' not in page_of(run, analysis)
+
+
+def test_causes_are_called_by_their_words_not_by_their_codes(run: Path, analysis: Analysis) -> None:
+    shown = {
+        code: replace(MIXED, cause=code, shares={}, evidence=[], threshold="", advice="") for code in CAUSES
+    }
+    others = [replace(one, subject=f"case {number}") for number, one in enumerate(shown.values())]
+    for code in ("connection-rate", "total-rate", "changed", "undetermined"):
+        verdict = replace(MIXED, cause=code, shares={}, evidence=[], threshold="", advice="")
+        page = page_of(run, replace(analysis, verdicts=others), verdict=verdict)
+        told = page[page.index('<section id="verdict"') :]
+        told = words(told[: told.index("</section>")])
+        begins = cause_words(code)
+        assert f"{begins[:1].upper()}{begins[1:]} {verdict.status}" in told
+        for number, other in enumerate(shown):
+            assert f"case {number} {cause_words(other)} {verdict.status}" in told
+        assert "connection-rate" not in told
+        assert "total-rate" not in told
 
 
 @pytest.mark.parametrize("width", [400, 1400])

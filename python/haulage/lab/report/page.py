@@ -21,7 +21,6 @@ from haulage.errors import ExistsError
 from haulage.lab import chain
 from haulage.lab.analysis import analyse, statistics as st
 from haulage.lab.analysis.calculations import source_of
-from haulage.lab.analysis.causes import CAUSES
 from haulage.lab.analysis.effects import LEVEL
 from haulage.lab.analysis.model import Analysis, Finding, Verdict
 from haulage.lab.analysis.stated import cause_words, shares_words
@@ -127,6 +126,7 @@ def render(directory: Path, analysis: Analysis, results: Path) -> str:
 
     environment = _environment()
     environment.globals |= {"source": source, "table": table, "sha256": _sha256, "python": source_of}
+    environment.globals["cause_words"] = cause_words
     page: dict[str, Any] = {
         "title": str(plan.get("title") or manifest.get("plan") or "A run of the lab"),
         "question": plan.get("question", ""),
@@ -276,8 +276,8 @@ def _ceiling_words(ceiling: dict[str, Any], direction: str) -> str | None:
 
 
 def _cause_words(verdict: Verdict) -> str:
-    """Return the cause in words, as a sentence begins; nothing where there is none."""
-    words = cause_words(verdict.cause) if verdict.cause in CAUSES else ""
+    """Return the cause in words, as a sentence begins; its code is for programs."""
+    words = cause_words(verdict.cause)
     return words[:1].upper() + words[1:]
 
 
