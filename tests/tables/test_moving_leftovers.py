@@ -13,7 +13,7 @@ import pytest
 import haulage
 from command import Haul
 from endpoints import TableEndpoint
-from haulage.tables.moving import export_table, import_table
+from haulage.tables.moving import copy_table, export_table, import_table
 from haulage.tables.moving.leftovers import removed_if_failed
 from tables.moving import at, fresh
 
@@ -48,6 +48,15 @@ def test_an_export_that_fails_at_once_leaves_no_folder(
     with pytest.raises(haulage.UsageError):
         export_table(table, name, format="csv" if name == "-" else None, filter="RowKey lt")
     assert (names(folder), names(scratch)) == ([], [])
+
+
+def test_a_copy_that_fails_at_once_leaves_no_folder(
+    own: TableEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(haulage.NotFoundError):
+        copy_table(at(own, "Nowhere"), at(own, "Nowhere2"))
+    assert not [*tmp_path.glob("haulage/*")]
 
 
 def test_an_export_that_has_rows_keeps_them(tmp_path: Path) -> None:

@@ -233,7 +233,13 @@ def copy_table(
     if not (note.exists() and between.exists() and time.time() - note.stat().st_mtime < _COPY_LASTS_S):
         for stale in (note, between, letters):
             stale.unlink(missing_ok=True)
-        exported = export_table(source, between, on_progress=on_progress, **options)
+        try:
+            exported = export_table(source, between, on_progress=on_progress, **options)
+        except BaseException:
+            # Left where rows have come; without any, there is nothing to resume.
+            with suppress(OSError):
+                scratch.rmdir()
+            raise
         note.write_text(json.dumps(asdict(exported)), encoding="utf-8")
     exported = Exported(**json.loads(note.read_text(encoding="utf-8")))
     imported = import_table(
