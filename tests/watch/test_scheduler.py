@@ -189,13 +189,13 @@ def test_a_log_and_a_scheduler_are_shown_together(standing: Cluster, haul: Haul,
     job.progress(1, 1)
     job.end(done=1)
     said = haul("watch", folder.root, "--scheduler", standing.address, "--once").text
-    assert "1/1 objects" in said
+    assert "1/1 object " in said
     assert "tasks: 0 running, 0 waiting, 0 done" in said
     assert "dask worker" in said
     # Away, it stops nobody, and is said.
     none = f"tcp://127.0.0.1:{free_port()}"
     said = haul("watch", folder.root, "--scheduler", none, "--once").text
-    assert "1/1 objects" in said
+    assert "1/1 object " in said
     assert f"{none} has been unavailable for" in said
 
 
