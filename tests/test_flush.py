@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import trees
 from command import Haul
-from endpoints import Container
+from conftest import StartEmulator
+from endpoints import Container, Endpoint
 
 
 def test_files_are_on_the_disk_before_the_summary(haul: Haul, tmp_path: Path) -> None:
@@ -57,7 +59,53 @@ def test_a_mover_that_was_killed_leaves_no_doubt(haul: Haul, container: Containe
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     (tmp_path / "back" / trees.MARK).write_text(f"{boot} 1\n")
     assert haul("cp", container.az("tree/"), "back", "--json").summary["objects_done"] == 0
-    assert "removed 0 leftovers" in haul("clean", "back").stderr
+    assert not (tmp_path / "back" / trees.MARK).exists()
+
+
+def test_the_mark_goes_with_the_run_that_finishes(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    """Also if the folder was not there at first, so that another run names it in another way."""
+    endpoint = start_emulator(link="rtt=5ms,total=40mbit")
+    container, haul = endpoint.container(), haul_at(endpoint)
+    (tmp_path / "tree").mkdir()
+    for name in ("one", "two"):
+        trees.random_file(tmp_path / "tree" / name, 4 << 20)
+    haul("cp", "tree/", container.az("tree/"))
+    for back in ("back", "deep/er/back", "slash/"):
+        line = ("cp", container.az("tree/"), back, "--json", "--block-size", "256KiB")
+        haul.kill_after_blocks(4, *line, api="GetBlob")
+        assert list(tmp_path.rglob(trees.MARK)) == [tmp_path / back / trees.MARK]
+        haul(*line)
+        assert not list(tmp_path.rglob(trees.MARK))
+
+
+def test_a_single_file_says_nothing_of_others(haul: Haul, container: Container, tmp_path: Path) -> None:
+    """A copy of one file removes the mark of its own boot, and leaves the doubt about the files beside it."""
+    container.client.upload_blob("file", b"1")
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    mark = tmp_path / "back" / trees.MARK
+    mark.parent.mkdir()
+    for _ in range(2):
+        # Also if the file is there, so that nothing is left to copy.
+        mark.write_text(f"another-boot 1\n{boot} 1\n")
+        haul("cp", container.az("file"), "back/file")
+        assert mark.read_text() == "another-boot 1\n"
+
+
+def test_clean_removes_a_mark_that_casts_no_doubt(haul: Haul, tmp_path: Path) -> None:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    mark = tmp_path / "back" / trees.MARK
+    mark.parent.mkdir()
+    mark.write_text(f"{boot} 1\n")
+    assert haul("clean", "back", "--dry-run").text.split() == [f"back/{trees.MARK}"]
+    assert "removed 1 leftover" in haul("clean", "back").stderr
+    assert not mark.exists()
+    mark.write_text("another-boot 1\n")
+    said = haul("clean", "back", code=1)
+    assert "may have lost their contents" in said.stderr
+    assert said.hints == {"run the copy to this folder again: it checks them, and removes this file"}
+    assert mark.exists()
 
 
 def test_the_mark_is_no_content(haul: Haul, container: Container, tmp_path: Path) -> None:

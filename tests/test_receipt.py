@@ -89,6 +89,19 @@ def test_verify_finds_what_a_receipt_no_longer_tells(haul: Haul, container: Cont
         ]
 
 
+def test_what_is_not_read_has_no_rate(haul: Haul, container: Container) -> None:
+    trees.make(haul.folder / "tree", files=5, awkward=False)
+    haul("cp", "tree", container.az("below/"), "--receipt", "receipt.jsonl")
+    line = ("verify", "receipt.jsonl", container.az("below/"))
+    said = haul(*line).stderr
+    assert "without reading" in said
+    assert "bit/s" not in said
+    assert haul(*line, "--json").summary["goodput_bits_per_second"] == 0
+    said = haul(*line, "--deep").stderr
+    assert "without reading" not in said
+    assert "bit/s" in said
+
+
 def test_a_receipt_of_one_object_and_of_a_download(haul: Haul, container: Container) -> None:
     (haul.folder / "one").write_bytes(b"one")
     haul("cp", "one", container.az("renamed"), "--receipt", "up.jsonl")

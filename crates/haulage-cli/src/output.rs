@@ -5,11 +5,12 @@ use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 use std::sync::Arc;
 
 use haulage::Error;
+use haulage::event::Failure;
 use haulage::verbose::{self, Level, Listener};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use crate::render::printable;
+use crate::render::{every_failure, printable};
 use crate::stop::Stop;
 
 /// Lines of data on their way to a writer, by default standard output; held back until
@@ -76,6 +77,11 @@ pub fn listen(level: Option<Level>) {
 /// Says what failed, in one line.
 pub fn error(error: &Error) {
     say_as_it_is(styled_error(error));
+}
+
+/// Says what failed; what a whole host refused once.
+pub fn failures(failures: &[Failure]) {
+    every_failure(failures, styled_error).iter().for_each(say_as_it_is);
 }
 
 /// Says a line that holds colours and nothing else that moves anything.

@@ -1,7 +1,6 @@
 //! `haul clean`: removes what interrupted copies have left.
 
 use clap::Args;
-use haulage::Error;
 use haulage::access::{CleanReport, Cleaning, RemoveOptions};
 use haulage::units::ByteSize;
 use serde_json::json;
@@ -58,7 +57,7 @@ impl Clean {
 
 /// Says what was removed at a URL.
 fn tell(url: &str, report: &CleanReport, dry_run: bool, output: OutputArgs) -> Result<(), Stop> {
-    report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
+    output::failures(&report.failures);
     let mut lines = Lines::stdout();
     if output.json {
         lines.json(&json!({
@@ -78,9 +77,27 @@ fn tell(url: &str, report: &CleanReport, dry_run: bool, output: OutputArgs) -> R
 
 fn said(report: &CleanReport, dry_run: bool) -> String {
     let verb = if dry_run { "would remove" } else { "removed" };
-    let mut text = format!("{verb} {}, {}", count(report.leftovers, "leftover"), ByteSize::new(report.bytes));
+    let mut text = format!("{verb} {}", count(report.leftovers, "leftover"));
+    match report.bytes {
+        Some(bytes) => text += &format!(", {}", ByteSize::new(bytes)),
+        None if report.leftovers > 0 => text += " of unknown size",
+        None => {}
+    }
     if report.in_use > 0 {
         text += &format!("; left {} that somebody is using", report.in_use);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_size_is_made_up() {
+        let report = |leftovers, bytes| CleanReport { leftovers, bytes, ..CleanReport::default() };
+        assert_eq!(said(&report(2, None), true), "would remove 2 leftovers of unknown size");
+        assert_eq!(said(&report(0, None), false), "removed 0 leftovers");
+        assert_eq!(said(&report(1, Some(0)), false), "removed 1 leftover, 0 B");
+    }
 }

@@ -1,7 +1,6 @@
 //! `haul rb`: removes a container.
 
 use clap::Args;
-use haulage::Error;
 use haulage::access::{self, RemoveOptions};
 use serde_json::json;
 
@@ -43,7 +42,7 @@ impl Rb {
             let removal = access::remove_container(&self.url, self.force, &what, &options);
             let report = while_waiting("removing", output, removal).await?;
             let url = public_url(&self.url);
-            report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
+            output::failures(&report.failures);
             if output.json {
                 let mut lines = Lines::stdout();
                 lines.json(&json!({

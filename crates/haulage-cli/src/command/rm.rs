@@ -82,7 +82,7 @@ async fn next(
     let removed = while_waiting("removing", output, removal.next(tell)).await?;
     written?;
     let Some((url, report)) = removed else { return Ok(None) };
-    report.failures.iter().for_each(|failure| output::error(&Error::from(failure)));
+    output::failures(&report.failures);
     if output.json {
         lines.json(&json!({
             "event": "removed", "url": public_url(&url), "dry_run": dry_run,

@@ -1,16 +1,18 @@
 //! What the engine says, as text: pure functions from values to lines.
 
 mod emulator;
+mod failures;
 mod object;
 mod plan;
 mod progress;
 mod summary;
 
 pub use emulator::{emulator_lines, packet_lines, s3_variables, served_lines};
+pub use failures::{every_failure, failure_lines};
 pub use object::{ObjectLine, list_line, planned_line, prefix_line, stat_lines, verify_line};
 pub use plan::plan_lines;
 pub use progress::{bar_lines, plain_line, slow_line};
-pub use summary::{failure_lines, interrupted_line, out_of_time_line, summary_lines, warning_lines};
+pub use summary::{interrupted_line, out_of_time_line, summary_lines, warning_lines};
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,14 +1,10 @@
 //! The last words on a job.
 
-use haulage::Error;
 use haulage::checksum::ChecksumMode;
 use haulage::event::Summary;
 use haulage::units::{ByteRate, ByteSize};
 
 use super::{count, duration_ns, printable, thousands};
-
-/// Failures that are named on the terminal; more would push the summary out of sight.
-const FAILURES_SHOWN: usize = 10;
 
 /// What was done, what was not, and what the controller chose.
 pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
@@ -79,17 +75,6 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
     lines
 }
 
-/// The first failures, and how many more there are.
-pub fn failure_lines(summary: &Summary, line: impl Fn(&Error) -> String) -> Vec<String> {
-    let shown = summary.failures.iter().take(FAILURES_SHOWN);
-    let mut lines: Vec<String> = shown.map(|failure| line(&Error::from(failure))).collect();
-    let more = summary.objects_failed.saturating_sub(lines.len() as u64);
-    if more > 0 {
-        lines.push(format!("and {} more (--json lists all)", thousands(more)));
-    }
-    lines
-}
-
 /// Things to know that are not errors; one line each.
 pub fn warning_lines(summary: &Summary) -> Vec<String> {
     summary.warnings.iter().map(|warning| format!("warning: {}", printable(warning))).collect()
@@ -154,7 +139,17 @@ fn planned(summary: &Summary) -> String {
 fn verified(summary: &Summary) -> String {
     let objects = count(summary.objects_done, "object");
     let verdict = if summary.objects_done == 1 { "is equal" } else { "are equal" };
-    format!("{objects} {verdict}, {}", pace(summary))
+    let unread = summary.proofs.etag + summary.proofs.stored;
+    let how = match (unread, summary.objects_done) {
+        (0, _) => pace(summary),
+        (unread, done) => {
+            let size = ByteSize::new(summary.bytes_done);
+            let of_them =
+                if unread < done { format!(" {} of them", thousands(unread)) } else { String::new() };
+            format!("{size} in {}, without reading{of_them}", duration_ns(summary.elapsed_ns))
+        }
+    };
+    format!("{objects} {verdict}, {how}")
 }
 
 /// `58.2 GiB in 3 m 20 s (2.5 Gbit/s)`.
@@ -178,8 +173,7 @@ fn retried(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haulage::ErrorKind;
-    use haulage::event::{Failure, Proofs};
+    use haulage::event::Proofs;
 
     fn sample() -> Summary {
         Summary {
@@ -234,6 +228,15 @@ mod tests {
         assert_eq!(line(&Summary::default()), "nothing to copy: no objects found");
         let again = Summary { objects_skipped: 144, ..Summary::default() };
         assert_eq!(line(&again), "nothing to copy: 144 objects skipped, already there or excluded");
+        let by_receipt = |proofs| Summary { operation: "verify", proofs, ..sample() };
+        assert_eq!(
+            line(&by_receipt(Proofs { etag: 100, stored: 44, ..Proofs::default() })),
+            "144 objects are equal, 58.2 GiB in 3 m 20 s, without reading"
+        );
+        assert_eq!(
+            line(&by_receipt(Proofs { etag: 100, crc64: 44, ..Proofs::default() })),
+            "144 objects are equal, 58.2 GiB in 3 m 20 s, without reading 100 of them"
+        );
         let verify = Summary {
             operation: "verify",
             objects_differ: 3,
@@ -255,14 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_failures_are_named_and_the_rest_counted() {
-        let error = Error::new(ErrorKind::Permission, "read", "a.nc", "permission denied").hint("check it");
-        let summary =
-            Summary { objects_failed: 14, failures: vec![Failure::from(&error); 14], ..Summary::default() };
-        let lines = failure_lines(&summary, |error| error.to_string());
-        assert_eq!(lines.len(), 11);
-        assert_eq!(lines[0], "read a.nc: permission denied (hint: check it)");
-        assert_eq!(lines[10], "and 4 more (--json lists all)");
+    fn an_interruption_says_what_is_kept() {
         assert_eq!(
             interrupted_line(49),
             "interrupted: 49 objects done; what has arrived is kept; run the same command again to resume"

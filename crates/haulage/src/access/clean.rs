@@ -19,8 +19,8 @@ pub struct CleanReport {
     pub names: Vec<String>,
     /// Leftovers removed, or that would be.
     pub leftovers: u64,
-    /// Bytes in them; what a service holds in blocks it does not say.
-    pub bytes: u64,
+    /// Bytes in them. `None` at a service, whose list does not say what blocks it holds.
+    pub bytes: Option<u64>,
     /// Leftovers that somebody is still writing, or that have become objects.
     pub in_use: u64,
     /// Leftovers that could not be removed.
@@ -75,7 +75,8 @@ impl Cleaning {
         let Some(Found { url, store, gate, names, failures }) = self.found.pop_front() else {
             return Ok(None);
         };
-        let mut report = CleanReport { failures, ..CleanReport::default() };
+        let bytes = store.capabilities().at_hand.then_some(0);
+        let mut report = CleanReport { failures, bytes, ..CleanReport::default() };
         let mut names = names.read()?;
         loop {
             let batch = names.next(BATCH)?;
@@ -92,7 +93,7 @@ impl Cleaning {
                 match removed {
                     Ok(true) => {
                         report.leftovers += 1;
-                        report.bytes = report.bytes.saturating_add(size);
+                        report.bytes = report.bytes.map(|bytes| bytes.saturating_add(size));
                         if report.names.len() < CleanReport::NAMES_KEPT {
                             report.names.push(redacted(store.name(&key)));
                         }

@@ -60,7 +60,7 @@ pub async fn put(
         }
         other => other?,
     };
-    opener.flush(false).await?;
+    opener.flush(false, None).await?;
     let to_plain = !store.capabilities().keeps_checksums;
     let ends = Ends { from_plain: true, to_plain, vouched: true, confirmed: put.confirmed };
     Ok(Written {

@@ -318,7 +318,8 @@ impl Flow {
         let fed = matches!(self.work, Work::Fed(_));
         let whole = listed && self.recorder.summary().objects_failed == 0 && !self.options.selects() && !fed;
         self.meter.flushing();
-        if let Err(error) = self.opener.flush(whole).await {
+        let folder = self.work.destination().filter(|_| !self.options.dry_run);
+        if let Err(error) = self.opener.flush(whole, folder).await {
             self.recorder.not_on_disk(&error);
             self.broken = true;
         }

@@ -47,6 +47,16 @@ pub enum Work {
 }
 
 impl Work {
+    /// The one place that is written to, if there is one.
+    pub(crate) fn destination(&self) -> Option<&str> {
+        match self {
+            Self::Copy { destination, .. }
+            | Self::Sync { destination, .. }
+            | Self::Move { destination, .. } => Some(destination),
+            Self::CopyPairs(_) | Self::Verify { .. } | Self::Fed(_) => None,
+        }
+    }
+
     /// Whether bytes go to a service: judged by the destination, of many by the first.
     pub(super) fn is_upload(&self, options: &StoreOptions) -> bool {
         let destination = match self {

@@ -211,13 +211,22 @@ impl StoreOpener {
     }
 
     /// Waits until all that was written to this machine through what was opened here is on the disk. `whole`: nothing was left
-    /// out, so that what an earlier run has left in doubt is right now.
+    /// out, so that what an earlier run has left in doubt is right now. `folder`: the destination, whose mark goes even if this
+    /// run had nothing left to write.
     ///
     /// # Errors
     /// `Io` or `NoSpace` where the disk could not keep it.
-    pub(crate) async fn flush(&self, whole: bool) -> Result<()> {
+    pub(crate) async fn flush(&self, whole: bool, folder: Option<&str>) -> Result<()> {
+        let folder = match folder.map(|text| Address::parse(text, &self.options)).transpose()? {
+            Some(Address::Local(path)) => Some(path),
+            _ => None,
+        };
         let local = self.local.clone();
-        let flushed = tokio::task::spawn_blocking(move || local.flush(whole)).await;
+        let flush = move || {
+            folder.map_or(Ok(()), |folder| local.adopt_mark(&folder))?;
+            local.flush(whole)
+        };
+        let flushed = tokio::task::spawn_blocking(flush).await;
         flushed.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Cancelled, "flush", "files", "the runtime shuts down"))
         })

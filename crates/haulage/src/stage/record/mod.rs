@@ -37,6 +37,8 @@ pub(crate) struct Recorder {
     /// Names by kind, of a comparison.
     reports: Reports,
     summary: Summary,
+    /// Bytes of the objects that were compared without being read.
+    unread: u64,
     found: Failures,
     /// Attempts that failed, by kind.
     errors: Vec<(ErrorKind, u64)>,
@@ -70,6 +72,7 @@ impl Recorder {
             reports: Reports::none(),
             summary,
             found: Failures::default(),
+            unread: 0,
             errors: Vec::new(),
             metrics: None,
         })
@@ -230,6 +233,9 @@ impl Recorder {
                     summary.objects_by_service += 1;
                     summary.bytes_by_service += record.size_bytes;
                 }
+                if matches!(record.proof, Proof::Etag | Proof::Stored) {
+                    self.unread = self.unread.saturating_add(record.size_bytes);
+                }
                 let unproven = record.proof == Proof::Length && record.size_bytes > 0;
                 summary.objects_unproven += u64::from(unproven);
                 summary.proofs.count(record.proof);
@@ -342,7 +348,8 @@ impl Recorder {
         summary.objects_total = total;
         summary.bytes_wire = wire;
         summary.elapsed_ns = elapsed.as_nanos() as u64;
-        let moved = if summary.dry_run { 0 } else { summary.bytes_done };
+        // What was not read has no rate.
+        let moved = if summary.dry_run { 0 } else { summary.bytes_done.saturating_sub(self.unread) };
         summary.goodput_bits_per_second = ByteRate::over(moved, elapsed).bits();
         summary.chosen = chosen;
         summary.exit_code = exit_code;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::retry_on_intr;
 
 use super::file;
-use super::mark::Mark;
+use super::mark::{Mark, is_marked};
 use super::tree::{Folder, os};
 use crate::error::Result;
 
@@ -26,7 +26,8 @@ pub(super) struct Written(Option<Arc<Mutex<State>>>);
 #[derive(Debug, Default)]
 struct State {
     systems: HashMap<u64, FileSystem>,
-    marks: Vec<Mark>,
+    /// Marks, each with whether the job writes single files in that folder, so that it can say nothing of others.
+    marks: Vec<(Mark, bool)>,
     marked: HashSet<PathBuf>,
 }
 
@@ -38,29 +39,49 @@ struct FileSystem {
     folder: Arc<Folder>,
 }
 
+impl State {
+    /// Keeps the file system of this folder open.
+    fn hold(&mut self, folder: &Arc<Folder>) -> Result<()> {
+        let found = rustix::fs::fstat(folder.fd()).map_err(|e| file::io("stat", folder.path(), os(e)))?;
+        self.systems
+            .entry(found.st_dev)
+            .or_insert_with(|| FileSystem { fd: folder.readable().ok(), folder: Arc::clone(folder) });
+        Ok(())
+    }
+}
+
 impl Written {
     pub(super) fn new(flush: bool) -> Self {
         Self(flush.then(Arc::default))
     }
 
-    /// Notes that something is written in this folder, below that `root`, which is none where it lies in memory.
+    /// Notes that something is written in this folder, below that `root`, which is none where it lies in memory. `single`: it is
+    /// not the folder that is copied to, but a file in it.
     pub(super) fn note(
         &self,
         folder: &Arc<Folder>,
+        single: bool,
         root: impl FnOnce() -> Result<Option<Arc<Folder>>>,
     ) -> Result<()> {
         let Some(mut state) = self.lock() else { return Ok(()) };
-        let found = rustix::fs::fstat(folder.fd()).map_err(|e| file::io("stat", folder.path(), os(e)))?;
-        state
-            .systems
-            .entry(found.st_dev)
-            .or_insert_with(|| FileSystem { fd: folder.readable().ok(), folder: Arc::clone(folder) });
+        state.hold(folder)?;
         if let Some(root) = root()?
             && state.marks.len() < MARKS
             && state.marked.insert(root.path().to_path_buf())
         {
             let mark = Mark::set(&root)?;
-            state.marks.extend(mark);
+            state.marks.extend(mark.map(|mark| (mark, single)));
+        }
+        Ok(())
+    }
+
+    /// Takes over the mark that a killed run has left in this folder, if there is one, though nothing is written there: all was.
+    pub(super) fn adopt(&self, folder: &Arc<Folder>, single: bool) -> Result<()> {
+        let Some(mut state) = self.lock() else { return Ok(()) };
+        if is_marked(folder) && state.marked.insert(folder.path().to_path_buf()) {
+            state.hold(folder)?;
+            let mark = Mark::set(folder)?;
+            state.marks.extend(mark.map(|mark| (mark, single)));
         }
         Ok(())
     }
@@ -82,7 +103,7 @@ impl Written {
                 None => rustix::fs::sync(),
             }
         }
-        marks.into_iter().try_for_each(|mark| mark.clear(whole))
+        marks.into_iter().try_for_each(|(mark, single)| mark.clear(whole && !single))
     }
 
     fn lock(&self) -> Option<MutexGuard<'_, State>> {

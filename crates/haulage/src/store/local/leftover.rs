@@ -37,11 +37,6 @@ pub(super) fn is_leftover(name: &str) -> bool {
     partial_of(name).is_some()
 }
 
-/// Whether it is one that a cleaning removes.
-pub(super) fn may_be_cleaned(name: &str) -> bool {
-    is_leftover(name) && name != MARK
-}
-
 /// Whether a leftover is a list of ranges.
 pub(super) fn is_list(name: &str) -> bool {
     name.ends_with(LIST)
@@ -52,9 +47,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_is_no_content_and_stays() {
-        assert!(is_leftover(MARK) && !may_be_cleaned(MARK));
-        assert!(may_be_cleaned(&partial_name(7)));
+    fn the_mark_is_no_content() {
+        assert!(is_leftover(MARK) && !is_list(MARK));
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! boot trusts no file that was written since, and copies it again. A mover that was only killed leaves a mark of this
 //! boot, which says nothing against anybody: the system still has every byte.
 //!
-//! The mark has the name of a leftover, so that nobody takes it for content. A line of it is a boot and a time.
+//! The mark has the name of a leftover, so that nobody takes it for content. A line of it is a boot and a time. A cleaning
+//! removes one that casts no doubt, and reports one that does: only a copy can make right what it tells of.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,12 +15,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, OFlags};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::file;
 use super::leftover::MARK;
 use super::tree::{Folder, os};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// A file may be older by the clock than the mark that was set before it: clocks are corrected.
 const SLACK_NS: i128 = 60_000_000_000;
@@ -47,13 +48,7 @@ impl Mark {
     /// else has the name.
     pub(super) fn set(folder: &Arc<Folder>) -> Result<Option<Self>> {
         let Some(boot) = this_boot() else { return Ok(None) };
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
-        let Ok(file) = folder.open(MARK, flags) else { return Ok(None) };
-        if !rustix::fs::fstat(&file).is_ok_and(|found| file::is_regular(&found) && found.st_nlink == 1)
-            || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
-        {
-            return Ok(None);
-        }
+        let Some(file) = claim(folder) else { return Ok(None) };
         let failed = |e| file::io("mark", folder.path(), e);
         if !read(&file).iter().any(|line| line.boot == boot) {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -83,6 +78,62 @@ impl Mark {
         let text: String = left.iter().map(|line| format!("{} {}\n", line.boot, line.since_ns)).collect();
         file.set_len(0).and_then(|()| (&file).write_all(text.as_bytes())).map_err(failed)
     }
+}
+
+/// The file of the mark, with a lock that others who write here share.
+fn claim(folder: &Folder) -> Option<File> {
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
+    // Between opening and locking somebody may have removed it: then there is another one, or none.
+    (0..3).find_map(|_| {
+        let file = folder.open(MARK, flags).ok()?;
+        let ours = rustix::fs::fstat(&file).ok()?;
+        if !file::is_regular(&ours) || ours.st_nlink != 1 {
+            return None;
+        }
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
+        let there = folder.stat(MARK).ok()?;
+        ((there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)).then_some(file)
+    })
+}
+
+/// Whether the folder has a mark.
+pub(super) fn is_marked(folder: &Folder) -> bool {
+    folder.stat(MARK).is_ok_and(|found| file::is_regular(&found))
+}
+
+/// Whether somebody writes in the folder now, or it cannot be told.
+pub(super) fn is_held(folder: &Folder) -> bool {
+    let file = folder.open(MARK, OFlags::RDONLY | OFlags::NOFOLLOW);
+    file.is_ok_and(|file| rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
+}
+
+/// Removes a mark that nobody holds and that casts no doubt: what this boot has written is brought to the disk first. False
+/// where it stays.
+pub(super) fn remove(folder: &Folder) -> Result<bool> {
+    let failed = |e| file::io("clean", &folder.path_of(MARK), os(e));
+    let file = match folder.open(MARK, OFlags::RDONLY | OFlags::NOFOLLOW) {
+        Ok(file) if is_marked(folder) => file,
+        Ok(_) | Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(false),
+        Err(error) => return Err(failed(error)),
+    };
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+        || doubted_since(folder).is_some()
+    {
+        return Ok(false);
+    }
+    match folder.readable() {
+        Ok(fd) => retry_on_intr(|| rustix::fs::syncfs(&fd)).map_err(failed)?,
+        Err(_) => rustix::fs::sync(),
+    }
+    folder.remove(MARK).map_err(failed)?;
+    Ok(true)
+}
+
+/// What a cleaning says of a mark that stays.
+pub(super) fn in_doubt(folder: &Folder) -> Error {
+    let cause = "the machine restarted while files were written here, so files may have lost their contents";
+    Error::new(ErrorKind::Io, "clean", folder.path_of(MARK).display().to_string(), cause)
+        .hint("run the copy to this folder again: it checks them, and removes this file")
 }
 
 /// Since when files below this folder may have lost what was written to them: in nanoseconds since 1970, by the time of
@@ -138,7 +189,24 @@ mod tests {
         // A copy of a part of it leaves the doubt about the rest.
         Mark::set(&folder).unwrap().unwrap().clear(false).unwrap();
         assert_eq!(doubted_since(&folder), Some(39_000_000_000));
+        assert!(!remove(&folder).unwrap(), "a cleaning makes nothing right");
         Mark::set(&folder).unwrap().unwrap().clear(true).unwrap();
         assert_eq!(doubted_since(&folder), None);
+    }
+
+    #[test]
+    fn a_cleaning_removes_a_mark_of_this_boot_that_nobody_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Tree::new(dir.path(), Follow::Nothing).folder("", false).unwrap();
+        assert!(!is_marked(&folder) && !remove(&folder).unwrap());
+        let held = Mark::set(&folder).unwrap().unwrap();
+        assert!(!remove(&folder).unwrap() && is_marked(&folder), "somebody writes here");
+        assert!(is_held(&folder));
+        // As after a kill.
+        drop(held);
+        assert!(!is_held(&folder));
+        assert!(remove(&folder).unwrap() && !is_marked(&folder));
+        std::os::unix::fs::symlink("elsewhere", dir.path().join(MARK)).unwrap();
+        assert!(!remove(&folder).unwrap() && !is_marked(&folder), "no mark");
     }
 }

@@ -77,9 +77,9 @@ impl Medium {
     }
 
     /// The folder to mark while it is being written to, where what is written outlives this machine's power.
-    pub(super) fn marked(self, tree: &Tree) -> Result<Option<std::sync::Arc<Folder>>> {
+    pub(super) fn marked(self, tree: &Tree, folder: &str) -> Result<Option<std::sync::Arc<Folder>>> {
         match self {
-            Self::Disk => tree.folder("", true).map(Some),
+            Self::Disk => tree.folder(folder, true).map(Some),
             Self::Memory => Ok(None),
         }
     }

@@ -57,6 +57,20 @@ impl Shared {
         Self { folders: Folders::default(), written: Written::new(flush) }
     }
 
+    /// Takes over the mark that a killed run has left in this folder. Blocks.
+    pub(super) fn adopt_mark(&self, folder: &Path) -> Result<()> {
+        // Beside a single file others may lie, of which this job knows nothing.
+        let (folder, single) = match folder.parent() {
+            Some(parent) if !folder.is_dir() => (parent, true),
+            _ => (folder, false),
+        };
+        match Tree::new(folder, Follow::Nothing).folder("", false) {
+            Ok(folder) => self.written.adopt(&folder, single),
+            // What is not there has no mark.
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Waits until all that was written is on the disk. Blocks. `whole`: each folder is now as it should be.
     pub(super) fn flush(&self, whole: bool) -> Result<()> {
         self.written.flush(whole)
@@ -72,6 +86,8 @@ pub struct LocalStore {
     written: Written,
     /// What the root lies on: asked once, at the first use.
     medium: Arc<OnceLock<Medium>>,
+    /// The key that the user named, which a folder may have by the next run.
+    named: Arc<str>,
 }
 
 impl LocalStore {
@@ -79,7 +95,7 @@ impl LocalStore {
     pub fn new(root: &Path, buffers: BufferPool) -> Self {
         let tree = Tree::new(root, Follow::Nothing);
         let (readers, written) = (Readers::default(), Written::default());
-        Self { tree, buffers, readers, written, medium: Arc::default() }
+        Self { tree, buffers, readers, written, medium: Arc::default(), named: Arc::default() }
     }
 
     /// Shares what others share.
@@ -93,7 +109,7 @@ impl LocalStore {
     #[must_use]
     pub fn following(self, all: bool, named: &str) -> Self {
         let follow = if all { Follow::All } else { Follow::Named(named.to_owned()) };
-        Self { tree: self.tree.following(follow), ..self }
+        Self { tree: self.tree.following(follow), named: named.into(), ..self }
     }
 
     /// Splits a path into the folder to open and the key within it. A folder, or a path that ends in `/`,
@@ -149,9 +165,17 @@ impl LocalStore {
             other => other,
         }?;
         if place.folder.is_first_written() {
-            self.written.note(&place.folder, || self.medium().marked(&self.tree))?;
+            let (folder, single) = self.destination_of(key);
+            self.written.note(&place.folder, single, || self.medium().marked(&self.tree, folder))?;
         }
         Ok(place)
+    }
+
+    /// The folder that the user copies to, as the next run will call it: `cp az://c/tree/ back` makes the folder `back`, and
+    /// finds it there when it is run again. And whether this is the folder of a single file that was named, in which others may be.
+    fn destination_of(&self, key: &str) -> (&str, bool) {
+        let below = key.strip_prefix(&*self.named).is_some_and(|rest| rest.starts_with('/'));
+        if below { (&self.named, false) } else { ("", !self.named.is_empty()) }
     }
 }
 

@@ -12,7 +12,8 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::file;
 use super::finish::finish;
-use super::leftover::{list_of, partial_name, partial_of};
+use super::leftover::{MARK, list_of, partial_name, partial_of};
+use super::mark;
 use super::medium::Medium;
 use super::ranges::{RANGE_MIN, RangeList};
 use super::tree::{Place, may_be_replaced, os};
@@ -283,6 +284,9 @@ impl Drop for PartialFile {
 
 /// Removes a leftover and its list; false where somebody writes it, or it is none.
 pub(super) fn remove(place: &Place) -> Result<bool> {
+    if place.name == MARK {
+        return mark::remove(&place.folder);
+    }
     // A list goes with its partial file.
     let Some(partial) = partial_of(&place.name) else { return Ok(false) };
     let folder = &place.folder;

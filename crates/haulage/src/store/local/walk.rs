@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::leftover::{is_leftover, is_list, may_be_cleaned, partial_of};
-use super::mark::doubted_since;
+use super::leftover::{MARK, is_leftover, is_list, partial_of};
+use super::mark::{doubted_since, in_doubt, is_held};
 use super::tree::{Folder, Tree, os};
 use super::{blocking, file, not_utf8};
 use crate::error::{Error, ErrorKind, Result};
@@ -107,8 +107,7 @@ impl Walk {
         let leftovers = self.request.leftovers;
         entries.retain(|entry| match leftovers {
             _ if entry.folder().is_some() => true,
-            true => may_be_cleaned(&entry.name),
-            false => !is_leftover(&entry.name),
+            leftovers => leftovers == is_leftover(&entry.name),
         });
         if leftovers {
             // A list of ranges is counted with its partial file.
@@ -160,6 +159,11 @@ impl Walk {
         let prefix = &self.request.prefix;
         let below = key.starts_with(prefix.as_str());
         match entry.folder() {
+            // Who writes here removes it.
+            None if below && entry.name == MARK && is_held(&level.folder) => {}
+            None if below && entry.name == MARK && doubted_since(&level.folder).is_some() => {
+                page.problems.push(in_doubt(&level.folder));
+            }
             None if below => visit_file(&self.tree, &level.folder, key, &entry.name, self.doubted, page),
             Some(_) if self.request.hierarchical && below && key != *prefix => page.prefixes.push(key),
             Some(_) if below || prefix.starts_with(&key) => {
