@@ -121,7 +121,7 @@ pub struct Phases {
     pub ready_ns: Option<u64>,
     /// A connection is at hand, new or reused.
     pub connected_ns: Option<u64>,
-    /// The last byte of the request was given to the kernel.
+    /// The last byte of the request is about to be given to the kernel: before the write, so that no answer seems to come at once.
     pub sent_ns: Option<u64>,
     /// The first byte of the response arrived.
     pub first_byte_ns: Option<u64>,

@@ -55,11 +55,12 @@ impl MeteredIo {
         }
     }
 
-    fn wrote(&mut self, bytes: usize) {
-        let now = Instant::now();
-        self.traffic.note_write(bytes, now);
+    /// `handed`: before the kernel was given them. Between a write and a look at the clock others may have the processor for as
+    /// long as the answer takes, which would then seem to have come at once.
+    fn wrote(&mut self, bytes: usize, handed: Instant) {
+        self.traffic.note_write(bytes, handed);
         self.owner.meter.add_sent(bytes as u64);
-        if let Some(until) = self.owner.pacer.charge(bytes, now) {
+        if let Some(until) = self.owner.pacer.charge(bytes, handed) {
             self.write_pause.set(until, &self.traffic);
         }
     }
@@ -135,8 +136,9 @@ impl AsyncWrite for MeteredIo {
             }
             _ => bufs,
         };
+        let handed = Instant::now();
         let written = ready!(this.wire.poll_write_vectored(cx, bufs))?;
-        this.wrote(written);
+        this.wrote(written, handed);
         Poll::Ready(Ok(written))
     }
 
@@ -150,12 +152,47 @@ impl AsyncWrite for MeteredIo {
             // The kernel has all that was written.
             return Poll::Ready(Ok(()));
         }
+        let handed = Instant::now();
         ready!(this.wire.poll_flush(cx))?;
-        this.traffic.note_write(0, Instant::now());
+        this.traffic.note_write(0, handed);
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.wire.poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::http::pacer::Pacer;
+
+    /// Named for what was wrong: "quickest answer 3 us".
+    #[tokio::test]
+    async fn a_write_is_dated_before_the_kernel_has_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (ours, theirs) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (mut theirs, _) = theirs.unwrap();
+        let owner = Owner { meter: Arc::default(), pacer: Arc::new(Pacer::new(None)) };
+        let mut io = MeteredIo::new(Wire::Plain(ours.unwrap()), owner);
+        // As if others had the processor after the write: what was handed over 20 ms ago is dated so.
+        let handed = Instant::now();
+        std::thread::sleep(Duration::from_millis(20));
+        io.wrote(1, handed);
+        assert_eq!(io.traffic.last_write_ns(), io.traffic.ns_at(handed));
+        let before = io.traffic.now_ns();
+        io.write_all(b"GET").await.unwrap();
+        io.flush().await.unwrap();
+        let mut got = [0; 3];
+        tokio::io::AsyncReadExt::read_exact(&mut theirs, &mut got).await.unwrap();
+        assert!((before..io.traffic.now_ns()).contains(&io.traffic.last_write_ns()));
+        assert_eq!((io.traffic.written_in_exchange(), &got), (4, b"GET"));
     }
 }
