@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +107,35 @@ def test_cp_goes_on_from_blocks_of_another_size(
     sent = {attempt["offset_bytes"]: attempt["size_bytes"] for attempt in blocks(again)}
     assert sum(sent.values()) == 16 * MIB - again.summary["bytes_resumed"]
     assert container.contents() == {"file.bin": file.read_bytes()}
+
+
+@pytest.mark.quiet
+@pytest.mark.parametrize("api", ["PutBlock", "GetBlob"])
+def test_a_kill_under_a_cap_costs_half_a_second_of_it(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path, api: str
+) -> None:
+    """13 blocks were in flight under a cap that let two pass in a second: nearly all was sent again."""
+    endpoint = start_emulator(link="rtt=60ms,total=1gbit")
+    container = endpoint.container()
+    haul = haul_at(endpoint)
+    file = trees.random_file(tmp_path / "file.bin", 6 * MIB)
+    line: tuple[str | Path, ...] = (file, container.az("file.bin"))
+    if api == "GetBlob":
+        haul("cp", *line)
+        line = (container.az("file.bin"), tmp_path / "back")
+    # 2 MB a second.
+    how = ("cp", *line, "--json", "--cap", "16mbit", "--overwrite", "always")
+    process = haul.start(*how)
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    said = [json.loads(text) for text in process.communicate(timeout=30)[0].splitlines()]
+    assert process.returncode == 130
+    sent = said[-1]["bytes_wire"]
+    assert sent > 2_000_000
+    again = haul(*how)
+    # Half a second is 1 MB; the rest is for headers, and for what the machine makes wait.
+    assert again.summary["bytes_resumed"] > sent - 1_500_000
+    assert again.summary["elapsed_ns"] < (6 * MIB - again.summary["bytes_resumed"]) / 2e6 * 1e9 * 1.3 + 1e9
 
 
 def test_cp_from_afar_asks_at_once_whether_it_is_a_folder_and_what_is_in_it(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::capped::Capped;
 use super::pieces::{Pieces, SMALLEST};
 use super::search::{OPEN_MOST, OPEN_MOST_SMALL, Search, Why};
 use super::{Controller, KnownLink, Limits, Observation, Wishes};
@@ -118,6 +119,7 @@ pub struct AdaptiveController {
     most: usize,
     search: Search,
     pieces: Pieces,
+    capped: Capped,
     quickest_answer: Option<Duration>,
     /// What was seen since `looked`, in seconds since the job began.
     pending: Observation,
@@ -138,7 +140,10 @@ impl AdaptiveController {
     /// Keeps to what is wished and chooses the rest; `memory` bounds the bytes in flight.
     pub fn new(wishes: Wishes, memory: ByteSize) -> Self {
         let most = most(&wishes);
+        let mut capped = Capped::default();
+        capped.set(wishes.cap.map(ByteRate::bytes_per_second));
         Self {
+            capped,
             wishes,
             most,
             search: match wishes.start.concurrency {
@@ -170,6 +175,7 @@ impl AdaptiveController {
         }
         self.search.set_round_trip(answer.as_secs_f64());
         self.pieces.locate(self.is_near(), answer);
+        self.capped.set_round_trip(answer.as_secs_f64());
     }
 
     /// Requests to begin with: never fewer for what was found before, since what is not fed is soon left out.
@@ -203,6 +209,7 @@ impl AdaptiveController {
         let rate = seen.wire_bytes as f64 / seconds;
         let weight = (seconds / 1.5).min(1.0);
         self.rate += weight * (rate - self.rate);
+        self.capped.observe(self.rate, seconds);
         // Where hardly a byte moves, something else than the link holds the job up: a disk that is read, another side that
         // is away.
         if !heavy || self.rate < RATE_MIN {
@@ -223,8 +230,9 @@ impl AdaptiveController {
 impl Controller for AdaptiveController {
     fn limits(&self) -> Limits {
         let concurrency = self.concurrency();
-        let block = self.pieces.block(concurrency);
+        let block = self.capped.block(self.pieces.block(concurrency), concurrency);
         let (few, many) = self.pieces.whole_max(block);
+        let (few, many) = (self.capped.whole(few), self.capped.whole(many));
         // In a short job none shall be at work on a large object when all others have ended.
         let many = many.min(few.max(self.left_bytes / EVEN_SHARES));
         let Wishes { block_size, single_put_max, start, .. } = self.wishes;
@@ -236,11 +244,18 @@ impl Controller for AdaptiveController {
             block_min: block_size.unwrap_or(ByteSize::new(self.pieces.block_min())),
             single_put_max: single(few),
             crowd_put_max: single(many),
+            // So many at once are what the user wants.
+            in_flight_max: self
+                .capped
+                .most()
+                .filter(|_| self.wishes.concurrency.is_none())
+                .map(ByteSize::new),
         }
     }
 
     fn observe(&mut self, seen: &Observation, now: Duration) {
         self.left_bytes = seen.left_bytes;
+        self.capped.set(seen.cap.map(ByteRate::bytes_per_second));
         if !self.search.has_begun() {
             self.search.begin_with(self.start(seen));
             self.pieces.begin_with(seen.left_bytes);

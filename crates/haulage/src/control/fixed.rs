@@ -19,6 +19,7 @@ impl FixedController {
             block_min: block_size,
             single_put_max,
             crowd_put_max: single_put_max,
+            in_flight_max: None,
         })
     }
 }

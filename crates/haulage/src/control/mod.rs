@@ -5,6 +5,7 @@
 //! [`RequestPace`] and [`RetryBudget`] hold back what a service in trouble would only refuse.
 
 mod adaptive;
+mod capped;
 mod fixed;
 mod known;
 mod opening;
@@ -43,6 +44,8 @@ pub struct Limits {
     pub single_put_max: ByteSize,
     /// The same where there are many objects, so that no slot is idle while a few travel whole.
     pub crowd_put_max: ByteSize,
+    /// Bytes on their way that a killed job would have to send again; `None` for no bound. One request may always go.
+    pub in_flight_max: Option<ByteSize>,
 }
 
 impl Limits {
@@ -125,6 +128,8 @@ pub struct Observation {
     pub queueing: Option<Duration>,
     /// The quickest answer of the job: a round trip and a little; `None` before the first.
     pub quickest_answer: Option<Duration>,
+    /// The bound on the rate now, in all.
+    pub cap: Option<ByteRate>,
 }
 
 /// Decides how much is in flight and in what pieces, from what the link shows.

@@ -139,7 +139,7 @@ impl Pieces {
 }
 
 /// The largest of 4, 5, 6 and 7 quarters of a power of two that is not larger.
-fn quarters(value: u64) -> u64 {
+pub(super) fn quarters(value: u64) -> u64 {
     let quarter = (floor_power(value) / 4).max(1);
     value / quarter * quarter
 }

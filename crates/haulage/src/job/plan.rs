@@ -69,7 +69,7 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     let work = Work::Copy { sources: sources.to_vec(), destination: destination.to_owned() };
     let round_trip = round_trip(&opener, sources, destination).await?;
     let mut controller = controller(&options.wishes_for(&work)?, options.max_memory);
-    let seen = Observation { quickest_answer: round_trip, ..Observation::default() };
+    let seen = Observation { quickest_answer: round_trip, cap: options.store.cap, ..Observation::default() };
     controller.observe(&seen, Duration::ZERO);
     let limits = controller.limits();
     let (found, mut listed) = mpsc::channel(1000);

@@ -49,6 +49,8 @@ pub(super) struct Flight {
     pub(super) pair: Arc<Pair>,
     /// The service copies: nothing of it passes the link.
     pub(super) by_service: bool,
+    /// Bytes that would have to pass the wire again.
+    at_risk: u64,
     /// A second attempt beside a first.
     duplicate: bool,
     /// Second attempts that were made beside this one.
@@ -79,6 +81,8 @@ pub(super) struct Flights {
     tasks: JoinSet<(u64, Result<Done>)>,
     by_id: HashMap<Id, Flight>,
     payload: u64,
+    /// As much of it as would have to pass the wire again.
+    at_risk: u64,
     /// Whether there ever was a second attempt beside a first.
     duplicated: bool,
     /// Whether a stream was ever read.
@@ -94,6 +98,7 @@ impl Flights {
             tasks: JoinSet::new(),
             by_id: HashMap::new(),
             payload: 0,
+            at_risk: 0,
             duplicated: false,
             reads: false,
             ended: VecDeque::new(),
@@ -109,10 +114,17 @@ impl Flights {
         self.payload
     }
 
+    /// Whether a step with so many bytes may go where so many may be lost at once; one may always go.
+    pub(super) fn has_room(&self, task: &Task, len: u64, most: Option<u64>) -> bool {
+        let full = self.at_risk > 0 && most.is_some_and(|most| self.at_risk.saturating_add(len) > most);
+        !(full && task.may_be_lost())
+    }
+
     /// Sends a step on its way.
     pub(super) fn start(&mut self, unit: Unit, task: Task, len: u64, share: Option<Share>, trace: Trace) {
         let (clock, api, pair, duplicate) = (self.clock, task.api(), Arc::clone(&task.pair), task.duplicate);
         let by_service = task.is_by_service();
+        let at_risk = if task.may_be_lost() { len } else { 0 };
         self.duplicated |= task.duplicate;
         self.reads |= unit.step.is_read();
         let seen = trace.clone();
@@ -121,12 +133,14 @@ impl Flights {
             (clock.now_ns(), result)
         });
         self.payload += len;
+        self.at_risk += at_risk;
         let flight = Flight {
             unit,
             share,
             api,
             trace,
             len,
+            at_risk,
             pair,
             by_service,
             duplicate,
@@ -159,6 +173,7 @@ impl Flights {
         };
         let flight = self.by_id.remove(&id)?;
         self.payload -= flight.len;
+        self.at_risk -= flight.at_risk;
         let result = result.filter(|_| !flight.overtaken);
         // What was staged already says nothing of the link.
         let went = matches!(result, Some(Ok(ref done)) if !matches!(done, Done::Block { resumed: true, .. }));

@@ -7,6 +7,7 @@ use crate::gate::Closed;
 use crate::stage::schedule::{Next, Unit};
 use crate::stage::transfer::Task;
 use crate::store::{Phase, Trace};
+use crate::units::ByteSize;
 
 /// A request that may go: its step is out of the queue, and its share of the budget is taken.
 pub(super) struct Reserved {
@@ -51,6 +52,10 @@ impl Flow {
                 self.schedule.take(&unit);
                 continue;
             };
+            if !self.flights.has_room(&task, len, limits.in_flight_max.map(ByteSize::bytes)) {
+                // More of them would be no quicker.
+                return Err(Waits::Nothing);
+            }
             let taken = match unit.step.is_read() {
                 true => Ok(None),
                 false => self.gate.take(bytes, limits.concurrency).map(Some),

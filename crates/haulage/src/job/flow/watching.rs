@@ -52,6 +52,8 @@ impl Flow {
             wire_bytes: arrived.saturating_add(self.seen.wire_bytes),
             quickest_answer: wire.quickest_answer(),
             hungry: self.hungry,
+            // A bound that follows others is no promise to anybody.
+            cap: self.politeness.as_ref().map_or_else(|| self.opener.cap().get(), |(_, most)| *most),
             ..std::mem::take(&mut self.seen)
         };
         if let Some((politeness, most)) = &mut self.politeness {

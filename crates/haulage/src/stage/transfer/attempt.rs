@@ -80,6 +80,13 @@ impl Task {
         self.by_service && matches!(self.step, Step::Whole | Step::Block(_))
     }
 
+    /// Whether its bytes pass the wire, and have to pass again where it is given up.
+    pub(crate) fn may_be_lost(&self) -> bool {
+        let Pair { source, destination, .. } = &*self.pair;
+        let here = [source, destination].iter().all(|place| place.store.capabilities().at_hand);
+        matches!(self.step, Step::Whole | Step::Block(_)) && !self.by_service && !here
+    }
+
     /// The step by the name of the request it sends.
     pub(crate) fn api(&self) -> &'static str {
         let Pair { source, destination, .. } = &*self.pair;
