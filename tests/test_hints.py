@@ -274,7 +274,12 @@ REMOTE = [
     (
         5,
         "cat $az/spoilt",
-        "the data was damaged in transit and discarded; run the same command again",
+        "what was written may be damaged: discard it, and run the same command again",
+    ),
+    (
+        5,
+        "cp $az/spoilt -",
+        "what was written may be damaged: discard it, and run the same command again",
     ),
     (5, "verify a $az/nothing --json", COPY_AGAIN),
     (5, "cp $az/md5 back --block-size 64KiB", "no damaged data was kept; run the same command again"),

@@ -54,6 +54,14 @@ def test_guards_stop(haul: Haul, emulator: Endpoint) -> None:
         assert (went.summary["objects_deleted"], went.summary["objects_extra"]) == (0, 5)
         assert went.hints == {"look at them with --dry-run, then allow more with --max-delete"}
     assert len(contents(haul, there)) == 10
+    # What is new is copied before the number is known, and the command says so; a dry run copies nothing.
+    fill(haul.folder / "few", {"new": b"2"})
+    copied = "what is new or has changed was copied before the number of deletions was known"
+    line = ("sync", "few", there, "--delete", "--max-delete", "0")
+    assert copied not in haul(*line, "--dry-run", code=1).stderr
+    assert len(contents(haul, there)) == 10
+    assert copied in haul(*line, code=1).stderr
+    assert len(contents(haul, there)) == 11
     assert (
         haul("sync", "few", there, "--delete", "--max-delete", "50%", "--json").summary["objects_deleted"]
         == 5

@@ -35,6 +35,7 @@ use crate::gate::through;
 use crate::options::CopyOptions;
 use crate::secret::redacted;
 use crate::stage::list::{find, with_list_hint};
+use crate::stage::verify::written_already;
 use crate::store::{Address, Location, ObjectMeta, Request, StoreOpener, StoreOptions};
 
 /// What messages call the output of `cat`.
@@ -113,6 +114,6 @@ pub async fn cat<W: AsyncWrite + Unpin + Send>(
     let found = find(&location, "cat").await;
     let found = found.map_err(|error| with_list_hint(error, &location.store.name(&location.key)))?;
     let limits = in_order::limits(&CopyOptions::default())?;
-    in_order::read_all(&location, &found, writer, STDIO, &limits).await?;
+    in_order::read_all(&location, &found, writer, STDIO, &limits).await.map_err(written_already)?;
     Ok(found.size)
 }

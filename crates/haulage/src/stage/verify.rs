@@ -48,6 +48,17 @@ pub(crate) fn agreed<T: Copy + PartialEq + Display, const N: usize>(
     }
 }
 
+/// Says what to do where bytes may have left before they were found to be wrong, as they do to standard output: nobody can take them
+/// back.
+pub(crate) fn written_already(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Integrity => {
+            error.hint("what was written may be damaged: discard it, and run the same command again")
+        }
+        _ => error,
+    }
+}
+
 fn differs(name: &str, checksum: &str, arrived: &dyn Display, stated: &dyn Display) -> Error {
     let cause = format!("{checksum} of what arrived is {arrived}, the source says {stated}");
     Error::new(ErrorKind::Integrity, "verify", name, cause)
@@ -184,6 +195,13 @@ mod tests {
     fn a_flipped_byte_is_an_integrity_failure_worth_another_try() {
         let error = check_crc64("a", Crc64::of(b"x"), Some(Crc64::of(b"y"))).unwrap_err();
         assert_eq!((error.kind(), error.retry_advice()), (ErrorKind::Integrity, Retry::Backoff));
+        let hint = "the data was damaged in transit and discarded; run the same command again";
+        assert_eq!(error.hint_text(), Some(hint));
+        // What was written to standard output is not discarded.
+        let hint = "what was written may be damaged: discard it, and run the same command again";
+        assert_eq!(written_already(error).hint_text(), Some(hint));
+        let gone = written_already(Error::new(ErrorKind::NotFound, "read", "a", "it is gone"));
+        assert_eq!(gone.hint_text(), Some("check the name"));
         check_crc64("a", Crc64::of(b"x"), None).unwrap();
     }
 }

@@ -148,7 +148,14 @@ impl Flow {
     /// Says why nothing is deleted, and what was not.
     fn withhold(&mut self, withheld: &Withheld, destination: &str, extras: Option<Extras>) {
         match withheld.failure(destination) {
-            Some(error) => self.recorder.failure(Failure::from(&error)),
+            Some(error) => {
+                if !self.options.dry_run && self.recorder.summary().objects_done > 0 {
+                    let message =
+                        "what is new or has changed was copied before the number of deletions was known";
+                    self.warn(destination, message.to_owned());
+                }
+                self.recorder.failure(Failure::from(&error));
+            }
             None => {
                 let Withheld::Said(why) = withheld else { return };
                 self.warn(destination, format!("nothing was deleted, because {why}"));

@@ -5,6 +5,7 @@ use super::{Active, Objects, Role};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::stage::transfer::Ended;
+use crate::stage::verify::written_already;
 
 /// Names of metadata are of those who write them.
 const WARNED_MAX: usize = 20;
@@ -15,6 +16,11 @@ impl Objects {
         let Some(it) = self.by_id.remove(&id) else { return };
         let stream = it.object.is_stream();
         self.open &= !stream;
+        let streams = it.object.subject.pair.destination.store.capabilities().in_order;
+        let ended = match ended.error {
+            Some(error) if streams => Ended { error: Some(written_already(error)), ..ended },
+            error => Ended { error, ..ended },
+        };
         let spoils = |error: &Error| stream || spoils(error.kind());
         // What others have staged is not this job's to give up.
         if it.object.is_all() && ended.error.as_ref().is_some_and(spoils) {
