@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import haulage
+import trees
 from command import Haul
 from endpoints import ACCOUNT, KEY, Endpoint, S3Endpoint
 from haulage.errors import CredentialError, UsageError
@@ -163,6 +164,69 @@ def test_nothing_goes_to_hosts_that_are_not_allowed(haul: Haul, config: Path, az
     host = azurite.url.split("/")[2]
     write(config, f'allowed_endpoints = ["{host}"]\n')
     haul("ls", f"{azurite.url}/{azurite.container().name}")
+
+
+def test_a_refusal_of_a_host_comes_first_is_said_once_and_names_it(
+    haul: Haul, config: Path, tmp_path: Path
+) -> None:
+    """Without credentials too; and with a connection string, whose host was shown as REDACTED."""
+    for name in list(haul.env):
+        if name.startswith(("AZURE_", "AWS_")):
+            del haul.env[name]
+    trees.make(tmp_path / "tree", files=30, awkward=False)
+    host = "https://storage.remote.example:8443"
+    haul.env["LAKE"] = (
+        f"DefaultEndpointsProtocol=https;AccountName=acc;AccountKey={KEY};BlobEndpoint={host}/acc;"
+    )
+    lake = '[remotes.lake]\nurl = "az://c"\nconnection_string = { env = "LAKE" }\n'
+    write(config, 'allowed_endpoints = ["*.institute.example"]\n' + lake)
+    for there, refused in (
+        ("lake:tree/", host),
+        (f"{host}/acc/c/tree/", host),
+        ("s3://bucket/tree/", "https://bucket.s3.us-east-1.amazonaws.com"),
+    ):
+        said = haul("cp", "tree", there, code=3)
+        assert f"{refused} is not among the allowed endpoints of {config}" in said.stderr
+        assert said.hints == {"haul config show lists them; add the host there if data may go to it"}
+        assert len(said.error_lines) == 1
+
+
+def test_a_host_that_does_not_answer_is_named_once(haul: Haul, config: Path, tmp_path: Path) -> None:
+    trees.make(tmp_path / "tree", files=30, awkward=False)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        host = f"127.0.0.1:{closed.getsockname()[1]}"
+    haul.env["LAKE"] = f"AccountName=acc;AccountKey={KEY};BlobEndpoint=http://{host}/acc;"
+    write(config, '[remotes.lake]\nurl = "az://c"\nconnection_string = { env = "LAKE" }\n')
+    for line in (["cp", "tree", "lake:tree/", "--overwrite", "always"], ["cp", "tree", "lake:tree/"]):
+        said = haul(*line, code=1).stderr
+        assert host in said
+        assert "REDACTED" not in said
+        assert said.count("connection refused") == 1, said
+
+
+def test_a_remote_that_names_no_place_is_refused(haul: Haul, config: Path) -> None:
+    for url, cause, hint in (
+        (
+            "az://",
+            "its url names no container",
+            'write url = "az://container", or "https://ACCOUNT.blob.core.windows.net" for a whole account',
+        ),
+        ("s3://", "its url names no bucket", 'write url = "s3://bucket" or "s3://bucket/path"'),
+        (
+            "https:///c",
+            "its url names no host",
+            'write url = "https://ACCOUNT.blob.core.windows.net/container/path"',
+        ),
+    ):
+        write(
+            config,
+            f'[remotes.lake]\nurl = "{url}"\naccount = "acc"\n'
+            if url == "az://"
+            else f'[remotes.lake]\nurl = "{url}"\n',
+        )
+        said = haul("ls", "lake:", code=2)
+        assert cause in said.stderr
+        assert said.hints == {hint}
 
 
 @pytest.mark.parametrize(

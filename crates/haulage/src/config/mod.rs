@@ -6,6 +6,7 @@
 mod file;
 mod profile;
 mod remote;
+mod setting;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Deserialize;
 
+use super::setting::Secret;
 use crate::error::{Error, ErrorKind, Result};
 use crate::secret;
 use crate::store::azure::{AzureAddress, AzureCredentials, AzureSecret};
@@ -39,37 +40,6 @@ pub(super) struct Settings {
     account_key: Option<Secret>,
     sas_token: Option<Secret>,
     connection_string: Option<Secret>,
-}
-
-/// A secret as it stands in the file, or where else it is.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-enum Secret {
-    Plain(String),
-    Env { env: String },
-    File { file: String },
-}
-
-impl Secret {
-    /// Reads it. It may hold line ends where a file does.
-    fn read(&self, name: &str) -> Result<String> {
-        let missing = |cause: String| {
-            Error::new(ErrorKind::Usage, "read the configuration", name, cause).hint(
-                "set the variable or the file that it names, or write the secret into a file of mode 600",
-            )
-        };
-        let text = match self {
-            Self::Plain(text) => Ok(text.clone()),
-            Self::Env { env } => std::env::var(env).map_err(|_| missing(format!("{name}: {env} is not set"))),
-            Self::File { file } => {
-                let read = std::fs::read_to_string(file);
-                read.map_err(|error| missing(format!("{name}: cannot read {file}: {error}")))
-            }
-        }?;
-        let text = text.trim().to_owned();
-        secret::remember(&text);
-        Ok(text)
-    }
 }
 
 impl Settings {
@@ -115,6 +85,7 @@ impl Remote {
             return Err(wrong("its url is not that of a store")
                 .hint("write url = \"az://container/path\", \"s3://bucket/path\" or \"https://host/container/path\""));
         }
+        settings.check_url(&wrong)?;
         if let Some((_, query)) = settings.url.split_once('?') {
             query.split('&').filter_map(|pair| pair.strip_prefix("sig=")).for_each(secret::remember);
         }
@@ -218,6 +189,34 @@ impl Remote {
 }
 
 impl Settings {
+    /// Refuses a URL below which no name could ever be found.
+    fn check_url(&self, wrong: &impl Fn(&str) -> Error) -> Result<()> {
+        let (scheme, rest) = self.url.split_once("://").unwrap_or_default();
+        let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if !place.is_empty() && !place.starts_with('@') {
+            return match scheme.starts_with("http") {
+                // What else is wrong with it does not depend on the environment.
+                true => {
+                    AzureAddress::parse(&self.url, &StoreOptions::default()).map(|_| ()).map_err(|error| {
+                        match error.hint_text() {
+                            Some(hint) => wrong(error.cause()).hint(hint),
+                            None => wrong(error.cause()),
+                        }
+                    })
+                }
+                false => Ok(()),
+            };
+        }
+        Err(match scheme {
+            "s3" => wrong("its url names no bucket").hint("write url = \"s3://bucket\" or \"s3://bucket/path\""),
+            "http" | "https" => wrong("its url names no host")
+                .hint("write url = \"https://ACCOUNT.blob.core.windows.net/container/path\""),
+            _ => wrong("its url names no container").hint(
+                "write url = \"az://container\", or \"https://ACCOUNT.blob.core.windows.net\" for a whole account",
+            ),
+        })
+    }
+
     fn is_s3(&self) -> bool {
         self.url.starts_with("s3://")
     }
@@ -394,6 +393,27 @@ mod tests {
                 "{text}: {error}"
             );
         }
+        for (url, cause) in [
+            ("az://", "names no container"),
+            ("az:///path", "names no container"),
+            ("abfss://", "names no container"),
+            ("abfss://@acc.dfs.core.windows.net/x", "names no container"),
+            ("s3://", "names no bucket"),
+            ("s3:///key", "names no bucket"),
+            ("https://", "names no host"),
+            ("https:///c", "names no host"),
+            ("https://host.example", "names no account"),
+            ("https://b.s3.amazonaws.com/k?X-Amz-Signature=hush", "a presigned URL of S3"),
+        ] {
+            let error = remote(&format!("url = {url:?}")).unwrap_err();
+            assert_eq!(
+                (error.kind(), error.hint_text().is_some()),
+                (ErrorKind::Usage, true),
+                "{url}: {error}"
+            );
+            assert!(error.cause().contains(cause) && !error.to_string().contains("hush"), "{url}: {error}");
+        }
+        remote("url = \"https://a.blob.core.windows.net\"").unwrap();
         remote("url = \"az://c\"\naccount = \"acc\"\naccount_key = \"aGk=\"").unwrap();
         remote("url = \"https://a.blob.core.windows.net/c\"\naccount_key = \"aGk=\"").unwrap();
     }

@@ -40,14 +40,8 @@ const METADATA_SERVICES: [IpAddr; 3] = [
 
 /// Refuses to send anything where nothing may be sent, and what nobody should read over a wire that anybody can.
 pub(super) fn allow(origin: &Origin, options: &HttpOptions, call: Call<'_>) -> Result<()> {
-    let metadata = origin.ip().is_some_and(|ip| METADATA_SERVICES.contains(&ip));
-    // They belong to the machine, and get no data.
-    if let Some(file) = options.allowed.refused_by(origin).filter(|_| !metadata) {
-        let cause = format!("{origin} is not among the allowed endpoints of {file}");
-        return Err(call
-            .error(ErrorKind::Permission, cause)
-            .hint("haul config show lists them; add the host there if data may go to it"));
-    }
+    permit(origin, options, call)?;
+    let metadata = is_metadata(origin);
     let private = origin.is_secure() || origin.is_loopback() || metadata;
     if private || options.insecure_http {
         return Ok(());
@@ -55,6 +49,21 @@ pub(super) fn allow(origin: &Origin, options: &HttpOptions, call: Call<'_>) -> R
     Err(call
         .error(ErrorKind::Usage, format!("{origin} is plain http: anybody on the way can read and change it"))
         .hint("use https, or --insecure-http if you trust the network"))
+}
+
+/// Refuses an origin that somebody's list does not allow.
+pub(super) fn permit(origin: &Origin, options: &HttpOptions, call: Call<'_>) -> Result<()> {
+    // They belong to the machine, and get no data.
+    match options.allowed.refused_by(origin).filter(|_| !is_metadata(origin)) {
+        None => Ok(()),
+        Some(file) => Err(call
+            .error(ErrorKind::Permission, format!("{origin} is not among the allowed endpoints of {file}"))
+            .hint("haul config show lists them; add the host there if data may go to it")),
+    }
+}
+
+fn is_metadata(origin: &Origin) -> bool {
+    origin.ip().is_some_and(|ip| METADATA_SERVICES.contains(&ip))
 }
 
 /// Connects within the time allowed; `dialed` is told what it took until the other side had answered, before TLS with it.

@@ -234,6 +234,14 @@ impl HttpClient {
         }
     }
 
+    /// Refuses an origin that the configuration does not allow: before anybody looks for credentials to enter it with.
+    ///
+    /// # Errors
+    /// `Permission`, with the file that holds the list.
+    pub(crate) fn permit(&self, origin: &Origin, operation: &'static str, object: &str) -> Result<()> {
+        connect::permit(origin, &self.0.options, Call { operation, object, ..PREPARE })
+    }
+
     /// Opens connections beforehand, so that requests which come a few round trips later find them ready: so many to this origin since the
     /// client was made, those included that it found idle, but only one where the service is so near that opening them takes no
     /// time. Returns at once. What fails is left for a request to meet, which says it better.

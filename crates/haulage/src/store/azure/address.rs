@@ -171,6 +171,11 @@ pub(super) fn parts<'a>(text: &'a str, place: &str) -> Result<Parts<'a>> {
         Error::new(ErrorKind::Usage, "open", url, why)
             .hint(format!("write https://ACCOUNT.{service}.core.windows.net/{below}"))
     };
+    if query.is_some_and(is_presigned_s3) {
+        return Err(wrong("this is a presigned URL of S3, which Haulage does not read").hint(
+            "fetch it with curl -o FILE URL, or write s3://bucket/key and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        ));
+    }
     let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("not a URL"))?;
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let origin = blobs_of(Origin::parse(&scheme.to_ascii_lowercase(), authority)?)?;
@@ -195,6 +200,14 @@ pub(super) fn parts<'a>(text: &'a str, place: &str) -> Result<Parts<'a>> {
     let query = query.map(|query| query.split('#').next().unwrap_or_default());
     let sas = query.filter(|query| !query.is_empty()).map(str::to_owned);
     Ok(Parts { url, endpoint: Endpoint { origin, account, path_style }, path: path.to_owned(), sas })
+}
+
+/// Whether a query lets somebody into S3, or a service that signs URLs as S3 does.
+fn is_presigned_s3(query: &str) -> bool {
+    let names = || query.split('&').filter_map(|pair| pair.split('=').next());
+    let has = |wanted: &str| names().any(|name| name.eq_ignore_ascii_case(wanted));
+    let old = has("Signature") && (has("AWSAccessKeyId") || has("GoogleAccessId"));
+    has("X-Amz-Signature") || has("X-Goog-Signature") || old
 }
 
 /// Shows the address without its SAS.

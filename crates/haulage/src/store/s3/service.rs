@@ -9,6 +9,7 @@ use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::address;
 use super::auth::{Credential, Signer, Unsigned, hash_of};
 use super::body::Dialect;
 use super::endpoint::{Endpoint, Site, is_region};
@@ -111,6 +112,7 @@ impl Service {
     fn at(shared: Arc<Shared>, bucket: &str, http: HttpClient) -> Result<Self> {
         let Settings { endpoint, region, addressing, .. } = &shared.settings;
         let site = endpoint.site(bucket, region, *addressing)?;
+        http.permit(&site.origin, "open", &address::display(bucket, ""))?;
         let (site, manners) = (Arc::new(RwLock::new(Arc::new(site))), Manners::default());
         Ok(Self { shared, bucket: bucket.into(), site, manners, http })
     }

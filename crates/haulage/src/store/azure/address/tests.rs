@@ -38,6 +38,25 @@ fn a_sas_does_not_become_a_name() {
 }
 
 #[test]
+fn a_presigned_url_of_s3_is_not_taken_for_an_account() {
+    for query in [
+        "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=secret",
+        "x-amz-signature=secret",
+        "AWSAccessKeyId=id&Signature=secret&Expires=1",
+        "GoogleAccessId=id&Expires=1&Signature=secret",
+        "X-Goog-Signature=secret",
+    ] {
+        let error = AzureAddress::url(&format!("https://b.s3.amazonaws.com/c/k?{query}")).unwrap_err();
+        assert_eq!(error.cause(), "this is a presigned URL of S3, which Haulage does not read", "{query}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+    // A SAS has none of these, and a name may be called anything.
+    for query in ["sv=1&sig=x", "sv=1&rsct=Signature&sig=x", "Signature=x"] {
+        AzureAddress::url(&format!("https://acc.blob.core.windows.net/c/X-Amz-Signature?{query}")).unwrap();
+    }
+}
+
+#[test]
 fn short_addresses_are_literal() {
     let parsed =
         AzureAddress::parse_with("az://c/a #b?c%41+ü.nc", &options(None), &settings(Some("acc"))).unwrap();

@@ -62,6 +62,7 @@ impl Credential {
         http: &HttpClient,
     ) -> Result<(Self, &'static str)> {
         let endpoint = &address.endpoint;
+        http.permit(&endpoint.origin, "open", &address.name(&address.key))?;
         let account = endpoint.account.as_str();
         if let Some(sas) = &address.sas {
             return Ok((Self::Sas(Sas::new(sas)), "the URL"));
