@@ -25,9 +25,8 @@ class _Fixtures(abstract.AbstractFixtures):  # type: ignore[misc]
         Those that are there only for the objects in them go with the last of them, as in a test of copies; a
         put makes its folders.
         """
-        return (
-            request.node.name.partition("[")[0] != "test_copy_directory_without_files_with_same_name_prefix"
-        )
+        name: str = request.node.name
+        return name.partition("[")[0] != "test_copy_directory_without_files_with_same_name_prefix"
 
 
 class TestCopy(abstract.AbstractCopyTests, _Fixtures):  # type: ignore[misc]
