@@ -56,17 +56,17 @@ def test_what_starts_nodes_is_quiet_if_told_to_be(haul: Haul) -> None:
     assert [is_quiet(words.split()) for words in ("cp a --exclude=-q b", "cp -- -q b")] == [False] * 2
 
 
-def log_what_dask_logs_at_the_end() -> None:
-    """Run on a node: what was seen there when the scheduler was gone first."""
-    try:
-        raise CommClosedError("in <TLS (closed) ConnectionPool.heartbeat_worker>: Stream is closed")
-    except CommClosedError:
-        for name in ("distributed.worker", "distributed.core", "asyncio", "tornado.application"):
-            logging.getLogger(name).exception("Failed to communicate with scheduler during heartbeat.")
-    warnings.warn("a thing of the past", DeprecationWarning, stacklevel=1)
-
-
 def test_nodes_of_this_machine_print_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    # Within the test, so that the node gets the function itself and need not find this file.
+    def log_what_dask_logs_at_the_end() -> None:
+        """Run on a node: what was seen there when the scheduler was gone first."""
+        try:
+            raise CommClosedError("in <TLS (closed) ConnectionPool.heartbeat_worker>: Stream is closed")
+        except CommClosedError:
+            for name in ("distributed.worker", "distributed.core", "asyncio", "tornado.application"):
+                logging.getLogger(name).exception("Failed to communicate with scheduler during heartbeat.")
+        warnings.warn("a thing of the past", DeprecationWarning, stacklevel=1)
+
     with places.cluster(nodes=1) as client:
         told = client.run(log_what_dask_logs_at_the_end, on_error="return")
         assert [*told.values()] == [None]

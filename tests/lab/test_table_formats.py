@@ -158,7 +158,7 @@ def test_a_table_that_cannot_be_filled_or_served_says_why(
     rows.write_text('{"PartitionKey": "a/b", "RowKey": "r"}\n')
     with pytest.raises(ServiceError) as caught:
         ServedTable(rows)
-    assert "1 rows were refused" in caught.value.cause
+    assert "1 row was refused" in caught.value.cause
     assert caught.value.hint == "pip install 'haulage[tables]' where packages are missing"
     served_table.write_rows(rows, 5, seed=1)
     # As where its packages are missing.

@@ -92,7 +92,7 @@ def test_filter_select_order_and_top_hold_in_every_form(proxy: Proxy, form: str,
     assert reply.status == 200, reply.body
     rows = [(-(n * 37 % 3000), f"{n:06}") for n in range(COUNT) if n % 9 and n * 37 % 3000 > 2990]
     assert keys_of(reply, form) == [key for _, key in sorted(rows)][:7]
-    assert reply.headers["haul-sorted"] == f"{len(rows)} rows gathered, then sorted"
+    assert reply.headers["haul-sorted"] == f"{len(rows):,} rows gathered, then sorted"
 
 
 def test_the_levels_of_json_tell_types_as_the_service_does(proxy: Proxy) -> None:

@@ -109,7 +109,7 @@ def test_a_page_of_another_origin_pages_filters_and_sorts(
         matching = [n for n in range(ROWS) if n % 9 and n * 37 % 3000 >= 1500]
         assert len(found["keys"]) == len(matching) > 3000
         assert found["elevations"] == sorted(found["elevations"], reverse=True)
-        assert found["sorted"][0] == f"{len(matching)} rows gathered, then sorted"
+        assert found["sorted"][0] == f"{len(matching):,} rows gathered, then sorted"
         assert one.said == []
 
 
