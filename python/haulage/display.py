@@ -41,16 +41,12 @@ def format_span(ns: int) -> str:
 
 def summary_line(summary: Summary) -> str:
     """Return the result of a job in one line."""
-    objects = counted(summary.objects_done, "object")
-    if summary.operation == "verify":
-        done = f"{objects} equal"
-    else:
-        done = f"would copy {objects}" if summary.dry_run else f"copied {objects}"
-    pace = f"{format_size(summary.bytes_done)} in {format_span(summary.elapsed_ns)}"
-    rate = format_rate(summary.goodput_bits_per_second)
-    parts = [f"{done}, {pace} ({rate})"]
-    if summary.dry_run:
-        parts = [f"{done}, {format_size(summary.bytes_done)}"]
+    words = (counted(summary.objects_done, "object"), _heading(summary))
+    done = " ".join(words if summary.operation == "verify" else reversed(words))
+    parts = [f"{done}, {format_size(summary.bytes_done)}"]
+    if not summary.dry_run:
+        rate = format_rate(summary.goodput_bits_per_second)
+        parts[0] += f" in {format_span(summary.elapsed_ns)} ({rate})"
     if summary.bytes_resumed:
         parts.append(f"{format_size(summary.bytes_resumed)} of them resumed from an earlier run")
     parts += [

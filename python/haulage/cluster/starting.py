@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from typing import TextIO
 
+from haulage.units import counted
+
 
 class Starting:
     """Says that nodes of this machine start, and when they have: until then, a bar is at 0 %."""
 
     def __init__(self, nodes: int, out: TextIO) -> None:
-        self._nodes = f"{nodes} node{'' if nodes == 1 else 's'}"
+        self._nodes = counted(nodes, "node")
         self._out = out
         self._began = time.monotonic()
         self._say(f"starting {self._nodes} on this machine (this takes some seconds)")

@@ -129,9 +129,8 @@ def _read(question: str, said: bytes, hung: bool, timeout_s: float, code: int) -
 
 def _late(words: str, starved_s: float, timeout_s: float) -> HaulageError:
     """Return what to say of a question whose time was over, of which it waited so long for a processor."""
+    more = f"allow more time: --timeout {max(30, round(2 * timeout_s))}s"
     if 2 * starved_s < timeout_s:
-        hint = f"allow more time: --timeout {max(30, round(2 * timeout_s))}s"
-        return StalledError("check", words, f"no answer within {timeout_s:g} s", hint)
-    cause = "this machine is too busy to tell"
-    hint = f"try again when it is less busy, or allow more time: --timeout {max(30, round(2 * timeout_s))}s"
+        return StalledError("check", words, f"no answer within {timeout_s:g} s", more)
+    cause, hint = "this machine is too busy to tell", f"try again when it is less busy, or {more}"
     return NotMeasuredError("check", words, cause, hint)

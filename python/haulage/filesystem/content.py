@@ -284,7 +284,7 @@ class Content(Listings):
         # Stores have no folders, but who makes one expects it to be there, such as DuckDB before it writes.
         while "/" in path:
             self._made.add(path)
-            path = path.rpartition("/")[0].rstrip("/")
+            path = entries.parent(path)
 
     async def _makedirs(self, path: str, exist_ok: bool = False) -> None:
         try:

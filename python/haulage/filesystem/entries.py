@@ -33,6 +33,15 @@ def of_folder(name: str) -> Entry:
     return {"name": name.rstrip("/"), "size": 0, "type": "directory"}
 
 
+def parent(path: str) -> str:
+    """Return the folder that something is in, also of a name with an empty part, as fsspec does not.
+
+    >>> parent("c/a/b"), parent("c/a//b"), parent("c")
+    ('c/a', 'c/a', '')
+    """
+    return path.rpartition("/")[0].rstrip("/")
+
+
 def folders(names: Iterable[str], below: str) -> list[str]:
     """Return the folders between ``below`` and each name, in their order.
 
@@ -41,10 +50,10 @@ def folders(names: Iterable[str], below: str) -> list[str]:
     """
     found = set()
     for name in names:
-        parent = name.rpartition("/")[0].rstrip("/")
-        while len(parent) > len(below) and parent not in found:
-            found.add(parent)
-            parent = parent.rpartition("/")[0].rstrip("/")
+        folder = parent(name)
+        while len(folder) > len(below) and folder not in found:
+            found.add(folder)
+            folder = parent(folder)
     return sorted(found)
 
 

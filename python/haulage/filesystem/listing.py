@@ -43,8 +43,7 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
             self.dircache.pop(path, None)
             if not path:
                 return
-            # Not the parent of fsspec, which passes over the folder of a name with an empty part.
-            path = path.rpartition("/")[0].rstrip("/")
+            path = entries.parent(path)
 
     def _list(self, path: str, *, recursive: bool) -> builtins.list[Entry]:
         """Return what is below a folder; only what a service says at once where it says it page by page.
@@ -152,7 +151,7 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
         expanded: builtins.list[str] = await super()._expand_path(path, *args, **kwargs)
         return expanded
 
-    # The walks of fsspec, but with the names of entries as they follow the path: those below a part without
+    # The walk of fsspec, but with the names of entries as they follow the path: those below a part without
     # a name begin with a slash, and are not those beside it.
 
     def walk(
@@ -164,22 +163,19 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
         **kwargs: Any,
     ) -> Iterator[tuple[str, Any, Any]]:
         """Yield each folder with the names of the folders and objects in it, as ``os.walk`` does."""
-        path, detail = self._begun(path, maxdepth), kwargs.pop("detail", False)
-        try:
-            found: builtins.list[Entry] = self.ls(path, detail=True, **kwargs)
-        except OSError as error:
-            yield _omitted(path, error, on_error, detail=detail)
-            return
-        dirs, files = entries.sorted_out(path, found, detail=detail)
-        if topdown:
-            yield path, dirs, files
-        if maxdepth is None or maxdepth > 1:
-            deeper = None if maxdepth is None else maxdepth - 1
-            for name in builtins.list(dirs):
-                below = f"{path}/{name}" if path else name
-                yield from self.walk(below, deeper, topdown, on_error, detail=detail, **kwargs)
-        if not topdown:
-            yield path, dirs, files
+        # Who is told of errors may call the file system, which its own thread cannot.
+        errors: builtins.list[OSError] = []
+        walked = self._walk(
+            path, maxdepth, topdown, errors.append if callable(on_error) else on_error, **kwargs
+        )
+        while True:
+            try:
+                one: tuple[str, Any, Any] = self._sync(walked.__anext__)
+            except StopAsyncIteration:
+                return
+            while errors:
+                on_error(errors.pop(0))
+            yield one
 
     async def _walk(
         self,
@@ -189,7 +185,9 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
         on_error: Any = "omit",
         **kwargs: Any,
     ) -> AsyncIterator[tuple[str, Any, Any]]:
-        path, detail = self._begun(path, maxdepth), kwargs.pop("detail", False)
+        if maxdepth is not None and maxdepth < 1:
+            raise ValueError("maxdepth must be at least 1")
+        path, detail = self._strip_protocol(path), kwargs.pop("detail", False)
         try:
             found: Any = await self._ls(path, detail=True, **kwargs)
         except OSError as error:
@@ -206,12 +204,6 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
                     yield one
         if not topdown:
             yield path, dirs, files
-
-    def _begun(self, path: str, maxdepth: int | None) -> str:
-        if maxdepth is not None and maxdepth < 1:
-            raise ValueError("maxdepth must be at least 1")
-        plain: str = self._strip_protocol(path)
-        return plain
 
     async def _find(
         self,

@@ -47,7 +47,12 @@ fn lines(groups: &[Group<'_>], line: impl Fn(&Error) -> String) -> Vec<String> {
 fn groups(failures: &[Failure]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for failure in failures {
-        match groups.iter_mut().find(|group| is_of_host(failure) && is_same(group.first, failure)) {
+        // Of the others there may be many: none is compared with any.
+        let known = match is_of_host(failure) {
+            true => groups.iter_mut().find(|group| is_same(group.first, failure)),
+            false => None,
+        };
+        match known {
             Some(group) => group.more += 1,
             None => groups.push(Group { first: failure, more: 0 }),
         }
@@ -62,9 +67,12 @@ fn is_of_host(failure: &Failure) -> bool {
 }
 
 fn is_same(one: &Failure, other: &Failure) -> bool {
-    let cause =
-        |failure: &Failure| failure.cause.strip_prefix(NOT_BEGUN).unwrap_or(&failure.cause).to_owned();
     (one.kind, cause(one), &one.hint) == (other.kind, cause(other), &other.hint)
+}
+
+/// Why it failed, or what it was not begun because of.
+fn cause(failure: &Failure) -> &str {
+    failure.cause.strip_prefix(NOT_BEGUN).unwrap_or(&failure.cause)
 }
 
 #[cfg(test)]
