@@ -99,8 +99,7 @@ test:
 # All that has to be fetched and compiled; side by side, for some of it waits for the network and some for one processor.
 ready: build peers rust-tests $(STAMPS)/demo
 
-# The bindings have no Rust tests: what they do shows only from Python.
-RUST_TESTS := $(TEST_PROFILE) --locked --workspace --exclude haulage-python
+RUST_TESTS := $(TEST_PROFILE) --locked --workspace
 
 rust-tests:
 	cargo test --quiet $(RUST_TESTS) --no-run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,8 @@ MANY = "import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_wrong(n
 def test_once_more(text: str, code: int, says: list[str], tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(text)
     spread = ["-n", "2"] if text is ONCE else []
+    # Of what else is installed here, nothing is looked at: that takes longer than the tests.
+    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
     command = [
         sys.executable,
         str(ROOT / "scripts/once_more.py"),
@@ -55,7 +58,9 @@ def test_once_more(text: str, code: int, says: list[str], tmp_path: Path) -> Non
         *spread,
     ]
     command += ["-p", "no:cacheprovider"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=120
+    )
     assert ran.returncode == code, ran.stdout + ran.stderr
     for line in says:
         assert line in ran.stdout

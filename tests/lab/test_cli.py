@@ -105,11 +105,15 @@ def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
     # A number that was changed by hand does not go unseen.
     index = tmp_path / "run/results/index.json"
     index.write_text(re.sub(r'("rows_sha256": ")[0-9a-f]{8}', r"\g<1>00000000", index.read_text()))
-    wrong = haul("lab", "verify", "run", code=5)
-    assert "differs: " in wrong.text
     trials[0]["outcome"] = "failed"
     (tmp_path / "run/confirmations.json").write_text(json.dumps({"trials": trials}))
-    assert "confirmations.json" in haul("lab", "verify", "run", code=5).text
+    differ = [
+        line
+        for line in haul("lab", "verify", "run", code=5).text.splitlines()
+        if line.startswith("differs: ")
+    ]
+    assert any("index.json" in line for line in differ)
+    assert any("confirmations.json" in line for line in differ)
 
 
 def test_run_as_json_and_quiet(haul: Haul, plan: Path) -> None:
