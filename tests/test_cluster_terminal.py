@@ -20,7 +20,6 @@ import haulage
 import trees
 from command import Haul
 from haulage.cluster import places
-from haulage.cluster.command import is_quiet
 from haulage.cluster.starting import Starting
 
 pytestmark = pytest.mark.filterwarnings(
@@ -52,8 +51,7 @@ def container(haul: Haul) -> str:
 def test_what_starts_nodes_is_quiet_if_told_to_be(haul: Haul) -> None:
     trees.make(haul.folder / "tree", files=5)
     assert haul("cp", "tree", "there", "--nodes", "1", "-q").stderr == ""
-    assert [is_quiet(words.split()) for words in ("cp -vq a b", "-q cp", "cp --quiet a")] == [True] * 3
-    assert [is_quiet(words.split()) for words in ("cp a --exclude=-q b", "cp -- -q b")] == [False] * 2
+    assert "starting 1 node" in haul("cp", "tree", "again", "--nodes", "1", "--exclude=-q").stderr
 
 
 def test_nodes_of_this_machine_print_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:

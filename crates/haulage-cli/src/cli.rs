@@ -27,7 +27,7 @@ Keys for s3:// come from where the tools of AWS find them: AWS_ACCESS_KEY_ID and
 AWS_SECRET_ACCESS_KEY, a profile, or the role of the machine.
 
 lab, why, watch, table, view, index and doctor come with the Python package, each with
-its extra, such as: pip install 'haulage[lab]'
+its extra; where that is missing, they say how to install it
 
 `haul help COMMAND` tells more."
     ),

@@ -26,8 +26,8 @@ pub struct Nodes {
     pub nodes: Option<u16>,
 }
 
-/// Carries shards from the coordinator to nodes until the job ends.
-pub type Host = fn(Coordinator, &Nodes);
+/// Carries shards from the coordinator to nodes until the job ends; says nothing by itself if it shall be quiet.
+pub type Host = fn(Coordinator, &Nodes, quiet: bool);
 
 static HOST: OnceLock<Host> = OnceLock::new();
 
@@ -47,12 +47,18 @@ impl Nodes {
     }
 
     /// Starts a job that nodes are to do. What it gives besides ends when they are gone.
-    pub fn start(self, work: Work, options: CopyOptions, listen: bool) -> Result<(JobHandle, Gone), Error> {
+    pub fn start(
+        self,
+        work: Work,
+        options: CopyOptions,
+        listen: bool,
+        quiet: bool,
+    ) -> Result<(JobHandle, Gone), Error> {
         let host = HOST.get().ok_or_else(|| needed("run", "nodes".to_owned(), "cluster"))?;
         let (handle, coordinator) = Coordinator::start(work, options, listen)?;
         let (ended, gone) = channel();
         let started = std::thread::Builder::new().name("haul-nodes".into()).spawn(move || {
-            host(coordinator, &self);
+            host(coordinator, &self, quiet);
             let _ = ended.send(());
         });
         started.map_err(|e| Error::from_io("run", "nodes", e))?;

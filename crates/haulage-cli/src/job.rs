@@ -66,7 +66,7 @@ pub fn run_on(nodes: Nodes, work: Work, options: CopyOptions, data: Data, output
     let mut leaving = None;
     let ending = block_on(|interrupt| {
         let start = |listens| {
-            let (handle, gone) = nodes.start(work, options, listens)?;
+            let (handle, gone) = nodes.start(work, options, listens, output.quiet)?;
             leaving = Some(gone);
             Ok(handle)
         };

@@ -149,11 +149,16 @@ impl Coordinator {
 }
 
 /// Has Python carry shards to nodes for the command; returns when the nodes have ended.
-pub(crate) fn drive(coordinator: haulage::job::Coordinator, nodes: &haulage_cli::cluster::Nodes) {
+pub(crate) fn drive(
+    coordinator: haulage::job::Coordinator,
+    nodes: &haulage_cli::cluster::Nodes,
+    quiet: bool,
+) {
     let failing = coordinator.clone();
     let driven = Python::try_attach(|py| {
         let driver = py.import("haulage.cluster.command")?;
-        let arguments = (Coordinator(coordinator), &nodes.scheduler, &nodes.scheduler_file, nodes.nodes);
+        let arguments =
+            (Coordinator(coordinator), &nodes.scheduler, &nodes.scheduler_file, nodes.nodes, quiet);
         driver.call_method1("drive", arguments).map(drop)
     });
     // What it raises says in words of its own what is wrong; whatever it was, the job must not wait for ever.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 import warnings
-from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -23,8 +21,11 @@ def drive(
     scheduler: str | None,
     scheduler_file: str | PathLike[str] | None,
     nodes: int | None,
+    quiet: bool,
 ) -> None:
     """Carry shards from the coordinator to the cluster that is named. What goes wrong is told to the job.
+
+    Nodes that start on this machine are said on standard error, unless it shall be ``quiet``.
 
     Whoever calls this finishes the job.
     """
@@ -32,7 +33,7 @@ def drive(
     logging.disable()
     warnings.simplefilter("ignore")
     try:
-        told = None if nodes is None or is_quiet(sys.argv[1:]) else Starting(nodes, sys.stderr)
+        told = None if nodes is None or quiet else Starting(nodes, sys.stderr)
         with cluster(scheduler=scheduler, scheduler_file=scheduler_file, nodes=nodes) as client:
             if told is not None:
                 told.started()
@@ -40,13 +41,3 @@ def drive(
             carry(coordinator, client)
     except Exception as error:  # the job must hear of it, whatever it is
         fail(coordinator, error)
-
-
-def is_quiet(arguments: Sequence[str]) -> bool:
-    """Return whether the command was told to be quiet: ``-q``, also as in ``-vq``, or ``--quiet``.
-
-    >>> is_quiet(["cp", "-q", "a", "b"]), is_quiet(["cp", "a", "b", "--", "-q"])
-    (True, False)
-    """
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return any(word == "--quiet" or re.fullmatch("-[a-z]*q[a-z]*", word) for word in options)

@@ -20,7 +20,7 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         }
     };
     if verify || summary.objects_done > 0 {
-        let why = if verify { "not regular files" } else { "already there or excluded" };
+        let why = if verify { "not regular files" } else { "already there, excluded or not regular files" };
         add(summary.objects_skipped, format!("skipped: {}, {why}", count(summary.objects_skipped, "object")));
     }
     let how = if verify { " could not be compared" } else { "" };
@@ -101,7 +101,10 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
     match (objects_done, objects_skipped, objects_failed) {
         (0, 0, 0) => "nothing to copy: no objects found".to_owned(),
         (0, skipped, 0) => {
-            format!("nothing to copy: {} skipped, already there or excluded", count(skipped, "object"))
+            format!(
+                "nothing to copy: {} skipped, already there, excluded or not regular files",
+                count(skipped, "object")
+            )
         }
         (0, ..) => "copied nothing".to_owned(),
         _ => {
@@ -212,7 +215,7 @@ mod tests {
             summary_lines(&summary, ChecksumMode::Crc64),
             [
                 "copied 140 of 144 objects, 58.2 GiB in 3 m 20 s (2.5 Gbit/s)",
-                "skipped: 12 objects, already there or excluded",
+                "skipped: 12 objects, already there, excluded or not regular files",
                 "failed: 4 objects",
                 "retried: 7 requests, 2 because a checksum did not match",
                 "unproven: 3 objects with no checksum to compare with; lengths were compared",
@@ -227,7 +230,10 @@ mod tests {
         let line = |summary: &Summary| summary_lines(summary, ChecksumMode::Crc64).remove(0);
         assert_eq!(line(&Summary::default()), "nothing to copy: no objects found");
         let again = Summary { objects_skipped: 144, ..Summary::default() };
-        assert_eq!(line(&again), "nothing to copy: 144 objects skipped, already there or excluded");
+        assert_eq!(
+            line(&again),
+            "nothing to copy: 144 objects skipped, already there, excluded or not regular files"
+        );
         let by_receipt = |proofs| Summary { operation: "verify", proofs, ..sample() };
         assert_eq!(
             line(&by_receipt(Proofs { etag: 100, stored: 44, ..Proofs::default() })),
