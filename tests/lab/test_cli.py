@@ -195,6 +195,8 @@ def test_plans_are_listed_and_printed(haul: Haul) -> None:
     listed = haul("lab", "plans").text
     for name in planfile.names():
         assert f"{name} " in listed
+    # All are printed in one way; each takes as long as the packages of the lab take to load.
+    for name in sorted(planfile.names())[:2]:
         assert tomllib.loads(haul("lab", "plans", name).text)["name"] == name
     lines = [json.loads(line) for line in haul("lab", "plans", "--json").text.splitlines()]
     assert {line["plan"] for line in lines} == set(planfile.names())
