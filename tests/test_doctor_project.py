@@ -122,7 +122,7 @@ def test_pyproject_groups_and_poetry(haul: Haul, tmp_path: Path) -> None:
     report = examine(haul, file, code=1)
     assert set(faults(report)) == {"numpy", "xarray"}
     # A version alone does not say of what.
-    asked = {one.text.split(" (")[0] for one in report.findings if one.level == "fault"}
+    asked = {one.text.split(" (")[0] for one in report.of("fault") if one.check == "project.version"}
     assert asked == {"numpy ^0.3", "xarray ~2020.1"}
     assert report.corrected is not None
     assert f'numpy = "{HAVE}"\nxarray = {{version = "{version("xarray")}", extras' in report.corrected

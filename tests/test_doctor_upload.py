@@ -91,7 +91,7 @@ def test_who_does_not_know_the_address_learns_nothing(page: UploadPage) -> None:
     ("name", "content", "says"),
     [
         ("setup.exe", b"x", "not a file of a project"),
-        ("requirements.txt", b"\xff\xfe", "it is not UTF-8 text"),
+        ("requirements.txt", b"\xff\xff", "it is not UTF-8 text"),
         ("requirements.txt", bytes(2 << 20), "it is larger than 1 MiB"),
         ("", b"", "no file was chosen"),
         ("pyproject.toml", b"a = " + b"[" * 9000, "nested too deeply"),

@@ -264,3 +264,42 @@ def test_names_that_are_not_ascii_or_that_a_url_cuts(tmp_path: Path) -> None:
         with xr.open_zarr(f"{viewer.server.zarr_url}a.nc") as served:
             assert set(served.data_vars) == {"温度", "RH%", "a b"}
             assert all((served[name] == 7).all() for name in served.data_vars)
+
+
+def test_places_in_radians(tmp_path: Path) -> None:
+    """They were taken for degrees: the whole world was drawn near 0° N, 0° E."""
+    places = np.array([(-60.0, -170.0), (0.0, 10.0), (45.5, 170.0)])
+    with netCDF4.Dataset(tmp_path / "icon.nc", "w") as file:
+        file.createDimension("ncells", len(places))
+        file.createDimension("vertices", 3)
+        for name, standard, values in zip(("clat", "clon"), ("latitude", "longitude"), places.T, strict=True):
+            file.createVariable(name, "f8", ("ncells",))[:] = np.radians(values)
+            file[name].standard_name, file[name].units, file[name].bounds = (
+                standard,
+                "radian",
+                f"{name}_vertices",
+            )
+            file.createVariable(f"{name}_vertices", "f8", ("ncells", "vertices"))[:] = np.radians(values)[
+                :, None
+            ]
+        file.createVariable("tas", "f4", ("ncells",))[:] = [1, 2, 3]
+        file["tas"].coordinates, file["tas"].CDI_grid_type = "clat clon", "unstructured"
+    with world(tmp_path / "grid.nc", tas=("f4", RNG.random((18, 36)))) as file:
+        for name, standard, values in (("lat", "latitude", LAT), ("lon", "longitude", LON)):
+            file[name][:], file[name].units, file[name].standard_name = (
+                np.radians(values),
+                "radians",
+                standard,
+            )
+    with viewing(tmp_path) as viewer:
+        grids = {}
+        for name in ("icon.nc", "grid.nc"):
+            tas = next(one for one in viewer.file(name)["variables"] if one["path"] == "tas")
+            grids[name] = viewer.get("/api/grid", name=name, grid=tas["grid"]).framed
+        _, found = grids["icon.nc"]
+        assert np.allclose(found.reshape(2, 3).T[:, ::-1], places, atol=1e-4)
+        head, corners = grids["grid.nc"]
+        assert head["kind"] == "rectilinear"
+        lon, lat = corners.reshape(2, 19, 37)
+        assert np.allclose(lon, np.arange(0, 361, 10), atol=1e-4)
+        assert np.allclose(lat.T, np.arange(-90, 91, 10), atol=1e-4)

@@ -22,6 +22,7 @@ from haulage.doctor.asking import ask
 from haulage.doctor.finding import Finding, Report
 from haulage.doctor.page import as_upload_page
 from haulage.doctor.project import NODES_S
+from haulage.doctor.project.decoding import decoded
 from haulage.errors import HaulageError, LocalIOError, StalledError, UsageError
 from haulage.web import HEADERS
 
@@ -194,7 +195,7 @@ class _Answer(BaseHTTPRequestHandler):
         if not name.lower().endswith(_KINDS):
             raise UsageError("read", name, "not a file of a project", hint)
         try:
-            return name, content.decode("utf-8-sig").replace("\r\n", "\n")
+            return name, decoded(content)
         except UnicodeDecodeError:
             raise UsageError("read", name, "it is not UTF-8 text", hint) from None
 

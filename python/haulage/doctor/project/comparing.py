@@ -67,7 +67,7 @@ class Node:
 class Discrepancy:
     """One requirement, and the nodes on which it does not hold."""
 
-    wanted: Wanted
+    wanted: Wanted  #: as the first of these nodes needs it
     fault: Fault
     nodes: tuple[tuple[str, str | None], ...]  #: name, and the version that is installed there
 
@@ -89,18 +89,21 @@ def holds(specifier: SpecifierSet, version: str) -> bool | None:
 def discrepancies(wanted: Sequence[Wanted], nodes: Sequence[Node]) -> Iterator[Discrepancy]:
     """Yield each requirement that does not hold somewhere, by fault."""
     for one in wanted:
-        needing = [node for node in nodes if one.applies(node.told["markers"])]
-        found = [(node.name, node.version(one)) for node in needing]
-        missing = tuple((name, None) for name, version in found if version is None)
+        found = [
+            (node.name, node.version(one), one.on(node.told["markers"]))
+            for node in nodes
+            if one.applies(node.told["markers"])
+        ]
+        missing = [(name, needed) for name, version, needed in found if version is None]
         if missing:
-            yield Discrepancy(one, "missing", missing)
-        wrong = tuple(
-            (name, version)
-            for name, version in found
-            if version is not None and holds(one.specifier, version) is False
-        )
+            yield Discrepancy(missing[0][1], "missing", tuple((name, None) for name, _ in missing))
+        wrong = [
+            (name, version, needed)
+            for name, version, needed in found
+            if version is not None and holds(needed.specifier, version) is False
+        ]
         if wrong:
-            yield Discrepancy(one, "version", wrong)
+            yield Discrepancy(wrong[0][2], "version", tuple((name, version) for name, version, _ in wrong))
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,9 @@ def changes(
         if not versions or len(versions) < len(needing):
             # Nothing to write: it has to be installed.
             continue
-        if renamed is None and all(holds(one.specifier, version) is not False for version in versions):
+        needed = [one.on(node.told["markers"]).specifier for node in needing]
+        good = [holds(*pair) is not False for pair in zip(needed, versions, strict=True)]
+        if renamed is None and all(good):
             continue
         try:
             ordered = sorted(versions, key=Version)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
 
 from haulage.doctor.project import pep508, requirements_file
 from haulage.doctor.project.wanted import Place, Source, Trouble, Wanted
@@ -17,6 +18,9 @@ _MATCH = re.compile(
     r"(?:[\w./-]+::)?(?P<name>[A-Za-z0-9_][\w.-]*)(?:\[[^\]]*version\s*=\s*['\"]?(?P<boxed>[^'\"\]]+)['\"]?[^\]]*\])?"
     r"\s*(?P<version>[<>=!~ ]?[^\s\[]*(?:\s*,\s*\S+)*)(?:\s+\S+)?"
 )
+
+#: What may stand before a version, apart from it.
+_SPACED = re.compile(r"([<>=!~]=|[<>=])\s+")
 
 
 def read(path: Path, text: str, *, alone: bool = False) -> Source:
@@ -78,7 +82,7 @@ def _take(source: Source, node: Any) -> None:
     start, end = _stretch(source, node)
     where = pep508.place_of(source, start)
     text = str(node.value).strip()
-    found = _MATCH.fullmatch(text)
+    found = _MATCH.fullmatch(_SPACED.sub(r"\1", text))
     try:
         if found is None:
             raise InvalidSpecifier(f"not a requirement of conda: {text}")
@@ -108,8 +112,10 @@ def of_conda(text: str) -> SpecifierSet:
 
     >>> str(of_conda("=1.2")), str(of_conda("==1.2")), str(of_conda("1.2.*")), str(of_conda("=1.2=py311_0"))
     ('==1.2.*', '==1.2', '==1.2.*', '==1.2.*')
-    >>> str(of_conda(">=1.2,<2")), str(of_conda(""))
-    ('<2,>=1.2', '')
+    >>> str(of_conda(">=1.2,<2")), str(of_conda("")), str(of_conda("==1.2=py311_0"))
+    ('<2,>=1.2', '', '==1.2')
+    >>> str(of_conda("=2024a=h0c530f3_0")), str(of_conda("=1.1.1w"))
+    ('==2024a', '===1.1.1w')
 
     Raises:
         InvalidSpecifier: It cannot be told.
@@ -118,9 +124,15 @@ def of_conda(text: str) -> SpecifierSet:
 
 
 def _of_part(part: str) -> str:
-    if re.match(r"[<>!~]|==", part):
+    if re.match(r"[<>!~]", part):
         return re.sub(r"\s+", "", part)
-    exact = not part.startswith("=")
+    exact = not part.startswith("=") or part.startswith("==")
     version = part.lstrip("= ").partition("=")[0].strip()
     # A single = means: whatever begins so.
-    return f"=={version}" if exact or version.endswith("*") else f"=={version}.*"
+    meant = f"=={version}" if exact or version.endswith("*") else f"=={version}.*"
+    # What is no package of Python has versions such as 2024a and 1.1.1w.
+    as_text = [f"==={version}"] if re.fullmatch(r"\d[\w.+-]*", version) else []
+    for one in (meant, f"=={version}", *as_text):
+        with suppress(InvalidSpecifier):
+            return str(Specifier(one))
+    raise InvalidSpecifier(f"not a version: {version}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from haulage.doctor.project.wanted import Place, Source, Trouble, Wanted
+from haulage.doctor.project.wanted import Place, Source, Trouble, Wanted, canonical
 
 
 def add(source: Source, text: str, start: int, end: int, group: str | None = None) -> None:
@@ -34,6 +34,14 @@ def add(source: Source, text: str, start: int, end: int, group: str | None = Non
     source.places.append(
         Place(wanted, start, end, lambda *new: before if found.url else written(found, *new))
     )
+
+
+def name_of(text: str) -> str | None:
+    """Return the canonical name that a requirement asks for; ``None`` if it is none."""
+    try:
+        return canonical(Requirement(text).name)
+    except InvalidRequirement:
+        return None
 
 
 def written(requirement: Requirement, name: str, low: str, high: str) -> str:

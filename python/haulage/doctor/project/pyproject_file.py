@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import InvalidSpecifier
 
-from haulage.doctor.project import pep508
-from haulage.doctor.project.wanted import Place, Source, Trouble, Wanted
+from haulage.doctor.project import pep508, poetry
+from haulage.doctor.project.toml_places import Keys, places
+from haulage.doctor.project.wanted import Place, Source, Trouble, Wanted, canonical
 from haulage.errors import UsageError
 
 
@@ -27,21 +27,28 @@ def read(path: Path, text: str) -> Source:
         raise UsageError("read", str(path), f"not TOML: {error}", "correct the file first") from None
     source = Source(path, text)
     project = _table(told, "project")
-    poetry = _table(_table(told, "tool"), "poetry")
-    if not project and not poetry and "dependency-groups" not in told:
+    of_poetry = _table(_table(told, "tool"), "poetry")
+    if not project and not of_poetry and "dependency-groups" not in told:
         hint = "name the file that lists what the project needs"
         raise UsageError("read", str(path), "it has no [project] table", hint)
-    if isinstance(project.get("requires-python"), str):
-        _python(source, project["requires-python"], "requires-python")
-    for text_, group in _requirements(project, _table(told, "dependency-groups")):
-        start = _found(source, text_)
-        if start is not None:
+    where = places(text)
+    python = project.get("requires-python")
+    if isinstance(python, str):
+        _python(source, where, ("project", "requires-python"), python)
+    for keys, text_, group in _requirements(project, _table(told, "dependency-groups")):
+        start = _found(source, where, keys, text_)
+        if start is not None and not _is_itself(text_, group, project):
             pep508.add(source, text_, start, start + len(text_), group)
     dynamic = project.get("dynamic")
     if isinstance(dynamic, list) and "dependencies" in dynamic:
         hint = "name the file that the dependencies come from, such as requirements.txt"
         source.troubles.append(Trouble(path.name, "its dependencies are in another file (dynamic)", hint))
-    _read_poetry(source, poetry)
+    for keys, name, one, group in poetry.requirements(of_poetry):
+        if name == "python":
+            if isinstance(one, str):
+                _python(source, where, keys, one)
+        else:
+            _add_of_poetry(source, where, keys, name, one, group)
     return source
 
 
@@ -50,103 +57,94 @@ def _table(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _requirements(project: Mapping[str, Any], groups: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    always = project.get("dependencies")
-    yield from ((one, None) for one in (always if isinstance(always, list) else ()) if isinstance(one, str))
-    optional = {**_table(project, "optional-dependencies"), **groups}
-    for group, several in optional.items():
-        # A group may include another one, which is a table and is read by itself.
-        listed = several if isinstance(several, list) else ()
-        yield from ((one, group) for one in listed if isinstance(one, str))
+def _requirements(
+    project: Mapping[str, Any], groups: Mapping[str, Any]
+) -> Iterator[tuple[Keys, str, str | None]]:
+    optional = _table(project, "optional-dependencies")
+    listed: list[tuple[Keys, Any, str | None]] = [
+        (("project", "dependencies"), project.get("dependencies"), None),
+        *((("project", "optional-dependencies", name), one, name) for name, one in optional.items()),
+        *((("dependency-groups", name), one, name) for name, one in groups.items()),
+    ]
+    for keys, several, group in listed:
+        for number, one in enumerate(several if isinstance(several, list) else ()):
+            # A group may include another one, which is a table and is read by itself.
+            if isinstance(one, str):
+                yield (*keys, number), one, group
 
 
-def _found(source: Source, text: str) -> int | None:
-    """Return the position of a string in the file, between its quotes, if it was not found there before."""
-    taken = {place.start for place in source.places}
-    for found in re.finditer(rf"([\"']){re.escape(text)}\1", source.text):
-        if found.start() + 1 not in taken:
-            return found.start() + 1
+def _is_itself(text: str, group: str | None, project: Mapping[str, Any]) -> bool:
+    """Return whether a group asks for other groups of the project: ``all = ["model[io,plot]"]``."""
+    name = project.get("name")
+    asked = pep508.name_of(text)
+    return group is not None and isinstance(name, str) and asked is not None and asked == canonical(name)
+
+
+def _found(source: Source, where: Mapping[Keys, tuple[int, int]], keys: Keys, text: str) -> int | None:
+    """Return the position of a text in the file, between its quotes."""
+    start, end = where.get(keys, (0, 0))
+    if text and source.text[start:end] == text:
+        return start
     # Written with escapes.
     hint = "write it in plain quotes"
     source.troubles.append(Trouble(source.path.name, f"{text}: not found literally in the file", hint))
     return None
 
 
-def _python(source: Source, text: str, key: str) -> None:
-    at = re.search(rf"^\s*{key}\s*=\s*([\"'])(.*?)\1", source.text, re.MULTILINE)
-    if at is None:
+def _python(source: Source, where: Mapping[Keys, tuple[int, int]], keys: Keys, text: str) -> None:
+    start = _found(source, where, keys, text)
+    if start is None:
         return
     try:
-        specifier = of_poetry(text)
+        specifier = poetry.specifier(text)
     except InvalidSpecifier as error:
         source.troubles.append(
-            Trouble(pep508.place_of(source, at.start(2)), str(error), 'write a version such as ">=3.11"')
+            Trouble(pep508.place_of(source, start), str(error), 'write a version such as ">=3.11"')
         )
         return
-    wanted = Wanted("python", specifier, *_where(source, at.start(2)), text, "python")
-    source.places.append(Place(wanted, *at.span(2), lambda _, low, __: f">={'.'.join(low.split('.')[:2])}"))
+    place, key = pep508.place_of(source, start), (str(source.path), start)
+    wanted = Wanted("python", specifier, place, key, text, "python")
+    end = start + len(text)
+    source.places.append(Place(wanted, start, end, lambda _, low, __: f">={'.'.join(low.split('.')[:2])}"))
 
 
-def _where(source: Source, start: int) -> tuple[str, tuple[str, int]]:
-    return pep508.place_of(source, start), (str(source.path), start)
+def _add_of_poetry(
+    source: Source,
+    where: Mapping[Keys, tuple[int, int]],
+    keys: Keys,
+    name: str,
+    told: str | Mapping[str, Any],
+    group: str | None,
+) -> None:
+    if isinstance(told, str):
+        told = {"version": told}
+        where = {**where, (*keys, "version"): where.get(keys, (0, 0))}
+    # What comes from elsewhere has no version here: that it is installed is all that can be said.
+    of = next((one for one in ("version", *poetry.ELSEWHERE) if isinstance(told.get(one), str)), None)
+    start = None if of is None else _found(source, where, (*keys, of), told[of])
+    if of is None or start is None:
+        return
+    version, place = told[of] if of == "version" else "", pep508.place_of(source, start)
+    try:
+        specifier, marker = poetry.specifier(version), poetry.marker(told)
+    except ValueError as error:
+        hint = 'write a version such as "^1.2" or ">=1.2,<2"'
+        source.troubles.append(Trouble(place, str(error).partition("\n")[0], hint))
+        return
+    extras = told.get("extras")
+    wanted = Wanted(
+        name=name,
+        specifier=specifier,
+        where=place,
+        key=(str(source.path), start),
+        text=f"{name} {version}".rstrip(),
+        extras=frozenset(str(one) for one in extras) if isinstance(extras, list) else frozenset(),
+        marker=marker,
+        group="optional" if told.get("optional") is True else group,
+    )
+    before = told[of]
 
+    def write(_: str, low: str, high: str) -> str:
+        return pep508.span(low, high).removeprefix("==") if of == "version" else before
 
-def _read_poetry(source: Source, poetry: Mapping[str, Any]) -> None:
-    tables: list[tuple[str | None, Mapping[str, Any]]] = [
-        (None, _table(poetry, "dependencies")),
-        ("dev", _table(poetry, "dev-dependencies")),
-        *((name, _table(group, "dependencies")) for name, group in _table(poetry, "group").items()),
-    ]
-    for group, wanted in tables:
-        for name, told in wanted.items():
-            version = told.get("version") if isinstance(told, dict) else told
-            if not isinstance(version, str):
-                continue
-            key = rf"^\s*[\"']?{re.escape(name)}[\"']?\s*=\s*(?:\{{[^}}\n]*?version\s*=\s*)?"
-            at = re.search(key + r"([\"'])(.*?)\1", source.text, re.MULTILINE)
-            if at is None:
-                continue
-            if name == "python":
-                _python(source, version, name)
-                continue
-            try:
-                specifier = of_poetry(version)
-            except InvalidSpecifier as error:
-                hint = 'write a version such as "^1.2" or ">=1.2,<2"'
-                source.troubles.append(Trouble(pep508.place_of(source, at.start(2)), str(error), hint))
-                continue
-            needed = "optional" if isinstance(told, dict) and told.get("optional") else group
-            asked = Wanted(name, specifier, *_where(source, at.start(2)), f"{name} {version}", group=needed)
-            source.places.append(
-                Place(asked, *at.span(2), lambda _, low, high: pep508.span(low, high).removeprefix("=="))
-            )
-
-
-def of_poetry(version: str) -> SpecifierSet:
-    """Return the versions that Poetry means.
-
-    >>> str(of_poetry("^1.2.3")), str(of_poetry("^0.3")), str(of_poetry("~1.4")), str(of_poetry("2.1"))
-    ('<2,>=1.2.3', '<0.4,>=0.3', '<1.5,>=1.4', '==2.1')
-
-    Raises:
-        InvalidSpecifier: It is none.
-    """
-    parts = [part.strip() for part in version.split(",") if part.strip() not in ("", "*")]
-    return SpecifierSet(",".join(_of_part(part) for part in parts))
-
-
-def _of_part(part: str) -> str:
-    numbers = part[1:].strip().split(".")
-    if part.startswith("^"):
-        # What stands furthest left and is not 0 stays.
-        keep = next((at for at, number in enumerate(numbers) if number != "0"), len(numbers) - 1)
-        return f">={part[1:].strip()},<{_next(numbers[: keep + 1])}"
-    if part.startswith("~") and not part.startswith("~="):
-        return f">={part[1:].strip()},<{_next(numbers[:2])}"
-    return part if part[0] in "<>=!~" else f"=={part}"
-
-
-def _next(numbers: list[str]) -> str:
-    if not numbers[-1].isdigit():
-        raise InvalidSpecifier(f"not a version: {'.'.join(numbers)}")
-    return ".".join([*numbers[:-1], str(int(numbers[-1]) + 1)])
+    source.places.append(Place(wanted, start, start + len(before), write))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from haulage.doctor.project import environment_file, pyproject_file, requirements_file
+from haulage.doctor.project.decoding import decoded
 from haulage.doctor.project.wanted import Source
 from haulage.errors import LocalIOError, NotFoundError, UsageError
 
@@ -20,7 +21,7 @@ def read(path: Path) -> Source:
         UsageError: It is none that lists what a project needs.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = decoded(path.read_bytes())
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         cause = "it is a folder" if path.is_dir() else "there is no such file"
         raise NotFoundError("read", str(path), cause, f"name the project's {KINDS}") from None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haulage.doctor.project import pep508
+from haulage.doctor.project.decoding import decoded
 from haulage.doctor.project.wanted import Source, Trouble
 from haulage.errors import LocalIOError
 
@@ -43,8 +44,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _take(source: Source, start: int, line: str, above: tuple[Path, ...]) -> None:
     # Comments and the ends of lines become spaces, so that places stay what they are.
     plain = _COMMENT.sub(lambda found: " " * len(found[0]), line) if "#" in line else line
-    if "#egg=" in line:
-        plain = line
     plain = plain.replace("\\\n", "  ")
     begin = start + len(plain) - len(plain.lstrip())
     plain = plain.strip()
@@ -57,7 +56,8 @@ def _take(source: Source, start: int, line: str, above: tuple[Path, ...]) -> Non
     elif (found := _CONSTRAIN.fullmatch(plain)) is not None:
         constraining = _other(source, start, found[1].strip(), above)
         if constraining is not None:
-            source.constraints += [place.wanted for one in constraining.everything() for place in one.places]
+            for one in constraining.everything():
+                source.constraints += [*(place.wanted for place in one.places), *one.constraints]
             source.troubles += [trouble for one in constraining.everything() for trouble in one.troubles]
     elif plain.startswith("-") and _EDITABLE.fullmatch(plain) is None:
         return
@@ -105,7 +105,7 @@ def _other(source: Source, start: int, name: str, above: tuple[Path, ...]) -> So
         )
         return None
     try:
-        return read(path, path.read_text(encoding="utf-8-sig"), above)
+        return read(path, decoded(path.read_bytes()), above)
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
         hint = f"it is included by {pep508.place_of(source, start)}"

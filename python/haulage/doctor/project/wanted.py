@@ -31,10 +31,19 @@ class Wanted:
     extras: frozenset[str] = frozenset()
     marker: Marker | None = None  #: where it is needed; ``None`` for everywhere
     group: str | None = None  #: the optional group that asks for it; ``None`` for what is always needed
+    bounds: tuple[Wanted, ...] = ()  #: constraints on it that apply to some Pythons only
 
     def applies(self, markers: Mapping[str, str]) -> bool:
         """Return whether a Python with these markers needs it."""
         return self.marker is None or self.marker.evaluate({**markers, "extra": ""})
+
+    def on(self, markers: Mapping[str, str]) -> Wanted:
+        """Return what a Python with these markers needs of it: with the constraints that apply there."""
+        specifier = self.specifier
+        for bound in self.bounds:
+            if bound.applies(markers):
+                specifier &= bound.specifier
+        return replace(self, specifier=specifier, bounds=())
 
 
 @dataclass(frozen=True)
@@ -76,12 +85,10 @@ class Source:
     def wanted(self) -> list[Wanted]:
         """All requirements, with the constraints on them."""
         sources = self.everything()
-        narrow: dict[str, SpecifierSet] = {}
+        bounds: dict[str, list[Wanted]] = {}
         for constraint in (one for source in sources for one in source.constraints):
-            narrow[canonical(constraint.name)] = (
-                narrow.get(canonical(constraint.name), SpecifierSet()) & constraint.specifier
-            )
-        return [_narrowed(place.wanted, narrow) for source in sources for place in source.places]
+            bounds.setdefault(canonical(constraint.name), []).append(constraint)
+        return [_narrowed(place.wanted, bounds) for source in sources for place in source.places]
 
     def corrected(self, changes: Mapping[tuple[str, int], tuple[str, str, str]]) -> str:
         """Return the text with requirements written anew, and with what it includes in it.
@@ -101,9 +108,9 @@ class Source:
         return text
 
 
-def _narrowed(wanted: Wanted, narrow: Mapping[str, SpecifierSet]) -> Wanted:
-    bound = narrow.get(canonical(wanted.name))
-    return wanted if bound is None else replace(wanted, specifier=wanted.specifier & bound)
+def _narrowed(wanted: Wanted, bounds: Mapping[str, list[Wanted]]) -> Wanted:
+    found = bounds.get(canonical(wanted.name))
+    return wanted if found is None else replace(wanted, bounds=tuple(found))
 
 
 def canonical(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from haulage.view.cf.axes import Horizontal
 from haulage.view.cf.grids import Corners
 from haulage.view.index.model import Index, Variable
 
+_RADIANS = ("radian", "radians", "rad")
+#: Grid mappings whose coordinates are angles; ``None`` where there is no mapping.
+_OF_ANGLES = (None, "latitude_longitude", "rotated_latitude_longitude")
 _KILOMETRES = ("km", "kilometer", "kilometre", "kilometers", "kilometres")
 #: Grids of more corners than this are not drawn.
 MOST_CORNERS = 1 << 25
@@ -40,7 +44,9 @@ def corners(
         raise UnsupportedError("draw", across.y.path, cause, "copy the file with haul cp to look at it")
     if across.by_index:
         return grids.by_index(size)
-    y, x = values(across.y), values(across.x)
+    name = across.mapping.attribute("grid_mapping_name") or "unknown" if across.mapping else None
+    read = _in_degrees(values) if name in _OF_ANGLES else values
+    y, x = read(across.y), read(across.x)
     if across.is_points:
         return grids.points(_valid(x), _valid(y))
     if y.ndim == 2:
@@ -48,8 +54,7 @@ def corners(
         if across.otherwise is not None and bool(np.isnan(found.lon).all()):
             return corners(index, across.otherwise, values, size)
         return found
-    bounds_x, bounds_y = _bounds(index, across.x, values), _bounds(index, across.y, values)
-    name = across.mapping.attribute("grid_mapping_name") or "unknown" if across.mapping else None
+    bounds_x, bounds_y = _bounds(index, across.x, read), _bounds(index, across.y, read)
     if across.mapping is None or name == "latitude_longitude":
         x, y = _valid(x), _valid(y)
         if np.isfinite(x).all() and np.isfinite(y).all():
@@ -110,7 +115,21 @@ def _bounds(
     found = index.near(name, coordinate) if name else None
     if found is None or found.kind != "number" or found.shape != (*coordinate.shape, 2):
         return None
-    return values(found)
+    units = coordinate.attribute("units")
+    # Bounds have the units of what they bound, and seldom say so.
+    return values(replace(found, attributes={"units": units, **found.attributes}) if units else found)
+
+
+def _in_degrees(
+    values: Callable[[Variable], np.ndarray[Any, Any]],
+) -> Callable[[Variable], np.ndarray[Any, Any]]:
+    """Return what reads values of variables, those in radians as degrees: ICON writes its places so."""
+
+    def read(one: Variable) -> np.ndarray[Any, Any]:
+        found = values(one)
+        return np.degrees(found) if (one.attribute("units") or "").lower() in _RADIANS else found
+
+    return read
 
 
 def _valid(degrees: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
