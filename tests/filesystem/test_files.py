@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import fsspec
+import pandas as pd
 import pytest
+from fsspec.core import OpenFile
 
 import haulage
 from filesystem.places import Counted, Place
@@ -151,6 +153,52 @@ def test_what_fails_or_is_left_open_writes_nothing(place: Place) -> None:
             file.write(b"after")
         assert fs.cat(path) == b"before"
     assert fs.cat(path) == b"after"
+
+
+@pytest.mark.parametrize("how", ["fs.open", "fsspec.open"])
+@pytest.mark.parametrize("mode", ["wb", "w"])
+@pytest.mark.parametrize("compression", [None, "gzip", "zip"])
+def test_what_fails_within_a_wrapper_writes_nothing(
+    how: str, mode: str, compression: str | None, place: Place
+) -> None:
+    """Half of a text, of a compressed file, and of any from `fsspec.open` replaced the object."""
+    fs, path = place.fs, place.path("a")
+    fs.pipe(path, b"before")
+
+    def opened() -> Any:
+        if how == "fs.open":
+            return fs.open(path, mode, compression=compression)
+        return OpenFile(fs, path, mode, compression)
+
+    half: Any = b"half" if "b" in mode else "half"
+    with pytest.raises(RuntimeError, match="no"), opened() as file:  # noqa: PT012
+        file.write(half)
+        raise RuntimeError("no")
+    assert fs.cat(path) == b"before"
+    try:
+        raise RuntimeError("before it was opened")
+    except RuntimeError:
+        # Somebody writes down what went wrong.
+        with opened() as file:
+            file.write(half)
+    with fs.open(path, "rb", compression=compression) as file:
+        assert file.read() == b"half"
+
+
+def test_what_pandas_fails_to_write_is_not_written(place: Place) -> None:
+    class Odd:
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    fs, path = place.fs, place.path("a.csv")
+    to: Any = {"path_or_buf": place.url("a.csv"), "storage_options": place.options}
+    fs.pipe(path, b"before")
+    for compression in ("gzip", None):
+        with pytest.raises(RuntimeError, match="no"):
+            pd.DataFrame({"a": [1, Odd()]}).to_csv(**to, compression=compression)
+        assert fs.cat(path) == b"before"
+    pd.DataFrame({"a": [1]}).to_csv(**to, index=False)
+    assert fs.cat(path) == b"a\n1\n"
 
 
 @pytest.mark.parametrize("mode", ["ab", "r+b", "q"])

@@ -243,6 +243,21 @@ def test_lines_of_cp_come_through_a_pipe(haul: Haul, tmp_path: Path) -> None:
         said = haul("watch", source, "--csv", "rows.csv", stdin=stdin).text
         assert "30/30 objects" in said
         assert len([row for row in rows_of(tmp_path / "rows.csv") if row["event"] == "object"]) == 30
+    # Of a job that was killed they end too early. It was said to be running, with the exit code 0.
+    cut = b"".join(lines.stdout.splitlines(keepends=True)[:9])
+    said = haul("watch", "-", stdin=cut, code=1).text
+    assert "1 SILENT" in said
+    assert "the input ended before the job did: it was killed, or its output was cut" in said
+
+
+def test_a_log_says_why_a_job_has_failed_that_has_no_objects(haul: Haul, tmp_path: Path) -> None:
+    """It said: exit code 4."""
+    haul("cp", "nothing", "copy", "--log", "log", code=4)
+    said = haul("watch", "log", "--once", "--csv", "rows.csv", code=1).text
+    why = "not_found: nothing: no such file or directory"
+    assert f"the job ended with exit code 4: {why}" in said
+    summary = next(row for row in rows_of(tmp_path / "rows.csv") if row["event"] == "summary")
+    assert json.loads(summary["message"])["failure"] == why
 
 
 def test_a_record_is_replayed(haul: Haul, tmp_path: Path) -> None:

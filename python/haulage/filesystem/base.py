@@ -28,6 +28,7 @@ from haulage.filesystem.files import ReadFile, WriteFile, refuse_mode
 from haulage.filesystem.pace import LEAST, MOST, UNKNOWN, Pace
 from haulage.filesystem.references import ELSEWHERE, credentials, leads_elsewhere, reference, referent
 from haulage.filesystem.window import Cache, Window
+from haulage.filesystem.wrapped import PackedFile, TextFile
 from haulage.objects import open as open_object
 from haulage.session import Credential, Session
 
@@ -46,6 +47,8 @@ CACHE = 64 << 20
 LISTED = 10.0
 #: Objects of which something is kept after they were closed.
 KEPT = 64
+#: What a mode says of bytes and text.
+_KINDS = str.maketrans("", "", "bt")
 
 
 class _ByReference(_Cached):  # type: ignore[misc]
@@ -195,15 +198,14 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
 
         With ``compression``, closing the compressed file also closes and commits the object.
         """
-        text = "b" not in mode
-        file = super().open(path, mode, *args, compression=None if not text else compression, **kwargs)
-        kind = None if text or compression is None else get_compression(path, compression)
-        if kind is None:
-            return file
-        packed = compr[kind](file, mode=mode[0])
-        if "r" not in mode:
-            packed.close = partial(_close_both, packed.close, file)
-        return packed
+        if "r" in mode or ("b" in mode and compression is None):
+            return super().open(path, mode, *args, compression=compression, **kwargs)
+        text = {name: kwargs.pop(name) for name in ("encoding", "errors", "newline") if name in kwargs}
+        file = super().open(path, f"{mode.translate(_KINDS)}b", *args, **kwargs)
+        kind = None if compression is None else get_compression(path, compression)
+        if kind is not None:
+            file = PackedFile(compr[kind](file, mode=mode[0]), file)
+        return file if "b" in mode else TextFile(file, **text)
 
     def _open(
         self,
@@ -276,11 +278,6 @@ class HaulageFileSystem(Content, metaclass=_ByReference):
         if "b" not in mode or kwargs.get("compression"):
             raise refuse_mode(mode)
         return AsyncFile(await self._call(self._open, path, mode), self._call)
-
-
-def _close_both(close: Callable[[], None], file: WriteFile) -> None:
-    close()
-    file.close()
 
 
 #: The options of :class:`~haulage.transfer.StoreOptions` that a file system takes.

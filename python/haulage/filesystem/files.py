@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from haulage.errors import UnsupportedError, UsageError
 from haulage.filesystem.steps import Steps
 from haulage.filesystem.window import Window
+from haulage.filesystem.wrapped import is_given_up
 from haulage.reader import VersionReader
 from haulage.units import counted
 
@@ -121,7 +123,8 @@ class WriteFile(io.BufferedIOBase):
     """An object opened by a file system for writing sequentially.
 
     The object appears when the file is closed; in a transaction, when the transaction ends. If the ``with``
-    block raises an exception, nothing is written and the previous object stays.
+    block raises an exception, nothing is written and the previous object stays; also if the block is that of
+    ``fsspec.open``, or if pandas fails while it writes.
     """
 
     mode = "wb"  #: also if it was opened with ``"xb"``
@@ -131,6 +134,8 @@ class WriteFile(io.BufferedIOBase):
         self.path = path
         self.autocommit = autocommit
         self._writer = writer
+        self._handled = id(sys.exception())  #: what was being handled already
+        self._given_up = False
 
     @property
     def name(self) -> str:
@@ -154,7 +159,7 @@ class WriteFile(io.BufferedIOBase):
         """Write ``data`` and return its number of bytes; waits while too much data is in flight."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
-        return self._writer.write(data)
+        return memoryview(data).nbytes if self._given_up else self._writer.write(data)
 
     def flush(self) -> None:
         """Pass buffered data to the engine. The object does not appear before :meth:`close`."""
@@ -163,12 +168,16 @@ class WriteFile(io.BufferedIOBase):
 
     def close(self) -> None:
         """Send the remaining data and commit, unless a transaction does. Safe to call more than once."""
-        if not self.closed:
-            try:
-                if self.autocommit:
-                    self.commit()
-            finally:
-                super().close()
+        if self.closed:
+            return
+        if self._given_up or is_given_up(self._handled):
+            self.discard()
+            return
+        try:
+            if self.autocommit:
+                self.commit()
+        finally:
+            super().close()
 
     def commit(self) -> None:
         """Commit the object now."""
@@ -176,6 +185,10 @@ class WriteFile(io.BufferedIOBase):
             self._writer.close()
         finally:
             self.fs.invalidate_cache(self.path)
+
+    def give_up(self) -> None:
+        """Take what is still written, as the end of a compressed file, but keep none of it, nor commit."""
+        self._given_up = True
 
     def discard(self) -> None:
         """Close without committing: the destination stays unchanged."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from haulage.watch import applying_tasks, state as states
-from haulage.watch.line import Line, as_text
+from haulage.watch.line import Line, as_text, first_failure
 from haulage.watch.state import Job, Kind, Message, State, Stream, message_of
 
 #: Levels of Python's logging that are problems.
@@ -60,6 +60,8 @@ def tick(state: State, now: int) -> list[tuple[Line, Message]]:
             stream.told_silent = True
             since_ns = max(0, now - stream.heard_ns)
             words = f"nothing heard for {since_ns / 1e9:.0f} s, and it has not ended"
+            if state.over:
+                words = "the input ended before the job did: it was killed, or its output was cut"
             values = {"event": "silent", "message": words}
             line = Line(stream.job, stream.node, stream.stream, None, now, "silent", values)
             message = _kept(state, message_of(line, "ERROR", words))
@@ -255,8 +257,9 @@ def _summary(_: State, stream: Stream, line: Line) -> Message | None:
     stream.rate_bits_per_second, stream.in_flight, stream.eta_ns, stream.slowest = 0, 0, None, ()
     if stream.end == "done":
         return None
-    stream.cause = f"exit code {stream.exit_code}"
-    return message_of(line, "ERROR", f"the job ended with exit code {stream.exit_code}")
+    why = first_failure(values)
+    stream.cause = (f"exit code {stream.exit_code}" + (f": {why}" if why else ""))[: states.TEXT]
+    return message_of(line, "ERROR", f"the job ended with {stream.cause}")
 
 
 def _job_error(state: State, stream: Stream, line: Line) -> Message:

@@ -140,6 +140,15 @@ class Seen:
         return sum(end - first for first, end in self._missing)
 
 
+def first_failure(summary: dict[str, Any]) -> str:
+    """Return why a job failed that has no object to say it of, such as a source that is not there."""
+    failures = summary.get("failures")
+    first = failures[0] if isinstance(failures, list) and failures else None
+    if not isinstance(first, dict) or summary.get("objects_failed"):
+        return ""
+    return ": ".join(filter(None, (as_text(first.get(name)) for name in ("kind", "object", "cause"))))
+
+
 def noticed(like: Line, event: str, values: dict[str, Any]) -> Line:
     """Return a line of our own about the stream of another."""
     return like._replace(seq=None, event=event, values={"event": event, **values})

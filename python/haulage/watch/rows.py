@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from haulage.errors import HaulageError, LocalIOError
 from haulage.watch import words
-from haulage.watch.line import Line, as_text
+from haulage.watch.line import Line, as_text, first_failure
 
 #: The columns, with their types in Parquet. ``docs/guides/watch.md`` says what they hold.
 COLUMNS = {
@@ -262,6 +262,9 @@ def _summary(values: _Values) -> tuple[str, _Values]:
         for name, value in values.items()
         if name.startswith(("objects_", "bytes_", "exit_code")) and type(value) is int
     }
+    why = first_failure(values)
+    if why:
+        kept["failure"] = why
     return "ERROR" if values.get("exit_code") else "INFO", {
         "kind": values.get("operation"),
         "size_bytes": _number(values.get("bytes_done")),

@@ -159,6 +159,7 @@ class State:
     streams_left_out: int = 0  #: streams that have ended and are not shown any more
     lost_lines_before: int = 0  #: of these
     read_ns: int = 0  #: when the log was last read to its end
+    over: bool = False  #: nothing more can come, as from standard input that has ended
     away: str = ""  #: why it cannot be read
     away_ns: int = 0  #: since when
     changed_ns: int = 0  #: when a line came last
@@ -179,14 +180,14 @@ def health(state: State, stream: Stream) -> str:
 
     One is quiet that nothing is heard of and that has not said that it began: it is unknown
     whether it should be heard. This is measured by when the log was read last: while it cannot be read,
-    nobody is silent.
+    nobody is silent. Whoever has not ended when nothing more can come is silent at once.
     """
     if stream.end:
         return stream.end
     if stream.tasks is not None:
         return stream.tasks.health
     # What is replayed has no sign of life between two requests.
-    if state.read_ns - stream.heard_ns < SILENT_NS or stream.what == REPLAY:
+    if (state.read_ns - stream.heard_ns < SILENT_NS and not state.over) or stream.what == REPLAY:
         return "alive"
     return "silent" if stream.what else "quiet"
 

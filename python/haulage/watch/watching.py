@@ -125,6 +125,7 @@ class Watching:
         """Take in that all was read; return whether this is the end."""
         now = self.now()
         states.read(self.state, looked.at_ns)
+        self.state.over = looked.ended
         fallen = tick(self.state, now)
         for rows in self.rows:
             rows.add([line for line, _ in fallen])

@@ -1,0 +1,110 @@
+"""Writers within writers, as text and compressed files are: what one gives up, all do."""
+
+from __future__ import annotations
+
+import io
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+    from haulage.filesystem.files import WriteFile
+
+#: Those that close files which others write, and do not say that this failed: modules and functions.
+_CLOSERS = {
+    "fsspec.core": ("__exit__",),  # OpenFile
+    "pandas.io.common": ("__exit__", "close"),  # IOHandles
+}
+#: Calls between one of these and the file.
+_DEEPEST = 12
+
+
+def is_given_up(handled: int) -> bool:
+    """Return whether somebody closes a file because of an exception that was raised while it was written.
+
+    Args:
+        handled: The identity of the exception that was being handled when the file was opened.
+    """
+    error = sys.exception()
+    if error is None or id(error) == handled:
+        return False
+    frame = sys._getframe(1)
+    for _ in range(_DEEPEST):
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+        if frame.f_code.co_name in _CLOSERS.get(frame.f_globals.get("__name__", ""), ()):
+            return True
+    return False
+
+
+class PackedFile(io.BufferedIOBase):
+    """A compressed object that is being written.
+
+    Closing it closes, and so commits, the object. If an exception leaves the ``with`` block, nothing is
+    written.
+    """
+
+    def __init__(self, packed: Any, file: WriteFile) -> None:
+        self._packed, self._file = packed, file
+        self._ended = False
+
+    def writable(self) -> bool:
+        """Return ``True``."""
+        return True
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Compress ``data`` and write it; return its number of bytes."""
+        if self._ended:
+            raise ValueError("I/O operation on closed file")
+        written: int = self._packed.write(data)
+        return written
+
+    def flush(self) -> None:
+        """Pass compressed data on."""
+        if not self._ended:
+            self._packed.flush()
+
+    def close(self) -> None:
+        """Write the end of the compressed data, and commit."""
+        if not self._ended:
+            self._ended = True
+            try:
+                self._packed.close()
+                self._file.close()
+            finally:
+                super().close()
+
+    def discard(self) -> None:
+        """Close without committing: the destination stays unchanged."""
+        self._ended = True
+        self._file.give_up()
+        try:
+            self._packed.close()
+        finally:
+            self._file.discard()
+            super().close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._packed, name)
+
+
+class TextFile(io.TextIOWrapper):
+    """An object that is written as text; if an exception leaves the ``with`` block, nothing is written."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.buffer.discard()  # type: ignore[attr-defined]
+        self.close()
