@@ -83,7 +83,7 @@ PYTHON_MAY = {
     "display": {"events", "units"},
     "bar": {"display", "events"},
     "arrow": {"errors"},
-    "places": set(),
+    "places": {"errors"},
     "reader": set(),
     "job": {"_engine", "arrow", "bar", "display", "errors", "events", "options", "places", "units"},
     "listing": {"_engine", "arrow", "errors", "events", "options", "places"},

@@ -1,4 +1,4 @@
-"""The URLs of objects; pure."""
+"""The URLs of objects, and paths that are none; pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import os
 import re
 from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 from urllib.parse import quote, unquote
+
+from haulage.errors import UsageError
 
 #: Hosts in which Azure names the account; elsewhere it is the first part of the path.
 _OF_AZURE = re.compile(r"^[a-z0-9-]+\.(?:[a-z0-9-]+\.)*?(?:blob|dfs)\.", re.IGNORECASE)
@@ -21,6 +24,29 @@ def without_signature(url: str) -> str:
     ('https://acc.blob.core.windows.net/c/a', 'az://c/a?b')
     """
     return url.partition("?")[0] if url.lower().startswith(_SIGNED) else url
+
+
+def local_path(operation: str, name: str | PathLike[str], *, reads: bool = False) -> Path:
+    """Return a name as a path on this machine.
+
+    Args:
+        operation: What is done with it, for errors.
+        name: The path.
+        reads: Whether the file is read, not written.
+
+    Raises:
+        UsageError: It is a URL, of which a folder such as ``az:`` would be made here.
+    """
+    text = os.fspath(name)
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", text) if isinstance(text, str) else None
+    if found is None:
+        return Path(text)
+    url = without_signature(text)
+    hint = f"copy it to this machine first: haul cp {url} ."
+    if not reads:
+        hint = f"write it to this machine, then copy it: haul cp NAME {url}"
+    cause = f"`{found[1]}:` begins like a URL, where only a local path will do"
+    raise UsageError(operation, url, cause, hint)
 
 
 def urls_of(name: str | PathLike[str]) -> Callable[[str], str]:

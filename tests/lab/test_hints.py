@@ -159,6 +159,11 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
     ),
     (ExistsError, lambda at: lab.report(with_linked_results(at)), "remove it"),
     (UsageError, lambda _: runner.folder_of(" "), "give --out a folder that is new or empty"),
+    (
+        UsageError,
+        lambda _: runner.folder_of("az://runs/mine"),
+        "write it to this machine, then copy it: haul cp NAME az://runs/mine",
+    ),
     (ExistsError, lambda at: RunStore.create(a_file(at), "", {}), "give --out a folder that is new or empty"),
     (
         LocalIOError,

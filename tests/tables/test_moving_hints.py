@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +18,9 @@ import haulage
 from command import HAUL, clean_environment
 from endpoints import TableEndpoint
 from haulage import _engine
-from haulage.tables.moving import export_table, import_table, verify
+from haulage.tables.moving import backup, export_table, import_table, operations, verify
 from haulage.tables.moving.operations import has_keys
+from haulage.tables.plan import propose
 from tables.moving import at, fresh
 
 
@@ -84,7 +86,9 @@ def test_files_that_are_none_of_these(own: TableEndpoint, tmp_path: Path) -> Non
     assert unknown == "formats are parquet, arrow, csv and jsonl"
     compared = hint_of(lambda: verify(str(odd), table))
     assert compared in ("use a name ending in .parquet, .arrow or .jsonl",)
-    assert hint_of(lambda: has_keys(tmp_path / "none.parquet")) == "check the path and the format"
+    assert hint_of(lambda: has_keys(tmp_path / "none.parquet")) == "check the path"
+    (tmp_path / "odd.parquet").write_bytes(b"odd")
+    assert hint_of(lambda: has_keys(tmp_path / "odd.parquet")) == "check the path and the format"
     broken = tmp_path / "broken.csv"
     broken.write_bytes(b'a,b\n"1,2\n\xff\xfe')
     assert hint_of(lambda: import_table(broken, table)) in (
@@ -160,3 +164,55 @@ def test_calls_of_the_engine_that_make_no_sense(own: TableEndpoint, tmp_path: Pa
     assert modes == "modes are replace, merge and insert"
     missing = hint_of(lambda: _engine.Table(f"{table}").page(filter="PartitionKey eq"))
     assert missing == "check the filter"
+
+
+@pytest.mark.parametrize(
+    "url", ["az://backups/rows.parquet", "s3://backups/rows.csv", "HTTPS://h/c/r.jsonl?sig=x"]
+)
+def test_urls_are_no_files(
+    url: str, own: TableEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup to a URL was written to a folder called `az:`, and said to be at the URL."""
+    monkeypatch.chdir(tmp_path)
+    table = at(own, fresh())
+    shown = url.partition("?")[0]
+    write = f"write it to this machine, then copy it: haul cp NAME {shown}"
+    read = f"copy it to this machine first: haul cp {shown} ."
+    calls: dict[str, Callable[[], object]] = {
+        write: lambda: export_table(table, url),
+        read: lambda: import_table(url, table, partition_key="{a}", row_key="{b}"),
+    }
+    for hint, call in calls.items():
+        assert hint_of(call) == hint
+    assert hint_of(lambda: backup(table, url)) == write
+    assert hint_of(lambda: has_keys(url)) == read
+    assert hint_of(lambda: propose(url)) == read
+    if not url.startswith("HTTPS"):
+        assert hint_of(lambda: verify(table, url)) == read
+    assert not [*tmp_path.iterdir()]
+
+
+def test_errors_of_a_csv_file_name_it(own: TableEndpoint, tmp_path: Path) -> None:
+    """They named the file with types that is made of it, which nobody has seen."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b c\n1,2\n")
+    with pytest.raises(haulage.UsageError) as raised:
+        import_table(rows, at(own, fresh()), partition_key="{a}", row_key="{z}")
+    assert raised.value.object == str(rows)
+    assert [*tmp_path.iterdir()] == [rows]
+    with pytest.raises(haulage.NotFoundError) as missing:
+        import_table(tmp_path / "none.csv", at(own, fresh()))
+    assert (missing.value.hint, missing.value.exit_code) == ("check the path", 4)
+
+
+def test_a_csv_file_that_is_replaced_by_an_older_one_is_read_anew(tmp_path: Path) -> None:
+    """What an interrupted import had made of the first one was taken for the second."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b\n1,2\n")
+    made = operations._from_csv(rows)
+    assert pq.read_table(made).to_pylist() == [{"a": 1, "b": 2}]
+    first = made.stat().st_mtime_ns
+    rows.write_text("a,b\n3,4\n")
+    os.utime(rows, ns=(first - 10**9, first - 10**9))
+    assert pq.read_table(operations._from_csv(rows)).to_pylist() == [{"a": 3, "b": 4}]
+    assert operations._from_csv(rows).stat().st_mtime_ns == first - 10**9

@@ -171,6 +171,10 @@ def test_hints_of_index(folder: Path, tmp_path: Path) -> None:
             "leave --as-url out, or name one file",
         ),
         ([str(folder / "model.nc"), "--out", str(tmp_path / "file")], "choose another folder"),
+        (
+            [str(folder / "model.nc"), "--out", "az://c/references"],
+            "write it to this machine, then copy it: haul cp NAME az://c/references",
+        ),
     ):
         run = subprocess.run(
             [HAUL, "index", *arguments],

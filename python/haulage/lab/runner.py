@@ -34,6 +34,7 @@ from haulage.lab.stop import narrow_enough
 from haulage.lab.store import RunStore
 from haulage.lab.target import Endpoint, Endpoints, Target, parse_target, remove_below
 from haulage.lab.time_left import TimeLeft, rest_ns
+from haulage.places import local_path
 
 
 @dataclass(frozen=True)
@@ -389,11 +390,11 @@ def folder_of(text: str | Path) -> Path:
     """Return the folder that somebody named for a run.
 
     Raises:
-        UsageError: The name is empty, which Python takes for the working folder.
+        UsageError: It is a URL, or empty, which Python takes for the working folder.
     """
     if not str(text).strip():
         raise UsageError("write run", "--out", "an empty name", "give --out a folder that is new or empty")
-    return Path(text)
+    return local_path("write run", text)
 
 
 def beside(folder: Path) -> Path:

@@ -257,7 +257,7 @@ def _started(values: _Values) -> tuple[str, _Values]:
 
 
 def _summary(values: _Values) -> tuple[str, _Values]:
-    kept = {
+    kept: dict[str, Any] = {
         name: value
         for name, value in values.items()
         if name.startswith(("objects_", "bytes_", "exit_code")) and type(value) is int

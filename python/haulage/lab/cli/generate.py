@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import click
 
@@ -12,6 +11,7 @@ from haulage.errors import UsageError
 from haulage.lab import generate as made
 from haulage.lab.cli.output import Talk, examples, output_options
 from haulage.lab.units import format_bytes, parse_size
+from haulage.places import local_path
 from haulage.units import counted
 
 
@@ -57,13 +57,14 @@ def generate(
         )
     if not directory.strip():
         raise UsageError("generate", "DIRECTORY", "an empty name", "name a folder")
+    folder = local_path("generate", directory)
     specs = _specs(kind, sizes, count, scale, seed)
-    made.require_free(Path(directory), specs)
+    made.require_free(folder, specs)
     total = sum(spec.size_bytes for spec in specs)
     say = Talk(quiet)
     say(f"{counted(len(specs), 'file')}, {format_bytes(total)}")
     shown = not quiet and sys.stderr.isatty()
-    for number, path in enumerate(made.write(Path(directory), specs), 1):
+    for number, path in enumerate(made.write(folder, specs), 1):
         if as_json:
             click.echo(json.dumps({"path": str(path), "size_bytes": path.stat().st_size}))
         elif shown:

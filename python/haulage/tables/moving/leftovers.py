@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
+from haulage.errors import HaulageError
+
 #: The engine's folder beside the file, with the rows that have come; see ``spool.rs``.
 _SPOOL = "haul-export"
 #: The engine's note beside the source of an import, of how many rows are done; see ``journal.rs``.
@@ -52,6 +54,17 @@ def forgotten_if_failed(
         if source.name.endswith(TYPED) and not any(note.exists() for note in notes):
             source.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def called(ours: Path, named: Path) -> Iterator[None]:
+    """Have errors about a file that an import has made speak of the one that was named."""
+    try:
+        yield
+    except HaulageError as error:
+        if ours == named or error.object != str(ours):
+            raise
+        raise type(error)(error.operation, str(named), error.cause, error.hint) from None
 
 
 def name_of(table: str) -> str:

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from haulage import _engine
-from haulage.errors import IntegrityError, UsageError
+from haulage.errors import IntegrityError, NotFoundError, UsageError
+from haulage.places import local_path
 from haulage.tables.moving import indexed
 from haulage.tables.moving.leftovers import (
     TYPED,
+    called,
     forgotten_if_failed,
     name_of,
     removed_if_failed,
@@ -88,10 +90,11 @@ def export_table(
         NotFoundError: No such table.
         UsageError: Invalid arguments, or a filter that the service rejects.
     """
+    file = local_path("export", path)
     found = indexed.answer(table, filter, select, options) if filter and use_index else None
     if found is not None:
-        return indexed.write(found, table, Path(os.fspath(path)), format, disarm=formulas == "disarm")
-    with removed_if_failed(Path(os.fspath(path))):
+        return indexed.write(found, table, file, format, disarm=formulas == "disarm")
+    with removed_if_failed(file):
         export = _engine.TableExport(
             table,
             os.fspath(path),
@@ -153,12 +156,15 @@ def import_table(
         UsageError: A column that a table cannot store, or keys that cannot be made.
         ExistsError: The dead-letter file still holds rows of an earlier import.
     """
-    path = Path(os.fspath(source))
+    named = path = _readable(source)
+    if dead_letters is not None:
+        local_path("import", dead_letters)
     if (format or path.suffix.lstrip(".").lower()) == "csv":
         if dead_letters is None:
             dead_letters = path.with_name(f"{path.name}.{name_of(table)}.refused.jsonl")
         path, format = _from_csv(path), "parquet"
-    with forgotten_if_failed(path, [table, *(index_table(table, column) for column in index)], dead_letters):
+    tables = [table, *(index_table(table, column) for column in index)]
+    with called(path, named), forgotten_if_failed(path, tables, dead_letters):
         for column in index:
             entries = _engine.TableImport(
                 path,
@@ -187,7 +193,7 @@ def import_table(
             **options,
         )
         done = Imported(**made.run(_calls(on_progress)))
-    if path != Path(os.fspath(source)):
+    if path != named:
         path.unlink()
         # The file with types was ours; the rows are those of the one that was named.
         return replace(done, path=os.fspath(source))
@@ -205,6 +211,10 @@ def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared
     Raises:
         IntegrityError: A backup does not match its receipt.
     """
+    for name in (first, second):
+        # Others than these are no tables.
+        if not name.lower().startswith(("az-table://", "http://", "https://")):
+            local_path("verify", name, reads=True)
     first, second = _behind_receipt(first), _behind_receipt(second)
     with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
         found = _engine.table_compare(first, second, scratch, **options)
@@ -292,11 +302,13 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
     """Whether a file says the keys of its rows by itself, in the columns ``PartitionKey`` and ``RowKey``.
 
     Raises:
+        NotFoundError: There is no such file.
         UsageError: The file cannot be read.
     """
-    found = format or Path(os.fspath(path)).suffix.lstrip(".").lower()
+    file = _readable(path)
+    found = format or file.suffix.lstrip(".").lower()
     if found in ("jsonl", "ndjson", "json"):
-        return _first_line_has_keys(Path(os.fspath(path)))
+        return _first_line_has_keys(file)
     if found not in ("parquet", "pq", "csv"):
         # A stream of Arrow is what an export has written.
         return True
@@ -309,6 +321,19 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
         cause = str(error).splitlines()[0]
         raise UsageError("open", os.fspath(path), cause, "check the path and the format") from error
     return {"PartitionKey", "RowKey"} <= set(rows.columns)
+
+
+def _readable(source: str | PathLike[str]) -> Path:
+    """Return the path of a file of rows on this machine.
+
+    Raises:
+        NotFoundError: There is no such file.
+        UsageError: It is a URL.
+    """
+    path = local_path("import", source, reads=True)
+    if not path.exists():
+        raise NotFoundError("open", str(path), "no such file or directory", "check the path")
+    return path
 
 
 def _first_line_has_keys(path: Path) -> bool:
@@ -349,19 +374,19 @@ def _from_csv(path: Path) -> Path:
     """Return a Parquet file beside the CSV with the types that DuckDB finds in all of its rows."""
     import duckdb
 
-    if not path.exists():
-        raise UsageError("open", str(path), "no such file", "check the path")
     beside = path.with_name(f".{path.name}{TYPED}")
-    newest = path.stat().st_mtime_ns
+    changed = path.stat().st_mtime_ns
     with suppress(OSError):
-        # The same file again: an import that goes on must find what it had.
-        if beside.stat().st_mtime_ns >= newest:
+        # The same file again: an import that goes on must find what it had. One that was put in its place may
+        # be older than what was made of it.
+        if beside.stat().st_mtime_ns == changed:
             return beside
     new = beside.with_name(beside.name + ".new")
     try:
         with unlinked_if_failed(new):
             rows = duckdb.connect().read_csv(str(path), sample_size=-1)
             rows.write_parquet(str(new))
+            os.utime(new, ns=(changed, changed))
     except duckdb.Error as error:
         cause = str(error).splitlines()[0]
         raise UsageError("read", str(path), cause, "check that it is CSV with a line of names") from error

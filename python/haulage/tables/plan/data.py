@@ -16,6 +16,7 @@ from zlib import crc32
 import duckdb
 
 from haulage.errors import LocalIOError, NotFoundError, UsageError
+from haulage.places import local_path
 from haulage.tables.keys import escape
 from haulage.tables.plan.words import printable
 from haulage.tables.values import text_of
@@ -224,7 +225,7 @@ def _crc32(text: str) -> int:
 def _files(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
     named = [source] if isinstance(source, (str, PathLike)) else source
     files: list[Path] = []
-    for path in map(Path, named):
+    for path in (local_path("plan", name, reads=True) for name in named):
         if path.is_dir():
             files += sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file) in _READERS)
         elif path.exists():

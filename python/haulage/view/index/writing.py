@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from haulage.errors import HaulageError, LocalIOError, UnsupportedError, UsageError
+from haulage.places import local_path
 from haulage.view.index import zarr
 from haulage.view.index.keeping import keep_beside
 from haulage.view.index.opening import open_file
@@ -43,6 +44,7 @@ def write_all(place: Place, wanted: Wanted, say: Callable[[str], None]) -> int:
     Raises:
         UsageError: Many files, and no folder.
     """
+    folder = None if wanted.out is None else local_path("index", wanted.out)
     found, whole = place.names()
     while not whole:
         found, whole = place.names()
@@ -70,10 +72,10 @@ def write_all(place: Place, wanted: Wanted, say: Callable[[str], None]) -> int:
         kept += is_kept
         if made is None:
             continue
-        if wanted.out is None:
+        if folder is None:
             click.echo(json.dumps(made))
         else:
-            _write(Path(wanted.out), _shown(place, name, roots), json.dumps(made))
+            _write(folder, _shown(place, name, roots), json.dumps(made))
     if wanted.beside:
         say(f"indexes beside the files: {kept:,}")
     return 1 if failed else 0
