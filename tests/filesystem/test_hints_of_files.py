@@ -30,6 +30,18 @@ def full_folder(place: Counted) -> object:
     return None
 
 
+def folder_as_object(place: Counted) -> object:
+    place.az.fs.pipe(place.az.path("x/a"), b"a")
+    place.az.fs.rm(place.az.path("x"))
+    return None
+
+
+def folder_moved(place: Counted) -> object:
+    place.az.fs.pipe(place.az.path("x/a"), b"a")
+    place.az.fs.mv(place.az.path("x"), place.az.path("y"))
+    return None
+
+
 def container_alone(place: Counted) -> object:
     return place.az.fs.pipe(place.az.container, b"a")
 
@@ -52,6 +64,8 @@ CASES: list[tuple[Callable[[Counted], object], str]] = [
     (modes, "read the object and write it again as a whole, or write a new one"),
     (no_mode, 'use "rb", "wb" or "xb"; or "r", "w" or "x" for text'),
     (full_folder, "remove them: fs.rm(path, recursive=True)"),
+    (folder_as_object, "pass recursive=True to include everything below it"),
+    (folder_moved, "pass recursive=True to include everything below it"),
     (container_alone, "write container/name"),
     (both, "create the session with the credential: haulage.Session(credential)"),
     (no_option, "; pass secrets as credential="),

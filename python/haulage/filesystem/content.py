@@ -261,6 +261,13 @@ class Content(Listings):
             if names:
                 urls = [f"{self.scheme}://{one}" for one in names]
                 await self._call(remove, urls, recursive=recursive, max_delete=max_delete, **self._reach)
+        except NotFoundError:
+            # No object has the name of a folder.
+            folders = [] if recursive else [one for one in names if await self._isdir(one)]
+            if not folders:
+                raise
+            hint = "pass recursive=True to include everything below it"
+            raise UsageError("remove", self.url(folders[0]), "this is a folder", hint) from None
         finally:
             # Also where some are removed and others could not be.
             for one in {*names, *made}:
