@@ -129,6 +129,10 @@ def test_the_prompt_shows_a_bar(emulator: Endpoint, folder: Path, tmp_path: Path
     assert b"copied 2 objects" in said
 
 
+async def _awaited(job: haulage.Job) -> haulage.Summary:
+    return await job
+
+
 def test_a_cancelled_coroutine_cancels_its_job(
     emulator: Endpoint, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +148,25 @@ def test_a_cancelled_coroutine_cancels_its_job(
         asyncio.run(main())
     # Each takes more than nine seconds.
     assert time.monotonic() - began < 7
+    assert container.contents() == {}
+
+    async def at_once(pause: float) -> None:
+        task = asyncio.ensure_future(_awaited(haulage.Job.copy(folder, container.az("soon/"), cap="500kbit")))
+        await asyncio.sleep(pause)
+        task.cancel()
+        await task
+
+    # Before the job had started there was nothing to cancel, and it copied everything.
+    for pause in (0.0, 0.001):
+        began = time.monotonic()
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(at_once(pause))
+        assert time.monotonic() - began < 7
+    assert container.contents() == {}
+    job = haulage.Job.copy(folder, container.az("never/"))
+    job.cancel()
+    with pytest.raises(haulage.CancelledError):
+        job.wait()
     assert container.contents() == {}
 
     async def good() -> haulage.Summary:
@@ -188,6 +211,21 @@ def test_tables_and_datetimes(emulator: Endpoint, folder: Path, monkeypatch: pyt
     assert failed.to_arrow()["kind"].to_pylist() == ["integrity"]
     assert "summary" not in failed._repr_html_()
     assert "failed because" in failed._repr_html_()
+
+
+def test_the_url_of_a_file_on_this_machine_is_its_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of `data/a.nc` it was `data/a.nc/a.nc`, and below a `file://` URL it lacked the folder."""
+    monkeypatch.chdir(folder)
+    names = sorted(path.name for path in folder.iterdir())
+    for name in names:
+        for given in (name, folder / name, (folder / name).as_uri()):
+            assert haulage.stat(given).url == str(given)
+            assert [one.url for one in haulage.list(given)] == [str(given)]
+            with haulage.open(given) as file:
+                assert file.meta.url == str(given)
+    for root in (str(folder), f"{folder}/", folder.as_uri()):
+        urls = [one.url for one in haulage.list(root)]
+        assert [haulage.get(url) for url in urls] == [(folder / name).read_bytes() for name in names]
 
 
 def test_a_listing_shows_what_it_lists_and_no_signature() -> None:

@@ -7,10 +7,12 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import haulage
 from endpoints import Container, Endpoint, counted
+from haulage.errors import ArgumentTypeError
 
 MIB = 1 << 20
 
@@ -138,6 +140,18 @@ def test_what_is_not_there_or_no_range_fails_by_name(where: str) -> None:
         assert caught.value.hint == (
             "count from the beginning: (start, length), or (start, None) to read to the end"
         )
+
+
+def test_ranges_that_are_rows_of_an_array_or_no_pairs(where: str) -> None:
+    """Only tuples were taken; others ended in an error of the bindings."""
+    haulage.put(f"{where}/rows", b"one two three")
+    rows = np.array([[0, 3], [4, 3]])
+    assert haulage.get_ranges(f"{where}/rows", rows) == [b"one", b"two"]
+    assert haulage.get_ranges(f"{where}/rows", [[8, None]]) == [b"three"]  # type: ignore[list-item]
+    for odd in ([5], [(1, 2, 3)]):
+        with pytest.raises(ArgumentTypeError) as caught:
+            haulage.get_ranges(f"{where}/rows", odd)  # type: ignore[arg-type]
+        assert caught.value.hint == "pass (start, length) for each range"
 
 
 def test_files_on_this_machine_are_read_in_the_same_way(tmp_path: Path) -> None:

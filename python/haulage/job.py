@@ -38,6 +38,7 @@ class Job:
         self._engine = engine
         self._operation = operation
         self._summary: Summary | None = None
+        self._cancelled = False
 
     @classmethod
     @takes(Options)
@@ -105,6 +106,9 @@ class Job:
                 cannot be written.
         """
         self._engine.start(listen=listen)
+        if self._cancelled:
+            # Before it ran, or while it started: the engine had nothing to cancel yet.
+            self._engine.cancel()
         return self
 
     def events(self, batch: int = 1024) -> Iterator[Event]:
@@ -122,6 +126,7 @@ class Job:
 
     def batches(self, max: int = 1024) -> Iterator[builtins.list[dict[str, Any]]]:
         """Like :meth:`events`, in lists of at most ``max`` dicts: for many events, or to pass them on."""
+        self.start(listen=True)
         while values := self._engine.next_events(max):
             yield values
 
@@ -146,11 +151,12 @@ class Job:
         return None if values is None else Progress.from_dict(values)
 
     def cancel(self) -> None:
-        """Stop the job immediately; requests in flight are dropped.
+        """Stop the job immediately; requests in flight are dropped. One that starts later stops at once.
 
         Parts of large objects that have arrived are kept, in partial files or by the service. Make the same
         call again to resume.
         """
+        self._cancelled = True
         self._engine.cancel()
 
     def set_cap(self, rate: str | None) -> None:
@@ -196,6 +202,7 @@ class Job:
 
         summary = None
         try:
+            self.start()
             summary = Summary.from_dict(self._engine.wait(sample if listeners else None))
         finally:
             if bar is not None:

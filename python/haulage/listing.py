@@ -12,7 +12,7 @@ from haulage import _engine
 from haulage.errors import from_engine
 from haulage.events import ObjectMeta
 from haulage.options import Name, StoreOptions, takes
-from haulage.places import urls_of, without_signature
+from haulage.places import is_file, url_of, urls_of, without_signature
 
 
 @takes(StoreOptions)
@@ -60,11 +60,12 @@ class Listing(Iterator[ObjectMeta]):
 def _listed(url: Name, recursive: bool, options: StoreOptions) -> Iterator[ObjectMeta]:
     listing = _engine.Listing(url, recursive=recursive, **options)
     problems: builtins.list[dict[str, Any]] = []
-    url_of = urls_of(url)
+    # A file is listed as a folder that holds it alone.
+    of = (lambda _: os.fspath(url)) if is_file(url) else urls_of(url)
     while (page := listing.next_page()) is not None:
         problems += page["problems"]
-        folded = [_folder(prefix, url_of(prefix)) for prefix in page["prefixes"]]
-        found = [ObjectMeta.from_dict({**values, "url": url_of(values["key"])}) for values in page["objects"]]
+        folded = [_folder(prefix, of(prefix)) for prefix in page["prefixes"]]
+        found = [ObjectMeta.from_dict({**values, "url": of(values["key"])}) for values in page["objects"]]
         yield from sorted(folded + found, key=lambda meta: meta.key.encode())
     if problems:
         first = problems[0]
@@ -79,7 +80,7 @@ def stat(url: Name, **options: Unpack[StoreOptions]) -> ObjectMeta:
         NotFoundError: There is no such object.
     """
     values = _engine.stat(url, **options)
-    return ObjectMeta.from_dict({**values, "url": urls_of(url)(values["key"])})
+    return ObjectMeta.from_dict({**values, "url": url_of(url, values["key"])})
 
 
 @takes(StoreOptions)

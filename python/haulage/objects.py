@@ -18,7 +18,7 @@ from haulage import _engine
 from haulage.errors import ArgumentTypeError, ExistsError, NotFoundError, UsageError
 from haulage.events import ObjectMeta, Written
 from haulage.options import Name, StoreOptions, takes
-from haulage.places import urls_of, without_signature
+from haulage.places import url_of, without_signature
 from haulage.reader import VersionReader
 from haulage.transfer import stat
 
@@ -171,7 +171,7 @@ class ObjectReader(VersionReader):
         self._url, self._options = url, options
         self._engine = _engine.Reader(url, **options)
         values = self._engine.meta()
-        self.meta = ObjectMeta.from_dict({**values, "url": urls_of(url)(values["key"])})
+        self.meta = ObjectMeta.from_dict({**values, "url": url_of(url, values["key"])})
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The URLs of objects, and paths that are none; pure."""
+"""The URLs of objects, and paths that are none."""
 
 from __future__ import annotations
 
@@ -49,6 +49,29 @@ def local_path(operation: str, name: str | PathLike[str], *, reads: bool = False
     raise UsageError(operation, url, cause, hint)
 
 
+def url_of(name: str | PathLike[str], key: str) -> str:
+    """Return the URL of the one object that a name is of; a file on this machine has its name.
+
+    >>> url_of("data/tas.nc", "tas.nc"), url_of("az://climate/a.nc", "a.nc")
+    ('data/tas.nc', 'az://climate/a.nc')
+    """
+    text = os.fspath(name)
+    return urls_of(text)(key) if _path(text) is None else text
+
+
+def is_file(name: str | PathLike[str]) -> bool:
+    """Return whether a name is of a file on this machine."""
+    path = _path(os.fspath(name))
+    return path is not None and os.path.isfile(path)  # noqa: PTH113
+
+
+def _path(text: str) -> str | None:
+    """Return the path that a name is, or a ``file://`` URL names; ``None`` for other URLs."""
+    if text.lower().startswith("file://"):
+        return unquote(text[len("file://") :].removeprefix("localhost"))
+    return text if "://" not in text else None
+
+
 def urls_of(name: str | PathLike[str]) -> Callable[[str], str]:
     """Return a function from the key of an object in the same container to its URL, without a signature.
 
@@ -60,12 +83,17 @@ def urls_of(name: str | PathLike[str]) -> Callable[[str], str]:
     'http://127.0.0.1:10000/acc/climate/tas.nc'
     >>> urls_of("s3://")("bucket/")
     's3://bucket/'
+    >>> urls_of("file:///data/")("a b.nc")
+    'file:///data/a%20b.nc'
     """
     text = os.fspath(name)
     found = re.match(r"([A-Za-z0-9+.-]+)://([^/]*)(.*)", text, re.DOTALL)
     if found is None:
         return lambda key: os.path.join(text, key)  # noqa: PTH118
     scheme, authority, path = found.groups()
+    if scheme.lower() == "file":
+        folder = text.rstrip("/")
+        return lambda key: f"{folder}/{quote(key)}"
     if scheme.lower() not in ("http", "https"):
         root = f"{scheme}://{authority}/" if authority else f"{scheme}://"
         return lambda key: root + key

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Unpack
 
 from haulage import _engine
-from haulage.errors import UsageError
+from haulage.errors import ArgumentTypeError, UsageError
 from haulage.options import Name, StoreOptions, takes
 from haulage.places import without_signature
 
@@ -78,8 +78,16 @@ def get_ranges(
         SourceChangedError: It has another ETag, or was replaced while it was read.
         UsageError: A range with a negative start or length.
     """
-    wanted = [*ranges]
-    for start, length in wanted:
+    wanted: list[tuple[int, int | None]] = []
+    for one in ranges:
+        try:
+            start, length = one
+        except (TypeError, ValueError):
+            hint = "pass (start, length) for each range"
+            cause = f"invalid range: {one!r}"[:100]
+            raise ArgumentTypeError("read", without_signature(os.fspath(url)), cause, hint) from None
+        # Those of an array come as rows.
+        wanted.append((start, length))
         if start < 0 or (length is not None and length < 0):
             hint = "count from the beginning: (start, length), or (start, None) to read to the end"
             raise UsageError(
