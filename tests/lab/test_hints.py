@@ -77,10 +77,21 @@ NOWHERE = Endpoint("http://127.0.0.1:9/account/lab", "sig=x")
 Act = Callable[[Path], object]
 
 
+def in_latin_1(at: Path) -> Path:
+    (at / "plan.toml").write_bytes('name = "Z\u00fcrich"'.encode("latin-1"))
+    return at / "plan.toml"
+
+
 def unfinished(tmp_path: Path) -> Path:
     """Return a folder that holds the manifest of a run and nothing else."""
     (tmp_path / "manifest.json").write_text(json.dumps({"plan": "concurrency"}))
     return tmp_path
+
+
+def killed(tmp_path: Path) -> Path:
+    """Return the folder of a run that ended before its tables were made."""
+    (tmp_path / "cells").mkdir()
+    return unfinished(tmp_path)
 
 
 def unreported(tmp_path: Path) -> Path:
@@ -158,6 +169,7 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
         "restore it from a copy, or repeat the run with haul lab rerun",
     ),
     (ExistsError, lambda at: lab.report(with_linked_results(at)), "remove it"),
+    (UsageError, lambda at: planfile.load(str(in_latin_1(at))), "save it as UTF-8"),
     (UsageError, lambda _: runner.folder_of(" "), "give --out a folder that is new or empty"),
     (
         UsageError,
@@ -176,7 +188,7 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
         lambda at: generate.require_free(a_file(at).parent, [generate.Spec("file", 5, 1)]),
         "name another folder",
     ),
-    (NotFoundError, lambda at: query.open_run(unfinished(at)), "name a directory of haul lab run"),
+    (NotFoundError, lambda at: query.open_run(killed(at)), "resume it: haul lab run --continue "),
     (
         NotFoundError,
         lambda at: lab.load(one_size(at, "run", synthetic.MIB)).table("nothing"),

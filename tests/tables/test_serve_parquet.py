@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,46 @@ def test_a_blob_is_read_in_ranges_of_one_version(counting: haulage.Emulator, blo
         assert len(same.body.splitlines()) > ROWS
         blobs.client.upload_blob("Stations.parquet", data, overwrite=True)
         assert proxy.ask("/tables/Stations/all?format=csv", If_None_Match=same.headers["etag"]).status == 200
+
+
+def test_types_that_odata_does_not_have(tmp_path: Path) -> None:
+    """Decimals had quotes, and a year or a number without a sign in a column made filters and Arrow fail."""
+    path = tmp_path / "odd.parquet"
+    rows = {
+        "n": [1, 2, 3],
+        "cost": [Decimal("1.50"), None, Decimal("-2.25")],
+        "clock": [time(1, 2, 3), None, time(4, 5)],
+        "parts": [[Decimal("1.5")], None, []],
+        "at": pa.array([datetime(2020, 1, 1), None, datetime(1500, 1, 1)], pa.timestamp("us")),
+        "till": pa.array([datetime(9999, 12, 31), None, datetime(1, 1, 1)], pa.timestamp("ms", "UTC")),
+        "hash": pa.array([2**63 + 5, 1, None], pa.uint64()),
+    }
+    pq.write_table(pa.table(rows), path)
+    source = ParquetSource("odd", str(path))
+    first = {
+        "n": "1",
+        "cost": "1.50",
+        "clock": "01:02:03",
+        "parts": '["1.5"]',
+        "at": "2020-01-01T00:00:00Z",
+        "till": "9999-12-31T00:00:00Z",
+        "hash": "9223372036854775813",
+    }
+    assert next(paged(source)) == first
+    for filter, found in {
+        "at eq datetime'2020-01-01T00:00:00Z'": "1",
+        "at gt datetime'1400-01-01T00:00:00Z' and at lt datetime'1600-01-01T00:00:00Z'": "3",
+        "till ge datetime'9999-01-01T00:00:00Z'": "1",
+        "hash gt 5": "1",
+        "hash eq 9223372036854775813": "1",
+        "hash gt -1": "12",
+        "hash lt 1.5": "2",
+        "hash gt n": "1",
+        "cost gt 1": "1",
+    }.items():
+        assert {row["n"] for row in paged(source, filter=filter)} == set(found), filter
+    page = source.page(filter=None, select=None, top=None, continuation=None, metadata="minimal")
+    batch = source.batch(page)
+    assert batch["till"].to_pylist() == ["9999-12-31T00:00:00Z", None, "0001-01-01T00:00:00Z"]
+    assert batch["hash"].to_pylist() == ["9223372036854775813", "1", None]
+    assert batch.schema.field("till").metadata == {b"edm": b"Edm.DateTime"}

@@ -47,6 +47,7 @@ def text_of(name: str) -> str:
 
     Raises:
         NotFoundError: There is neither.
+        UsageError: The file is not UTF-8 text.
     """
     if name in names():
         return (resources.files("haulage.lab") / "plans" / f"{name}.toml").read_text(encoding="utf-8")
@@ -58,7 +59,10 @@ def text_of(name: str) -> str:
             "neither a plan nor a file",
             f"plans: {', '.join(names())}; or name a TOML file",
         )
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("read plan", name, "not UTF-8 text", "save it as UTF-8") from None
 
 
 def load(name: str, *, variant: str | None = None, overrides: Mapping[str, Any] | None = None) -> Plan:

@@ -12,6 +12,7 @@ import pandas as pd
 from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.model import Finding, Result
 from haulage.lab.analysis.words import rate_words, size_words
+from haulage.units import counted
 
 Results = Mapping[str, Result]
 Maker = Callable[[Results], Iterator[Finding]]
@@ -149,16 +150,15 @@ def power(results: Results) -> Iterator[Finding]:
         return
     n, asked = int(rows["n"].min()), len(rows)
     shares = rows["missed_share"].dropna().astype(float)
+    with_n = counted(n, "replicate")
     if shares.empty:
-        sentence = (
-            f"With {n} replicates no difference of one treatment among {asked} can be shown, however large."
-        )
+        sentence = f"With {with_n} no difference of one treatment among {asked} can be shown, however large."
         value = None
     else:
         value = float(shares.max())
         each = "" if asked == 1 else f", were it the only one among {asked},"
         below = f"{value:.2g} times" if value > 1 else f"{value:.1%}"
-        sentence = f"With {n} replicates a difference below {below}{each} would be missed half the time."
+        sentence = f"With {with_n} a difference below {below}{each} would be missed half the time."
     yield Finding("Power", sentence, value, "share", None, None, n, st.LEVEL, "comparisons")
 
 

@@ -148,6 +148,15 @@ class RunFiles:
         )
 
 
+def no_run(operation: str, directory: Path, cause: str) -> NotFoundError:
+    """Return the error for a folder that holds no run, or one that was killed before its tables were made."""
+    begun = (directory / "manifest.json").is_file() and (directory / "cells").is_dir()
+    if begun and not (directory / "cells.parquet").is_file():
+        hint = f"resume it: haul lab run --continue {directory}"
+        return NotFoundError(operation, str(directory), "the run was killed before it ended", hint)
+    return NotFoundError(operation, str(directory), cause, "name the folder of a run")
+
+
 def open_run(directory: Path) -> RunFiles:
     """Look at a run directory.
 
@@ -157,12 +166,7 @@ def open_run(directory: Path) -> RunFiles:
     """
     manifest = directory / "manifest.json"
     if not manifest.is_file() or not (directory / "cells.parquet").is_file():
-        raise NotFoundError(
-            "analyse",
-            str(directory),
-            "no manifest.json with cells.parquet",
-            "name a directory of haul lab run",
-        )
+        raise no_run("analyse", directory, "no manifest.json with cells.parquet")
     plan = str(json.loads(manifest.read_text(encoding="utf-8")).get("plan", ""))
     with connect(directory) as database:
         present = [table for table in TABLES if (directory / f"{table}.parquet").is_file()]

@@ -13,9 +13,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from haulage.errors import NotFoundError, UsageError
+from haulage.errors import UsageError
 from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.pipeline import margin_of
+from haulage.lab.analysis.query import no_run
 from haulage.lab.analysis.statistics import Floats
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import TIMES
@@ -132,9 +133,10 @@ class Comparison:
     def _power(self) -> list[str]:
         n, known = min(pair.n for pair in self.pairs), [pair.missed for pair in self.pairs]
         found = [share for share in known if share is not None]
+        with_n = counted(n, "replicate")
         if len(found) < len(known):
-            return [f"With {n} replicates a single difference could not be shown, however large."]
-        return [f"With {n} replicates a difference below {max(found):.1%} would be missed half the time."]
+            return [f"With {with_n} a single difference could not be shown, however large."]
+        return [f"With {with_n} a difference below {max(found):.1%} would be missed half the time."]
 
 
 def compare(a: Path, b: Path) -> Comparison:
@@ -176,7 +178,7 @@ def compare(a: Path, b: Path) -> Comparison:
 def _cells(directory: Path) -> pd.DataFrame:
     path = directory / "cells.parquet"
     if not path.is_file():
-        raise NotFoundError("compare", str(directory), "no cells.parquet there", "name the folder of a run")
+        raise no_run("compare", directory, "no cells.parquet there")
     with duckdb.connect() as database:
         frame = database.execute(_CELLS, [str(path)]).df()
     # Missing sizes must meet each other.

@@ -14,6 +14,7 @@ import duckdb
 
 from haulage.errors import HaulageError, NotFoundError, UsageError
 from haulage.lab import chain
+from haulage.lab.analysis.query import no_run
 from haulage.lab.report.remade import Remade, remake
 
 #: What files of any content can make of an analysis.
@@ -126,6 +127,8 @@ def _manifest(directory: Path) -> dict[str, Any] | None:
                 "recorded by a version that did not hash every file, so it cannot be checked",
                 f"repeat the run: haul lab rerun {directory}",
             )
+        if not (directory / "cells.parquet").is_file():
+            raise no_run("verify", directory, "no cells.parquet there")
         hint = f"make it with: haul lab report {directory}"
         raise NotFoundError("verify", str(directory / chain.SUMS), "not there", hint)
     return manifest

@@ -74,11 +74,18 @@ def batch_of(entities: Sequence[Entity]) -> pa.RecordBatch:
         kind, convert = _TYPES.get(edm, pa.string()), _CONVERT.get(edm, str)
         try:
             values = [None if one is None else convert(one[1]) for one in typed]
-            columns.append(pa.array(values, kind))
+            try:
+                columns.append(pa.array(values, kind))
+            except OverflowError:
+                # A time too far away for nanoseconds, or a number without a sign: as it is written.
+                kind = pa.string()
+                columns.append(pa.array([None if one is None else str(one[1]) for one in typed], kind))
         except (ValueError, OverflowError, pa.ArrowException) as error:
             hint = "check which server is at the address of the table"
             raise ProtocolError("read", name, f"a value is not of type {edm}: {error}", hint) from None
-        metadata = {EDM_KEY: edm.encode()} if edm == GUID else None
+        metadata = (
+            {EDM_KEY: edm.encode()} if kind == pa.string() and edm in _TYPES and edm != STRING else None
+        )
         fields.append(pa.field(name, kind, metadata=metadata))
     if not fields:
         return pa.record_batch({})

@@ -175,7 +175,14 @@ def _unbounded(value: float) -> str:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    """Return what has no type of OData as text: lists and structs as JSON, others as they are written.
+
+    >>> from decimal import Decimal
+    >>> _text(Decimal("1.50")), _text([Decimal("1.50")])
+    ('1.50', '["1.50"]')
+    """
+    nested = isinstance(value, list | tuple | dict)
+    return json.dumps(value, default=str, ensure_ascii=False) if nested else str(value)
 
 
 def names_of(entities: Iterable[Entity]) -> list[str]:

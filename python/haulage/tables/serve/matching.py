@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,8 @@ _COMPARE: dict[Comparison, Callable[[Any, Any], pa.Array]] = {
     "lt": pc.less,
     "le": pc.less_equal,
 }
+#: Nanoseconds in the unit of a time.
+_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _CONTAINS = {"start": pc.starts_with, "end": pc.ends_with, "inside": pc.match_substring}
 #: Returns the least and the greatest value of a column, ``None`` where that is not known.
 Bounds = Callable[[str], tuple[Any, Any] | None]
@@ -116,6 +119,9 @@ def _plain(column: pa.Array) -> pa.Array:
         return column.dictionary_decode()
     if pa.types.is_date(kind):
         return column.cast(pa.timestamp("ms"))
+    if kind == pa.uint64():
+        # Numbers with a sign, as all others have, do not hold it.
+        return column.cast(pa.decimal128(20))
     return column.storage if isinstance(kind, pa.BaseExtensionType) else column
 
 
@@ -123,10 +129,13 @@ def _scalar(value: Literal_, kind: pa.DataType) -> pa.Scalar:
     if isinstance(value, Time):
         if not pa.types.is_timestamp(kind):
             raise TypeError
-        zone = kind.tz
-        unit = "ns" if abs(value.nanoseconds) < 2**63 else "us"
-        whole = value.nanoseconds if unit == "ns" else value.nanoseconds // 1000
-        return pa.scalar(whole, pa.timestamp(unit, tz=zone))
+        # In the unit of the column: other values of it may be too far away for nanoseconds.
+        whole, rest = divmod(value.nanoseconds, _UNITS[kind.unit])
+        if rest:
+            return pa.scalar(value.nanoseconds, pa.timestamp("ns", tz=kind.tz))
+        if abs(whole) < 2**63:
+            return pa.scalar(whole, kind)
+        return pa.scalar(value.nanoseconds // 1000, pa.timestamp("us", tz=kind.tz))
     if isinstance(value, UUID):
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         return pa.scalar(str(value), kind) if is_text else pa.scalar(value.bytes, kind)
@@ -139,6 +148,9 @@ def _scalar(value: Literal_, kind: pa.DataType) -> pa.Scalar:
     }
     if not fits[type(value)](kind):
         raise TypeError
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        # Beyond 64 bits with a sign.
+        return pa.scalar(Decimal(value))
     return pa.scalar(value)
 
 
