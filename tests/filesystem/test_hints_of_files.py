@@ -60,6 +60,13 @@ def no_credential(_: Counted) -> object:
     return AzureFileSystem(credential=wrong, skip_instance_cache=True)
 
 
+def hdf5(place: Counted) -> object:
+    import h5py
+
+    with place.az.fs.open(place.az.path("a.h5"), "wb") as file:
+        return h5py.File(file, "w")
+
+
 CASES: list[tuple[Callable[[Counted], object], str]] = [
     (modes, "read the object and write it again as a whole, or write a new one"),
     (no_mode, 'use "rb", "wb" or "xb"; or "r", "w" or "x" for text'),
@@ -67,6 +74,7 @@ CASES: list[tuple[Callable[[Counted], object], str]] = [
     (folder_as_object, "pass recursive=True to include everything below it"),
     (folder_moved, "pass recursive=True to include everything below it"),
     (container_alone, "write container/name"),
+    (hdf5, "write to memory first, such as file.write("),
     (both, "create the session with the credential: haulage.Session(credential)"),
     (no_option, "; pass secrets as credential="),
     (

@@ -28,6 +28,10 @@ class BlockCacheError(UnsupportedError, AttributeError):
     """What ``blockcache::`` asks of a file is not there."""
 
 
+class SeekError(UnsupportedError, io.UnsupportedOperation):
+    """An object is written from its beginning to its end."""
+
+
 class ReadFile(VersionReader):
     """One version of an object, opened for reading by a file system.
 
@@ -154,6 +158,20 @@ class WriteFile(io.BufferedIOBase):
     def tell(self) -> int:
         """Return the number of bytes written so far."""
         return self._writer.tell()
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:  # noqa: ARG002
+        """Not possible; HDF5 tries it first.
+
+        Raises:
+            SeekError: Always.
+        """
+        raise SeekError(
+            "seek in",
+            self.full_name,
+            "an object is written from beginning to end",
+            'write to memory first, such as file.write(data.to_netcdf(engine="h5netcdf")), or to a local file, '
+            "and copy that with fs.put",
+        )
 
     def write(self, data: ReadableBuffer, /) -> int:
         """Write ``data`` and return its number of bytes; waits while too much data is in flight."""
