@@ -74,7 +74,11 @@ CASES: list[tuple[Callable[[Counted], object], str]] = [
     (folder_as_object, "pass recursive=True to include everything below it"),
     (folder_moved, "pass recursive=True to include everything below it"),
     (container_alone, "write container/name"),
-    (hdf5, "write to memory first, such as file.write("),
+    (
+        hdf5,
+        'write to memory first, such as file.write(data.to_netcdf(engine="h5netcdf")), or to a file '
+        "on this machine, and copy that with fs.put",
+    ),
     (both, "create the session with the credential: haulage.Session(credential)"),
     (no_option, "; pass secrets as credential="),
     (

@@ -169,8 +169,8 @@ class WriteFile(io.BufferedIOBase):
             "seek in",
             self.full_name,
             "an object is written from beginning to end",
-            'write to memory first, such as file.write(data.to_netcdf(engine="h5netcdf")), or to a local file, '
-            "and copy that with fs.put",
+            'write to memory first, such as file.write(data.to_netcdf(engine="h5netcdf")), or to a file '
+            "on this machine, and copy that with fs.put",
         )
 
     def write(self, data: ReadableBuffer, /) -> int:
