@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::receipt::is_receipt;
 use crate::store::check_local;
 
 /// What a file is.
@@ -34,19 +35,16 @@ impl Kind {
 
     /// Whether the file there is one of this kind; an empty one may become any.
     fn fits(self, path: &Path) -> bool {
-        let Ok(mut file) = File::open(path) else { return false };
+        let Ok(file) = File::open(path) else { return false };
         if file.metadata().is_ok_and(|found| found.len() == 0) {
             return true;
         }
         match self {
             Self::Record => SerializedFileReader::new(file)
                 .is_ok_and(|found| found.metadata().file_metadata().created_by().is_some_and(is_ours)),
-            Self::Receipt => {
-                let mut begin = vec![0; crate::receipt::MARK.len()];
-                file.read_exact(&mut begin).is_ok() && begin == crate::receipt::MARK.as_bytes()
-            }
-            // Nothing marks lists of names: any text may be one, and data is none.
-            Self::Report => is_text(file),
+            Self::Receipt => is_receipt(path),
+            // Nothing marks lists of names: any text may be one, but for receipts, and data is none.
+            Self::Report => is_text(file) && !is_receipt(path),
         }
     }
 }

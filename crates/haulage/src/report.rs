@@ -138,9 +138,11 @@ impl Reports {
     }
 }
 
+/// What to do about a file that could not be written.
+pub(crate) const OUTPUT_HINT: &str = "free some space there, or name another file";
+
 fn failed(path: &Path, error: std::io::Error) -> Error {
-    Error::from_io("write the report", path.display().to_string(), error)
-        .hint("free some space there, or name another file")
+    Error::from_io("write the report", path.display().to_string(), error).hint(OUTPUT_HINT)
 }
 
 #[cfg(test)]

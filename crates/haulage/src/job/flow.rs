@@ -301,7 +301,7 @@ impl Flow {
         if let Some(limit) = self.gate.learnt() {
             chosen += &format!("; the service takes about {limit:.0} requests a second");
         }
-        let summary = self.recorder.finish(interrupted, total, self.meter.wire(), chosen).await?;
+        let summary = self.recorder.finish(interrupted, total, self.meter.wire(), chosen).await;
         match (self.hung_up, outcome) {
             (Some(error), _) => Err(error),
             (None, Err(error)) if total == 0 => Err(error),

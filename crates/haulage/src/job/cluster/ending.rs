@@ -56,10 +56,10 @@ impl Run {
         self.recorder.rest_beside(self.beside.take()).await;
         self.recorder.count_beside(self.gate.counted());
         let recorded = self.write_record(nodes).await;
-        if let Err(error) = &recorded {
-            self.recorder.failure(Failure::from(error));
+        if let Err(error) = recorded {
+            self.recorder.not_written(error, interrupted);
         }
-        let summary = self.recorder.finish(interrupted, total, wire, words).await?;
+        let summary = self.recorder.finish(interrupted, total, wire, words).await;
         match (failure, outcome) {
             (Some(failure), _) if summary.objects_done + summary.objects_skipped == 0 => {
                 Err(Error::from(&failure))

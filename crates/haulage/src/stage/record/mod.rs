@@ -21,7 +21,7 @@ use crate::event::{
 use crate::gate::Counted;
 use crate::metrics::{Labels, Look, Metrics};
 use crate::receipt::{ReceiptHead, ReceiptObject, ReceiptWriter};
-use crate::report::Reports;
+use crate::report::{OUTPUT_HINT, Reports};
 use crate::secret::{redact_name, redacted, redacted_id};
 use crate::stage::plan::UNCHANGED;
 use crate::units::ByteRate;
@@ -304,11 +304,10 @@ impl Recorder {
         }
     }
 
-    /// What was written may not last: nothing vouches for it any more.
+    /// What was written may not last: nothing vouches for it any more, so that there is no receipt either.
     pub(crate) fn not_on_disk(&mut self, error: &Error) {
         self.failure(Failure::from(error));
-        let failed = Error::from(&Failure::from(error));
-        self.receipt = self.receipt.take().map(|_| Err(failed));
+        self.receipt = None;
     }
 
     /// A warning.
@@ -335,14 +334,9 @@ impl Recorder {
     }
 
     /// Closes the books: completes the summary, the Parquet file and the stream of events.
-    pub(crate) async fn finish(
-        mut self,
-        cancelled: bool,
-        total: u64,
-        wire: u64,
-        chosen: String,
-    ) -> Result<Summary> {
+    pub(crate) async fn finish(mut self, cancelled: bool, total: u64, wire: u64, chosen: String) -> Summary {
         let elapsed = self.clock.elapsed();
+        self.close_outputs(cancelled).await;
         let exit_code = self.exit_code(cancelled);
         let summary = &mut self.summary;
         summary.objects_total = total;
@@ -353,10 +347,17 @@ impl Recorder {
         summary.goodput_bits_per_second = ByteRate::over(moved, elapsed).bits();
         summary.chosen = chosen;
         summary.exit_code = exit_code;
-        let summary = self.summary.clone();
+        let summary = std::mem::take(&mut self.summary);
+        self.say(Event::Summary(summary.clone())).await;
+        summary
+    }
+
+    /// Completes the receipt, the reports and the record. One that cannot be written is a failure beside those of objects, of which
+    /// everything is said all the same.
+    async fn close_outputs(&mut self, cancelled: bool) {
         let receipt = match self.receipt.take() {
             // A part of a collection is no receipt for it.
-            Some(Ok(receipt)) if !cancelled => receipt.finish(summary.objects_failed),
+            Some(Ok(receipt)) if !cancelled => receipt.finish(self.summary.objects_failed),
             Some(Err(error)) => Err(error),
             _ => Ok(()),
         };
@@ -367,11 +368,17 @@ impl Recorder {
             let kept = "nothing was sent, so the former record stays";
             self.warn("record".into(), kept.to_owned()).await;
         }
-        let summary = Summary { warnings: std::mem::take(&mut self.summary.warnings), ..summary };
-        self.say(Event::Summary(summary.clone())).await;
-        recorded?;
-        reported?;
-        receipt.map(|()| summary)
+        for error in [recorded.err(), reported.err(), receipt.err()].into_iter().flatten() {
+            self.not_written(error, cancelled);
+        }
+    }
+
+    /// A file that tells of the job could not be written.
+    pub(crate) fn not_written(&mut self, error: Error, cancelled: bool) {
+        // Its own hint says that all else is done.
+        let done = !cancelled && self.found.first.is_none();
+        let error = if done { error } else { error.hint(OUTPUT_HINT) };
+        self.failure(Failure::from(&error));
     }
 
     /// Wrong bytes outrank everything; a job in which nothing worked, always for the same reason, gives
