@@ -98,13 +98,20 @@ impl Removal {
         }
         let mut found = VecDeque::with_capacity(urls.len());
         let mut named = HashSet::new();
+        // Where everything below was looked for already.
+        let mut searched: Vec<(String, String)> = Vec::new();
         for (url, Location { store, key, gate }) in urls.iter().zip(located) {
             // What is named twice is removed, and counted, once.
             if !named.insert(store.name(&key)) {
                 continue;
             }
             let names = if what.recursive {
-                whole_list(url, &key, &filter, options).await?
+                let container = store.identity("");
+                let of_container = searched.iter().filter(|(known, _)| *known == container);
+                let above: Vec<Below<'_>> = of_container.map(|(_, key)| Below::of(key)).collect();
+                let names = whole_list(url, &key, &above, &filter, options).await?;
+                searched.push((container, key.clone()));
+                names
             } else {
                 let (api, name) = (store.api(Request::Look), store.name(&key));
                 let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
@@ -189,8 +196,15 @@ impl<'a> Below<'a> {
     }
 }
 
-/// Everything at and below a URL that the filter wants, when the list has come to its end.
-async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOptions) -> Result<Spool> {
+/// Everything at and below a URL that the filter wants, when the list has come to its end; without what was found `above` or below other
+/// URLs already.
+async fn whole_list(
+    url: &str,
+    key: &str,
+    above: &[Below<'_>],
+    filter: &Filter,
+    options: &StoreOptions,
+) -> Result<Spool> {
     let listed = list(url, true, options).await;
     let mut listing = listed.map_err(|error| {
         let name = error.object_name().to_owned();
@@ -203,7 +217,11 @@ async fn whole_list(url: &str, key: &str, filter: &Filter, options: &StoreOption
             return Err(problem);
         }
         for object in page.objects {
-            if filter.wants(below.name(&object.key)) {
+            let known = |other: &Below<'_>| other.holds(&object.key) && filter.wants(other.name(&object.key));
+            if filter.wants(below.name(&object.key)) && !above.iter().any(known) {
+                if let Some(missed) = filter.misses(below.name(&object.key)) {
+                    return Err(missed);
+                }
                 found.push(&object.key, object.size)?;
             }
         }

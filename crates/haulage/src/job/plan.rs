@@ -84,7 +84,11 @@ pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) 
     while let Some(item) = listed.recv().await {
         match item {
             Listed::NotAFile(error) | Listed::Problem(error) => report.problems.push(Failure::from(&error)),
-            Listed::Extra { .. } | Listed::Extras(_) | Listed::Doomed(_) | Listed::Unsure { .. } => {}
+            Listed::Extra { .. }
+            | Listed::Extras(_)
+            | Listed::Doomed(_)
+            | Listed::Unsure { .. }
+            | Listed::Warning { .. } => {}
             Listed::Pair(mut pair) => {
                 if decide(&pair, Rule::from(options)) == Decision::Look {
                     look(&mut pair, opener.gate()).await?;

@@ -164,6 +164,14 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Reads an object or a range of it.
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult>;
 
+    /// Whether an object of this name can be written, as far as that is known without writing: for dry runs.
+    ///
+    /// # Errors
+    /// What a write would end with.
+    async fn admits(&self, _key: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// Writes an object in one request.
     async fn put(
         &self,

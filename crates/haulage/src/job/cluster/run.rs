@@ -160,6 +160,7 @@ impl Run {
                 self.recorder.warn(error.object_name().into(), format!("skipped: {}", error.cause())).await;
                 self.recorder.object(ObjectRecord::not_a_file(id, &error, now)).await;
             }
+            Listed::Warning { object, message } => self.recorder.warn(object.into(), message).await,
             // Only comparisons speak of these.
             Listed::Extra { .. } | Listed::Extras(_) | Listed::Doomed(_) | Listed::Unsure { .. } => {}
         }

@@ -35,8 +35,12 @@ pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
         Work::Verify { source, destination, .. } | Work::Sync { source, destination, .. } => {
             (vec![source], Some(destination))
         }
+        Work::CopyPairs(pairs) => {
+            check_pairs(pairs, options)?;
+            (Vec::new(), None)
+        }
         // Of what is fed, whoever planned it has seen to that.
-        Work::CopyPairs(_) | Work::Fed(_) => (Vec::new(), None),
+        Work::Fed(_) => (Vec::new(), None),
     };
     let mut streams = Vec::new();
     for name in sources {
@@ -56,11 +60,38 @@ pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
             Err(Error::new(ErrorKind::Unsupported, "verify", *name, "a stream cannot be read twice")
                 .hint("copy it to a file, then compare that"))
         }
+        (Work::Copy { sources, .. }, [name]) if sources.len() == 1 => Err(Error::new(
+            ErrorKind::Usage,
+            "copy",
+            *name,
+            "the contents of a stream are unknown before it is copied",
+        )
+        .hint("leave out --dry-run")),
         (_, [name, ..]) => {
             Err(Error::new(ErrorKind::Usage, "copy", *name, "a stream goes alone with one other name")
                 .hint("haul cp - URL, or haul cp URL -"))
         }
     }
+}
+
+/// Refuses pairs of which one cannot be meant, before any is copied.
+fn check_pairs(pairs: &[(String, String)], options: &CopyOptions) -> Result<()> {
+    for (source, destination) in pairs {
+        let (from, to) =
+            (Address::parse(source, &options.store)?, Address::parse(destination, &options.store)?);
+        let streams =
+            [(source, from.source_stream().is_some()), (destination, to.destination_stream().is_some())];
+        if let Some((name, _)) = streams.into_iter().find(|(_, stream)| *stream) {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "copy",
+                name,
+                "a stream goes alone with one other name",
+            )
+            .hint("haul cp - URL, or haul cp URL -"));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what would compare with a receipt that nobody keeps, or delete what a link leads to.
@@ -74,6 +105,17 @@ fn check_kept(work: &Work, options: &CopyOptions) -> Result<()> {
         let cause = "what a link leads to is not moved: it may lie anywhere";
         return Err(Error::new(ErrorKind::Usage, "move", "--symlinks follow", cause)
             .hint("leave it out, or copy with haul cp --symlinks follow"));
+    }
+    if let Work::Move { sources, .. } = work {
+        for path in local(&sources.iter().collect::<Vec<_>>(), options)? {
+            let is_link = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
+            if is_link && path.is_file() {
+                let cause =
+                    "this is a symbolic link, and what a link leads to is not moved: it may lie anywhere";
+                return Err(Error::new(ErrorKind::Usage, "move", path.display().to_string(), cause)
+                    .hint("move the file that it points to, or copy with haul cp"));
+            }
+        }
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What is found becomes objects with first steps.
 
+use super::effects::Said;
 use super::objects::Role;
 use super::{Flow, not_started};
 use crate::control::Limits;
@@ -25,6 +26,9 @@ impl Flow {
                 Listed::Extra { full, name } => self.objects.extra(full, name, now),
                 Listed::NotAFile(error) => self.objects.not_a_file(&error, now),
                 Listed::Problem(error) => self.objects.problem(&error, now),
+                Listed::Warning { object, message } => {
+                    self.objects.effects().said.push(Said::Warning(object.into(), message));
+                }
                 Listed::Pair(pair) if self.passes(&pair) => self.objects.pass(),
                 Listed::Pair(pair) => self.plan_object(*pair, &limits, now),
             }

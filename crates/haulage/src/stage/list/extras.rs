@@ -65,6 +65,8 @@ pub(super) struct Gathered {
     pub(super) whole: bool,
     /// Why nobody knows what is extra, though all was seen.
     pub(super) gap: Option<Error>,
+    /// What is wrong with a glob that leaves nothing out.
+    pub(super) missed: Option<Error>,
 }
 
 impl Gathered {
@@ -80,6 +82,7 @@ impl Gathered {
             not_listed: HashSet::new(),
             whole: true,
             gap: None,
+            missed: None,
         }
     }
 
@@ -118,6 +121,7 @@ impl Gathered {
                 }
             }
         }
+        self.missed = self.missed.take().or_else(|| self.filter.misses(name));
         self.all += 1;
         self.names.push(key, *size)?;
         self.versions.as_mut().map_or(Ok(()), |versions| versions.push(etag, 0))

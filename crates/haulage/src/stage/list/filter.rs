@@ -11,6 +11,9 @@ use crate::store::ObjectMeta;
 pub(crate) struct Filter {
     include: Option<GlobSet>,
     exclude: GlobSet,
+    /// Of these the globs that end in a plain name, which may be meant for a folder, and the globs themselves.
+    plain: GlobSet,
+    plain_globs: Vec<String>,
     bounds: Bounds,
     now_ns: i128,
 }
@@ -18,7 +21,19 @@ pub(crate) struct Filter {
 impl Filter {
     pub(crate) fn new(include: &[String], exclude: &[String]) -> Result<Self> {
         let included = (!include.is_empty()).then(|| globs(include)).transpose()?;
-        Ok(Self { include: included, exclude: globs(exclude)?, bounds: Bounds::default(), now_ns: 0 })
+        let is_plain = |glob: &&String| {
+            !glob.rsplit('/').next().unwrap_or(glob).contains(['*', '?', '[', ']', '{', '}', '\\'])
+        };
+        let excluded = globs(exclude)?;
+        let plain_globs: Vec<String> = exclude.iter().filter(is_plain).cloned().collect();
+        Ok(Self {
+            include: included,
+            exclude: excluded,
+            plain: globs(&plain_globs)?,
+            plain_globs,
+            bounds: Bounds::default(),
+            now_ns: 0,
+        })
     }
 
     /// The same, within these bounds too; ages are counted from `now_ns`, in nanoseconds since 1970.
@@ -51,6 +66,24 @@ impl Filter {
     }
 }
 
+impl Filter {
+    /// What is wrong with a glob that excludes the folder that a name is in, and not the name: nothing in that folder is left alone.
+    pub(crate) fn misses(&self, name: &str) -> Option<Error> {
+        if self.plain_globs.is_empty() {
+            return None;
+        }
+        let mut folders = name.match_indices('/').map(|(at, _)| &name[..at]);
+        let glob = folders.find_map(|folder| self.plain.matches(folder).first().copied())?;
+        let glob = &self.plain_globs[glob];
+        let cause =
+            "this excludes no file: it is the name of a folder, and what is in the folder has other names";
+        Some(
+            Error::new(ErrorKind::Usage, "parse", format!("--exclude {glob}"), cause)
+                .hint(format!("write '{glob}/**' for all below a folder")),
+        )
+    }
+}
+
 fn globs(patterns: &[String]) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
@@ -59,7 +92,8 @@ fn globs(patterns: &[String]) -> Result<GlobSet> {
                 .hint("globs use *, ?, [a-z] and {a,b}; quote them for the shell"));
         }
         if let Some(hint) = of_others(pattern) {
-            let cause = "a glob is compared with the whole name, which has no / at its beginning or end";
+            let cause =
+                "a glob is compared with the whole name, which does not begin with / or ./ or end with /";
             return Err(Error::new(ErrorKind::Usage, "parse", pattern, cause).hint(hint));
         }
         let glob = Glob::new(pattern).map_err(|e| bad(pattern, &e))?;
@@ -70,7 +104,10 @@ fn globs(patterns: &[String]) -> Result<GlobSet> {
 
 /// What to write in place of a pattern of rclone's or git's. It would match nothing here, and what was to be left alone would not be.
 fn of_others(pattern: &str) -> Option<String> {
-    let name = pattern.trim_start_matches('/');
+    let name = without_beginning(pattern);
+    if name.is_empty() {
+        return Some("for everything write '*'".to_owned());
+    }
     if name.ends_with('/') {
         let folder = name.trim_end_matches('/');
         return Some(format!(
@@ -79,6 +116,15 @@ fn of_others(pattern: &str) -> Option<String> {
     }
     let anchored = name != pattern;
     anchored.then(|| format!("write '{name}'; only a pattern that begins with * matches at any depth"))
+}
+
+/// What is left of a pattern when the `/` and `./` at its beginning are gone, which no name has there.
+fn without_beginning(pattern: &str) -> &str {
+    let mut name = pattern;
+    while let Some(rest) = name.strip_prefix('/').or_else(|| name.strip_prefix("./")) {
+        name = rest;
+    }
+    name
 }
 
 fn bad(pattern: &str, error: &globset::Error) -> Error {
@@ -104,14 +150,39 @@ mod tests {
 
     #[test]
     fn patterns_that_other_tools_anchor_are_refused_and_not_ignored() {
-        for (pattern, instead) in [("2026/", "'2026/**'"), ("/2026/**", "'2026/**'"), ("/a.txt", "'a.txt'")] {
+        for (pattern, instead) in [
+            ("2026/", "'2026/**'"),
+            ("/2026/**", "'2026/**'"),
+            ("/a.txt", "'a.txt'"),
+            ("./2026/**", "'2026/**'"),
+            ("./a.txt", "'a.txt'"),
+            (".//2026/", "'2026/**'"),
+            ("./", "for everything write '*'"),
+        ] {
             let error = Filter::new(&[], &[pattern.into()]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage);
             assert!(error.to_string().contains(instead), "{error}");
         }
         // Names that have one there can still be meant.
+        for hidden in [".a", "..a", ".*", ".git/**"] {
+            Filter::new(&[], &[hidden.into()]).unwrap();
+        }
         assert!(!Filter::new(&[], &["[/]a".into()]).unwrap().wants("/a"));
         assert!(!Filter::new(&[], &["*[/]".into()]).unwrap().wants("folder/"));
+    }
+
+    #[test]
+    fn globs_that_name_a_folder_miss_what_is_in_it() {
+        let filter = |glob: &str| Filter::new(&[], &[glob.into()]).unwrap();
+        for (glob, name) in
+            [(".git", ".git/x"), ("*/tmp", "a/b/tmp/c"), ("a/b", "a/b/c/d"), ("{a,b}/c", "b/c/d")]
+        {
+            let error = filter(glob).misses(name).unwrap();
+            assert_eq!(error.hint_text(), Some(&*format!("write '{glob}/**' for all below a folder")));
+        }
+        for (glob, name) in [(".git", ".gitignore"), (".git/**", ".git/x"), ("*tmp", "tmp/x"), ("x", "a/x")] {
+            assert!(filter(glob).misses(name).is_none(), "{glob}");
+        }
     }
 
     #[test]

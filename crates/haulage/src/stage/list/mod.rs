@@ -61,6 +61,13 @@ pub(crate) enum Listed {
     Extras(Box<Extras>),
     /// One of these, to be backed up first.
     Doomed(Box<Pair>),
+    /// The user should know something of what was asked for.
+    Warning {
+        /// What it is about.
+        object: String,
+        /// In words.
+        message: String,
+    },
     /// A list is not whole, so that nobody knows whether what seems to be only at the destination is.
     Unsure {
         /// How many names seem so.
@@ -96,6 +103,13 @@ pub(crate) struct Listing {
     moves: bool,
     /// Where what happens is logged.
     log: Option<String>,
+    /// Single objects that were named and are not within the bounds, and pairs that were handed on.
+    out_of_bounds: u64,
+    given: u64,
+    /// What is wrong with a glob that leaves nothing out.
+    missed: Option<Error>,
+    /// Nothing will be written, so that what cannot be is looked for.
+    plans: bool,
 }
 
 /// Nobody wants to hear more.
@@ -138,6 +152,10 @@ impl Listing {
             backs_up: None,
             moves: false,
             log: options.log.clone(),
+            out_of_bounds: 0,
+            given: 0,
+            missed: None,
+            plans: options.dry_run,
         })
     }
 
@@ -201,14 +219,17 @@ impl Listing {
                         other => other?,
                     }
                 }
-                Ok(())
+                self.check_bounds(work)
             }
             Work::CopyPairs(pairs) => {
                 self.taken = Some(HashSet::with_capacity(pairs.len()));
                 self.pairs(pairs).await
             }
             Work::Fed(feed) => self.fed(feed).await,
-            Work::Sync { source, destination, delete } => self.sync(source, destination, *delete).await,
+            Work::Sync { source, destination, delete } => {
+                self.sync(source, destination, *delete).await?;
+                self.check_bounds(work)
+            }
             Work::Verify { source, destination, .. } => {
                 let destination = self.opener.open(destination)?;
                 if let Some(receipt) = self.receipt(source).await? {
@@ -217,7 +238,10 @@ impl Listing {
                 let own = self.own_keys(source)?;
                 let source = self.opener.open(source)?;
                 match self.shape(&source, true).await? {
-                    Shape::One(meta) => self.verify_one(source, destination, meta).await,
+                    Shape::One(meta) => {
+                        self.verify_one(source, destination, meta).await?;
+                        self.check_bounds(work)
+                    }
                     Shape::Tree(pages) => self.tree(&source, pages, &destination, Wanted::Told, &own).await,
                 }
             }
@@ -252,6 +276,10 @@ impl Listing {
             Shape::Tree(pages) => {
                 if self.moves {
                     apart::check("move", &source, destination)?;
+                    // Else what is logged would be moved while it is written.
+                    if let Some(log) = &self.log {
+                        apart::check_outside("log to", &self.opener.open_destination(log)?, &source)?;
+                    }
                 }
                 self.prepare(&source, ahead::TREE);
                 self.prepare(destination, ahead::TREE);
@@ -259,6 +287,10 @@ impl Listing {
             }
             Shape::One(meta) => meta,
         };
+        // Of a stream neither size nor age is known.
+        if !from_stream && !self.is_within(&meta) {
+            return Ok(());
+        }
         let connections = ahead::for_one(meta.size);
         if connections > 1 {
             self.prepare(&source, connections);
@@ -276,6 +308,9 @@ impl Listing {
     }
 
     async fn verify_one(&mut self, source: Location, destination: Location, meta: ObjectMeta) -> Result<()> {
+        if !self.is_within(&meta) {
+            return Ok(());
+        }
         let pair = Pair { existing: Existing::Unknown, ..one(&source, &destination, meta, false) };
         self.give(pair).await
     }
@@ -305,6 +340,13 @@ impl Listing {
     }
 
     async fn give(&mut self, pair: Pair) -> Result<()> {
+        self.given += 1;
+        // What the user wants to know before is what would happen.
+        if self.plans
+            && let Err(error) = pair.destination.store.admits(&pair.destination.key).await
+        {
+            return self.send(Listed::Problem(error)).await;
+        }
         if self.taken.is_some() {
             let mut hasher = DefaultHasher::new();
             self.identity(&pair.destination).hash(&mut hasher);

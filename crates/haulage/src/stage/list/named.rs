@@ -75,7 +75,11 @@ impl Listing {
                 }
                 Some(Err(error)) if error.kind() == ErrorKind::NotFound => {
                     answered = true;
-                    self.send(Listed::Problem(error.hint(HINT))).await?;
+                    // That a container is not there says what to do by itself.
+                    let of_container =
+                        matches!(error.service_code(), Some("ContainerNotFound" | "NoSuchBucket"));
+                    let error = if of_container { error } else { error.hint(HINT) };
+                    self.send(Listed::Problem(error)).await?;
                 }
                 Some(Err(error)) => {
                     refused += usize::from(error.kind() == ErrorKind::Permission);

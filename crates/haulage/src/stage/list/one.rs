@@ -1,7 +1,9 @@
 //! A single object by its name, and the names of places.
 
+use super::Listing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::through;
+use crate::options::Work;
 use crate::stage::plan::{Existing, Pair, Place};
 use crate::store::{Location, ObjectMeta, Request};
 
@@ -37,4 +39,27 @@ pub(super) fn one(source: &Location, destination: &Location, meta: ObjectMeta, s
 /// A key as the beginning of the keys below it.
 pub(super) fn as_prefix(key: &str) -> String {
     if names_none(key) { key.to_owned() } else { format!("{key}/") }
+}
+
+impl Listing {
+    /// Whether a single object that was named is within the bounds on size and age.
+    pub(super) fn is_within(&mut self, meta: &ObjectMeta) -> bool {
+        let within = self.filter.takes(meta);
+        self.out_of_bounds += u64::from(!within);
+        within
+    }
+
+    /// Refuses single objects of which none was within the bounds. Of several, which a shell may have found, some may be left out.
+    pub(super) fn check_bounds(&self, work: &Work) -> Result<()> {
+        if self.out_of_bounds == 0 || self.given > 0 {
+            return Ok(());
+        }
+        let sources = work.names().0;
+        let name = match &sources[..] {
+            [one] => one.clone(),
+            several => format!("{} sources", several.len()),
+        };
+        let cause = "nothing is within --min-size, --max-size, --min-age and --max-age";
+        Err(Error::new(ErrorKind::NotFound, "list", name, cause).hint("allow more sizes and ages"))
+    }
 }

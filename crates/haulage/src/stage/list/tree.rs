@@ -73,6 +73,7 @@ impl Listing {
                 if !taken {
                     continue;
                 }
+                self.missed = self.missed.take().or_else(|| self.filter.misses(&relative));
                 chosen += 1;
                 extras.all += u64::from(existing.there().is_some());
                 if verify && existing == Existing::Absent {
@@ -91,6 +92,12 @@ impl Listing {
         if wanted != Wanted::No {
             there.rest(&mut |extra| extras.keep(extra)).await?;
         }
+        if let Some(error) = self.missed.take().or(extras.missed.take()) {
+            match wanted {
+                Wanted::Deleted(_) => extras.gap = extras.gap.take().or(Some(error)),
+                _ => self.warn_of(&error).await?,
+            }
+        }
         let found = Found { seen, chosen, any, whole: extras.whole, bounded: self.filter.is_bounded() };
         let missed = missed(source, wanted, &found);
         match (wanted, there.into_gap()) {
@@ -101,6 +108,13 @@ impl Listing {
             (_, gap) => self.tell_extras(destination, extras, gap.is_none()).await?,
         }
         missed.map_or(Ok(()), Err)
+    }
+
+    /// Says what is wrong with what was asked for, though it can be done.
+    async fn warn_of(&self, error: &Error) -> Result<()> {
+        let hint = error.hint_text().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
+        let (object, message) = (error.object_name().to_owned(), format!("{}{hint}", error.cause()));
+        self.send(Listed::Warning { object, message }).await
     }
 
     /// What the work is called, where it deletes anything.

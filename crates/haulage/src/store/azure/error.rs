@@ -145,7 +145,7 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
         }
         Credential::SharedKey(_) if code == "AuthenticationFailed" => {
             error("the service does not know this key (AuthenticationFailed)".to_owned())
-                .hint("check AZURE_STORAGE_KEY and this machine's clock")
+                .hint("check AZURE_STORAGE_KEY or AZURE_STORAGE_CONNECTION_STRING, and this machine's clock")
         }
         // Azure means its network rules by this, Azurite a wrong key.
         Credential::SharedKey(key) if code == "AuthorizationFailure" && key.is_given() => {
@@ -154,7 +154,7 @@ fn refused(asked: Asked<'_>, credential: &Credential, code: &str, message: Optio
         }
         Credential::SharedKey(_) if code == "AuthorizationFailure" => {
             error("the account refuses this key or this machine (AuthorizationFailure)".to_owned())
-                .hint("check AZURE_STORAGE_KEY and the account's network rules (portal: Networking)")
+                .hint("check AZURE_STORAGE_KEY or AZURE_STORAGE_CONNECTION_STRING, and the account's network rules (portal: Networking)")
         }
         Credential::Entra(_) if code == "AuthorizationPermissionMismatch" => {
             let role = if matches!(asked.permission, 'r' | 'l') { "Reader" } else { "Contributor" };

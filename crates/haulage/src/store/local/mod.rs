@@ -33,7 +33,7 @@ use self::medium::Medium;
 use self::partial::PartialFile;
 use self::queue::WriteQueue;
 use self::readers::Readers;
-use self::tree::{Folders, Follow, Place, Tree, may_be_replaced};
+use self::tree::{FILE_IN_THE_WAY, Folders, Follow, Place, Tree, may_be_replaced};
 use self::walk::Walker;
 use self::write::LocalWriter;
 use super::*;
@@ -150,12 +150,7 @@ impl LocalStore {
 
     /// Where a file is written; the folders above it are made. Never through a link.
     fn destination(&self, key: &str) -> Result<Place> {
-        check_key(key)?;
-        if leftover::is_leftover(key.rsplit('/').next().unwrap_or(key)) {
-            let cause = "this is the name of a partial file, which is no content";
-            return Err(Error::new(ErrorKind::Unsupported, "write", key, cause)
-                .hint("copy this object alone, to a name of your choice"));
-        }
+        check_name(key)?;
         let place = match self.tree.place(key, true) {
             // A folder that was open may have been removed since.
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -187,6 +182,17 @@ fn check_key(key: &str) -> Result<()> {
     }
     Err(Error::new(ErrorKind::Unsupported, "open", key, "this name cannot be a file below the folder")
         .hint("copy this object alone, to a name of your choice"))
+}
+
+/// Refuses names of files that are not written.
+fn check_name(key: &str) -> Result<()> {
+    check_key(key)?;
+    if leftover::is_leftover(key.rsplit('/').next().unwrap_or(key)) {
+        let cause = "this is the name of a partial file, which is no content";
+        return Err(Error::new(ErrorKind::Unsupported, "write", key, cause)
+            .hint("copy this object alone, to a name of your choice"));
+    }
+    Ok(())
 }
 
 /// A stretch that is short and in memory already.
@@ -291,6 +297,21 @@ impl Store for LocalStore {
         let meta = reader.meta().clone();
         trace.mark(Phase::Ready);
         Ok(GetResult { meta, payload, crc64: None, md5: None })
+    }
+
+    async fn admits(&self, key: &str) -> Result<()> {
+        let (store, key) = (self.following_none(), key.to_owned());
+        blocking(move || {
+            check_name(&key)?;
+            match store.tree.place(&key, false) {
+                Ok(place) => may_be_replaced(&place).map(drop),
+                // It would be made.
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                Err(error) if error.kind() == ErrorKind::Io => Err(error.hint(FILE_IN_THE_WAY)),
+                Err(error) => Err(error),
+            }
+        })
+        .await
     }
 
     async fn put(

@@ -26,6 +26,9 @@ const KEPT: usize = 64;
 /// Who may read and write; what else a mode says is not taken over.
 const PERMISSIONS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
+/// What to do where a folder is to be made.
+pub(super) const FILE_IN_THE_WAY: &str = "a file has the name that a folder needs; rename or remove it";
+
 /// To search a folder takes no right to list it.
 const SEARCH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -216,8 +219,9 @@ impl Tree {
             Ok(fd) => Ok(Folder::new(fd, path)),
             Err(Errno::NOTDIR | Errno::LOOP) => Err(match parent.kind(name) {
                 Some(FileType::Symlink) => link_in_the_way(&path),
-                _ => file::io("open", &path, Errno::NOTDIR.into())
-                    .hint("a file has the name that a folder needs; rename or remove it"),
+                _ if !make => file::io("open", &path, Errno::NOTDIR.into())
+                    .hint("this is a file, where a folder is expected; check the path"),
+                _ => file::io("open", &path, Errno::NOTDIR.into()).hint(FILE_IN_THE_WAY),
             }),
             Err(error) => Err(file::io("open", &path, error.into())),
         }

@@ -77,7 +77,7 @@ impl SharedKey {
     pub(crate) fn new(account: &str, key: &str) -> Result<Self> {
         let wrong = || {
             Error::new(ErrorKind::Permission, "sign", account, "the account key is not Base64")
-                .hint("check AZURE_STORAGE_KEY: copy it again from the portal, Storage account, Access keys")
+                .hint("check AZURE_STORAGE_KEY or AZURE_STORAGE_CONNECTION_STRING: copy it again from the portal, Storage account, Access keys")
         };
         secret::remember(key);
         let key = BASE64_STANDARD.decode(key.trim()).map_err(|_| wrong())?;
