@@ -137,7 +137,6 @@ LOCAL = [
     (4, "cp no-such-file b", "check the path"),
     (1, "cp a/ b", "check the path and the disk it is on"),
     (1, "cp not-utf-8/ b", "rename the file; object names are UTF-8"),
-    (1, "du links", "name the file itself as a source to copy it"),
     (4, "ls no-such-folder", "check the name"),
     (2, "stat x/", LIST),
     (2, "cat x/", "a stream holds one object; name the object, or copy into a folder"),
@@ -216,7 +215,8 @@ LOCAL = [
     (
         3,
         "AZURE_STORAGE_KEY=*** stat https://host/account/data/a",
-        "check AZURE_STORAGE_KEY: copy it again from the portal, Storage account, Access keys",
+        "check AZURE_STORAGE_KEY or AZURE_STORAGE_CONNECTION_STRING: "
+        "copy it again from the portal, Storage account, Access keys",
     ),
     (
         3,

@@ -54,11 +54,16 @@ ANSWERS = [
     (1, "204", "check the endpoint, and whether a proxy or a login page answers instead"),
     (1, "301", "check the endpoint: a blob service does not redirect"),
     (1, "418", "run the same command again; if it keeps failing, contact the operator of the service"),
-    (3, "403-AuthenticationFailed", "check AZURE_STORAGE_KEY and this machine's clock"),
+    (
+        3,
+        "403-AuthenticationFailed",
+        "check AZURE_STORAGE_KEY or AZURE_STORAGE_CONNECTION_STRING, and this machine's clock",
+    ),
     (
         3,
         "403-AuthorizationFailure",
-        "check AZURE_STORAGE_KEY and the account's network rules (portal: Networking)",
+        "check AZURE_STORAGE_KEY or AZURE_STORAGE_CONNECTION_STRING, and the account's network rules "
+        "(portal: Networking)",
     ),
     (
         3,

@@ -55,14 +55,14 @@ impl Data {
 
 /// Runs the job to its end.
 pub fn run(job: Job, data: Data, output: OutputArgs) -> Ending {
-    let checksum = job.options.checksum;
+    let about = About::of(&job.work, &job.options);
     let start = |listens| if listens { job.listen().start() } else { job.start() };
-    block_on(|interrupt| drive(start, Sink::new(data), checksum, output, interrupt))
+    block_on(|interrupt| drive(start, Sink::new(data), about, output, interrupt))
 }
 
 /// The same on many nodes.
 pub fn run_on(nodes: Nodes, work: Work, options: CopyOptions, data: Data, output: OutputArgs) -> Ending {
-    let checksum = options.checksum;
+    let about = About::of(&work, &options);
     let mut leaving = None;
     let ending = block_on(|interrupt| {
         let start = |listens| {
@@ -72,16 +72,30 @@ pub fn run_on(nodes: Nodes, work: Work, options: CopyOptions, data: Data, output
         };
         // What goes wrong with a cluster is to be seen while it is waited for.
         let sink = Sink { live: true, ..Sink::new(data) };
-        drive(start, sink, checksum, output, interrupt)
+        drive(start, sink, about, output, interrupt)
     });
     leaving.into_iter().for_each(Gone::wait);
     ending
 }
 
+/// What the last words on a job depend on.
+#[derive(Clone, Copy)]
+struct About {
+    checksum: ChecksumMode,
+    /// The next run continues from what this one leaves.
+    resumes: bool,
+}
+
+impl About {
+    fn of(work: &Work, options: &CopyOptions) -> Self {
+        Self { checksum: options.checksum, resumes: work.resumes(options) }
+    }
+}
+
 async fn drive(
     start: impl FnOnce(bool) -> Result<JobHandle, Error>,
     mut sink: Sink,
-    checksum: ChecksumMode,
+    about: About,
     output: OutputArgs,
     mut interrupt: Interrupt,
 ) -> Ending {
@@ -106,12 +120,13 @@ async fn drive(
     };
     sink.flush();
     if interrupted {
-        output::say(render::interrupted_line(summary.map_or(objects_done, |summary| summary.objects_done)));
+        let done = summary.map_or(objects_done, |summary| summary.objects_done);
+        output::say(render::interrupted_line(done, about.resumes));
         return Ok(INTERRUPTED);
     }
     let summary = summary.unwrap_or_default();
     if summary.exit_code == INTERRUPTED {
-        output::say(render::out_of_time_line(summary.objects_done));
+        output::say(render::out_of_time_line(summary.objects_done, about.resumes));
         return Ok(INTERRUPTED);
     }
     // What was said as data is part of the work: a full disk behind standard output is a failure.
@@ -121,7 +136,7 @@ async fn drive(
         if !listens {
             render::warning_lines(&summary).iter().for_each(output::say);
         }
-        render::summary_lines(&summary, checksum).iter().for_each(output::say);
+        render::summary_lines(&summary, about.checksum).iter().for_each(output::say);
     }
     Ok(exit_code)
 }

@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 use std::sync::Arc;
 
-use haulage::Error;
 use haulage::event::Failure;
 use haulage::verbose::{self, Level, Listener};
+use haulage::{Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
@@ -79,6 +79,18 @@ pub fn error(error: &Error) {
     say_as_it_is(styled_error(error));
 }
 
+/// Says what a list could not show, and returns the exit code that follows from it. Links and devices are left out on purpose.
+pub fn problem(problem: &Error, quiet: bool) -> u8 {
+    if problem.kind() != ErrorKind::Unsupported {
+        error(problem);
+        return 1;
+    }
+    if !quiet {
+        say(format!("warning: {}: skipped: {}", problem.object_name(), problem.cause()));
+    }
+    0
+}
+
 /// Says what failed; what a whole host refused once.
 pub fn failures(failures: &[Failure]) {
     every_failure(failures, styled_error).iter().for_each(say_as_it_is);
@@ -124,7 +136,6 @@ fn stderr() -> Stderr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haulage::ErrorKind;
 
     #[test]
     fn an_error_is_one_line_whatever_the_name_holds() {

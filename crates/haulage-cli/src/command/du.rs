@@ -39,8 +39,9 @@ impl Du {
             for url in &self.urls {
                 let usage = while_waiting("counting", output, access::disk_usage(url, &options)).await?;
                 let (objects, bytes, url) = (usage.objects, usage.bytes, public_url(url));
-                usage.problems.iter().for_each(|problem| output::error(&Error::from(problem)));
-                code = code.max(u8::from(!usage.problems.is_empty()));
+                for problem in &usage.problems {
+                    code = code.max(output::problem(&Error::from(problem), output.quiet));
+                }
                 if output.json {
                     lines.json(&json!({ "url": url, "objects": objects, "size_bytes": bytes }))?;
                 } else {

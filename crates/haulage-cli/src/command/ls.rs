@@ -43,8 +43,9 @@ impl Ls {
             while let Some(page) = listing.next_page().await? {
                 self.write(&page, output.json, &mut lines)?;
                 lines.flush()?;
-                page.problems.iter().for_each(output::error);
-                code = code.max(u8::from(!page.problems.is_empty()));
+                for problem in &page.problems {
+                    code = code.max(output::problem(problem, output.quiet));
+                }
             }
             Ok(code)
         })

@@ -80,20 +80,19 @@ pub fn warning_lines(summary: &Summary) -> Vec<String> {
     summary.warnings.iter().map(|warning| format!("warning: {}", printable(warning))).collect()
 }
 
-/// What to say after Ctrl-C.
-pub fn interrupted_line(objects_done: u64) -> String {
-    format!(
-        "interrupted: {} done; what has arrived is kept; run the same command again to resume",
-        count(objects_done, "object")
-    )
+/// What to say after Ctrl-C; `resumes` says that the next run continues from what this one leaves.
+pub fn interrupted_line(objects_done: u64, resumes: bool) -> String {
+    let kept = if resumes { "what has arrived is kept; " } else { "" };
+    format!("interrupted: {} done; {kept}{}", count(objects_done, "object"), next_run(resumes))
 }
 
 /// What to say when the time that the user gave is over.
-pub fn out_of_time_line(objects_done: u64) -> String {
-    format!(
-        "stopped by --max-duration: {} done; run the same command again to resume",
-        count(objects_done, "object")
-    )
+pub fn out_of_time_line(objects_done: u64, resumes: bool) -> String {
+    format!("stopped by --max-duration: {} done; {}", count(objects_done, "object"), next_run(resumes))
+}
+
+fn next_run(resumes: bool) -> &'static str {
+    if resumes { "run the same command again to resume" } else { "the same command starts over" }
 }
 
 fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
@@ -266,8 +265,13 @@ mod tests {
     #[test]
     fn an_interruption_says_what_is_kept() {
         assert_eq!(
-            interrupted_line(49),
+            interrupted_line(49, true),
             "interrupted: 49 objects done; what has arrived is kept; run the same command again to resume"
+        );
+        assert_eq!(interrupted_line(0, false), "interrupted: 0 objects done; the same command starts over");
+        assert_eq!(
+            out_of_time_line(1, true),
+            "stopped by --max-duration: 1 object done; run the same command again to resume"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! What a job is about.
 
-use super::{Deleting, Feed, without_query};
+use super::{CopyOptions, Deleting, Feed, without_query};
 use crate::store::{Address, StoreOptions};
 
 /// What a job shall do.
@@ -93,6 +93,22 @@ impl Work {
             }
             (false, false) => "local",
         }
+    }
+
+    /// Whether a run that was stopped leaves something from which the next one continues: neither a comparison nor a dry run nor a
+    /// stream does.
+    pub fn resumes(&self, options: &CopyOptions) -> bool {
+        let streams = match self {
+            Self::Copy { sources, destination } => {
+                let reads = |name: &String| {
+                    Address::parse(name, &options.store).is_ok_and(|from| from.source_stream().is_some())
+                };
+                let to = Address::parse(destination, &options.store);
+                sources.iter().any(reads) || to.is_ok_and(|to| to.destination_stream().is_some())
+            }
+            _ => false,
+        };
+        !(streams || options.dry_run || matches!(self, Self::Verify { .. }))
     }
 
     /// Whether bytes go into files, where they need not be gathered first.
