@@ -26,7 +26,7 @@ pub struct Nodes {
     pub nodes: Option<u16>,
 }
 
-/// Carries shards from the coordinator to nodes until the job ends; says nothing by itself if it shall be quiet.
+/// Carries shards from the coordinator to nodes until the job ends; says nothing by itself if it is to be quiet.
 pub type Host = fn(Coordinator, &Nodes, quiet: bool);
 
 static HOST: OnceLock<Host> = OnceLock::new();

@@ -25,7 +25,7 @@ def drive(
 ) -> None:
     """Carry shards from the coordinator to the cluster that is named. What goes wrong is told to the job.
 
-    Nodes that start on this machine are said on standard error, unless it shall be ``quiet``.
+    Nodes that start on this machine are said on standard error, unless it is ``quiet``.
 
     Whoever calls this finishes the job.
     """
