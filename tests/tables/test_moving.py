@@ -260,6 +260,37 @@ def test_keys_are_made_by_templates(own: TableEndpoint, tmp_path: Path) -> None:
         assert raised.value.hint == hint
 
 
+@pytest.mark.parametrize("format_", ["parquet", "arrow"])
+def test_categories_are_stored_as_their_values_and_empty_columns_not_at_all(
+    own: TableEndpoint, tmp_path: Path, format_: str
+) -> None:
+    """What pandas writes of a column of categories, and of one that holds only None, was refused."""
+    table = fresh()
+    rows = pa.table(
+        {
+            "PartitionKey": pa.array(["p", "q", "p"]).dictionary_encode(),
+            "RowKey": ["1", "2", "3"],
+            "place": pa.array(["oslo", None, "rome"]).dictionary_encode(),
+            "level": pa.DictionaryArray.from_arrays(pa.array([1, 1, 0], pa.int8()), pa.array([850, 500])),
+            "none": pa.nulls(3),
+        }
+    )
+    source = tmp_path / f"rows.{format_}"
+    if format_ == "parquet":
+        pq.write_table(rows, source)
+    else:
+        with pa.ipc.new_stream(source, rows.schema) as stream:
+            stream.write_table(rows)
+    assert import_table(source, at(own, table), create=True).written == 3
+    found = {key: {**row} for key, row in read(own, table).items()}
+    assert found["p", "1"]["place"] == "oslo"
+    assert "place" not in found["q", "2"]
+    values = {key: getattr(row["level"], "value", row["level"]) for key, row in found.items()}
+    assert values == {("p", "1"): 500, ("q", "2"): 500, ("p", "3"): 850}
+    assert not any("none" in row for row in found.values())
+    assert verify(str(source), at(own, table)).same
+
+
 @pytest.mark.parametrize("mode", ["replace", "merge", "insert"])
 def test_what_becomes_of_rows_that_are_there(own: TableEndpoint, tmp_path: Path, mode: Any) -> None:
     table = fresh()

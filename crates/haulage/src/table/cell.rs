@@ -20,7 +20,8 @@ use super::written::Typed;
 
 /// The value of a column in a row, as a key is made from it; `None` where there is none.
 pub(super) fn key_value(array: &ArrayRef, row: usize) -> Option<KeyValue<'_>> {
-    if array.is_null(row) {
+    // A column that holds nothing at all has no bits that say so.
+    if array.is_null(row) || *array.data_type() == DataType::Null {
         return None;
     }
     macro_rules! number {

@@ -4,10 +4,13 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
+use arrow_array::cast::AsArray as _;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::reader::StreamReader;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_select::take::take;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::cell::can_be_stored;
@@ -95,11 +98,12 @@ impl RowsIn {
 
     /// The columns, where the file has the same for all rows.
     pub(super) fn schema(&self) -> Option<SchemaRef> {
-        match &self.reader {
-            Reader::Parquet(reader) => Some(arrow_array::RecordBatchReader::schema(&**reader)),
-            Reader::Arrow(reader) => Some(reader.schema()),
-            Reader::Json(_) => None,
-        }
+        let schema = match &self.reader {
+            Reader::Parquet(reader) => arrow_array::RecordBatchReader::schema(&**reader),
+            Reader::Arrow(reader) => reader.schema(),
+            Reader::Json(_) => return None,
+        };
+        Some(plain(&schema).unwrap_or(schema))
     }
 
     /// The next rows; `None` after the last.
@@ -112,7 +116,9 @@ impl RowsIn {
         let odd = |error: ArrowError| {
             Error::new(ErrorKind::Io, "read", self.name.as_str(), format!("the file is damaged: {error}"))
         };
-        let Some(batch) = batch.transpose().map_err(odd)? else { return Ok(None) };
+        let Some(batch) = batch.map(|batch| batch.and_then(written_out)).transpose().map_err(odd)? else {
+            return Ok(None);
+        };
         let first = self.number;
         self.number += batch.num_rows() as u64;
         Ok(Some(Read { first, batch, numbers: None, unread: Vec::new() }))
@@ -149,6 +155,34 @@ impl RowsIn {
         let page = rows.finish().map_err(|why| Error::new(ErrorKind::Io, "read", self.name.as_str(), why))?;
         Ok(Some(Read { first, batch: page.batch, numbers: Some(numbers), unread }))
     }
+}
+
+/// What a schema is when each row has its value; `None` where it is that already. Categories of pandas are numbers in a dictionary.
+fn plain(schema: &SchemaRef) -> Option<SchemaRef> {
+    let value = |field: &Arc<Field>| match field.data_type() {
+        DataType::Dictionary(_, value) => Some(value.as_ref().clone()),
+        _ => None,
+    };
+    schema.fields().iter().any(|field| value(field).is_some()).then(|| {
+        let fields = schema.fields().iter().map(|field| match value(field) {
+            Some(kind) => Arc::new(field.as_ref().clone().with_data_type(kind).with_nullable(true)),
+            None => Arc::clone(field),
+        });
+        Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+    })
+}
+
+/// The same rows, each with its value where it had the number of one.
+fn written_out(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let Some(schema) = plain(&batch.schema()) else { return Ok(batch) };
+    let columns = batch.columns().iter().map(|column| match column.data_type() {
+        DataType::Dictionary(..) => {
+            let numbered = column.as_any_dictionary();
+            take(numbered.values(), numbered.keys(), None)
+        }
+        _ => Ok(Arc::clone(column)),
+    });
+    RecordBatch::try_new(schema, columns.collect::<Result<_, _>>()?)
 }
 
 /// Adds the row of a line, whole or not at all.
