@@ -268,10 +268,10 @@ def test_categories_are_stored_as_their_values_and_empty_columns_not_at_all(
     table = fresh()
     rows = pa.table(
         {
-            "PartitionKey": pa.array(["p", "q", "p"]).dictionary_encode(),
-            "RowKey": ["1", "2", "3"],
-            "place": pa.array(["oslo", None, "rome"]).dictionary_encode(),
-            "level": pa.DictionaryArray.from_arrays(pa.array([1, 1, 0], pa.int8()), pa.array([850, 500])),
+            "PartitionKey": pa.array(["p", "p", "q"]).dictionary_encode(),
+            "RowKey": ["1", "3", "2"],
+            "place": pa.array(["oslo", "rome", None]).dictionary_encode(),
+            "level": pa.DictionaryArray.from_arrays(pa.array([1, 0, 1], pa.int8()), pa.array([850, 500])),
             "none": pa.nulls(3),
         }
     )
