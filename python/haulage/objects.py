@@ -6,12 +6,10 @@ same credentials in the environment. For many or large files, :func:`haulage.cop
 
 from __future__ import annotations
 
-import io
 import os
 import threading
 import warnings
 from collections.abc import Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, Unpack, overload
 
 from haulage import _engine
@@ -21,6 +19,7 @@ from haulage.options import Name, StoreOptions, takes
 from haulage.places import url_of, without_signature
 from haulage.reader import VersionReader
 from haulage.transfer import stat
+from haulage.writer import WholeWriter
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -200,7 +199,7 @@ class ObjectReader(VersionReader):
         return self._engine
 
 
-class ObjectWriter(io.BufferedIOBase):
+class ObjectWriter(WholeWriter):
     """An object opened by :func:`open` for writing sequentially.
 
     Blocks are staged in the background as they fill; :meth:`close` sends the rest and commits. An object
@@ -224,10 +223,6 @@ class ObjectWriter(io.BufferedIOBase):
     def name(self) -> str:
         """The name that is written, without a signature."""
         return _name(self._url)
-
-    def writable(self) -> bool:
-        """Return ``True``."""
-        return True
 
     def tell(self) -> int:
         """Return the number of bytes written so far."""
@@ -287,14 +282,6 @@ class ObjectWriter(io.BufferedIOBase):
                 engine.discard()
         finally:
             super().close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
 
     def __enter__(self) -> Self:
         self._check()

@@ -14,10 +14,9 @@ from haulage.filesystem.window import Window
 from haulage.filesystem.wrapped import is_given_up
 from haulage.reader import VersionReader
 from haulage.units import counted
+from haulage.writer import WholeWriter
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from _typeshed import ReadableBuffer
 
     from haulage.filesystem.base import HaulageFileSystem
@@ -123,7 +122,7 @@ def _reopened(fs: HaulageFileSystem, path: str, details: dict[str, Any], at: int
     return file
 
 
-class WriteFile(io.BufferedIOBase):
+class WriteFile(WholeWriter):
     """An object opened by a file system for writing sequentially.
 
     The object appears when the file is closed; in a transaction, when the transaction ends. If the ``with``
@@ -150,10 +149,6 @@ class WriteFile(io.BufferedIOBase):
     def full_name(self) -> str:
         """The path with the protocol."""
         return f"{self.fs.protocol[0]}://{self.path}"
-
-    def writable(self) -> bool:
-        """Return ``True``."""
-        return True
 
     def tell(self) -> int:
         """Return the number of bytes written so far."""
@@ -215,14 +210,6 @@ class WriteFile(io.BufferedIOBase):
 
     def __enter__(self) -> Self:
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
 
     def __del__(self) -> None:
         # What the base class does here would give a name to half of an object.

@@ -7,6 +7,8 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from haulage.writer import WholeWriter
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
@@ -40,7 +42,7 @@ def is_given_up(handled: int) -> bool:
     return False
 
 
-class PackedFile(io.BufferedIOBase):
+class PackedFile(WholeWriter):
     """A compressed object that is being written.
 
     Closing it closes, and so commits, the object. If an exception leaves the ``with`` block, nothing is
@@ -50,10 +52,6 @@ class PackedFile(io.BufferedIOBase):
     def __init__(self, packed: Any, file: WriteFile) -> None:
         self._packed, self._file = packed, file
         self._ended = False
-
-    def writable(self) -> bool:
-        """Return ``True``."""
-        return True
 
     def write(self, data: ReadableBuffer, /) -> int:
         """Compress ``data`` and write it; return its number of bytes."""
@@ -86,14 +84,6 @@ class PackedFile(io.BufferedIOBase):
         finally:
             self._file.discard()
             super().close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._packed, name)

@@ -76,8 +76,7 @@ def _requirements(
 def _is_itself(text: str, group: str | None, project: Mapping[str, Any]) -> bool:
     """Return whether a group asks for other groups of the project: ``all = ["model[io,plot]"]``."""
     name = project.get("name")
-    asked = pep508.name_of(text)
-    return group is not None and isinstance(name, str) and asked is not None and asked == canonical(name)
+    return group is not None and isinstance(name, str) and pep508.name_of(text) == canonical(name)
 
 
 def _found(source: Source, where: Mapping[Keys, tuple[int, int]], keys: Keys, text: str) -> int | None:

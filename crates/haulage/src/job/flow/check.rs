@@ -28,25 +28,22 @@ pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
     if let Some(tier) = options.tier.named() {
         check_tier(tier, work, options)?;
     }
-    let (sources, destination) = match work {
+    let (sources, destinations): (Vec<_>, Vec<_>) = match work {
         Work::Copy { sources, destination } | Work::Move { sources, destination } => {
-            (sources.iter().collect(), Some(destination))
+            (sources.iter().collect(), vec![destination])
         }
         Work::Verify { source, destination, .. } | Work::Sync { source, destination, .. } => {
-            (vec![source], Some(destination))
+            (vec![source], vec![destination])
         }
-        Work::CopyPairs(pairs) => {
-            check_pairs(pairs, options)?;
-            (Vec::new(), None)
-        }
+        Work::CopyPairs(pairs) => pairs.iter().map(|(source, destination)| (source, destination)).unzip(),
         // Of what is fed, whoever planned it has seen to that.
-        Work::Fed(_) => (Vec::new(), None),
+        Work::Fed(_) => (Vec::new(), Vec::new()),
     };
     let mut streams = Vec::new();
     for name in sources {
         streams.extend(Address::parse(name, &options.store)?.source_stream().map(|_| name));
     }
-    if let Some(name) = destination {
+    for name in destinations {
         streams.extend(Address::parse(name, &options.store)?.destination_stream().map(|_| name));
     }
     match (work, &streams[..]) {
@@ -72,26 +69,6 @@ pub(in crate::job) fn check(work: &Work, options: &CopyOptions) -> Result<()> {
                 .hint("haul cp - URL, or haul cp URL -"))
         }
     }
-}
-
-/// Refuses pairs of which one cannot be meant, before any is copied.
-fn check_pairs(pairs: &[(String, String)], options: &CopyOptions) -> Result<()> {
-    for (source, destination) in pairs {
-        let (from, to) =
-            (Address::parse(source, &options.store)?, Address::parse(destination, &options.store)?);
-        let streams =
-            [(source, from.source_stream().is_some()), (destination, to.destination_stream().is_some())];
-        if let Some((name, _)) = streams.into_iter().find(|(_, stream)| *stream) {
-            return Err(Error::new(
-                ErrorKind::Usage,
-                "copy",
-                name,
-                "a stream goes alone with one other name",
-            )
-            .hint("haul cp - URL, or haul cp URL -"));
-        }
-    }
-    Ok(())
 }
 
 /// Refuses what would compare with a receipt that nobody keeps, or delete what a link leads to.
