@@ -13,7 +13,9 @@ STAMPS := build/stamps
 BIN := .venv/bin
 CONTAINED := $(BIN)/python tests/sandbox.py $(BIN)/pytest -p no:cacheprovider
 CONFORMANCE := $(CURDIR)/build/conformance
-VERSITYGW_VERSION := v1.8.0
+GO_PEERS := build/tests/bin/rclone build/tests/bin/versitygw
+GO_QUICKLY := -gcflags=all='-l -dwarf=false' -ldflags='-s -w'
+VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 # The last that was made; it is no longer maintained.
 MINIO_VERSION := v0.0.0-20260212201848-7aac2a2c5b7c
 CARGO_DENY_VERSION := 0.20.2
@@ -58,7 +60,7 @@ $(STAMPS)/engine: $(STAMPS)/venv pyproject.toml $(RUST)
 	@mkdir -p $(STAMPS) && touch $@
 
 # The endpoints and the clients of others, for the tests.
-peers: $(STAMPS)/node build/bin/rclone build/bin/azcopy build/bin/versitygw
+peers: $(STAMPS)/node build/bin/azcopy $(GO_PEERS)
 	@sh scripts/system-deps.sh
 
 # The package comes without the right to be run.
@@ -74,9 +76,25 @@ $(STAMPS)/node: tests/package.json tests/package-lock.json
 	@touch $@
 
 # rclone itself, with the clouds and commands that are used here: with all seventy clouds it takes twice as long to compile.
-build/bin/rclone: tests/rclone/main.go tests/rclone/go.mod tests/rclone/go.sum
-	@mkdir -p build/bin
+RCLONE_SOURCE := tests/rclone/main.go tests/rclone/go.mod tests/rclone/go.sum
+
+# For tests: functions are not inlined, and debuggers are told nothing, which takes half of the time to compile.
+build/tests/bin/rclone: $(RCLONE_SOURCE)
+	@mkdir -p $(@D)
+	cd tests/rclone && go build $(GO_QUICKLY) -o $(CURDIR)/$@ .
+
+build/tests/bin/versitygw:
+	@mkdir -p $(@D)
+	GOBIN=$(CURDIR)/$(@D) go install $(GO_QUICKLY) $(VERSITYGW)
+
+# To be measured: as others compile them.
+build/bin/rclone: $(RCLONE_SOURCE)
+	@mkdir -p $(@D)
 	cd tests/rclone && go build -o $(CURDIR)/$@ .
+
+build/bin/versitygw:
+	@mkdir -p $(@D)
+	GOBIN=$(CURDIR)/$(@D) go install $(VERSITYGW)
 
 # What the demo shows and draws with; make build does not need it.
 $(STAMPS)/demo: $(STAMPS)/venv requirements/demo.lock
@@ -110,7 +128,7 @@ test-rust: peers
 	$(PYTHON) tests/conformance_page.py --check $(CONFORMANCE)
 
 # What each store does, into the documents; test-rust compares them, but for MinIO, which takes minutes to compile.
-conformance: peers build/bin/minio
+conformance: peers build/tests/bin/minio
 	@rm -rf $(CONFORMANCE)
 	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh sh scripts/with-minio.sh \
 	    cargo test $(TEST_PROFILE) --locked --package haulage --test conformance -- --include-ignored
@@ -139,7 +157,7 @@ $(STAMPS)/clusters: $(STAMPS)/venv scripts/cluster-packages.sh requirements/clus
 
 # rclone's integration tests of its backends, against our endpoint; its source comes as Go modules do, which takes minutes
 # to compile. ARGS="--only azureblob" for one.
-peers-suites: build build/bin/rclone
+peers-suites: build build/tests/bin/rclone
 	$(BIN)/python tests/peers_suites.py $(ARGS)
 
 # Moves gibibytes, and tries ten thousand command lines: what the documents claim, shown.
@@ -174,7 +192,7 @@ check: build $(STAMPS)/demo
 	$(BIN)/codespell
 
 # ARGS=--quick for a look.
-bench: build peers
+bench: build peers build/bin/rclone
 	$(BIN)/python benchmarks/run.py --short --rounds 3 --tools haul,rclone,azcopy $(ARGS)
 
 # All cases, all movers, both servers, and the chart; ARGS as above, such as --only wan-up.
@@ -221,8 +239,8 @@ build/floor: benchmarks/floor.c
 	@mkdir -p build
 	cc -O2 -Wall -Wextra -Werror -pthread -o $@ $<
 
-# The libraries and the second server.
-peers-bench: $(STAMPS)/peers-bench build/nginx/usr/sbin/nginx
+# The movers, the libraries and the servers to compare with.
+peers-bench: $(STAMPS)/peers-bench build/bin/rclone build/bin/versitygw build/nginx/usr/sbin/nginx
 
 $(STAMPS)/peers-bench: requirements/peers.lock
 	$(PYTHON) -m venv build/peers
@@ -232,13 +250,9 @@ $(STAMPS)/peers-bench: requirements/peers.lock
 build/nginx/usr/sbin/nginx:
 	sh benchmarks/peers/nginx.sh build/nginx
 
-build/bin/versitygw:
-	@mkdir -p build/bin
-	GOBIN=$(CURDIR)/build/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
-
-build/bin/minio:
-	@mkdir -p build/bin
-	GOBIN=$(CURDIR)/build/bin go install github.com/minio/minio@$(MINIO_VERSION)
+build/tests/bin/minio:
+	@mkdir -p $(@D)
+	GOBIN=$(CURDIR)/$(@D) go install $(GO_QUICKLY) github.com/minio/minio@$(MINIO_VERSION)
 
 # Every stable name, from the code; ARGS=--remove where one goes.
 contract: build

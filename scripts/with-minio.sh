@@ -10,7 +10,7 @@ export AWS_ACCESS_KEY_ID=haul-test AWS_SECRET_ACCESS_KEY=haul-test-secret AWS_EC
 # Nothing of the machine's own configuration, and no look for a newer version.
 env -i PATH="$PATH" HOME="$folder" MINIO_ROOT_USER="$AWS_ACCESS_KEY_ID" MINIO_ROOT_PASSWORD="$AWS_SECRET_ACCESS_KEY" \
     MINIO_BROWSER=off MINIO_UPDATE=off \
-    build/bin/minio server --quiet --address "127.0.0.1:$port" "$folder/data" >"$folder.log" 2>&1 &
+    build/tests/bin/minio server --quiet --address "127.0.0.1:$port" "$folder/data" >"$folder.log" 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true; rm -rf "$folder" "$folder.log"' EXIT INT TERM
 tries=0

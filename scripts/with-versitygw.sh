@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 # Not the memory file systems, some of which lack the attributes that it keeps with files.
 folder=$(mktemp -d "${TMPDIR:-/var/tmp}/haul-versitygw.XXXXXX")
-build/bin/versitygw --access haul-test --secret haul-test-secret --port "127.0.0.1:$port" --quiet \
+build/tests/bin/versitygw --access haul-test --secret haul-test-secret --port "127.0.0.1:$port" --quiet \
     posix --disableotmp "$folder" >"$folder.log" 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null || true; rm -rf "$folder" "$folder.log"' EXIT INT TERM

@@ -109,8 +109,11 @@ class Haul:
         return result
 
     def start(self, *args: str | Path, own_group: bool = False) -> subprocess.Popen[bytes]:
-        """Start it and return at once; a group of its own can be told what a terminal tells all of it."""
-        return subprocess.Popen(
+        """Start it and return at once; a group of its own can be told what a terminal tells all of it.
+
+        It is killed where the test ends before it.
+        """
+        process = subprocess.Popen(
             [str(HAUL), *map(str, args)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -118,6 +121,8 @@ class Haul:
             cwd=self.folder,
             start_new_session=own_group,
         )
+        _started.append(process)
+        return process
 
     def kill_after_blocks(self, count: int, *args: str | Path, api: str = "PutBlock") -> None:
         """Start it with `--json` among `args`; kill it when so many requests of this kind succeeded."""
@@ -141,6 +146,18 @@ class Haul:
                 break
         rest, _ = process.communicate(timeout=60)
         return process.returncode, (said + rest).decode()
+
+
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def kill_started() -> None:
+    """Kill what tests have started and not ended: those that failed leave it behind."""
+    while _started:
+        process = _started.pop()
+        if process.poll() is None:
+            process.kill()
+            process.wait()
 
 
 def in_own_mounts(commands: str) -> Sequence[str]:

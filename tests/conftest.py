@@ -14,7 +14,7 @@ import pytest
 import endpoints
 import haulage
 import trees
-from command import Haul
+from command import Haul, kill_started
 from endpoints import Container, Endpoint, S3Endpoint, TableEndpoint
 
 if TYPE_CHECKING:
@@ -57,6 +57,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """What a test that failed has started does not disturb the next one."""
+    yield
+    kill_started()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,23 @@ def test_a_run_equals_itself(first: Path) -> None:
     assert {pair.says for pair in found.pairs} <= {"equal", "undetermined"}
     assert all(pair.ratio == 1 and pair.n == 6 and pair.q == 1 for pair in found.pairs)
     assert found.differences == []
+
+
+def test_what_differs_in_every_run_is_not_said(first: Path, tmp_path: Path) -> None:
+    one, two = (Path(shutil.copytree(first, tmp_path / name)) for name in ("one", "two"))
+    measure(one, 398e6, began_ns=1)
+    measure(two, 401e6, began_ns=2)
+    assert compare(one, two).differences == []
+    measure(two, 200e6, began_ns=2)
+    assert compare(one, two).differences == ["ceiling.up_bits_per_second: 398000000.0 and 200000000.0"]
+
+
+def measure(run: Path, rate: float, began_ns: int) -> None:
+    """Write into the manifest of a run what the path can carry, and how it was found."""
+    path = run / "manifest.json"
+    rounds = [{"began_unix_ns": began_ns, "bits_per_second": rate}]
+    ceiling = {"up_bits_per_second": rate, "rounds": rounds}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"ceiling": ceiling}))
 
 
 def test_a_slower_link_is_slower_and_its_twin_faster(first: Path, tmp_path: Path) -> None:

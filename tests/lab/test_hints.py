@@ -270,7 +270,7 @@ def test_tools_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("RCLONE", str(tmp_path / "nowhere"))
     with pytest.raises(NotFoundError) as caught:
         find("rclone")
-    assert caught.value.hint == "install it, or let RCLONE name it; `make peers` brings two"
+    assert caught.value.hint == "install it, or let RCLONE name it; `make peers peers-bench` brings two"
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UnsupportedError) as without:
         injected.compile_shim(tmp_path / "build")

@@ -44,7 +44,7 @@ def find(tool: str) -> str:
             "find tool",
             tool,
             "not here",
-            f"install it, or let {tool.upper()} name it; `make peers` brings two",
+            f"install it, or let {tool.upper()} name it; `make peers peers-bench` brings two",
         )
     return found
 

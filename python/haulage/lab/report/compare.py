@@ -29,6 +29,8 @@ Says: TypeAlias = Literal["faster", "slower", "equal", "undetermined"]
 GROUP = ["direction", "node", "treatment", "size_bytes", "files"]
 #: What should be alike where a run is repeated.
 ALIKE = ("plan_sha256", "seed", "target", "link", "faults", "versions", "host", "ceiling")
+#: The load of a machine, and the measurements that a ceiling was found from.
+NEVER_ALIKE = ("load_1min", "rounds")
 
 _CELLS = """
     select direction, coalesce(factors->>'node', '') as node, treatment, files,
@@ -287,11 +289,10 @@ def _differences(a: Path, b: Path) -> list[str]:
     for key in ALIKE:
         left, right = first.get(key), second.get(key)
         if key in ("host", "versions", "ceiling") and isinstance(left, dict) and isinstance(right, dict):
-            # The load of a machine and a measured ceiling are never quite the same.
             found += [
                 f"{key}.{part}: {left.get(part)} and {right.get(part)}"
                 for part in dict.fromkeys([*left, *right])
-                if _differ(left.get(part), right.get(part)) and part != "load_1min"
+                if part not in NEVER_ALIKE and _differ(left.get(part), right.get(part))
             ]
         elif left != right:
             found.append(f"{key}: {left} and {right}")
