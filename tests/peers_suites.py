@@ -1,8 +1,8 @@
 """Runs rclone's own integration tests of its cloud backends against `haul emulate`.
 
-rclone's source comes from the Go module proxy, in the version of build/tests/bin/rclone. A test that fails, a run
-that ends early, and a skip that is neither one of rclone's own (`KNOWN_SKIPS`) nor for what the emulator says
-that it does not do (`NOT_HERE`) make the whole end with 1.
+rclone's source comes from the Go module proxy, in the version of build/tests/bin/rclone. A test that fails, a
+run that ends early, and a skip that is neither one of rclone's own (`KNOWN_SKIPS`) nor for what the emulator
+says that it does not do (`NOT_HERE`) make the whole end with 1.
 
     make peers-suites                                  minutes, most of them for Go's compiler
     make peers-suites ARGS="--only azureblob --log build/peers-suites"

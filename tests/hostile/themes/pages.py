@@ -151,7 +151,7 @@ MARKERS = (
         kind="protocol",
         must=NOTHING,
         seen=7,
-        slow=True,
+        large=True,
     ),
     Case(
         "marker-that-leads-back",
@@ -160,7 +160,7 @@ MARKERS = (
         bends=on("list", pages(str, lambda asked: [entry(f"tree/{LAST_PAGE - asked.turn:06}")])),
         kind="protocol",
         must=NOTHING,
-        slow=True,
+        large=True,
     ),
     Case(
         "marker-of-1-mib",

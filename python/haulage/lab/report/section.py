@@ -84,7 +84,7 @@ def draw(section: Section, analysis: Analysis) -> Drawn | Missing:
             chart = section.draw(used)
         except NotShownError as reason:
             return Missing(section.title, str(reason))
-        spec = _renumbered(dressed(chart).to_dict())
+        spec = _renumbered(dressed(chart).to_dict(validate=False))
     svg = picture(spec, section.name)
     return Drawn(section.name, section.title, section.how, list(used.values()), svg, for_browser(spec))
 

@@ -150,14 +150,14 @@ MARKERS = (
         REMOVE,
         must=NOTHING,
         bends=on("list", leading(str)),
-        slow=True,
+        large=True,
     ),
     s3(
         "token-that-leads-back",
         "Page after page with a new token and new names, which come before those of the page before",
         "du s3://data/tree/",
         must=NOTHING,
-        slow=True,
+        large=True,
         bends=on("list", leading(str, lambda asked: [entry(f"tree/{LAST_PAGE - asked.turn:06}")])),
     ),
     s3(
@@ -257,12 +257,13 @@ OTHERS = (
 
 #: As many buckets as none has, in order, a thousand on each page.
 CROWD = 3_000
+THOUSAND = "".join(f"<Bucket><Name>bNUMBER-{n:03}</Name></Bucket>" for n in range(1000))
 
 
 def _buckets(request: Request, answer: Answer) -> Answer:
     """Answer with a page of buckets that names one more, in order."""
     number = int(request.query.get("continuation-token", "0"))
-    names = "".join(f"<Bucket><Name>b{number:06}-{n:03}</Name></Bucket>" for n in range(1000))
+    names = THOUSAND.replace("NUMBER", f"{number:06}")
     token = f"<ContinuationToken>{number + 1}</ContinuationToken>" if number < CROWD else ""
     text = f"<ListAllMyBucketsResult><Buckets>{names}</Buckets>{token}</ListAllMyBucketsResult>"
     return answer.with_body(text.encode())
@@ -312,7 +313,7 @@ ACCOUNTS = (
         "Three million buckets, in order",
         *ACCOUNT,
         bends=on("list-containers", _buckets),
-        slow=True,
+        large=True,
         must="no account has as many, and their names are not all held",
     ),
     s3(

@@ -172,14 +172,16 @@ def heading(text: str) -> alt.TitleParams:
 
 def dressed(chart: Chart) -> Chart:
     """Give a finished chart the looks of the report."""
-    return (
-        chart.configure(
-            font=FONT, background=LIGHT["paper"], padding={"left": 4, "right": 12, "top": 6, "bottom": 4}
-        )
-        .configure_view(stroke=None)
-        .configure_title(color=LIGHT["ink"], fontWeight="bold")
-        .configure_text(color=LIGHT["ink"], font=FONT)
-        .configure_axis(
+    # All at once: each of Altair's methods for it copies the whole chart.
+    finished = chart.copy(deep=False)
+    finished.config = alt.Config(
+        font=FONT,
+        background=LIGHT["paper"],
+        padding={"left": 4, "right": 12, "top": 6, "bottom": 4},
+        view=alt.ViewConfig(stroke=None),
+        title=alt.TitleConfig(color=LIGHT["ink"], fontWeight="bold"),
+        text=alt.MarkConfig(color=LIGHT["ink"], font=FONT),
+        axis=alt.AxisConfig(
             labelFontSize=12,
             titleFontSize=12,
             titleFontWeight="normal",
@@ -189,18 +191,19 @@ def dressed(chart: Chart) -> Chart:
             domainColor=LIGHT["pale"],
             tickColor=LIGHT["pale"],
             titlePadding=8,
-        )
-        .configure_legend(
+        ),
+        legend=alt.LegendConfig(
             labelFontSize=12,
             titleFontSize=12,
             titleFontWeight="normal",
             labelColor=LIGHT["ink"],
             titleColor=LIGHT["ink"],
-        )
-        .configure_header(
+        ),
+        header=alt.HeaderConfig(
             labelColor=LIGHT["ink"], titleColor=LIGHT["ink"], labelFontSize=12, labelFontWeight="bold"
-        )
+        ),
     )
+    return finished
 
 
 def cases(frame: pd.DataFrame) -> list[str]:
