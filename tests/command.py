@@ -158,6 +158,9 @@ def kill_started() -> None:
         if process.poll() is None:
             process.kill()
             process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
 
 
 def in_own_mounts(commands: str) -> Sequence[str]:
