@@ -157,7 +157,8 @@ def test_workers_that_are_killed_lose_nothing(
     with workers.cluster(tmp_path / "dask", 4, environment) as own:
         words = ["--scheduler", own.address, "--receipt", "receipt.jsonl", "--cap", "1gbit"]
         process = haul.start("cp", "tree", f"{container}/t/", *words, "--json", "--progress", "none")
-        time.sleep(1.5)
+        assert process.stdout is not None
+        next(line for line in process.stdout if json.loads(line)["event"] == "object")
         own.kill_worker("node-1")
         time.sleep(0.5)
         own.kill_worker("node-2")
