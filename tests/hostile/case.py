@@ -117,7 +117,7 @@ class Case:
     @property
     def within(self) -> float:
         """Seconds in which each line must have ended."""
-        return 120 if self.slow else 60 if self.large else 10
+        return 120 if self.slow or self.large else 10
 
     @property
     def tries_allowed(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,8 @@ from hostile.run import run
 
 #: Cases at once: a client waits between tries, so most of them sleep.
 AT_ONCE = 6
+#: How long a service may keep the interpreter while others wait for it.
+SWITCH_S = 0.0005
 
 Begun = dict[str, list[Future[list[str]]]]
 
@@ -36,6 +39,9 @@ def fail_with(found: Iterable[list[str]]) -> None:
 @pytest.fixture(scope="module")
 def begun(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
     """Begin them beside one another: at once those that wait more than they work, in turn the others."""
+    # An answer waits until another thread lets go of the interpreter, ten thousand times in some cases.
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
     ids = {item.name for item in request.session.items}
     wanted = [case for case in SERVICE if f"test_case[{case.name}]" in ids]
     waiting = sum(len(case.runs) for case in wanted if case.slow)
@@ -49,6 +55,7 @@ def begun(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             ]
             for case in wanted
         }
+    sys.setswitchinterval(before)
 
 
 @pytest.mark.parametrize("case", SERVICE, ids=lambda case: case.name)
