@@ -13,7 +13,6 @@ STAMPS := build/stamps
 BIN := .venv/bin
 CONTAINED := $(BIN)/python tests/sandbox.py $(BIN)/pytest -p no:cacheprovider
 CONFORMANCE := $(CURDIR)/build/conformance
-GO_PEERS := build/tests/bin/rclone build/tests/bin/versitygw
 GO_QUICKLY := -gcflags=all='-l -dwarf=false' -ldflags='-s -w'
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 # The last that was made; it is no longer maintained.
@@ -60,7 +59,7 @@ $(STAMPS)/engine: $(STAMPS)/venv pyproject.toml $(RUST)
 	@mkdir -p $(STAMPS) && touch $@
 
 # The endpoints and the clients of others, for the tests.
-peers: $(STAMPS)/node build/bin/azcopy $(GO_PEERS)
+peers: $(STAMPS)/node build/bin/azcopy build/tests/bin/rclone build/tests/bin/versitygw
 	@sh scripts/system-deps.sh
 
 # The package comes without the right to be run.

@@ -176,6 +176,7 @@ def test_a_tool_that_is_not_here_is_left_out(monkeypatch: pytest.MonkeyPatch) ->
         available(tiny(arms=[{"method": "external", "tool": "rclone"}]))
 
 
+@pytest.mark.quiet
 def test_the_machine_is_sampled_while_cells_run() -> None:
     with HostSampler() as sampler:
         sampler.begin(7)
@@ -186,8 +187,7 @@ def test_the_machine_is_sampled_while_cells_run() -> None:
         rows = sampler.end()
     assert 3 <= len(rows) <= 8
     assert {row["cell"] for row in rows} == {7}
-    # Beside other tests it has a part of a processor.
-    assert max(row["process_cpu_share"] for row in rows) > 0.1
+    assert max(row["process_cpu_share"] for row in rows) > 0.3
     for row in rows:
         shares = [row[f"cpu_{kind}_share"] for kind in ("user", "system", "idle", "steal")]
         assert sum(shares) == pytest.approx(1.0, abs=0.01)
