@@ -123,7 +123,8 @@ rust-tests:
 
 test-rust: peers
 	@rm -rf $(CONFORMANCE)
-	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh cargo test $(RUST_TESTS)
+	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh \
+	    $(PYTHON) scripts/once_more.py cargo test $(RUST_TESTS)
 	$(PYTHON) tests/conformance_page.py --check $(CONFORMANCE)
 
 # What each store does, into the documents; test-rust compares them, but for MinIO, which takes minutes to compile.

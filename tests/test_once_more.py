@@ -65,3 +65,46 @@ def test_once_more(text: str, code: int, says: list[str], tmp_path: Path) -> Non
     for line in says:
         assert line in ran.stdout
     assert ("once more" in ran.stdout) == ("\nFAILED " in ran.stdout and text is not MANY)
+
+
+FLAKY = """
+#[test]
+fn flaky() {
+    if !std::path::Path::new("ran").exists() {
+        std::fs::write("ran", "").unwrap();
+        panic!("first");
+    }
+}
+"""
+WRONG = "#[test]\nfn wrong() { panic!(); }\n"
+#: Panics of others do not keep it from running, and it names no test.
+ABORTS = "#[test]\nfn aborts() { std::process::abort(); }\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code", "says"),
+    [
+        (FLAKY, "", 0, ["1 failed; once more", "failed beside others, passed alone: flaky"]),
+        (FLAKY, WRONG, 101, ["2 failed; once more", "passed alone: flaky", "test wrong ... FAILED"]),
+        (FLAKY, ABORTS, 101, ["SIGABRT"]),
+        (FLAKY, "fn broken(", 101, ["could not compile"]),
+        ("", "#[test]\nfn right() {}\n", 0, ["test right ... ok"]),
+    ],
+    ids=["flaky", "wrong", "aborts", "broken", "right"],
+)
+def test_once_more_in_rust(first: str, second: str, code: int, says: list[str], tmp_path: Path) -> None:
+    package = '[package]\nname = "tried"\nedition = "2024"\n[workspace]\n[lib]\npath = "lib.rs"\n'
+    (tmp_path / "Cargo.toml").write_text(package)
+    (tmp_path / "lib.rs").write_text("")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/first.rs").write_text(first)
+    (tmp_path / "tests/second.rs").write_text(second)
+    command = [sys.executable, str(ROOT / "scripts/once_more.py"), "cargo", "test"]
+    env = os.environ | {"CARGO_TARGET_DIR": str(tmp_path / "target")}
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    for line in says:
+        assert line in ran.stdout
+    assert ("once more" in ran.stdout) == (" failed; " in says[0])

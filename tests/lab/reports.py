@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from haulage.lab.report import write
+from haulage.lab.report.page import write
 from lab import synthetic
 
 KEPT = (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from haulage.errors import NotFoundError, UsageError
-from haulage.lab.report import compare
+from haulage.lab.report.compare import compare
 from lab import made_runs, synthetic
 from lab.made_runs import SECOND, cell
 from lab.reports import SIZES, TREATMENTS, make_run

@@ -23,7 +23,7 @@ from haulage.lab.arms import Item, Moved, Work
 from haulage.lab.arms.methods import method_of
 from haulage.lab.generate import generate
 from haulage.lab.plan import Plan
-from haulage.lab.report import write
+from haulage.lab.report.page import write
 from haulage.lab.schedule import same_as, schedule
 from haulage.lab.target import Endpoint, start_emulator
 from lab import made_runs

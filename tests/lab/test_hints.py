@@ -29,7 +29,8 @@ from haulage.lab.cli import generate as generating
 from haulage.lab.cli.network import own_network
 from haulage.lab.experiments import injected, single, trial
 from haulage.lab.experiments.trial import Observation
-from haulage.lab.report import compare, verify
+from haulage.lab.report.compare import compare
+from haulage.lab.report.verify import verify
 from haulage.lab.store import RunStore
 from haulage.lab.target import Endpoint, parse_target, remove_below, start_emulator
 from lab import made_runs, synthetic

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser
 
-from haulage.lab.report import write
+from haulage.lab.report.page import write
 from haulage.lab.report.palette import COLOURS
 from lab import made_runs
 from lab.browsers import Opened

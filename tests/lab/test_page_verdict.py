@@ -18,7 +18,7 @@ from haulage.lab.analysis.model import Finding, Verdict
 from haulage.lab.analysis.stated import cause_words, lines
 from haulage.lab.analysis.verdict import decide
 from haulage.lab.finish import finish
-from haulage.lab.report import write
+from haulage.lab.report.page import write
 from haulage.lab.report.palette import LEDGER, LIGHT, steps
 from haulage.lab.runs import load
 from haulage.lab.target import parse_target

@@ -20,9 +20,9 @@ import pytest
 from haulage.errors import NotFoundError
 from haulage.lab.analysis import Analysis, analyse
 from haulage.lab.analysis.model import Finding
-from haulage.lab.report import write
 from haulage.lab.report.charts import dressed
 from haulage.lab.report.charts.base import NotShownError
+from haulage.lab.report.page import write
 from haulage.lab.report.palette import LIGHT, PHASES
 from haulage.lab.report.rows import table
 from haulage.lab.report.sections import SECTIONS
@@ -242,7 +242,7 @@ def test_the_page_is_the_same_each_time(run: Path, analysis: Analysis) -> None:
 MEASURED = """
 import json, resource, sys
 from pathlib import Path
-from haulage.lab.report import write
+from haulage.lab.report.page import write
 write(Path(sys.argv[1]))
 used = resource.getrusage(resource.RUSAGE_SELF)
 # Not ru_maxrss: it counts what the test's own process held when it made this one.

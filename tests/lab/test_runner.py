@@ -143,7 +143,7 @@ def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
 
 
 def test_a_real_endpoint_is_left_as_it_was_found(tmp_path: Path) -> None:
-    endpoint = start_emulator(store="memory")
+    endpoint = start_emulator(store="memory", link="total=100mbit")
     try:
         haulage.copy(Path(__file__), endpoint.url("mine/already-there.py"))
         url = f"{endpoint.base}/mine?{endpoint.query}"
@@ -311,7 +311,7 @@ def test_python_confirms_and_reports_as_the_command_does(
         (folder / "report.html").touch()
         written.append(folder)
 
-    monkeypatch.setattr(importlib.import_module("haulage.lab.report"), "write", write)
+    monkeypatch.setattr(importlib.import_module("haulage.lab.report.page"), "write", write)
     notes: list[str] = []
     done = lab.run(tiny(replicates=1), directory=tmp_path / "run", on_note=notes.append)
     assert asked == written == [tmp_path / "run"]

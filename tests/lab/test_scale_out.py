@@ -22,9 +22,10 @@ from haulage.lab import planfile
 from haulage.lab.analysis.scaling import ALL_ACTIVE
 from haulage.lab.plan import Plan
 from haulage.lab.relay import Narrow, Pace
-from haulage.lab.report import verify, write
 from haulage.lab.report.charts.base import dressed
+from haulage.lab.report.page import write
 from haulage.lab.report.sections_of_nodes import OF_MANY_NODES
+from haulage.lab.report.verify import verify
 from haulage.lab.runner import RunProgress
 from haulage.lab.scale import fleet
 from haulage.lab.scale.fleet import Fleet

@@ -14,7 +14,7 @@ import workers
 from command import Haul
 from haulage import lab
 from haulage.errors import HaulageError, UsageError
-from haulage.lab.report import write
+from haulage.lab.report.page import write
 from haulage.lab.runner import RunProgress
 from haulage.lab.scale import workers as on_workers
 from haulage.lab.scale.workers import Where, Workers

@@ -13,7 +13,7 @@ from haulage.errors import IntegrityError, ServiceError, UsageError
 from haulage.lab import planfile, served_table
 from haulage.lab.analysis import analyse
 from haulage.lab.arms.table_rows import rows_in
-from haulage.lab.report import write
+from haulage.lab.report.page import write
 from haulage.lab.schedule import schedule
 from haulage.lab.served_table import ServedTable
 from haulage.lab.target import Endpoint

@@ -17,7 +17,8 @@ from haulage import lab
 from haulage.errors import IntegrityError, NotFoundError, UsageError
 from haulage.lab import chain, profile
 from haulage.lab.files import sha256
-from haulage.lab.report import Check, verify, write
+from haulage.lab.report.page import write
+from haulage.lab.report.verify import Check, verify
 from lab.reports import copied, make_run, rewritten
 from lab.tiny_plan import tiny
 

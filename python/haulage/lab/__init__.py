@@ -221,7 +221,7 @@ def confirm(directory: str | Path, *, target: str | None = None) -> Verdict | No
 
 def report(directory: str | Path) -> Path:
     """Analyse a run, write its report, and return the path of the page."""
-    from haulage.lab.report import write
+    from haulage.lab.report.page import write
 
     return write(Path(directory))
 
@@ -238,14 +238,14 @@ def verify(directory: str | Path, *, sha256: str | None = None, quick: bool = Fa
         NotFoundError: The folder does not hold a run, or the run has no report yet.
         UsageError: The run was recorded by a version that did not hash every file.
     """
-    from haulage.lab.report import verify as check
+    from haulage.lab.report.verify import verify as check
 
     return check(Path(directory), sha256=sha256, quick=quick)
 
 
 def compare(a: str | Path, b: str | Path) -> Comparison:
     """Compare two runs, treatment by treatment and size by size."""
-    from haulage.lab.report import compare as put
+    from haulage.lab.report.compare import compare as put
 
     return put(Path(a), Path(b))
 

@@ -53,7 +53,7 @@ def finish(
     elif profile_name is not None:
         say(f"no profile: {profile.why_none(done.folder)}")
     if report:
-        from haulage.lab.report import write
+        from haulage.lab.report.page import write
 
         say("analysing")
         write(done.folder)

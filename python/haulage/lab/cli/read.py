@@ -57,7 +57,7 @@ def report(directory: str, quiet: bool, as_json: bool) -> None:
     """Analyse the run in DIRECTORY and write its page; print the page's path."""
     from haulage.lab import chain
     from haulage.lab.files import sha256
-    from haulage.lab.report import write
+    from haulage.lab.report.page import write
 
     say = Talk(quiet)
     say("analysing")

@@ -7,13 +7,11 @@ import json
 import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import vl_convert
 from markupsafe import Markup, escape
 
 import haulage
@@ -26,7 +24,7 @@ from haulage.lab.analysis.model import Analysis, Finding, Verdict
 from haulage.lab.analysis.stated import cause_words, shares_words
 from haulage.lab.files import sha256 as sha256_of, write_whole
 from haulage.lab.manifest import versions
-from haulage.lab.report import lanes
+from haulage.lab.report import lanes, vega
 from haulage.lab.report.numbers import count, interval, number
 from haulage.lab.report.palette import COLOURS
 from haulage.lab.report.rows import table
@@ -169,7 +167,7 @@ def render(directory: Path, analysis: Analysis, results: Path) -> str:
         css=Markup(_text("page.css")),
         page_js=Markup(_text("page.js")),
         lanes_js=_lanes_script() if any(chart.lanes for chart in charts) else "",
-        vega=Markup(_vega()) if any(chart.spec for chart in charts) else "",
+        vega=Markup(vega.script()) if any(chart.spec for chart in charts) else "",
     )
 
 
@@ -187,14 +185,6 @@ def _lanes(analysis: Analysis) -> Drawn | Missing:
     if LANES not in there or there[LANES].frame.empty:
         return Missing("Lanes over time", "the run recorded no attempts")
     return lanes.draw(there[LANES], there["cells_in_order"])
-
-
-@cache
-def _vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script; vl-convert holds them all."""
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # In a block, so that its hundreds of names do not become those of the page.
-    return "{" + bundle.replace("</script", "<\\/script") + "}"
 
 
 def _lanes_script() -> Markup:

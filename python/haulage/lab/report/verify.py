@@ -8,14 +8,16 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from haulage.errors import HaulageError, NotFoundError, UsageError
 from haulage.lab import chain
 from haulage.lab.analysis.query import no_run
-from haulage.lab.report.remade import Remade, remake
+
+if TYPE_CHECKING:
+    from haulage.lab.report.remade import Remade
 
 #: What files of any content can make of an analysis.
 _BROKEN = (HaulageError, duckdb.Error, ValueError, TypeError, LookupError, AttributeError, OSError)
@@ -84,6 +86,9 @@ def verify(directory: Path, *, sha256: str | None = None, quick: bool = False) -
         made.append(Check("analysis", False, "not made again: what it would be made from has changed"))
     else:
         with tempfile.TemporaryDirectory(prefix="haulage-verify-") as scratch:
+            # Statistics and charts take seconds to import; hashes need none of them.
+            from haulage.lab.report.remade import remake
+
             try:
                 again = remake(directory, Path(scratch), manifest)
                 made += [Check(name, not fault, fault or good) for name, good, fault in again.checks]

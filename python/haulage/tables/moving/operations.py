@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from haulage import _engine
+from haulage.cached import cache_folder
 from haulage.errors import IntegrityError, NotFoundError, UsageError
 from haulage.places import local_path
 from haulage.tables.moving import indexed
@@ -397,8 +398,7 @@ def _from_csv(path: Path) -> Path:
 def _scratch(source: str, destination: str) -> Path:
     """Return where a copy keeps its rows meanwhile; of URLs no secret is in its name."""
     named = "\n".join(url.partition("?")[0] for url in (source, destination))
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "haulage" / f"table-copy-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
+    return cache_folder(f"table-copy-{hashlib.sha256(named.encode()).hexdigest()[:16]}")
 
 
 def _calls(on_progress: OnProgress | None) -> Callable[[dict[str, Any]], None] | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from haulage.cached import cache_folder
 from haulage.view.index.model import FORMAT, Index
 
 #: What the folder holds at most; what was not used for longest goes when a server starts.
@@ -28,8 +29,7 @@ _TABLES_BYTES = 32 << 20
 
 def folder() -> Path:
     """Return ``$XDG_CACHE_HOME/haulage/view``, or that below ``~/.cache``."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if Path(home).is_absolute() else Path.home() / ".cache") / "haulage" / "view"
+    return cache_folder("view")
 
 
 def tidy(where: Path, limit: int = FOLDER_BYTES) -> None:
