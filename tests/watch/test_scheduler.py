@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import math
 import operator
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client, Event
+from distributed import Client, Event, rpc
 
 import haulage
 import workers
@@ -77,6 +79,43 @@ def states(shown: dict[str, Any]) -> dict[str, str]:
 
 
 ALIVE = dict.fromkeys(["scheduler", "node-0", "node-1", "node-2"], "alive")
+
+
+class RunsMore(rpc):
+    """Between two questions of a look, two more tasks end."""
+
+    client: Client
+
+    def __getattr__(self, key: str) -> Any:
+        asked = super().__getattr__(key)
+        if key != "get_task_stream":
+            return asked
+
+        async def later(**kwargs: Any) -> Any:
+            await asyncio.to_thread(
+                lambda: self.client.gather(self.client.map(math.sqrt, range(2), pure=False))
+            )
+            return await asked(**kwargs)
+
+        return later
+
+
+def test_tasks_that_end_during_a_look_are_counted_once(
+    standing: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were counted with those before them, and again with those after them."""
+    monkeypatch.setattr("distributed.rpc", RunsMore)
+    monkeypatch.setattr("haulage.watch.scheduler.ANSWER_S", 60.0)
+    seconds = itertools.count(1000, 10)
+    with Client(standing.address, set_as_default=False) as client:
+        monkeypatch.setattr(RunsMore, "client", client, raising=False)
+        looked = Scheduler(address=standing.address, now=lambda: next(seconds) * 10**9)
+        # The first look is of nothing before it.
+        for done in (0, 2, 4, 6):
+            lines = [line for batch in looked.read() for line in batch.lines]
+            (shown,) = (line.values for line in lines if line.values.get("coordinator"))
+            assert shown["done"] == done
+            assert len([line for line in lines if line.event == "task"]) == (2 if done else 0)
 
 
 def test_workers_and_tasks_are_shown_and_kept(standing: Cluster, haul: Haul, tmp_path: Path) -> None:

@@ -221,7 +221,8 @@ class Scheduler:
                 message=text if failed else None,
                 traceback=one.get("traceback_text") if failed else None,
             )
-        self._index = told["index"]
+        # Tasks that end between the two questions are told with the others, and must not be told again.
+        self._index = max(told["index"], self._index + len(told["ended"]))
 
     def _left(self, address: str, now: int, *, expected: bool, why: str) -> Line:
         worker = self._workers.pop(address)
