@@ -81,7 +81,7 @@ def states(shown: dict[str, Any]) -> dict[str, str]:
 ALIVE = dict.fromkeys(["scheduler", "node-0", "node-1", "node-2"], "alive")
 
 
-class RunsMore(rpc):
+class RunsMore(rpc):  # type: ignore[misc]  # it has no types
     """Between two questions of a look, two more tasks end."""
 
     client: Client
