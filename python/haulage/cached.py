@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 
@@ -18,3 +19,20 @@ def cache_folder(name: str) -> Path:
         except RuntimeError:
             base = Path(os.devnull)
     return base / "haulage" / name
+
+
+def keep(path: Path, body: bytes) -> None:
+    """Write a file there, whole or not at all, that nobody else may read.
+
+    Raises:
+        OSError: It cannot be written; nothing is left of it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    number, name = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(body)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,7 +33,10 @@ def again() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _forgotten() -> None:
+def _forgotten() -> Iterator[None]:
+    """Nothing of other tests here, and nothing of these in the pages of others."""
+    vega.script.cache_clear()
+    yield
     vega.script.cache_clear()
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import tempfile
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import vl_convert
 
-from haulage.cached import cache_folder
+from haulage.cached import cache_folder, keep
 
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 #: Versions that are kept; environments of Python beside each other may have several.
@@ -44,15 +43,7 @@ def _kept(path: Path) -> str | None:
 
 
 def _keep(path: Path, bundle: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        try:
-            file.write(f"{_head(bundle)}\n{bundle}")
-            file.close()
-            Path(file.name).replace(path)
-        except OSError:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    keep(path, f"{_head(bundle)}\n{bundle}".encode())
     others = sorted(path.parent.glob("vega-*.js"), key=lambda one: one.stat().st_mtime)
     for old in others[:-_KEPT]:
         old.unlink(missing_ok=True)

@@ -6,9 +6,7 @@ import contextlib
 import hashlib
 import io
 import json
-import os
 import struct
-import tempfile
 import threading
 from collections import OrderedDict
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from haulage.cached import cache_folder
+from haulage.cached import cache_folder, keep
 from haulage.view.index.model import FORMAT, Index
 
 #: What the folder holds at most; what was not used for longest goes when a server starts.
@@ -66,7 +64,7 @@ class Shelf:
     def keep(self, index: Index) -> None:
         """Keep an index; a disk that is full or may not be written costs nothing but time."""
         with contextlib.suppress(OSError, ValueError):
-            _replace(self._path.with_suffix(".json"), json.dumps(index.to_json()).encode())
+            keep(self._path.with_suffix(".json"), json.dumps(index.to_json()).encode())
 
     @property
     def nodes(self) -> Path:
@@ -112,7 +110,7 @@ class NodesKept:
             body = io.BytesIO()
             np.save(body, table, allow_pickle=False)
             with contextlib.suppress(OSError):
-                _replace(self._table_file(path), body.getvalue())
+                keep(self._table_file(path), body.getvalue())
 
     def tables_of(self, path: str) -> None:
         """Look for the table of a variable on the disk."""
@@ -148,11 +146,3 @@ class NodesKept:
             self._nodes[address] = body
             while self._size > _NODES_BYTES and len(self._nodes) > 1:
                 self._size -= len(self._nodes.popitem(last=False)[1])
-
-
-def _replace(path: Path, body: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    number, name = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(number, "wb") as file:
-        file.write(body)
-    Path(name).replace(path)
