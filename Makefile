@@ -50,7 +50,7 @@ build: $(STAMPS)/engine
 
 $(STAMPS)/venv: requirements/dev.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --requirement requirements/dev.lock
+	sh scripts/python-packages.sh .venv requirements/dev.lock
 	@mkdir -p $(STAMPS) && touch $@
 
 # An editable install: changes in python/ need no build.
@@ -97,7 +97,7 @@ build/bin/versitygw:
 
 # What the demo shows and draws with; make build does not need it.
 $(STAMPS)/demo: $(STAMPS)/venv requirements/demo.lock
-	$(BIN)/pip install --quiet --requirement requirements/demo.lock
+	sh scripts/python-packages.sh .venv requirements/demo.lock
 	@touch $@
 
 demo: build $(STAMPS)/demo
@@ -245,7 +245,7 @@ peers-bench: $(STAMPS)/peers-bench build/bin/rclone build/bin/versitygw build/ng
 
 $(STAMPS)/peers-bench: requirements/peers.lock
 	$(PYTHON) -m venv build/peers
-	build/peers/bin/pip install --quiet --requirement requirements/peers.lock
+	sh scripts/python-packages.sh build/peers requirements/peers.lock
 	@mkdir -p $(STAMPS) && touch $@
 
 build/nginx/usr/sbin/nginx:
