@@ -46,6 +46,24 @@ def test_clean_removes_blocks_that_never_became_a_blob(haul: Haul, container: Co
     assert container.contents() == {"data/empty": b"", "data/whole": b"whole"}
 
 
+def test_leftovers_below_several_names_are_removed_and_counted_once(haul: Haul, emulator: Endpoint) -> None:
+    """They were removed once and counted for each name; in a folder the second look took them for somebody's."""
+    container = emulator.container()
+    for name in ("a/x", "a/b/y"):
+        stage(container, name)
+    back = haul.folder / "back"
+    (back / "sub").mkdir(parents=True)
+    for folder in (back, back / "sub"):
+        (folder / ".haul-0123456789abcdef.ranges.partial").write_bytes(b"left")
+    for names, found in (
+        ((container.az("a/b/"), container.az("a/")), [1, 1]),
+        (("back", str(back / "sub"), "./back"), [2, 0, 0]),
+    ):
+        for how in (("--dry-run",), ()):
+            reports = haul("clean", *names, "--json", "--max-delete", "2", *how).events
+            assert [(report["leftovers"], report["in_use"]) for report in reports] == [(n, 0) for n in found]
+
+
 def test_clean_removes_partial_files_that_nobody_writes(
     start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
 ) -> None:

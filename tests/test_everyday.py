@@ -152,6 +152,26 @@ def test_objects_below_several_names_are_removed_and_counted_once(haul: Haul, em
     assert set(container.contents()) == {"ab"}
 
 
+def test_a_dry_run_refuses_what_the_run_would(haul: Haul, emulator: Endpoint) -> None:
+    """It said what would be removed, and nothing of `--max-delete`, by which nothing is."""
+    container = emulator.container()
+    haul("cp", fill(haul.folder / "made", {"a/x": b"1", "a/y": b"2"}), container.az())
+    (haul.folder / "made" / ".haul-0123456789abcdef.ranges.partial").write_bytes(b"left")
+    everything = container.az("").rstrip("/")
+    for args in (("rm", "-r", container.az()), ("rb", "--force", everything), ("clean", "made")):
+        dry = haul(*args, "--max-delete", "0", "--dry-run", code=2)
+        run = haul(*args, "--max-delete", "0", code=2)
+        assert dry.stderr.splitlines()[-1].partition(" (hint")[0] == run.stderr.partition(" (hint")[0]
+        assert (dry.hints, run.hints) == (
+            {"raise --max-delete"},
+            {"review them with --dry-run, then raise --max-delete"},
+        )
+        # What there is to review is said before it.
+        assert len(dry.text.split()) == {"rm": 2, "rb": 0, "clean": 1}[args[0]]
+        assert haul(*args, "--max-delete", "2", "--dry-run").stderr.startswith("would remove")
+    assert len(container.contents()) == 2
+
+
 def test_a_list_of_names_says_what_is_not_there(haul: Haul, emulator: Endpoint) -> None:
     """The hint was about the list if the container was missing, and to remove SRC if it was a file."""
     (haul.folder / "names").write_text("x\n")

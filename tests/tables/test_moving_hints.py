@@ -18,8 +18,8 @@ import haulage
 from command import HAUL, clean_environment
 from endpoints import TableEndpoint
 from haulage import _engine
-from haulage.tables.moving import backup, export_table, import_table, operations, verify
-from haulage.tables.moving.operations import has_keys
+from haulage.tables.moving import backup, export_table, files, import_table, verify
+from haulage.tables.moving.files import has_keys
 from haulage.tables.plan import propose
 from tables.moving import at, fresh
 
@@ -78,9 +78,9 @@ def test_files_that_are_none_of_these(own: TableEndpoint, tmp_path: Path) -> Non
     table = at(own, fresh())
     odd = tmp_path / "rows.txt"
     odd.write_text("a,b\n1,2\n")
-    assert hint_of(lambda: import_table(odd, table)) == "give --format parquet, arrow or jsonl"
+    assert hint_of(lambda: import_table(odd, table)) == "give --format parquet, arrow, csv or jsonl"
     unread = hint_of(lambda: import_table(odd, table, format="parquet"))
-    assert unread == "say what it is: --format parquet, arrow or jsonl"
+    assert unread == "say what it is: --format parquet, arrow, csv or jsonl"
     other: Any = "xlsx"
     unknown = hint_of(lambda: import_table(odd, table, format=other))
     assert unknown == "formats are parquet, arrow, csv and jsonl"
@@ -209,10 +209,10 @@ def test_a_csv_file_that_is_replaced_by_an_older_one_is_read_anew(tmp_path: Path
     """What an interrupted import had made of the first one was taken for the second."""
     rows = tmp_path / "rows.csv"
     rows.write_text("a,b\n1,2\n")
-    made = operations._from_csv(rows)
+    made = files.from_csv(rows)
     assert pq.read_table(made).to_pylist() == [{"a": 1, "b": 2}]
     first = made.stat().st_mtime_ns
     rows.write_text("a,b\n3,4\n")
     os.utime(rows, ns=(first - 10**9, first - 10**9))
-    assert pq.read_table(operations._from_csv(rows)).to_pylist() == [{"a": 3, "b": 4}]
-    assert operations._from_csv(rows).stat().st_mtime_ns == first - 10**9
+    assert pq.read_table(files.from_csv(rows)).to_pylist() == [{"a": 3, "b": 4}]
+    assert files.from_csv(rows).stat().st_mtime_ns == first - 10**9

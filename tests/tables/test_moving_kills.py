@@ -115,6 +115,31 @@ def test_an_import_that_is_killed_goes_on(
     imports(emulated, filled, source, tmp_path, range(3))
 
 
+@pytest.mark.parametrize("again", ["--create", "made by somebody"])
+def test_an_import_into_a_table_that_was_removed_begins_anew(
+    emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path, again: str
+) -> None:
+    """It went on from where it was, and said that rows were written which went away with the table."""
+    service, name = TableEndpoint("emulator", emulated.endpoint), fresh()
+    table, letters = at(service, name), tmp_path / "letters.jsonl"
+    arguments = ["import", str(source), table, "--create", "--dead-letters", str(letters)]
+    kept = source.with_name(f"{source.name}.{name}.haul-import")
+    command = [str(HAUL), "table", *arguments, "--quiet"]
+    with subprocess.Popen(command, env=clean_environment(tmp_path)) as process:
+        while not kept.exists() or json.loads(kept.read_bytes())["done"] < 1000:
+            assert process.poll() is None, "it was done before it was killed"
+            time.sleep(0.01)
+        process.kill()
+    assert letters.exists()
+    service.service.delete_table(name)
+    if again != "--create":
+        service.service.create_table(name)
+    imported = import_table(source, table, create=again == "--create", dead_letters=letters)
+    assert (imported.resumed_from, imported.refused) == (0, ROWS // 1000)
+    assert verify(filled, table).same
+    assert len(letters.read_text().splitlines()) == ROWS // 1000
+
+
 def index_kept(emulated: haulage.Emulator, tmp_path: Path, seeds: range) -> None:
     rows, kills, whole = 6_000, 0, 0.0
     source = tmp_path / "stations.jsonl"

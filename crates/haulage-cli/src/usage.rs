@@ -1,6 +1,7 @@
 //! Answers to command lines that cannot run: help, version, and mistakes in one line.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind as Mistake};
@@ -18,8 +19,10 @@ pub fn report(ending: &clap::Error, args: &[OsString]) -> u8 {
     match ending.kind() {
         Mistake::DisplayHelp | Mistake::DisplayVersion => {
             // A reader that has seen enough (`haul help | head`) is no failure.
-            let _ = ending.print();
-            0
+            match ending.print().and_then(|()| std::io::stdout().flush()) {
+                Ok(()) => 0,
+                Err(error) => Stop::from_write(error).report(false),
+            }
         }
         Mistake::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = ending.print();

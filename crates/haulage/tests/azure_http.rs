@@ -92,13 +92,15 @@ async fn a_connection_is_used_again_and_its_phases_are_in_order() {
 
 #[tokio::test]
 async fn a_connection_closed_while_idle_is_replaced() {
-    for wait in [Duration::ZERO, Duration::from_millis(50)] {
+    for (wait, under_the_request) in
+        [(Duration::from_millis(1_100), true), (Duration::from_millis(50), false)]
+    {
         let (listener, origin) = listen().await;
         let server = tokio::spawn(async move {
             let (mut first, _) = listener.accept().await.unwrap();
             answer(&mut first).await;
-            if wait.is_zero() {
-                // Looks alive when it is taken and dies under the request.
+            if under_the_request {
+                // Looks alive when it is taken.
                 first.read_exact(&mut [0]).await.unwrap();
             }
             drop(first);
@@ -113,6 +115,23 @@ async fn a_connection_closed_while_idle_is_replaced() {
         assert_eq!((trace.take().connection, trace.take().connection_reused), (2, false));
         server.await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_in_use_is_a_failure() {
+    let (listener, origin) = listen().await;
+    let server = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        answer(&mut first).await;
+        first.read_exact(&mut [0]).await.unwrap();
+    });
+    let client = client(Duration::from_secs(5));
+    exchange(&client, &origin, &Trace::detached()).await.unwrap();
+    let trace = Trace::detached();
+    let error = exchange(&client, &origin, &trace).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry_advice()), (ErrorKind::Connection, Retry::Backoff));
+    assert!(trace.take().connection_reused, "it is not sent a second time behind the record's back");
+    server.await.unwrap();
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Removes what interrupted writes have left.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::remove::{BATCH, Below, RemoveOptions, all_buckets, whole_account};
@@ -49,6 +49,8 @@ struct Found {
 pub struct Cleaning {
     found: VecDeque<Found>,
     dry_run: bool,
+    /// What the run would end with: a dry run ends with it too, after it has said what there is.
+    refusal: Option<Error>,
 }
 
 impl Cleaning {
@@ -60,20 +62,23 @@ impl Cleaning {
     pub async fn find(urls: &[String], what: &RemoveOptions, options: &StoreOptions) -> Result<Self> {
         let filter = Filter::new(&what.include, &what.exclude)?;
         let mut found = VecDeque::with_capacity(urls.len());
+        // What is at several of them is removed, and counted, once.
+        let mut known = (urls.len() > 1).then(HashSet::new);
         for url in urls {
-            found.push_back(leftovers(url, &filter, options).await?);
+            found.push_back(leftovers(url, &filter, known.as_mut(), options).await?);
         }
-        what.allow("clean", urls, found.iter().map(|found| found.names.count).sum())?;
-        Ok(Self { found, dry_run: what.dry_run })
+        let refusal = what.allow("clean", urls, found.iter().map(|found| found.names.count).sum())?;
+        Ok(Self { found, dry_run: what.dry_run, refusal })
     }
 
     /// Removes what was found at the next URL, in the order in which they were named; `None` after the last.
     ///
     /// # Errors
-    /// None for a single leftover: that is in the report.
+    /// None for a single leftover: that is in the report. After the last URL of a dry run, `Usage` where they are more than may be
+    /// removed.
     pub async fn next(&mut self) -> Result<Option<(String, CleanReport)>> {
         let Some(Found { url, store, gate, names, failures }) = self.found.pop_front() else {
-            return Ok(None);
+            return self.refusal.take().map_or(Ok(None), Err);
         };
         let bytes = store.capabilities().at_hand.then_some(0);
         let mut report = CleanReport { failures, bytes, ..CleanReport::default() };
@@ -106,7 +111,13 @@ impl Cleaning {
     }
 }
 
-async fn leftovers(url: &str, filter: &Filter, options: &StoreOptions) -> Result<Found> {
+/// What is left at a path or URL, without what is `known`.
+async fn leftovers(
+    url: &str,
+    filter: &Filter,
+    mut known: Option<&mut HashSet<String>>,
+    options: &StoreOptions,
+) -> Result<Found> {
     match Address::parse(url, options)? {
         Address::Local(path) if !path.is_dir() => {
             return Err(Error::new(ErrorKind::NotFound, "clean", url, "no such folder"));
@@ -137,7 +148,9 @@ async fn leftovers(url: &str, filter: &Filter, options: &StoreOptions) -> Result
         found.failures.extend(unread.map(Failure::from));
         for leftover in page.objects {
             let object = found.store.leftover_of(&leftover.key);
-            if below.holds(object) && filter.wants(below.name(object)) {
+            let wanted = below.holds(object) && filter.wants(below.name(object));
+            if wanted && known.as_mut().is_none_or(|known| known.insert(found.store.identity(&leftover.key)))
+            {
                 found.names.push(&leftover.key, leftover.size)?;
             }
         }

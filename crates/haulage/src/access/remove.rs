@@ -37,21 +37,29 @@ pub struct RemoveOptions {
 }
 
 impl RemoveOptions {
-    /// Refuses more than is allowed, at all URLs together.
-    pub(super) fn allow(&self, operation: &'static str, urls: &[String], count: u64) -> Result<()> {
-        match self.max_delete {
-            Some(most) if count > most && !self.dry_run => {
-                let cause = format!(
-                    "{count} objects would be removed, where at most {most} may be; nothing was removed"
-                );
-                let name = match urls {
-                    [url] => without_query(url).to_owned(),
-                    urls => format!("{} URLs", urls.len()),
-                };
-                Err(Error::new(ErrorKind::Usage, operation, name, cause)
-                    .hint("review them with --dry-run, then raise --max-delete"))
-            }
-            _ => Ok(()),
+    /// Why so many, at all URLs together, are not removed; `None` where they may be.
+    pub(super) fn refusal(&self, operation: &'static str, urls: &[String], count: u64) -> Option<Error> {
+        let most = self.max_delete.filter(|most| count > *most)?;
+        let cause =
+            format!("{count} objects would be removed, where at most {most} may be; nothing was removed");
+        let name = match urls {
+            [url] => without_query(url).to_owned(),
+            urls => format!("{} URLs", urls.len()),
+        };
+        let review = if self.dry_run { "" } else { "review them with --dry-run, then " };
+        Some(Error::new(ErrorKind::Usage, operation, name, cause).hint(format!("{review}raise --max-delete")))
+    }
+
+    /// Refuses more than is allowed at once; a dry run first says what there is, so that it can be reviewed.
+    pub(super) fn allow(
+        &self,
+        operation: &'static str,
+        urls: &[String],
+        count: u64,
+    ) -> Result<Option<Error>> {
+        match self.refusal(operation, urls, count) {
+            Some(refusal) if !self.dry_run => Err(refusal),
+            later => Ok(later),
         }
     }
 }
@@ -79,6 +87,8 @@ struct Found {
 pub struct Removal {
     found: VecDeque<Found>,
     dry_run: bool,
+    /// What the run would end with: a dry run ends with it too, after it has said what there is.
+    refusal: Option<Error>,
 }
 
 impl Removal {
@@ -130,20 +140,22 @@ impl Removal {
             };
             found.push_back(Found { url: url.clone(), store, gate, names });
         }
-        what.allow("rm", urls, found.iter().map(|found| found.names.count).sum())?;
-        Ok(Self { found, dry_run: what.dry_run })
+        let refusal = what.allow("rm", urls, found.iter().map(|found| found.names.count).sum())?;
+        Ok(Self { found, dry_run: what.dry_run, refusal })
     }
 
     /// Removes what was found at the next URL, in the order in which they were named; `None` after the last. `tell` gets the
     /// name of each object that a dry run finds.
     ///
     /// # Errors
-    /// None for a single object: that is in the report.
+    /// None for a single object: that is in the report. After the last URL of a dry run, `Usage` where they are more than may be removed.
     pub async fn next(
         &mut self,
         mut tell: impl FnMut(&str) + Send,
     ) -> Result<Option<(String, RemoveReport)>> {
-        let Some(Found { url, store, gate, names }) = self.found.pop_front() else { return Ok(None) };
+        let Some(Found { url, store, gate, names }) = self.found.pop_front() else {
+            return self.refusal.take().map_or(Ok(None), Err);
+        };
         let mut report = RemoveReport::default();
         let mut names = names.read()?;
         loop {
@@ -275,7 +287,9 @@ pub async fn remove_container(
             page.objects.iter().try_for_each(|object| names.push(&object.key, object.size))?;
         }
     }
-    what.allow("rb", &[url.to_owned()], report.objects)?;
+    if let Some(refusal) = what.refusal("rb", &[url.to_owned()], report.objects) {
+        return Err(refusal);
+    }
     if what.dry_run {
         return Ok(report);
     }
@@ -295,7 +309,7 @@ pub async fn remove_container(
 /// with it the container.
 async fn empty(found: Found) -> Result<RemoveReport> {
     let (store, gate) = (Arc::clone(&found.store), found.gate.clone());
-    let mut removal = Removal { found: VecDeque::from([found]), dry_run: false };
+    let mut removal = Removal { found: VecDeque::from([found]), dry_run: false, refusal: None };
     let mut report = removal.next(|_| ()).await?.map(|(_, report)| report).unwrap_or_default();
     if !report.failures.is_empty() {
         return Ok(report);

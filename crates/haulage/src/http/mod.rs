@@ -73,6 +73,9 @@ const TRIPS: u32 = 4;
 const PATIENCE: Duration = Duration::from_secs(1);
 const PATIENCE_MIN: Duration = Duration::from_millis(50);
 
+/// No server closes a connection for being idle that was used more recently.
+const IDLE_MIN: Duration = Duration::from_secs(1);
+
 const PREPARE: Call<'static> = Call { operation: "connect", object: "", proxy: None };
 
 /// How the client behaves.
@@ -205,11 +208,16 @@ impl HttpClient {
         if let Some(mut connection) = self.opened(origin).await {
             connection.serve(&self.0.owner, self.0.options.stall_timeout);
             connection.mark_taken(trace);
+            let was_idle = connection.traffic.since_read() >= IDLE_MIN;
             match connection.exchange(copy(&request), call).await {
                 Ok(answer) => return self.answer(answer, way, connection, call, trace),
                 // The server closed an idle connection just as we took it: it saw no request, or none of
-                // its answer reached us. All our requests may be sent twice.
-                Err(error) if !connection.traffic.answered() && error.kind() == ErrorKind::Connection => {
+                // its answer reached us. All our requests may be sent twice. One that breaks in use is an attempt that failed.
+                Err(error)
+                    if was_idle
+                        && !connection.traffic.answered()
+                        && error.kind() == ErrorKind::Connection =>
+                {
                     trace.mark_resent();
                 }
                 Err(error) => {

@@ -20,7 +20,7 @@ use super::sink::Format;
 use super::template::Template;
 use super::transaction::{Mode, Ready};
 use super::waiting::{InFlight, Waiting};
-use super::write::{Settled, create, write};
+use super::write::{Settled, create, still_has, write};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Gate;
 use crate::http::WireMeter;
@@ -134,7 +134,7 @@ impl Import {
         let shown = source.display().to_string();
         let format = options.format.or_else(|| Format::of_name(&shown)).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "import", shown.as_str(), "nothing says which format the file has")
-                .hint("give --format parquet, arrow or jsonl")
+                .hint("give --format parquet, arrow, csv or jsonl")
         })?;
         let template = |text: &Option<String>| text.as_deref().map(Template::parse).transpose();
         let preparation = Preparation {
@@ -205,8 +205,11 @@ impl Import {
         } = self;
         let concurrency = options.concurrency.unwrap_or(TRANSACTIONS).max(1);
         gate.guide(concurrency);
-        if options.create {
-            create(&service, &gate).await?;
+        let made = options.create && create(&service, &gate).await?;
+        if journal.from() > 0 && (made || !has_what_was_written(&service, &gate, &journal).await?) {
+            // Somebody has removed the table since, or restarted an endpoint that keeps it in memory.
+            journal.begin_anew()?;
+            progress.done.store(0, Ordering::Relaxed);
         }
         let resumed_from = journal.from();
         let mut read = reading(&source, format, preparation, resumed_from);
@@ -329,6 +332,14 @@ fn settle(
     };
     progress.done.fetch_add((settled.written.len() + settled.refused.len()) as u64, Ordering::Relaxed);
     settled.refused.iter().try_for_each(|one| journal.refused(one))?;
-    settled.written.into_iter().for_each(|number| journal.written(number));
+    journal.written(settled.written, settled.last);
     Ok(keys)
+}
+
+/// Whether the table has what earlier runs have written, as far as one row tells.
+async fn has_what_was_written(service: &TableService, gate: &Gate, journal: &Journal) -> Result<bool> {
+    match journal.witness() {
+        Some(keys) => still_has(service, gate, keys).await,
+        None => Ok(true),
+    }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::prepare::Refused;
+use super::write::RowKeys;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How often it is written at most: what was done since is done again, which changes nothing.
@@ -53,6 +54,9 @@ struct Kept {
     subject: Subject,
     /// All rows before this one are written or refused.
     done: u64,
+    /// A row that was written: a table without it is not the one that the rows went to.
+    #[serde(default)]
+    written: Option<RowKeys>,
 }
 
 /// How far an import is.
@@ -65,6 +69,8 @@ pub(super) struct Journal {
     pending: BTreeSet<u64>,
     /// All rows before this one were read.
     read: u64,
+    /// A row that was written.
+    witness: Option<RowKeys>,
     kept: Instant,
     letters: Letters,
 }
@@ -90,10 +96,10 @@ impl Journal {
         let kept = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Kept>(&text).ok());
         let kept = kept.filter(|kept| kept.subject == subject);
         let letters = Letters::open(letters, kept.as_ref().map(|kept| kept.done))?;
-        let done = kept.map_or(0, |kept| kept.done);
-        let kept = Instant::now();
+        let (done, witness) = kept.map_or((0, None), |kept| (kept.done, kept.written));
+        let (pending, kept) = (BTreeSet::new(), Instant::now());
         let mut journal =
-            Self { path, subject, lock, _held: held, pending: BTreeSet::new(), read: done, kept, letters };
+            Self { path, subject, lock, _held: held, pending, read: done, witness, kept, letters };
         // From now on refused rows are those of this import.
         journal.write(done)?;
         Ok(journal)
@@ -104,15 +110,30 @@ impl Journal {
         self.read
     }
 
+    /// A row that an earlier run has written.
+    pub(super) fn witness(&self) -> Option<&RowKeys> {
+        self.witness.as_ref()
+    }
+
+    /// What earlier runs have done is gone: from the first row on, and without the rows that were refused.
+    pub(super) fn begin_anew(&mut self) -> Result<()> {
+        (self.read, self.witness) = (0, None);
+        self.letters.clear()?;
+        self.write(0)
+    }
+
     /// Rows up to this one were read; these are to be done.
     pub(super) fn read(&mut self, until: u64, numbers: impl Iterator<Item = u64>) {
         self.pending.extend(numbers);
         self.read = self.read.max(until);
     }
 
-    /// A row is in the table.
-    pub(super) fn written(&mut self, number: u64) {
-        self.pending.remove(&number);
+    /// Rows are in the table; the last of them has these keys.
+    pub(super) fn written(&mut self, numbers: Vec<u64>, last: Option<RowKeys>) {
+        numbers.iter().for_each(|number| {
+            self.pending.remove(number);
+        });
+        self.witness = last.or_else(|| self.witness.take());
     }
 
     /// Rows that were refused so far, by all runs.
@@ -140,7 +161,7 @@ impl Journal {
     fn write(&mut self, done: u64) -> Result<()> {
         self.letters.sync()?;
         let io = |error| Error::from_io("write", self.path.display().to_string(), error);
-        let kept = Kept { subject: self.subject.clone(), done };
+        let kept = Kept { subject: self.subject.clone(), done, written: self.witness.clone() };
         let text = serde_json::to_vec(&kept).map_err(|error| io(error.into()))?;
         let beside = self.path.with_extension("new");
         std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &self.path)).map_err(io)
@@ -201,6 +222,12 @@ impl Letters {
         file.set_len(whole).map_err(io)?;
         letters.file = Some(file);
         Ok(letters)
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.numbers.clear();
+        let removed = self.file.take().map(|_| std::fs::remove_file(&self.path)).transpose();
+        removed.map(drop).map_err(|error| Error::from_io("remove", self.path.display().to_string(), error))
     }
 
     fn put(&mut self, refused: &Refused) -> Result<()> {

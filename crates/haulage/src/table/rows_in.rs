@@ -71,7 +71,7 @@ impl RowsIn {
         let file = File::open(path).map_err(|error| Error::from_io("open", name.as_str(), error))?;
         let wrong = |why: String| {
             Error::new(ErrorKind::Usage, "open", name.as_str(), format!("the file cannot be read: {why}"))
-                .hint("say what it is: --format parquet, arrow or jsonl")
+                .hint("say what it is: --format parquet, arrow, csv or jsonl")
         };
         let reader = match format {
             Format::Parquet => {

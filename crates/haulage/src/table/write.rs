@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::Method;
+use serde::{Deserialize, Serialize};
 
 use super::hash::RowHasher;
 use super::page::Page;
@@ -16,6 +17,21 @@ use crate::store::azure::table::{TableRequest, TableService};
 pub(super) struct Settled {
     pub(super) written: Vec<u64>,
     pub(super) refused: Vec<Refused>,
+    /// The last row that is in the table now.
+    pub(super) last: Option<RowKeys>,
+}
+
+/// PartitionKey and RowKey.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RowKeys {
+    partition: String,
+    row: String,
+}
+
+impl RowKeys {
+    fn of(row: &Ready) -> Self {
+        Self { partition: row.partition.clone(), row: row.row.clone() }
+    }
 }
 
 /// Writes rows of one partition, without those that the service refuses.
@@ -26,7 +42,7 @@ pub(super) async fn write(
     mode: Mode,
 ) -> Result<Settled> {
     let name = service.name();
-    let mut settled = Settled { written: Vec::new(), refused: Vec::new() };
+    let mut settled = Settled { written: Vec::new(), refused: Vec::new(), last: None };
     let mut parts = vec![rows];
     while let Some(mut rows) = parts.pop() {
         if rows.is_empty() {
@@ -36,11 +52,15 @@ pub(super) async fn write(
             transaction::send(&service, &rows, mode, trace).await
         });
         match sent {
-            Ok(Ok(())) => settled.written.extend(rows.iter().map(|row| row.number)),
+            Ok(Ok(())) => {
+                settled.written.extend(rows.iter().map(|row| row.number));
+                settled.last = rows.last().map(RowKeys::of);
+            }
             Ok(Err((at, error))) => {
                 let row = rows.remove(at);
                 if error.kind() == ErrorKind::Exists && is_there(&service, &gate, &row).await? {
                     settled.written.push(row.number);
+                    settled.last = Some(RowKeys::of(&row));
                 } else {
                     let reason = error.cause().to_owned();
                     settled.refused.push(Refused { number: row.number, reason, text: row.body });
@@ -68,12 +88,32 @@ pub(super) async fn write(
 
 /// Whether a row of these keys is the one that was to be written: an answer that was lost looks as if another had written it.
 async fn is_there(service: &TableService, gate: &Gate, row: &Ready) -> Result<bool> {
+    let Some(there) = read(service, gate, &row.partition, &row.row).await? else { return Ok(false) };
+    let name = service.name();
+    let hash = |json: &[u8]| -> Result<_> {
+        let text = [b"{\"value\":[", json, b"]}"].concat();
+        let page = Page::parse(&text, &name)?;
+        Ok(RowHasher::new(&page.columns).hash(page.batch.columns(), 0..page.batch.num_rows()))
+    };
+    Ok(hash(&there)? == hash(row.body.as_bytes())?)
+}
+
+/// Whether the table still has a row. Who may write but not read does not know better than that it has.
+pub(super) async fn still_has(service: &TableService, gate: &Gate, keys: &RowKeys) -> Result<bool> {
+    match read(service, gate, &keys.partition, &keys.row).await {
+        Err(error) if error.kind() == ErrorKind::Permission => Ok(true),
+        found => Ok(found?.is_some()),
+    }
+}
+
+/// A row as JSON; `None` where the table has none of these keys.
+async fn read(service: &TableService, gate: &Gate, partition: &str, row: &str) -> Result<Option<Bytes>> {
     let name = service.name();
     let answer: Result<_> = through!(gate, "GetEntity", name, trace => {
         let request = TableRequest {
             operation: "read a row of",
             method: Method::GET,
-            path: transaction::address(service.table(), &row.partition, &row.row),
+            path: transaction::address(service.table(), partition, row),
             query: &[],
             accept: query::TYPED,
             content_type: None,
@@ -85,20 +125,14 @@ async fn is_there(service: &TableService, gate: &Gate, row: &Ready) -> Result<bo
         };
         service.send(request, &name, trace).await
     });
-    let answer = match answer {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        answer => answer?,
-    };
-    let hash = |json: &[u8]| -> Result<_> {
-        let text = [b"{\"value\":[", json, b"]}"].concat();
-        let page = Page::parse(&text, &name)?;
-        Ok(RowHasher::new(&page.columns).hash(page.batch.columns(), 0..page.batch.num_rows()))
-    };
-    Ok(hash(&answer.body)? == hash(row.body.as_bytes())?)
+    match answer {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        answer => Ok(Some(answer?.body)),
+    }
 }
 
-/// Makes the table where none is.
-pub(super) async fn create(service: &TableService, gate: &Gate) -> Result<()> {
+/// Makes the table where none is; whether there was none.
+pub(super) async fn create(service: &TableService, gate: &Gate) -> Result<bool> {
     let name = service.name();
     let body = Bytes::from(serde_json::json!({"TableName": service.table()}).to_string());
     let made: Result<_> = through!(gate, "CreateTable", name, trace => {
@@ -118,7 +152,7 @@ pub(super) async fn create(service: &TableService, gate: &Gate) -> Result<()> {
         service.send(request, &name, trace).await
     });
     match made {
-        Err(error) if error.kind() == ErrorKind::Exists => Ok(()),
-        made => made.map(drop),
+        Err(error) if error.kind() == ErrorKind::Exists => Ok(false),
+        made => made.map(|_| true),
     }
 }
