@@ -79,7 +79,8 @@ CORE = {
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
-    "__main__": {"_engine", "doctor", "lab", "tables", "view", "watch"},
+    "__main__": {"_engine", "doctor", "lab", "standard_streams", "tables", "view", "watch"},
+    "standard_streams": {"errors"},
     "errors": {"events"},
     "events": {"arrow", "display"},
     "display": {"events", "units"},

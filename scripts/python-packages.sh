@@ -12,8 +12,10 @@ setting() {
 
 index=$(setting index-url)
 links=$(setting find-links)
+if [ -n "$index" ]; then export UV_DEFAULT_INDEX="$index"; fi
+if [ -n "$links" ]; then export UV_FIND_LINKS="$links"; fi
 if "$venv/bin/pip" install --quiet "$UV" && VIRTUAL_ENV=$venv "$venv/bin/uv" pip install --quiet --no-cache --compile-bytecode \
-    ${index:+--default-index "$index"} ${links:+--find-links "$links"} --requirement "$lock"; then
+    --requirement "$lock"; then
     exit 0
 fi
 echo "uv did not install $lock; pip does, which takes minutes" >&2

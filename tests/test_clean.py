@@ -47,7 +47,7 @@ def test_clean_removes_blocks_that_never_became_a_blob(haul: Haul, container: Co
 
 
 def test_leftovers_below_several_names_are_removed_and_counted_once(haul: Haul, emulator: Endpoint) -> None:
-    """They were removed once and counted for each name; in a folder the second look took them for somebody's."""
+    """They were counted for each name; in a folder the second look took them for somebody's."""
     container = emulator.container()
     for name in ("a/x", "a/b/y"):
         stage(container, name)

@@ -4,6 +4,7 @@ Imports nothing but the engine unless asked to, so that the command starts as qu
 """
 
 import sys
+from collections.abc import Sequence
 
 #: Commands whose packages are extras.
 _PYTHON = ("lab", "why", "watch", "table", "view", "index", "doctor")
@@ -71,7 +72,7 @@ def _in_python(command: str, arguments: list[str], verbose: int = 0) -> int:
         elif command == "table":
             from haulage.tables.cli import main as run
         elif command == "view":
-            return _view(arguments)
+            run = _view
         elif command == "index":
             from haulage.view.cli import index_main as run
         else:
@@ -83,10 +84,12 @@ def _in_python(command: str, arguments: list[str], verbose: int = 0) -> int:
         extra = {"watch": "watch", "table": "tables", "view": "view", "index": "view"}.get(command, "lab")
         print(f"{missing} (hint: pip install 'haulage[{extra}]')", file=sys.stderr)  # noqa: T201
         return 2
-    return run(arguments)
+    from haulage.standard_streams import watched
+
+    return watched(lambda: run(arguments))
 
 
-def _view(arguments: list[str]) -> int:
+def _view(arguments: Sequence[str]) -> int:
     """Run ``haul view``, which draws rows of tables too: the two know each other here only."""
     from haulage.view.cli import view_main
 

@@ -18,7 +18,7 @@ from fsspec.core import OpenFile
 import haulage
 from filesystem.places import Counted, Place
 from haulage.filesystem import AzureFileSystem
-from haulage.filesystem.files import ReadFile
+from haulage.filesystem.files import ReadFile, SeekError
 
 CONTENT = random.Random(3).randbytes(5_300_001)
 
@@ -52,6 +52,32 @@ def test_lines_and_text(place: Place) -> None:
         file.write(b"packed")
     with fs.open(place.path("t.csv.gz"), "rb", compression="infer") as file:
         assert file.read() == b"packed"
+
+
+@pytest.mark.parametrize("compression", [None, "gzip", "xz"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le", "utf-8-sig", "utf-8"])
+def test_text_has_its_byte_order_mark(encoding: str, compression: str, counted_places: Counted) -> None:
+    """UTF-16 and UTF-32 had none, and could not be read again."""
+    place = counted_places.az
+    for lines in ([], ["a\n", "ü"]):
+        with place.fs.open(place.path("t"), "w", encoding=encoding, compression=compression) as text:
+            text.writelines(lines)
+            assert not text.seekable()
+            with pytest.raises(SeekError, match="written from beginning to end"):
+                text.seek(0)
+        with place.fs.open(place.path("t"), compression=compression) as file:
+            assert file.read() == "".join(lines).encode(encoding if lines else "utf-8")
+        with place.fs.open(place.path("t"), "r", encoding=encoding, compression=compression) as text:
+            assert [*text] == lines
+
+
+def test_text_of_others_has_its_byte_order_mark(place: Place) -> None:
+    with fsspec.open(place.url("t"), "wt", encoding="utf-16", **place.options) as text:
+        text.write("a")
+    assert place.fs.cat_file(place.path("t")) == "a".encode("utf-16")
+    url, options = place.url("t.csv"), place.options
+    pd.DataFrame({"a": [1]}).to_csv(url, index=False, encoding="utf-16", storage_options=options)
+    assert place.fs.cat_file(place.path("t.csv")) == "a\n1\n".encode("utf-16")
 
 
 def test_ranges_of_all_kinds(place: Place) -> None:

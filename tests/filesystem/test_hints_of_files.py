@@ -97,6 +97,17 @@ def test_a_mistake_is_told_with_what_to_do(
     assert hint in (caught.value.hint or "")
 
 
+def test_xarray_is_told_how_to_write(counted_places: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It said no more than that the underlying stream is not seekable."""
+    import xarray as xr
+
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", counted_places.emulator.connection_string)
+    url = f"haulaz://{counted_places.az.path('x.nc')}"
+    with pytest.raises(haulage.UnsupportedError) as caught:
+        xr.Dataset({"a": ("x", [1, 2])}).to_netcdf(url, engine="h5netcdf")
+    assert "write to memory first" in (caught.value.hint or "")
+
+
 def test_what_is_there_is_not_replaced_unasked(counted_places: Counted, tmp_path: Path) -> None:
     fs, path = counted_places.az.fs, counted_places.az.path("a")
     fs.pipe(path, b"a")

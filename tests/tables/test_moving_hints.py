@@ -91,9 +91,9 @@ def test_files_that_are_none_of_these(own: TableEndpoint, tmp_path: Path) -> Non
     assert hint_of(lambda: has_keys(tmp_path / "odd.parquet")) == "check the path and the format"
     broken = tmp_path / "broken.csv"
     broken.write_bytes(b'a,b\n"1,2\n\xff\xfe')
-    assert hint_of(lambda: import_table(broken, table)) in (
-        "check that it is CSV with a line of names",
-        "give --partition-key '{COLUMN}'; haul table plan FILE proposes keys",
+    assert hint_of(lambda: import_table(broken, table)) == (
+        "check that each line has as many values as the first line has names, that quotation marks are "
+        "closed, and that all lines end alike"
     )
 
 
@@ -216,3 +216,20 @@ def test_a_csv_file_that_is_replaced_by_an_older_one_is_read_anew(tmp_path: Path
     os.utime(rows, ns=(first - 10**9, first - 10**9))
     assert pq.read_table(files.from_csv(rows)).to_pylist() == [{"a": 3, "b": 4}]
     assert files.from_csv(rows).stat().st_mtime_ns == first - 10**9
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "-", "rows"])
+def test_a_backup_under_another_name_is_refused(name: str, own: TableEndpoint, tmp_path: Path) -> None:
+    """It was Parquet under that name."""
+    hint = hint_of(lambda: backup(at(own, fresh()), tmp_path / name))
+    assert hint == "use a name ending in .parquet; haul table export writes other formats"
+    assert not [*tmp_path.iterdir()]
+
+
+def test_rows_and_the_result_do_not_share_an_output(own: TableEndpoint, tmp_path: Path) -> None:
+    command = [str(HAUL), "table", "export", at(own, fresh()), "-", "--format", "csv", "--json"]
+    done = subprocess.run(
+        command, env=clean_environment(tmp_path), capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "(hint: write the rows to a file, or leave out --json)" in done.stderr

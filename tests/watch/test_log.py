@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, strategies as some
@@ -63,6 +64,36 @@ def _container(emulator: haulage.Emulator) -> None:
     from azure.storage.blob import BlobServiceClient
 
     BlobServiceClient.from_connection_string(emulator.connection_string).create_container("logs")
+
+
+def test_a_log_below_another_does_not_disturb_it(
+    written: tuple[Callable[[str, bytes], object], Place],
+) -> None:
+    """In a store its files were taken for those of the log above, from which they could not be read."""
+    keep, place = written
+    above, below = Writer(keep), Writer(lambda name, data: keep(f"sub/{name}", data), job="fedcba9876543210")
+    below.start()
+    if isinstance(place, Prefix):
+        with pytest.raises(NotFoundError, match="no jobs directly in it") as caught:
+            [*place.files(None)]
+        assert caught.value.hint == f"name the folder of one log: {place.name}/sub"
+    above.start()
+    assert {file.job for file in place.files(None)} == {above.job}
+    assert [line.job for line in read(Log(place, time.time_ns))] == [above.job]
+
+
+@pytest.mark.parametrize("name", ["logs", "logs/a b", "logs/logs", "logs/a%23#"])
+def test_a_log_is_found_by_each_spelling_of_its_url(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with haulage.Emulator() as emulator:
+        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", emulator.connection_string)
+        _container(emulator)
+        writer = Writer(InBlobs(f"az://{name}"))
+        writer.start()
+        https = f"{emulator.endpoint}/{quote(name)}"
+        for url in (f"az://{name}", f"az://{name}/", https, f"{https}/", f"az://{name}/{writer.job}"):
+            (file,) = Prefix(url, {}).files(None)
+            assert file.job == writer.job
+            assert len(read(Log(Prefix(url, {}), time.time_ns))) == 1
 
 
 class Counted(Prefix):

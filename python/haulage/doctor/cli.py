@@ -234,10 +234,6 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("haul: interrupted", file=sys.stderr)  # noqa: T201
         return 130
-    except BrokenPipeError:
-        # Whoever read has seen enough.
-        sys.stdout = None
-        return 0
     except SystemExit as end:
         # What argparse does after its help.
         return end.code if isinstance(end.code, int) else 0

@@ -22,11 +22,11 @@ from haulage import _engine
 from haulage.errors import UsageError
 from haulage.events import ObjectMeta
 from haulage.filesystem import entries
-from haulage.filesystem.content import Content
 from haulage.filesystem.documents import Documents
 from haulage.filesystem.files import ReadFile, WriteFile, refuse_mode
 from haulage.filesystem.pace import LEAST, MOST, UNKNOWN, Pace
 from haulage.filesystem.references import ELSEWHERE, credentials, leads_elsewhere, reference, referent
+from haulage.filesystem.trees import Trees
 from haulage.filesystem.window import Cache, Window
 from haulage.filesystem.wrapped import PackedFile, TextFile
 from haulage.objects import open as open_object
@@ -65,7 +65,7 @@ class _ByReference(_Cached):  # type: ignore[misc]
         return super().__call__(*args, **{name: value for name, value in kwargs.items() if value is not None})
 
 
-class HaulageFileSystem(Content, metaclass=_ByReference):
+class HaulageFileSystem(Trees, metaclass=_ByReference):
     """The common base of :class:`AzureFileSystem` and :class:`S3FileSystem`. Paths are ``container/path``.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.core import has_magic
 
-from haulage.errors import ExistsError, NotFoundError, UsageError
+from haulage.errors import ExistsError, NotFoundError, UnsupportedError, UsageError
 from haulage.events import Progress
 from haulage.filesystem import entries
 from haulage.filesystem.documents import Documents
@@ -173,22 +173,6 @@ class Content(Listings):
                 raise
         self.invalidate_cache(target)
 
-    async def _copy(
-        self, path1: str | builtins.list[str], path2: str | builtins.list[str], *args: Any, **kwargs: Any
-    ) -> None:
-        if (
-            isinstance(path1, str)
-            and isinstance(path2, str)
-            and has_magic(path1)
-            and await self._isfile(path1)
-        ):
-            # One object, whose name only looks like a pattern.
-            source = self._strip_protocol(path1)
-            into = path2.endswith("/") or await self._isdir(path2)
-            path2 = [f"{path2.rstrip('/')}/{source.rpartition('/')[2]}" if into else path2]
-            path1 = [source]
-        await super()._copy(path1, path2, *args, **kwargs)
-
     def mv(
         self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **kwargs: Any
     ) -> None:
@@ -225,9 +209,14 @@ class Content(Listings):
             lpath.write(await self._cat_file(rpath))
             return
         local, source = Path(lpath).absolute(), self._strip_protocol(rpath)
-        # A folder was made with what is in it.
-        if not local.is_dir():
-            await self._move((f"{self.scheme}://{source}", str(local)), callback=callback)
+        if local.is_dir():
+            if await self._isfile(source):
+                # The engine would copy it into the folder.
+                hint = "copy it by itself, to another name"
+                raise UnsupportedError("write", str(local), "a folder is there", hint)
+            # A folder, which is there as soon as what is in it.
+            return
+        await self._move((f"{self.scheme}://{source}", str(local)), callback=callback)
 
     # What makes and removes.
 

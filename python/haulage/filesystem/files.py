@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from haulage.errors import UnsupportedError, UsageError
 from haulage.filesystem.steps import Steps
 from haulage.filesystem.window import Window
-from haulage.filesystem.wrapped import is_given_up
+from haulage.filesystem.wrapped import is_given_up, is_wrapped_as_text
 from haulage.reader import VersionReader
 from haulage.units import counted
 from haulage.writer import WholeWriter
@@ -153,6 +153,10 @@ class WriteFile(WholeWriter):
     def tell(self) -> int:
         """Return the number of bytes written so far."""
         return self._writer.tell()
+
+    def seekable(self) -> bool:
+        """Return ``False``, but to those that write text."""
+        return is_wrapped_as_text()
 
     def seek(self, offset: int, whence: int = 0, /) -> int:  # noqa: ARG002
         """Not possible; HDF5 tries it first.

@@ -19,7 +19,9 @@ _CLOSERS = {
     "fsspec.core": ("__exit__",),  # OpenFile
     "pandas.io.common": ("__exit__", "close"),  # IOHandles
 }
-#: Calls between one of these and the file.
+#: Those that write text into files, and ask whether one is seekable for that alone.
+_WRITERS_OF_TEXT = ("fsspec.core", "haulage.filesystem.base", "pandas.io.common")
+#: Calls between one that closes and the file.
 _DEEPEST = 12
 
 
@@ -42,6 +44,15 @@ def is_given_up(handled: int) -> bool:
     return False
 
 
+def is_wrapped_as_text() -> bool:
+    """Return whether somebody asks a file that is written if it is seekable, to write text into it.
+
+    Only where a file says so does CPython look whether it is at its beginning, and write the byte order mark
+    of UTF-16 and UTF-32. Seeking in the text asks the file, whose error says what to do.
+    """
+    return sys._getframe(2).f_globals.get("__name__") in _WRITERS_OF_TEXT
+
+
 class PackedFile(WholeWriter):
     """A compressed object that is being written.
 
@@ -52,13 +63,27 @@ class PackedFile(WholeWriter):
     def __init__(self, packed: Any, file: WriteFile) -> None:
         self._packed, self._file = packed, file
         self._ended = False
+        self._written = 0
 
     def write(self, data: ReadableBuffer, /) -> int:
         """Compress ``data`` and write it; return its number of bytes."""
         if self._ended:
             raise ValueError("I/O operation on closed file")
         written: int = self._packed.write(data)
+        self._written += memoryview(data).nbytes
         return written
+
+    def tell(self) -> int:
+        """Return the number of bytes written so far, before compression."""
+        return self._written
+
+    def seekable(self) -> bool:
+        """Return ``False``, but to those that write text."""
+        return is_wrapped_as_text()
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Not possible, as in an object that is not compressed."""
+        return self._file.seek(offset, whence)
 
     def flush(self) -> None:
         """Pass compressed data on."""

@@ -48,6 +48,11 @@ class Field:
     width: int = 0  #: digits of ``pad`` and ``signed``, buckets of ``hash``
     optional: bool = False
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is made of the text of a value, not of a number or a time."""
+        return self.format in ("text", "hash")
+
     def __str__(self) -> str:
         plain = not re.search(r'[{}:?"]', self.column)
         name = self.column if plain else '"' + self.column.replace('"', '""') + '"'

@@ -14,8 +14,10 @@ from rich.console import Console
 
 from haulage.errors import HaulageError, UsageError
 from haulage.transfer import StoreOptions
+from haulage.watch import keeping
 from haulage.watch.beside import Beside, Nothing, Wanted
 from haulage.watch.following import Follower, Source
+from haulage.watch.lines import INPUT
 from haulage.watch.reading import opened
 from haulage.watch.rows import CsvRows, ParquetRows, Rows
 from haulage.watch.views import WIDTH, JsonLines, Plain, Screen, Summary
@@ -138,6 +140,8 @@ def watch(
     if (source is not None) + (record is not None) != 1 and (record or source or not wanted.alone):
         hint = "name a log, a file of haul cp --json, or a record with --record"
         raise UsageError("parse", "arguments", "exactly one log, file or record is needed", hint)
+    read = [name for name in (source, record, scheduler_file, ca) if name and "://" not in name]
+    keeping.check(csv_file, parquet, [name for name in read if name != INPUT])
     options: StoreOptions = {"endpoint": endpoint, "region": region, "proxy": proxy, "ca": ca}
     if insecure_http:
         options["insecure_http"] = True

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
+from urllib.parse import unquote
 
 from haulage.errors import CredentialError, LocalIOError, NotFoundError
-from haulage.places import without_signature
+from haulage.places import urls_of, without_signature
 from haulage.ranges import get_range
 from haulage.transfer import StoreOptions, list as list_objects, stat
 from haulage.watch.line import JOB
@@ -119,6 +120,18 @@ class Folder:
             yield File(found[1], found[2], int(found[3]), str(path), known.st_size, known.st_mtime_ns)
 
 
+def _key_of(url: str) -> str:
+    """Return the name in its container that a URL without a signature ends in.
+
+    >>> _key_of("az://logs/some/"), _key_of("s3://logs/")
+    ('some/', '')
+    >>> _key_of("https://acc.blob.core.windows.net/logs/a%20b/")
+    'a b/'
+    """
+    key = url.split("/", urls_of(url)("").count("/"))[-1]
+    return unquote(key) if url.lower().startswith(("http://", "https://")) else key
+
+
 class Prefix:
     """A log below a prefix in a store."""
 
@@ -131,15 +144,32 @@ class Prefix:
         self._one = last if JOB.fullmatch(last) else None
         if self._one:
             self._root = self._root.rpartition("/")[0]
+        #: The name of every object in it begins so.
+        self._start = _key_of(f"{self._root}/")
 
     def files(self, job: str | None) -> Iterator[File]:
-        """Yield the files of all jobs, or of one."""
-        below = "/".join([self._root, *[one for one in (self._one or job,) if one]])
+        """Yield the files of all jobs, or of one.
+
+        Raises:
+            NotFoundError: There is none, but there is a log in a folder below.
+        """
+        wanted = self._one or job
+        below = f"{self._root}/{wanted}" if wanted else self._root
+        deeper, nothing = "", True
         for meta in list_objects(f"{below}/{self._query}", recursive=True, **self._options):
             found = _FILE.search(meta.key)
-            if found:
-                name = f"{self._root}/{meta.key[found.start(1) :]}"
-                yield File(found[1], found[2], int(found[3]), name, meta.size_bytes, meta.modified_ns)
+            if not found:
+                continue
+            if meta.key[: found.start(1)] != self._start:
+                # Of another log, in a folder of this one.
+                deeper = deeper or urls_of(self._root)(meta.key[: found.start(1)]).rstrip("/")
+                continue
+            nothing = False
+            name = f"{self._root}/{found[0].removeprefix('/')}"
+            yield File(found[1], found[2], int(found[3]), name, meta.size_bytes, meta.modified_ns)
+        if deeper and nothing and wanted is None:
+            cause = "no jobs directly in it, but in folders below"
+            raise NotFoundError("watch", self.name, cause, f"name the folder of one log: {deeper}")
 
     def jobs(self) -> Iterator[str]:
         """Yield the names of all jobs."""

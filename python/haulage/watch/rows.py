@@ -45,6 +45,8 @@ COLUMNS = {
 }
 #: Added to the name of a Parquet file that is not whole yet.
 ROWS = ".rows.csv"
+#: The same, while it is made of the rows.
+PARTIAL = ".partial"
 #: Written at once: a kill within a write of this size leaves no half of a row.
 _PIECE = 1 << 16
 #: What a spreadsheet takes for the beginning of a formula.
@@ -78,7 +80,7 @@ class CsvRows:
         try:
             self._file = path.open("wb", buffering=0)
         except OSError as error:
-            raise _cannot_write(path, error) from None
+            raise cannot_write(path, error) from None
         self._text = io.StringIO(newline="")
         self._writer = csv.writer(self._text, lineterminator="\n")
         self._writer.writerow(COLUMNS)
@@ -109,7 +111,7 @@ class CsvRows:
                 while left:
                     left = left[self._file.write(left) :]
             except OSError as error:
-                raise _cannot_write(self._path, error) from None
+                raise cannot_write(self._path, error) from None
 
 
 class ParquetRows:
@@ -132,17 +134,17 @@ class ParquetRows:
         import duckdb
 
         self._rows.close()
-        partial = self._path.with_name(self._path.name + ".partial")
+        partial = self._path.with_name(self._path.name + PARTIAL)
         columns = "{" + ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items()) + "}"
         with duckdb.connect() as database:
             database.execute("set memory_limit = '512MB'; set threads = 1; set enable_progress_bar = false")
             database.execute("set preserve_insertion_order = true")
             try:
                 database.execute(
-                    f"copy (from read_csv('{_quoted(self._beside)}', header=true, delim=',', quote='\"',"
+                    f"copy (from read_csv('{quoted(self._beside)}', header=true, delim=',', quote='\"',"
                     " escape='\"',"
                     f" max_line_size={64 << 20}, parallel=false, columns={columns}))"
-                    f" to '{_quoted(partial)}' (format parquet, compression zstd, row_group_size 20000)"
+                    f" to '{quoted(partial)}' (format parquet, compression zstd, row_group_size 20000)"
                 )
             except duckdb.Error as error:
                 with suppress(OSError):
@@ -153,14 +155,16 @@ class ParquetRows:
             partial.replace(self._path)
             self._beside.unlink()
         except OSError as error:
-            raise _cannot_write(self._path, error) from None
+            raise cannot_write(self._path, error) from None
 
 
-def _cannot_write(path: Path, error: OSError) -> HaulageError:
+def cannot_write(path: Path, error: OSError) -> HaulageError:
+    """Return the error for a file that the system does not let be written."""
     return LocalIOError("write", str(path), error.strerror or str(error), "name another file for the rows")
 
 
-def _quoted(path: Path) -> str:
+def quoted(path: Path) -> str:
+    """Return a path as it is between quotes in SQL."""
     return str(path.resolve()).replace("'", "''")
 
 

@@ -61,8 +61,6 @@ def main(arguments: Sequence[str]) -> int:
         return error.exit_code
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 1
-    except BrokenPipeError:
-        return 0
 
 
 def _complain(error: HaulageError) -> None:

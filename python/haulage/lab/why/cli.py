@@ -89,6 +89,4 @@ def main(arguments: Sequence[str]) -> int:
     except HaulageError as error:
         STDERR.print(f"haul: {error}")
         return error.exit_code
-    except BrokenPipeError:
-        return 0
     return 0

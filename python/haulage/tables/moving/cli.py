@@ -14,9 +14,11 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
-from haulage.tables.moving import operations
+from haulage.errors import UsageError
+from haulage.tables.moving import files, operations
 from haulage.tables.moving.operations import OnProgress
 from haulage.tables.moving.results import Compared, Exported, Imported, Progress
+from haulage.tables.moving.streaming import ends_if_unread
 from haulage.transfer import StoreOptions
 from haulage.units import BYTES, counted, in_units
 
@@ -208,7 +210,11 @@ def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> 
 @_reach
 def export(table: str, path: str, **given: Any) -> int:
     """Write the rows of TABLE to FILE: Parquet, Arrow, CSV or lines of JSON; - for standard output."""
-    with _shown("export", given["quiet"] or path == "-") as progress:
+    if path == "-" and given["as_json"]:
+        cause = "standard output cannot hold both the rows and the result"
+        hint = "write the rows to a file, or leave out --json"
+        raise UsageError("parse", "--json", cause, hint)
+    with ends_if_unread(path), _shown("export", given["quiet"] or path == "-") as progress:
         done = operations.export_table(
             table,
             path,
@@ -222,7 +228,7 @@ def export(table: str, path: str, **given: Any) -> int:
             on_progress=progress,
             **_options(given),
         )
-    _tell_export(done, given["as_json"])
+        _tell_export(done, given["as_json"])
     return 0
 
 
@@ -295,14 +301,16 @@ def _chosen(path: str, given: dict[str, Any]) -> tuple[str | None, str | None]:
     """Choose keys for a file that has none, and say which."""
     from haulage.tables.plan import choose
 
-    if operations.has_keys(path, given["format"]):
+    if files.has_keys(path, given["format"]):
         return None, None
-    partition_key, row_key, why = choose(path)
+    partition_key, row_key, why = choose(path, format=given["format"])
     if not given["quiet"]:
         STDERR.print(f"haul: chose keys: PartitionKey '{partition_key}', RowKey '{row_key}'")
         for line in why:
             STDERR.print(f"haul:   {line}")
-        STDERR.print(f"haul:   to see other choices, run: haul table plan {shlex.quote(path)}")
+        if given["format"] is None:
+            # A plan goes by the name.
+            STDERR.print(f"haul:   to see other choices, run: haul table plan {shlex.quote(path)}")
     return partition_key, row_key
 
 

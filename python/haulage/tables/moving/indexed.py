@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from haulage import _engine
-from haulage.errors import HaulageError
+from haulage.errors import LocalIOError
 from haulage.tables import lookup
 from haulage.tables.moving.leftovers import unlinked_if_failed
 from haulage.tables.moving.results import Exported
+from haulage.tables.moving.streaming import opened
 from haulage.transfer import StoreOptions
 
 #: What begins text that a spreadsheet would run.
@@ -56,7 +57,7 @@ def write(found: Found, table: str, path: Path, format: str | None, *, disarm: b
     if form == "csv" and disarm:
         rows, disarmed = _disarmed(rows)
     if str(path) == "-":
-        _write(rows, found.rows, Path("/dev/stdout"), form)
+        _write(rows, found.rows, path, form)
     else:
         with unlinked_if_failed(beside):
             _write(rows, found.rows, beside, form)
@@ -116,23 +117,24 @@ def _disarmed(rows: Any) -> tuple[Any, int]:
 
 def _write(rows: Any, raw: list[dict[str, Any]], path: Path, form: str) -> None:
     try:
-        if form == "parquet":
-            import pyarrow.parquet as pq
+        with opened(path) as file:
+            if form == "parquet":
+                import pyarrow.parquet as pq
 
-            pq.write_table(rows, path, compression="zstd")
-        elif form == "csv":
-            import pyarrow.csv
+                pq.write_table(rows, file, compression="zstd")
+            elif form == "csv":
+                import pyarrow.csv
 
-            pyarrow.csv.write_csv(rows, path)
-        elif form == "jsonl":
-            with path.open("w", encoding="utf-8") as file:
+                pyarrow.csv.write_csv(rows, file)
+            elif form == "jsonl":
                 for row in raw:
                     kept = {name: value for name, value in row.items() if not name.startswith("odata.")}
-                    file.write(json.dumps(kept, ensure_ascii=False, separators=(",", ":")) + "\n")
-        else:
-            import pyarrow as pa
+                    text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+                    file.write(f"{text}\n".encode())
+            else:
+                import pyarrow as pa
 
-            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, rows.schema) as stream:
-                stream.write_table(rows)
+                with pa.ipc.new_stream(file, rows.schema) as stream:
+                    stream.write_table(rows)
     except OSError as error:
-        raise HaulageError("write", str(path), str(error.strerror or error), None) from error
+        raise LocalIOError("write", str(path), str(error.strerror or error), None) from error

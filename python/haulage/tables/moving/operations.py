@@ -17,17 +17,11 @@ from typing import Any, Literal, Unpack
 
 from haulage import _engine
 from haulage.cached import cache_folder
-from haulage.errors import IntegrityError, NotFoundError, UsageError
+from haulage.errors import IntegrityError, UsageError
 from haulage.places import local_path
-from haulage.tables.moving import indexed
-from haulage.tables.moving.leftovers import (
-    TYPED,
-    called,
-    forgotten_if_failed,
-    name_of,
-    removed_if_failed,
-    unlinked_if_failed,
-)
+from haulage.tables.delimited import is_csv
+from haulage.tables.moving import files, indexed
+from haulage.tables.moving.leftovers import called, forgotten_if_failed, name_of, removed_if_failed
 from haulage.tables.moving.results import Compared, Difference, Exported, Imported, Progress, index_table
 from haulage.transfer import StoreOptions
 from haulage.units import counted
@@ -134,8 +128,8 @@ def import_table(
     that was killed.
 
     Args:
-        source: Parquet, an Arrow stream, JSON Lines as an export writes them, or CSV, whose types DuckDB
-            detects.
+        source: Parquet, an Arrow stream, JSON Lines as an export writes them, or CSV or TSV, whose types are
+            inferred where that changes no value.
         table: ``az-table://TABLE``, or its URL, with a SAS if needed.
         format: Default: by the extension of the file.
         mode: What to do if a row with the same keys exists: ``"replace"`` it, ``"merge"`` (its other
@@ -154,16 +148,17 @@ def import_table(
         **options: How to reach the service.
 
     Raises:
-        UsageError: A column that a table cannot store, or keys that cannot be made.
+        UsageError: A column that a table cannot store, keys that cannot be made, or CSV with a line that has
+            more or fewer values than there are names.
         ExistsError: The dead-letter file still holds rows of an earlier import.
     """
-    named = path = _readable(source)
+    named = path = files.readable(source, format)
     if dead_letters is not None:
         local_path("import", dead_letters)
-    if (format or path.suffix.lstrip(".").lower()) == "csv":
+    if is_csv(path, format):
         if dead_letters is None:
             dead_letters = path.with_name(f"{path.name}.{name_of(table)}.refused.jsonl")
-        path, format = _from_csv(path), "parquet"
+        path, format = files.from_csv(path, (partition_key, row_key)), "parquet"
     tables = [table, *(index_table(table, column) for column in index)]
     with called(path, named), forgotten_if_failed(path, tables, dead_letters):
         for column in index:
@@ -281,7 +276,14 @@ def backup(
 
     Returns:
         The result of the export, and the path of the receipt.
+
+    Raises:
+        UsageError: The name of the file does not end in ``.parquet``.
     """
+    if local_path("export", path).suffix.lower() != ".parquet":
+        cause = "a backup is a Parquet file with a receipt next to it"
+        hint = "use a name ending in .parquet; haul table export writes other formats"
+        raise UsageError("back up", os.fspath(path), cause, hint)
     exported = export_table(table, path, format="parquet", on_progress=on_progress, **options)
     receipt = Path(os.fspath(path) + RECEIPT)
     said = {
@@ -297,54 +299,6 @@ def backup(
     beside.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
     beside.replace(receipt)
     return exported, receipt
-
-
-def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
-    """Whether a file says the keys of its rows by itself, in the columns ``PartitionKey`` and ``RowKey``.
-
-    Raises:
-        NotFoundError: There is no such file.
-        UsageError: The file cannot be read.
-    """
-    file = _readable(path)
-    found = format or file.suffix.lstrip(".").lower()
-    if found in ("jsonl", "ndjson", "json"):
-        return _first_line_has_keys(file)
-    if found not in ("parquet", "pq", "csv"):
-        # A stream of Arrow is what an export has written.
-        return True
-    import duckdb
-
-    reader = "read_csv" if found == "csv" else "read_parquet"
-    try:
-        rows = getattr(duckdb.connect(), reader)(os.fspath(path))
-    except duckdb.Error as error:
-        cause = str(error).splitlines()[0]
-        raise UsageError("open", os.fspath(path), cause, "check the path and the format") from error
-    return {"PartitionKey", "RowKey"} <= set(rows.columns)
-
-
-def _readable(source: str | PathLike[str]) -> Path:
-    """Return the path of a file of rows on this machine.
-
-    Raises:
-        NotFoundError: There is no such file.
-        UsageError: It is a URL.
-    """
-    path = local_path("import", source, reads=True)
-    if not path.exists():
-        raise NotFoundError("open", str(path), "no such file or directory", "check the path")
-    return path
-
-
-def _first_line_has_keys(path: Path) -> bool:
-    try:
-        with path.open(encoding="utf-8") as file:
-            row = json.loads(next((line for line in file if line.strip()), "{}"))
-    except (OSError, ValueError):
-        # Whoever reads the rows says what is wrong with them.
-        return True
-    return not isinstance(row, dict) or not row or {"PartitionKey", "RowKey"} <= row.keys()
 
 
 def _behind_receipt(text: str) -> str:
@@ -369,30 +323,6 @@ def _behind_receipt(text: str) -> str:
             cause = f"the backup {file.name} does not match its receipt: the values differ"
         raise IntegrityError("verify", text, cause, "make a new backup, or fetch this one again")
     return str(file)
-
-
-def _from_csv(path: Path) -> Path:
-    """Return a Parquet file beside the CSV with the types that DuckDB finds in all of its rows."""
-    import duckdb
-
-    beside = path.with_name(f".{path.name}{TYPED}")
-    changed = path.stat().st_mtime_ns
-    with suppress(OSError):
-        # The same file again: an import that goes on must find what it had. One that was put in its place may
-        # be older than what was made of it.
-        if beside.stat().st_mtime_ns == changed:
-            return beside
-    new = beside.with_name(beside.name + ".new")
-    try:
-        with unlinked_if_failed(new):
-            rows = duckdb.connect().read_csv(str(path), sample_size=-1)
-            rows.write_parquet(str(new))
-            os.utime(new, ns=(changed, changed))
-    except duckdb.Error as error:
-        cause = str(error).splitlines()[0]
-        raise UsageError("read", str(path), cause, "check that it is CSV with a line of names") from error
-    new.replace(beside)
-    return beside
 
 
 def _scratch(source: str, destination: str) -> Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,6 +18,7 @@ import duckdb
 
 from haulage.errors import LocalIOError, NotFoundError, UsageError
 from haulage.places import local_path
+from haulage.tables import delimited
 from haulage.tables.keys import escape
 from haulage.tables.plan.words import printable
 from haulage.tables.values import text_of
@@ -80,7 +82,14 @@ class Data:
     """
 
     def __init__(
-        self, source: Source, *, sample_rows: int = 100_000, memory: str = "512MiB", seed: int = 0
+        self,
+        source: Source,
+        *,
+        sample_rows: int = 100_000,
+        memory: str = "512MiB",
+        seed: int = 0,
+        format: str | None = None,
+        templates: Sequence[str] = (),
     ) -> None:
         if not _SIZE.fullmatch(memory):
             hint = "write 512MiB or 2GiB"
@@ -98,7 +107,7 @@ class Data:
             },
         )
         try:
-            self._open(source)
+            self._open(source, format, templates)
             self.columns = self._described()
             self.rows = int(self.one(f"SELECT count(*) FROM {ROWS}"))
             if not self.rows:
@@ -134,9 +143,14 @@ class Data:
             UsageError: The memory does not suffice.
             LocalIOError: The disk is full, or the file cannot be read.
         """
-        try:
+        with self._faults():
             # All, because an answer that is not read to its end holds the connection.
             return self._connection.execute(sql, list(parameters)).fetchall()
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
         except duckdb.OutOfMemoryException as error:
             hint = "give it more with --memory, or fewer rows with --sample"
             raise UsageError("plan", self._name, _first_line(error), hint) from None
@@ -161,7 +175,7 @@ class Data:
         """Run a statement that answers nothing of interest."""
         self.all(sql)
 
-    def _open(self, source: Source) -> None:
+    def _open(self, source: Source, format: str | None, templates: Sequence[str]) -> None:
         if isinstance(source, Mapping):
             names = ", ".join(f"unnest(?) AS {quoted(name)}" for name in source)
             if not source:
@@ -172,7 +186,7 @@ class Data:
             self.run(f"CREATE VIEW {ROWS} AS SELECT *, rowid AS {PLACE} FROM haul_copy")
             return
         files = _files(source)
-        reader = _reader(files)
+        reader = _reader(files, format)
         listed = ", ".join(literal(re.sub(r"[*?\[]", r"[\g<0>]", str(file))) for file in files)
         if reader == "read_parquet":
             scan = f"read_parquet([{listed}], union_by_name=true, hive_partitioning=false"
@@ -188,8 +202,12 @@ class Data:
         elif reader == "read_json":
             scan = f"read_json([{listed}], union_by_name=true, hive_partitioning=false)"
         else:
-            scan = f"read_csv([{listed}], union_by_name=true, hive_partitioning=false)"
-        self.run(f"CREATE TABLE haul_copy AS SELECT * FROM {scan}")
+            # As an import reads them.
+            with self._faults(), delimited.told(files):
+                rows = delimited.typed(self._connection, files, templates)
+                self._connection.execute(f"CREATE TABLE haul_copy AS {rows}")
+        if reader != "read_csv":
+            self.run(f"CREATE TABLE haul_copy AS SELECT * FROM {scan}")
         self.run(f"CREATE VIEW {ROWS} AS SELECT *, rowid AS {PLACE} FROM haul_copy")
 
     def _described(self) -> tuple[Column, ...]:
@@ -235,8 +253,8 @@ def _files(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[
     return files
 
 
-def _reader(files: Sequence[Path]) -> str:
-    readers = {_READERS.get(_suffix(file), "") for file in files}
+def _reader(files: Sequence[Path], format: str | None) -> str:
+    readers = {_READERS.get(_suffix(file) if format is None else f".{format}", "") for file in files}
     if len(readers) != 1 or "" in readers:
         names = ", ".join(str(file) for file in files[:3]) or "the folder"
         hint = "name files of one kind that end in .parquet, .csv, .tsv, .jsonl or .ndjson"

@@ -43,6 +43,8 @@ class Plan:
         candidates: The choices, best first.
         indexes: The cost of index tables, for queries that read many more rows than they return.
         warnings: Warnings about the best choice.
+        format: The format of the files, if their names do not say it.
+        given: The templates that were evaluated instead of proposing some.
     """
 
     source: Source
@@ -55,6 +57,8 @@ class Plan:
     candidates: tuple[Candidate, ...]
     indexes: tuple[IndexCost, ...]
     warnings: tuple[str, ...]
+    format: str | None = None
+    given: tuple[str, str] | None = None
 
     @property
     def best(self) -> Candidate:
@@ -74,6 +78,8 @@ class Plan:
             f"haul table import {files} az-table://{table} "
             f"--partition-key {shlex.quote(str(keys.partition))} --row-key {shlex.quote(str(keys.row))}"
         )
+        if self.format is not None:
+            made += f" --format {self.format}"
         made += "".join(f" --exclude {shlex.quote(one.column)}" for one in self.types if one.left_out)
         wanted = dict.fromkeys(index.column for index in self.indexes if index.worth)
         return made + "".join(f" --index {shlex.quote(name)}" for name in wanted)
@@ -89,6 +95,7 @@ def propose(
     draws: int = 8,
     seed: int = 0,
     memory: str = "512MiB",
+    format: str | None = None,
 ) -> Plan:
     """Return the keys that best fit the data and the queries, and the cost of each choice.
 
@@ -105,6 +112,7 @@ def propose(
         draws: How many sets of values to draw from the rows for the placeholders of a query. Default 8.
         seed: Seed of the sample and the draws.
         memory: Memory limit of DuckDB; the rest is written to a temporary folder. Default 512 MiB.
+        format: ``"parquet"``, ``"csv"`` or ``"jsonl"``. Default: by the extension of the files.
 
     Raises:
         NotFoundError: A file does not exist.
@@ -115,7 +123,15 @@ def propose(
     ('{station} / {day:02}', True)
     """
     asked = tuple(parse_query(query) if isinstance(query, str) else query for query in queries)
-    with Data(source, sample_rows=sample_rows, memory=memory, seed=seed) as data:
+    opened = Data(
+        source,
+        sample_rows=sample_rows,
+        memory=memory,
+        seed=seed,
+        format=format,
+        templates=keys or (),
+    )
+    with opened as data:
         known = profiles(data)
         for query in asked:
             check(query, known)
@@ -136,6 +152,8 @@ def propose(
             candidates=tuple(chosen),
             indexes=tuple(indexes(data, best, work.sets, known, whole=best.whole)),
             warnings=tuple(warnings(best, tuple(known.values()))),
+            format=format,
+            given=keys,
         )
 
 
@@ -179,8 +197,12 @@ class _Work:
         return [*whole, *made[len(whole) :]]
 
 
-def choose(source: Source, queries: Sequence[str | Query] = ()) -> tuple[str, str, tuple[str, ...]]:
+def choose(
+    source: Source, queries: Sequence[str | Query] = (), *, format: str | None = None
+) -> tuple[str, str, tuple[str, ...]]:
     """Return templates of PartitionKey and RowKey for an import that names none, and the reasons, one a line.
+
+    The format is by default that which the extension of the files says.
 
     Raises:
         UsageError: Every choice would lose rows.
@@ -188,7 +210,7 @@ def choose(source: Source, queries: Sequence[str | Query] = ()) -> tuple[str, st
     >>> choose({"id": ["a", "b", "c"], "size": [1.5, 2.5, 3.5]})[:2]
     ('{id:hash16}', '{id}')
     """
-    plan = propose(source, queries)
+    plan = propose(source, queries, format=format)
     best = plan.best
     if not best.spread.unique:
         hint = "name the keys with --partition-key and --row-key; haul table plan shows what each loses"
@@ -236,7 +258,14 @@ def predict(
     """
     asked = parse_query(query) if isinstance(query, str) else query
     chosen = keys or plan.best.keys
-    with Data(plan.source, sample_rows=0 if plan.rows > plan.sampled else plan.rows, memory=memory) as data:
+    opened = Data(
+        plan.source,
+        sample_rows=0 if plan.rows > plan.sampled else plan.rows,
+        memory=memory,
+        format=plan.format,
+        templates=plan.given or (),
+    )
+    with opened as data:
         known = {profile.name: profile for profile in plan.columns}
         filled = given(data, asked, known, values)
         render(data, chosen, asked.columns, "", whole=True)

@@ -1,0 +1,203 @@
+"""CSV as tables and plans read it: every value as text first, its types by fixed rules, no guessing at lines.
+
+The first line names the columns and fixes the delimiter. A line with more or fewer values is an error, and so
+is a name that looks like a value. DuckDB reads the lines; what it would detect by itself is given.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from haulage.errors import UsageError
+from haulage.tables import keys, text_types
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: How the names of such files end.
+SUFFIXES = (".csv", ".tsv")
+_DELIMITERS = ",\t;|"
+#: Lines that a line of names may have, within quotation marks.
+_MOST_LINES = 100
+#: What is a value, not a name: a number, a date, or a time.
+_VALUE = re.compile(r"\s*([+-]?[\d.,:/]*\d[\d.,:/]*([eE][+-]?\d+)?|\d{4}-\d{2}-\d{2}([T ].*)?)\s*")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the first line of a file says."""
+
+    names: tuple[str, ...]
+    delimiter: str
+
+
+def is_csv(path: Path, format: str | None = None) -> bool:
+    """Whether a file is CSV: its format, or its name without ``.gz`` or ``.zst``, says so.
+
+    >>> is_csv(Path("rows.TSV")), is_csv(Path("rows.csv.gz")), is_csv(Path("rows.txt"), "csv")
+    (True, True, True)
+    """
+    if format is not None:
+        return format == "csv"
+    return Path(path.name.removesuffix(".gz").removesuffix(".zst")).suffix.lower() in SUFFIXES
+
+
+def header(connection: duckdb.DuckDBPyConnection, path: Path) -> Header:
+    """Return the names and the delimiter of a file.
+
+    Raises:
+        UsageError: There is no line of names.
+    """
+    # Lines as they are. DuckDB unpacks what is packed, and skips a byte order mark.
+    scan = (
+        f"SELECT * FROM read_csv([{_literal(_unglobbed(path))}], columns={{'line': 'VARCHAR'}}, "
+        "auto_detect=false, delim=chr(1), quote='', escape='', comment='', header=false, skip=0, "
+        f"strict_mode=false) LIMIT {_MOST_LINES}"
+    )
+    with told([path]):
+        lines = [row[0] or "" for row in connection.execute(scan).fetchall()]
+    text = "\n".join(lines).lstrip("\ufeff")
+    delimiter = _delimiter(text)
+    try:
+        names = next(csv.reader(text.splitlines(keepends=True), delimiter=delimiter), [])
+    except csv.Error as error:
+        raise _no_names(path, f"the first line cannot be read: {error}") from error
+    names = [name.strip() for name in names]
+    if not any(names):
+        raise _no_names(path, "the first line names no columns")
+    value = next((name for name in names if _VALUE.fullmatch(name)), None)
+    if value is not None:
+        raise _no_names(path, f"the first line must name the columns, but `{value}` looks like a value")
+    names = [name or f"column{at}" for at, name in enumerate(names)]
+    known: set[str] = set()
+    for name in names:
+        if name.lower() in known:
+            cause = f"two columns have the name `{name}`; upper and lower case count as the same"
+            raise UsageError("read", str(path), cause, "rename one of them in the first line")
+        known.add(name.lower())
+    return Header(tuple(names), delimiter)
+
+
+def scan(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> tuple[str, tuple[str, ...]]:
+    """Return the rows of files, all values as text, as a query of SQL, and the names of their columns."""
+    found = [(header(connection, path), path) for path in files]
+    # Files that are alike are read by one call; their order stays.
+    alike = [(head, [path for _, path in group]) for head, group in groupby(found, key=lambda one: one[0])]
+    # As SQL compares them.
+    names = {name.lower(): name for head, _ in reversed(alike) for name in head.names}
+    return " UNION ALL BY NAME ".join(_read(head, paths) for head, paths in alike), tuple(names.values())
+
+
+def typed(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path], templates: Sequence[str | None] = ()
+) -> str:
+    """Return the rows of files, each column with the type that all of its values fit, as a query of SQL.
+
+    A column stays text if a type would change one of its values, see :mod:`haulage.tables.text_types`, and so
+    do ``PartitionKey`` and ``RowKey``.
+
+    Args:
+        connection: What runs the query later: it gets the functions that the query needs. Use :func:`told`
+            around both.
+        files: CSV files.
+        templates: Those of the keys. A column that they name without a format gets a type only if each of its
+            values has the text in a key that it has in the file.
+
+    Raises:
+        UsageError: A file has no line of names, or a line that does not fit it.
+    """
+    rows, names = scan(connection, files)
+    fields: list[keys.Field] = []
+    for template in templates:
+        # What is wrong with one, the engine says.
+        with suppress(UsageError):
+            parts = keys.parse(template).parts if template is not None else ()
+            fields += [part for part in parts if isinstance(part, keys.Field)]
+    # Numbers and times of a key must be some.
+    as_values = {field.column for field in fields if not field.plain}
+    as_text = {field.column for field in fields} - as_values
+    casts = text_types.casts(connection, rows, names, as_text=as_text, as_values=as_values)
+    return f"SELECT {', '.join(casts)} FROM ({rows})"
+
+
+@contextmanager
+def told(files: Sequence[Path]) -> Iterator[None]:
+    """Say of files that DuckDB cannot read as CSV which line is wrong, and what is wrong with it."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.InvalidInputException as error:
+        text = str(error)
+        found = re.search(r"^  file = (.*)$", text, re.MULTILINE)
+        file = next((path for path in files if found and str(path) == found[1]), files[0])
+        hint = (
+            "check that each line has as many values as the first line has names, that quotation marks are "
+            "closed, and that all lines end alike"
+        )
+        raise UsageError("read", str(file), _misfit(file) or _cause(text), hint) from error
+
+
+def _misfit(path: Path) -> str | None:
+    """Return which line has more or fewer values than there are names, by its number in the file."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with suppress(OSError, csv.Error, ValueError), opener(path, "rt", encoding="utf-8", newline="") as file:
+        rows = csv.reader(file, delimiter=_delimiter(file.readline()))
+        file.seek(0)
+        names = len(next(rows))
+        line = rows.line_num
+        for row in rows:
+            if row and len(row) != names and not (len(row) == names + 1 and not row[-1]):
+                values = "1 value" if len(row) == 1 else f"{len(row):,} values"
+                return f"line {line + 1:,} has {values}, but the first line has {names:,} names"
+            line = rows.line_num
+    return None
+
+
+def _cause(text: str) -> str:
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    # What is below the line itself, which may have several lines.
+    wrong = re.search(r"^(.* (?:found|encoded))\.$", text, re.MULTILINE)
+    if line and wrong:
+        return f"line {line[1]}: {wrong[1][:1].lower()}{wrong[1][1:]}"
+    return text.splitlines()[0].rstrip(". ")
+
+
+def _delimiter(line: str) -> str:
+    """Return what is between the names: the first of those that are most frequent outside quotation marks."""
+    unquoted = re.sub(r'"(?:[^"]|"")*("|$)', "", line).partition("\n")[0]
+    return max(_DELIMITERS, key=unquoted.count)
+
+
+def _no_names(path: Path, cause: str) -> UsageError:
+    hint = "add a first line with the names of the columns"
+    return UsageError("read", str(path), cause, hint)
+
+
+def _read(head: Header, paths: Sequence[Path]) -> str:
+    # By place: as names of its own DuckDB takes not all that a line of names may have.
+    columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(head.names)))
+    named = ", ".join(f"c{at} AS {text_types.quoted(name)}" for at, name in enumerate(head.names))
+    files = ", ".join(_literal(_unglobbed(path)) for path in paths)
+    return (
+        f"SELECT {named} FROM read_csv([{files}], columns={{{columns}}}, auto_detect=false, "
+        f"delim={_literal(head.delimiter)}, quote='\"', escape='\"', comment='', header=true, skip=0, "
+        "strict_mode=true, null_padding=false, nullstr='', allow_quoted_nulls=false, encoding='utf-8', "
+        "hive_partitioning=false)"
+    )
+
+
+def _unglobbed(path: Path) -> str:
+    return re.sub(r"[*?\[]", r"[\g<0>]", str(path))
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,126 @@
+"""Files of rows on this machine: whether they are there, whether they have keys, and CSV with its types."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+
+from haulage.errors import NotFoundError, UsageError
+from haulage.places import local_path
+from haulage.tables.delimited import header, is_csv, told, typed
+from haulage.tables.moving.leftovers import TYPED, unlinked_if_failed
+
+#: Formats of files by the ends of their names, as the engine knows them. CSV is read here.
+_ENDS = ("parquet", "pq", "arrow", "arrows", "ipc", "json", "jsonl", "ndjson", "csv", "tsv")
+#: Changes when the same CSV gets other types.
+_RULES = 1
+
+
+def readable(source: str | PathLike[str], format: str | None = None) -> Path:
+    """Return the path of a file of rows on this machine.
+
+    Raises:
+        NotFoundError: There is no such file.
+        UsageError: It is a URL, or neither its name nor ``format`` says what it is.
+    """
+    path = local_path("import", source, reads=True)
+    if not path.exists():
+        raise NotFoundError("open", str(path), "no such file or directory", "check the path")
+    if format is None and not is_csv(path) and _end(path) not in _ENDS:
+        hint = "give --format parquet, arrow, csv or jsonl"
+        raise UsageError("import", str(path), "its format is unknown", hint)
+    return path
+
+
+def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
+    """Whether a file says the keys of its rows by itself, in the columns ``PartitionKey`` and ``RowKey``.
+
+    Raises:
+        NotFoundError: There is no such file.
+        UsageError: The file cannot be read.
+    """
+    file = readable(path, format)
+    found = format or _end(file)
+    if found in ("jsonl", "ndjson", "json"):
+        return _first_line_has_keys(file)
+    csv = is_csv(file, format)
+    if not csv and found not in ("parquet", "pq"):
+        # A stream of Arrow is what an export has written.
+        return True
+    import duckdb
+
+    with duckdb.connect() as connection:
+        try:
+            if csv:
+                names: Sequence[str] = header(connection, file).names
+            else:
+                names = connection.read_parquet(os.fspath(path)).columns
+        except duckdb.Error as error:
+            cause = str(error).splitlines()[0]
+            raise UsageError("open", os.fspath(path), cause, "check the path and the format") from error
+    return {"PartitionKey", "RowKey"} <= set(names)
+
+
+def from_csv(path: Path, templates: Sequence[str | None] = ()) -> Path:
+    """Return a Parquet file beside the CSV, with the types of :func:`haulage.tables.delimited.typed`.
+
+    Args:
+        path: The CSV file.
+        templates: Those of the keys.
+    """
+    import duckdb
+
+    beside = path.with_name(f".{path.name}{TYPED}")
+    found = path.stat()
+    made_of = json.dumps([_RULES, found.st_size, *templates])
+    # The same file again: an import that goes on must find what it had. One that was put in its place may be
+    # older than what was made of it, and other templates ask for other types.
+    if _is_of(beside, found.st_mtime_ns, made_of):
+        return beside
+    new = beside.with_name(beside.name + ".new")
+    try:
+        with told([path]), unlinked_if_failed(new), duckdb.connect() as connection:
+            rows = typed(connection, [path], templates)
+            target, note = _literal(str(new)), _literal(made_of)
+            connection.execute(f"COPY ({rows}) TO {target} (FORMAT parquet, KV_METADATA {{haul: {note}}})")
+            os.utime(new, ns=(found.st_mtime_ns, found.st_mtime_ns))
+    except duckdb.Error as error:
+        raise UsageError(
+            "read", str(path), str(error).splitlines()[0], "check the path and the format"
+        ) from error
+    new.replace(beside)
+    return beside
+
+
+def _is_of(beside: Path, modified_ns: int, made_of: str) -> bool:
+    """Whether this file was made of the CSV of that time, in that way."""
+    import duckdb
+
+    with suppress(OSError, duckdb.Error), duckdb.connect() as connection:
+        if beside.stat().st_mtime_ns == modified_ns:
+            asked = f"SELECT value FROM parquet_kv_metadata({_literal(str(beside))}) WHERE key = 'haul'"
+            row = connection.execute(asked).fetchone()
+            return row is not None and row[0] == made_of.encode()
+    return False
+
+
+def _first_line_has_keys(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8") as file:
+            row = json.loads(next((line for line in file if line.strip()), "{}"))
+    except (OSError, ValueError):
+        # Whoever reads the rows says what is wrong with them.
+        return True
+    return not isinstance(row, dict) or not row or {"PartitionKey", "RowKey"} <= row.keys()
+
+
+def _end(path: Path) -> str:
+    return path.suffix.lstrip(".").lower()
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,309 @@
+"""CSV as imports and plans read it: keys as they are written, types that change no value, no lost lines."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import haulage
+from command import HAUL, clean_environment
+from endpoints import TableEndpoint
+from haulage.tables.moving import export_table, files, import_table
+from haulage.tables.plan import propose
+from haulage.tables.plan.data import Data
+from haulage.tables.plan.proposing import choose
+from tables.moving import at, fresh, read
+
+Rows = dict[tuple[str, str], dict[str, Any]]
+
+FIT = (
+    "check that each line has as many values as the first line has names, that quotation marks are closed, "
+    "and that all lines end alike"
+)
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[TableEndpoint]:
+    with haulage.Emulator() as emulator:
+        yield TableEndpoint("emulator", emulator.endpoint)
+
+
+def imported(own: TableEndpoint, path: Path, **how: Any) -> Rows:
+    table = fresh()
+    done = import_table(path, at(own, table), create=True, **how)
+    found = read(own, table)
+    assert (done.refused, done.written) == (0, done.rows)
+    assert len(found) == done.rows, "rows were written over others"
+    return found
+
+
+def refused(path: Path) -> haulage.UsageError:
+    """Return why neither an import nor a plan takes a file; nothing is left beside it."""
+    with pytest.raises(haulage.UsageError) as raised:
+        files.from_csv(path)
+    with pytest.raises(haulage.UsageError) as planned:
+        propose(path)
+    assert str(planned.value) == str(raised.value)
+    assert [*path.parent.iterdir()] == [path]
+    return raised.value
+
+
+KEYS = (
+    "no", "yes", "true", "false", "True", "2020-01-01", "1.50", "1.5", "1e3", "1000", "1000.0", "12:00",
+    "12:00:00", "01-02-2020", "007", "7", "+7", "-0", "0", "12345678901234567890123", "NaN", "nan", "null",
+    "NULL", "12345678901234567890124", "2020-01-01T00:00:00Z", "2020-01-01 00:00:00", "#1", "", " 1", "1 ",
+    "'", '"',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("names", ["PartitionKey,RowKey", "code,other"])
+def test_keys_are_what_the_file_has(own: TableEndpoint, tmp_path: Path, names: str) -> None:
+    """`no` became `false`, `1.50` `1.5`, a date a moment; numbers of 23 digits became one row."""
+    path = tmp_path / "rows.csv"
+    how = {} if names.startswith("P") else {"partition_key": "{code?}", "row_key": "{other}"}
+    # Characters that no key has are escaped by templates alone.
+    keys = [key for key in KEYS if "#" not in key or how]
+    fields = ['"' + key.replace('"', '""') + '"' for key in keys]
+    # A column of them all has no type. Times alone have the form that keys of times have, if a template asks.
+    alone = [field for field in fields if not (how and "00:00:00" in field)]
+    for chosen in (fields, *([field] for field in alone)):
+        path.write_text(f"{names}\n" + "".join(f"{field},{field}\n" for field in chosen))
+        found = imported(own, path, **how)
+        wanted = [keys[fields.index(field)].replace("#", "%23") for field in chosen]
+        assert set(found) == {(key, key) for key in wanted}
+
+
+def test_types_change_no_value(own: TableEndpoint, tmp_path: Path) -> None:
+    columns = {
+        "truth": (["true", "False"], [True, False]),
+        "word": (["yes", "no"], ["yes", "no"]),
+        "bit": (["0", "1"], [0, 1]),
+        "whole": (["-1", "9223372036854775807"], [-1, 2**63 - 1]),
+        "too_long": (["1", "9223372036854775808"], ["1", "9223372036854775808"]),
+        "padded": (["007", "12"], ["007", "12"]),
+        "plus": (["+4712345678", "1"], ["+4712345678", "1"]),
+        "spaced": ([" 1", "2 "], [1, 2]),
+        "double": (["1.50", "1e3"], [1.5, 1000.0]),
+        "bare": ([".5", "-5."], [0.5, -5.0]),
+        "nan_too": (["0.25", "-Infinity"], [0.25, float("-inf")]),
+        "mixed": (["3", "0.5"], [3.0, 0.5]),
+        "not_both": (["9007199254740993", "0.5"], ["9007199254740993", "0.5"]),
+        "printed": (["0.10000000000000001", "1.000000000000000056e-01"], [0.1, 0.1]),
+        "finer": (["0.12345678901234567890", "1"], ["0.12345678901234567890", "1"]),
+        "huge": (["1e400", "1"], ["1e400", "1"]),
+        "tiny": (["1e-400", "1"], ["1e-400", "1"]),
+        "american": (["01/02/2020", "02/01/2020"], ["01/02/2020", "02/01/2020"]),
+        "clock": (["12:00", "13:00"], ["12:00", "13:00"]),
+        "no_day": (["2020-02-30", "2020-01-01"], ["2020-02-30", "2020-01-01"]),
+        "leap": (["2020-01-01 24:00:00", "2020-01-01"], ["2020-01-01 24:00:00", "2020-01-01"]),
+        "finest": (["2020-01-01 00:00:00.12345678", ""], ["2020-01-01 00:00:00.12345678", None]),
+        "empty": (['""', "1"], ["", "1"]),
+        "quoted": (['"1"', '"2"'], [1, 2]),
+        "missing": (["", "1"], [None, 1]),
+    }  # fmt: skip
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        f"PartitionKey,RowKey,{','.join(columns)}\n"
+        + "".join(f"p,{n},{','.join(given[n] for given, _ in columns.values())}\n" for n in range(2))
+    )
+    found = imported(own, path)
+    for name, (_, wanted) in columns.items():
+        values = [found["p", f"{n}"].get(name) for n in range(2)]
+        assert values == wanted, name
+        assert [type(value) for value in values] == [type(value) for value in wanted], name
+
+
+def test_times_keep_their_offset_and_all_digits(own: TableEndpoint, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    times = {
+        "2020-01-01": "2020-01-01T00:00:00Z",
+        "2020-01-01 12:30": "2020-01-01T12:30:00Z",
+        "2020-01-01T02:00:00+02:00": "2020-01-01T00:00:00Z",
+        "2020-01-01T00:00:00-0230": "2020-01-01T02:30:00Z",
+        "2020-01-01T00:00:00.1234567Z": "2020-01-01T00:00:00.1234567Z",
+        "2020-01-01T02:00:00.123456700+02": "2020-01-01T00:00:00.1234567Z",
+    }
+    given = [*times]
+    for chosen in (given, given[:4], given[:1]):
+        rows = "".join(f"p,{n},{time}\n" for n, time in enumerate(chosen))
+        path.write_text(f"PartitionKey,RowKey,t\n{rows}")
+        table = fresh()
+        import_table(path, at(own, table), create=True)
+        export_table(at(own, table), tmp_path / "rows.jsonl", select=["t"])
+        said = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+        assert {row["t@odata.type"] for row in said} == {"Edm.DateTime"}
+        assert [row["t"] for row in said] == [times[time] for time in chosen]
+
+
+def test_templates_see_numbers_and_times_where_they_ask_for_them(own: TableEndpoint, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("n,time,price\n7,2020-01-01 00:00:00,1.50\n8,2020-01-01 01:00:00,1.5\n")
+    found = imported(own, path, partition_key="{time:day}", row_key="{n:03}")
+    assert sorted(found) == [("2020-01-01", "007"), ("2020-01-01", "008")]
+    assert {row["price"] for row in found.values()} == {1.5}
+    found = imported(own, path, partition_key="{price}", row_key="{time}")
+    assert sorted(found) == [
+        ("1.5", "2020-01-01T01:00:00.0000000Z"),
+        ("1.50", "2020-01-01T00:00:00.0000000Z"),
+    ]
+    assert {row["price"] for row in found.values()} == {"1.50", "1.5"}
+    # Two texts of one moment are two keys.
+    path.write_text("a,time\nx,2020-01-01T00:00:00Z\nx,2020-01-01T01:00:00+01:00\n")
+    found = imported(own, path, partition_key="{a}", row_key="{time}")
+    assert sorted(found) == [("x", "2020-01-01T00:00:00Z"), ("x", "2020-01-01T01:00:00+01:00")]
+    path.write_text("RowKey,v\n1,x\n12,y\n")
+    assert {*imported(own, path, partition_key="p", row_key="{RowKey:04}")} == {("p", "0001"), ("p", "0012")}
+    assert {*imported(own, path, partition_key="p")} == {("p", "1"), ("p", "12")}
+
+
+def test_an_index_holds_what_a_filter_asks_for(own: TableEndpoint, tmp_path: Path) -> None:
+    path, table = tmp_path / "rows.csv", at(own, fresh())
+    path.write_text("PartitionKey,RowKey,level,code\np,1,850,007\np,2,700,no\n")
+    import_table(path, table, create=True, index=["level", "code"])
+    for filter, row in (
+        ("level eq 850", "1"),
+        ("level eq 700", "2"),
+        ("code eq '007'", "1"),
+        ("code eq 'no'", "2"),
+    ):
+        done = export_table(table, tmp_path / "found.jsonl", filter=filter)
+        assert done.index is not None
+        assert [
+            json.loads(line)["RowKey"] for line in (tmp_path / "found.jsonl").read_text().splitlines()
+        ] == [row]
+
+
+def test_a_plan_sees_the_types_of_an_import(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("PartitionKey,RowKey,code,n,t,price\n1,2,no,1,12:00,1.50\n2,2,yes,2,13:00,1.5\n")
+    with Data(path) as data:
+        types = {column.name: column.type for column in data.columns}
+    assert types == {
+        "PartitionKey": "VARCHAR", "RowKey": "VARCHAR", "code": "VARCHAR", "n": "BIGINT", "t": "VARCHAR",
+        "price": "DOUBLE",
+    }  # fmt: skip
+    plan = propose(path, ["price = ?"], keys=("{price}", "{price}"))
+    assert plan.best.spread.unique
+    assert {column.column.type for column in plan.columns if column.name == "price"} == {"VARCHAR"}
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("PartitionKey,RowKey,v\na,1,3\na,2\na,3,4\n", "line 3 has 2 values, but the first line has 3 names"),
+        ("PartitionKey,RowKey,v\na,1,3\na,3,4,5\n", "line 3 has 4 values, but the first line has 3 names"),
+        ("PartitionKey,RowKey\na,\"x\ny\"\nb\n", "line 4 has 1 value, but the first line has 2 names"),
+        ("PartitionKey,RowKey,v\na,1,0,5\na,2,1,5\n", "line 2 has 4 values, but the first line has 3 names"),
+        ("PartitionKey,RowKey\na,\"1\n", "line 2: value with unterminated quote found"),
+    ],
+)  # fmt: skip
+def test_lines_that_do_not_fit_are_named(tmp_path: Path, text: str, cause: str) -> None:
+    """They were left out, and so was the line of names, and the exit code was 0."""
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    error = refused(path)
+    assert (error.cause, error.hint, error.object) == (cause, FIT, str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("p,1,x\np,2,y\n", "add a first line with the names of the columns"),
+        ("2020-01-01,a\n2020-01-02,b\n", "add a first line with the names of the columns"),
+        ("", "add a first line with the names of the columns"),
+        ("a,b,A\n1,2,3\n", "rename one of them in the first line"),
+        ("a,b\n1,\"x\"\r\n2,y\n", FIT),
+    ],
+)  # fmt: skip
+def test_files_without_a_line_of_names(tmp_path: Path, text: str, hint: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(text.encode())
+    assert refused(path).hint == hint
+
+
+ROW = {"text": "a;b,c\n\t|", "n": 1, "d": 0.5}
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.TSV", "rows.csv.gz"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_forms_of_csv(
+    own: TableEndpoint, tmp_path: Path, name: str, delimiter: str, end: str, mark: str
+) -> None:
+    path = tmp_path / name
+    rows = [["code", '"place"', "text", "n", "d"], ["#é", "1,5", '"a;b,c\n\t|"', "1", "0.5"]]
+    # A value that holds the delimiter is quoted.
+    rows[1] = [f'"{value}"' if delimiter in value and value[0] != '"' else value for value in rows[1]]
+    text = mark + "".join(delimiter.join(row) + end for row in rows)
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    found = imported(own, path, partition_key="{code}", row_key="{place}")
+    assert found == {("%23é", "1,5"): {"code": "#é", "place": "1,5"} | ROW}
+    with Data(path) as data:
+        assert [column.type for column in data.columns] == ["VARCHAR"] * 3 + ["BIGINT", "DOUBLE"]
+
+
+def test_empty_text_and_missing_values_come_back(own: TableEndpoint, tmp_path: Path) -> None:
+    """An empty text, `""` in an export, came back as a missing value; a row with an empty key was refused."""
+    rows = [
+        {"PartitionKey": "", "RowKey": "", "a": "", "b": "x"},
+        {"PartitionKey": "p", "RowKey": "null", "b": ""},
+    ]
+    lines, path = tmp_path / "rows.jsonl", tmp_path / "rows.csv"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = fresh()
+    import_table(lines, at(own, table), create=True)
+    export_table(at(own, table), path)
+    found = imported(own, path, exclude=["Timestamp"])
+    assert found == read(own, table) == {("", ""): {"a": "", "b": "x"}, ("p", "null"): {"b": ""}}
+
+
+def test_files_of_a_plan_may_have_other_columns_and_delimiters(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("id,n\na,1\n")
+    (tmp_path / "2.csv").write_text("n;ID;code\n2;b;x\n3;c;07\n")
+    (tmp_path / "3.tsv").write_text("id\tn\nd\t4\n")
+    with Data(tmp_path) as data:
+        columns = {column.name: column.type for column in data.columns}
+        rows = data.all("SELECT * FROM haul_rows ORDER BY haul_place")
+    assert columns == {"id": "VARCHAR", "n": "BIGINT", "code": "VARCHAR"}
+    assert [row[:-1] for row in rows] == [("a", 1, None), ("b", 2, "x"), ("c", 3, "07"), ("d", 4, None)]
+
+
+def test_other_templates_ask_for_other_types(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1.50,2\n")
+    made = files.from_csv(path)
+    first = made.read_bytes()
+    assert files.from_csv(path).read_bytes() == first
+    assert files.from_csv(path, ["{a}", "{b}"]).read_bytes() != first
+
+
+def test_a_format_counts_where_keys_are_chosen(own: TableEndpoint, tmp_path: Path) -> None:
+    """`--format csv` was forgotten: `the format is unknown`."""
+    (tmp_path / "d.txt").write_text("a,b\n1,x\n2,y\n")
+    table, env = at(own, fresh()), clean_environment(tmp_path)
+    command = [str(HAUL), "table", "import", "d.txt", table, "--format", "csv", "--create"]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    assert "2 of 2 rows of d.txt" in done.stdout
+    assert "haul: chose keys" in done.stderr
+    assert "haul table plan" not in done.stderr
+    plan = propose(tmp_path / "d.txt", format="csv")
+    assert choose(tmp_path / "d.txt", format="csv")[:2] == (
+        str(plan.best.keys.partition),
+        str(plan.best.keys.row),
+    )
+    assert "--format csv" in plan.command()
+
+
+def test_a_format_that_is_unknown_is_said_before_keys_are_chosen(tmp_path: Path) -> None:
+    (tmp_path / "d.txt").write_text("a,b\n1,x\n2,y\n")
+    with pytest.raises(haulage.UsageError) as raised:
+        files.has_keys(tmp_path / "d.txt")
+    assert raised.value.hint == "give --format parquet, arrow, csv or jsonl"
