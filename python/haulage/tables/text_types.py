@@ -186,7 +186,7 @@ def _add_functions(connection: duckdb.DuckDBPyConnection) -> None:
 def exact(text: str) -> bool:
     """Whether a double keeps all digits of a number.
 
-    >>> exact("0.1"), exact("0.1000000000000000055"), exact("0.12345678901234567890"), exact("1e400")
+    >>> exact("0.1"), exact("0.1000000000000000056"), exact("0.12345678901234567890"), exact("1e400")
     (True, True, False, False)
     """
     number, double = Decimal(text), float(text)
