@@ -33,7 +33,7 @@ def test_an_output_that_cannot_be_written_hides_no_failed_copy(haul: Haul, outpu
     assert "no such container" in said.stderr
     assert "failed: 1 object" in said.stderr
     assert said.hints == {
-        "create it with: haul mb az://no-such-container",
+        "check the name, or create it with: haul mb az://no-such-container",
         "free some space there, or name another file",
     }
 
@@ -176,7 +176,7 @@ def test_a_list_of_names_says_what_is_not_there(haul: Haul, emulator: Endpoint) 
     """The hint was about the list if the container was missing, and to remove SRC if it was a file."""
     (haul.folder / "names").write_text("x\n")
     said = haul("cp", "az://no-such-container/a", "back/", "--files-from", "names", code=4)
-    assert said.hints == {"create it with: haul mb az://no-such-container"}
+    assert said.hints == {"check the name, or create it with: haul mb az://no-such-container"}
     (haul.folder / "file").write_bytes(b"1")
     said = haul("cp", "file", emulator.container().az(), "--files-from", "names", code=1)
     assert said.hints == {"this is a file, where a folder is expected; check the path"}

@@ -238,7 +238,7 @@ LOCAL = [
 
 #: What the emulator refuses, or holds.
 REMOTE = [
-    (4, "cp a az://no-such-container/a", "create it with: haul mb az://no-such-container"),
+    (4, "cp a az://no-such-container/a", "check the name, or create it with: haul mb az://no-such-container"),
     (4, "cp $az/nothing back", "list what is there with: haul ls $az"),
     (4, "cp $az/nothing/ back", LIST),
     (4, "ls $az/nothing", "check the name"),

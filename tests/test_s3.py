@@ -68,7 +68,7 @@ def test_every_command_takes_a_bucket(s3: Haul, bucket: str, tree: Path) -> None
     s3("rm", "-r", f"{bucket}/run/")
     assert s3("ls", "-r", bucket).text == ""
     s3("rb", bucket)
-    assert s3("ls", bucket, code=4).hints == {f"create it with: haul mb {bucket}"}
+    assert s3("ls", bucket, code=4).hints == {f"check the name, or create it with: haul mb {bucket}"}
 
 
 def test_buckets_of_the_account_are_listed(s3: Haul, bucket: str) -> None:
@@ -178,3 +178,22 @@ def _utc(seconds: float) -> str:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+@pytest.mark.parametrize("variable", ["AWS_PROFILE", "AWS_DEFAULT_PROFILE"])
+def test_a_variable_names_the_profile(
+    variable: str, s3: Haul, service: S3Endpoint, bucket: str, tmp_path: Path
+) -> None:
+    """The keys of AWS_DEFAULT_PROFILE were not read, and a misspelt name was not said."""
+    (tmp_path / "keys").write_text(
+        f"[lab]\naws_access_key_id = {service.keys[0]}\naws_secret_access_key = {service.keys[1]}\n"
+    )
+    there = {name: value for name, value in s3.env.items() if name not in service.env}
+    there |= {"AWS_ENDPOINT_URL": service.url, "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "keys")}
+    assert Haul(tmp_path, there | {variable: "lab"})("ls", bucket).text == ""
+    said = Haul(tmp_path, there | {variable: "lib"})("ls", bucket, code=3)
+    assert f"no credential found: the profile lib of {variable} gives no keys" in said.stderr
+    assert said.hints == {
+        f"check {variable}, look for the profile in ~/.aws/config and ~/.aws/credentials, "
+        "or sign in with: aws sso login --profile lib"
+    }

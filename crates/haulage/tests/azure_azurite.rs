@@ -303,7 +303,7 @@ async fn containers_come_and_go() {
     store.delete_container(&trace()).await.unwrap();
     let error = store.list(ListRequest::default()).next_page(&trace()).await.unwrap_err();
     assert_eq!((error.kind(), error.cause()), (ErrorKind::NotFound, "no such container"));
-    assert_eq!(error.hint_text(), Some(format!("create it with: haul mb {url}").as_str()));
+    assert_eq!(error.hint_text(), Some(format!("check the name, or create it with: haul mb {url}").as_str()));
 }
 
 /// Opens `url` in a child process with these variables, so that the environment is its own.

@@ -48,7 +48,7 @@ fn classify(
     match (status, code) {
         (_, "ContainerNotFound") => asked
             .error(NotFound, "no such container")
-            .hint(format!("create it with: haul mb {}", asked.container)),
+            .hint(format!("check the name, or create it with: haul mb {}", asked.container)),
         (_, "BlobNotFound") => asked
             .error(NotFound, "no such blob")
             .hint(format!("list what is there with: haul ls {}", asked.container)),
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(answer(400, "Crc64Mismatch", &key()).retry_advice(), Retry::Backoff);
         assert_eq!(answer(404, "BlobNotFound", &key()).retry_advice(), Retry::Never);
         let error = answer(404, "ContainerNotFound", &key());
-        assert_eq!(error.hint_text(), Some("create it with: haul mb az://c"));
+        assert_eq!(error.hint_text(), Some("check the name, or create it with: haul mb az://c"));
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn classify(
     use ErrorKind::{Busy, Exists, Integrity, NoSpace, NotFound, Service, SourceChanged, Unsupported, Usage};
     match (status, code) {
         (_, "NoSuchBucket") => {
-            asked.error(NotFound, "no such bucket").hint(format!("create it with: haul mb {}", asked.container))
+            asked.error(NotFound, "no such bucket").hint(format!("check the name, or create it with: haul mb {}", asked.container))
         }
         (_, "NoSuchKey") => asked
             .error(NotFound, "no such object")
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn hints_say_what_to_do() {
         for (status, code, hint) in [
-            (404, "NoSuchBucket", "create it with: haul mb s3://b"),
+            (404, "NoSuchBucket", "check the name, or create it with: haul mb s3://b"),
             (404, "NoSuchKey", "list what is there with: haul ls s3://b"),
             (404, "NoSuchUpload", "another client has finished or removed it; run the same command again"),
             (404, "", "check the name of bucket and object"),

@@ -44,7 +44,7 @@ impl Settings {
             home.join(".aws").join("config").to_str().map(str::to_owned)
         });
         let config = Config::parse(&file.and_then(|path| read(&path)).unwrap_or_default());
-        let profile = get("AWS_PROFILE").or_else(|| get("AWS_DEFAULT_PROFILE"));
+        let profile = PROFILES.into_iter().find_map(get);
         let profile = profile.as_deref().unwrap_or(DEFAULT);
         let endpoint = match options.endpoint.clone().or_else(|| configured(&config, profile, &get)) {
             Some(url) => Endpoint::parse(&url)?,
@@ -93,6 +93,8 @@ pub(super) fn check_region(region: &str) -> Result<()> {
         .hint("write a region such as eu-west-1"))
 }
 
+/// The variables that name a profile, the first that is set.
+pub(super) const PROFILES: [&str; 2] = ["AWS_PROFILE", "AWS_DEFAULT_PROFILE"];
 /// The profile that is taken where none is named.
 const DEFAULT: &str = "default";
 

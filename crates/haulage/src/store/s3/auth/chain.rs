@@ -17,6 +17,7 @@ use super::sigv4::Keys;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use crate::store::renewed::Renewed;
+use crate::store::s3::settings::PROFILES;
 use crate::store::surroundings::{Commands, Files, Requests, words};
 use crate::verbose::verbose;
 
@@ -42,22 +43,17 @@ impl Chain {
             .with_command_execute(Commands)
             .with_http_send(Requests(http));
         if let Some(profile) = profile {
-            let sources: Vec<(&'static str, Provider)> = vec![
-                ("profile", Box::new(ProfileCredentialProvider::new().with_profile(profile))),
-                ("single sign-on", Box::new(SSOCredentialProvider::new().with_profile(profile))),
-                ("process", Box::new(ProcessCredentialProvider::new().with_profile(profile))),
-            ];
+            let sources = of_profile(profile).into();
             return Self { profile: Some(profile.to_owned()), ..Self::with_sources(context, sources) };
         }
-        let sources: Vec<(&'static str, Provider)> = vec![
+        let named = named_profile(&context);
+        let mut sources: Vec<(&'static str, Provider)> = vec![
             ("environment", Box::new(EnvCredentialProvider::new())),
             ("web identity", Box::new(AssumeRoleWithWebIdentityCredentialProvider::new())),
-            ("profile", Box::new(ProfileCredentialProvider::new())),
-            ("single sign-on", Box::new(SSOCredentialProvider::new())),
-            ("process", Box::new(ProcessCredentialProvider::new())),
-            ("container", Box::new(ECSCredentialProvider::new())),
-            ("machine", Box::new(IMDSv2CredentialProvider::new())),
         ];
+        sources.extend(of_profile(named.as_ref().map_or("default", |(_, profile)| profile)));
+        sources.push(("container", Box::new(ECSCredentialProvider::new())));
+        sources.push(("machine", Box::new(IMDSv2CredentialProvider::new())));
         Self::with_sources(context, sources)
     }
 
@@ -129,11 +125,37 @@ impl Chain {
                 format!("look for it in ~/.aws/config, or sign in with: aws sso login --profile {profile}");
             return Err(Error::new(ErrorKind::Permission, operation, object, cause).hint(hint));
         }
+        if let Some((variable, profile)) = named_profile(&self.context) {
+            let cause =
+                format!("no credential found: the profile {profile} of {variable} gives no keys{tried}");
+            let hint = format!(
+                "check {variable}, look for the profile in ~/.aws/config and ~/.aws/credentials, \
+                 or sign in with: aws sso login --profile {profile}"
+            );
+            return Err(Error::new(ErrorKind::Permission, operation, object, cause).hint(hint));
+        }
         Err(Error::new(ErrorKind::Permission, operation, object, format!("no credential found{tried}")).hint(
             "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or sign in with: aws sso login; \
              use --no-sign-request for public buckets",
         ))
     }
+}
+
+/// What a profile may give keys by.
+fn of_profile(profile: &str) -> [(&'static str, Provider); 3] {
+    [
+        ("profile", Box::new(ProfileCredentialProvider::new().with_profile(profile))),
+        ("single sign-on", Box::new(SSOCredentialProvider::new().with_profile(profile))),
+        ("process", Box::new(ProcessCredentialProvider::new().with_profile(profile))),
+    ]
+}
+
+/// The variable that names a profile, and the profile.
+fn named_profile(context: &Context) -> Option<(&'static str, String)> {
+    PROFILES.into_iter().find_map(|variable| {
+        let profile = context.env_var(variable)?.trim().to_owned();
+        (!profile.is_empty()).then_some((variable, profile))
+    })
 }
 
 /// Says nothing of keys.
