@@ -40,6 +40,13 @@ ANSWERS = [
     ),
     (
         1,
+        "400-InvalidBlobOrBlock",
+        "haul clean removes them if there is no such blob yet; otherwise copy with --method whole, which "
+        "replaces both",
+    ),
+    (1, "409-InvalidBlobType", "remove it with haul rm, or choose another name"),
+    (
+        1,
         "503-ServerBusy",
         "run the same command again when the service is less busy; what has arrived is not sent again",
     ),

@@ -1,20 +1,22 @@
-//! Signals: Ctrl-C asks the command to stop, and ends the process at once when it comes again; SIGUSR1 and SIGUSR2
-//! change the cap.
+//! Signals: Ctrl-C, SIGTERM and the end of a terminal ask the command to stop, and end the process at once when they come again;
+//! SIGUSR1 and SIGUSR2 change the cap.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use haulage::Error;
 use signal_hook::SigId;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Watches for SIGINT and SIGTERM until it is dropped.
+/// Watches for SIGINT, SIGTERM and SIGHUP until it is dropped.
 #[derive(Debug)]
 pub struct Interrupt {
     interrupt: Signal,
     terminate: Signal,
+    /// `None` where whoever started the command wants it to outlive the terminal.
+    hang_up: Option<Signal>,
     actions: Vec<SigId>,
 }
 
@@ -24,7 +26,8 @@ impl Interrupt {
         let failed = |error| Error::from_io("watch", "signals", error);
         let seen = Arc::new(AtomicBool::new(false));
         let mut actions = Vec::new();
-        for number in [SIGINT, SIGTERM] {
+        let outlives = is_ignored(SIGHUP);
+        for number in [SIGINT, SIGTERM].into_iter().chain((!outlives).then_some(SIGHUP)) {
             // In this order the first signal only raises the flag and the second finds it raised. All of it
             // happens within the handler, so the second works even if every thread of ours is stuck.
             actions.push(flag::register_conditional_default(number, seen.clone()).map_err(failed)?);
@@ -33,17 +36,33 @@ impl Interrupt {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
             terminate: signal(SignalKind::terminate()).map_err(failed)?,
+            hang_up: (!outlives).then(|| signal(SignalKind::hangup())).transpose().map_err(failed)?,
             actions,
         })
     }
 
     /// Returns at the first signal.
     pub async fn wait(&mut self) {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hang_up => {}
         }
     }
+}
+
+/// Whether this process was started so that it ignores a signal, as `nohup` does. Where the system does not tell, it is taken to be so.
+fn is_ignored(number: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_none_or(|mask| mask >> (number - 1) & 1 == 1)
 }
 
 /// Watches for the signals that change the cap.

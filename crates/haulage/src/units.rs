@@ -254,7 +254,8 @@ fn parse_scaled(number: &str, scale: Option<u64>) -> Option<u64> {
 }
 
 fn bad_unit(what: &'static str, text: &str, number: &str, units: &[&str]) -> Error {
-    let number = if number.is_empty() { "8" } else { number };
+    // A hint with a zero in it would be refused as well.
+    let number = if number.parse::<f64>().is_ok_and(|number| number > 0.0) { number } else { "8" };
     let examples: Vec<String> = units.iter().map(|unit| format!("{number}{unit}")).collect();
     Error::new(ErrorKind::Usage, "parse", text, format!("not a {what} with a unit"))
         .hint(format!("write {}", examples.join(" or ")))

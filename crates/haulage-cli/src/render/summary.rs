@@ -19,7 +19,7 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
             lines.push(line);
         }
     };
-    if verify || summary.objects_done > 0 {
+    if verify || summary.objects_done + summary.objects_failed > 0 {
         let why = if verify { "not regular files" } else { "already there, excluded or not regular files" };
         add(summary.objects_skipped, format!("skipped: {}, {why}", count(summary.objects_skipped, "object")));
     }
@@ -109,6 +109,8 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
         _ => {
             let objects = match objects_failed {
                 0 => count(objects_done, "object"),
+                // What fails may also be the deletion of an object that was copied.
+                _ if summary.operation == "move" => count(objects_done, "object"),
                 failed => {
                     format!("{} of {}", thousands(objects_done), count(objects_done + failed, "object"))
                 }
@@ -222,6 +224,14 @@ mod tests {
                 "chosen: 8 in flight, 4 MiB blocks",
             ]
         );
+    }
+
+    #[test]
+    fn a_deletion_that_failed_is_no_other_object() {
+        let moved = Summary { operation: "move", objects_done: 1, objects_failed: 1, ..sample() };
+        let lines = summary_lines(&moved, ChecksumMode::Crc64);
+        assert!(lines[0].starts_with("copied 1 object, "), "{}", lines[0]);
+        assert!(lines.contains(&"failed: 1 object".to_owned()));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub use kind::ErrorKind;
-use words::{io_cause, without_secrets};
+use words::{OPEN_FILES, io_cause, is_out_of_files, without_secrets};
 
 use crate::secret::redacted;
 
@@ -80,6 +80,7 @@ impl Error {
             }
             Io::StorageFull | Io::QuotaExceeded => (ErrorKind::NoSpace, None),
             Io::AlreadyExists => (ErrorKind::Exists, None),
+            _ if source.raw_os_error().is_some_and(is_out_of_files) => (ErrorKind::Io, Some(OPEN_FILES)),
             _ => (ErrorKind::Io, None),
         };
         let mut error = Self::new(kind, operation, object, io_cause(&source));

@@ -1,5 +1,7 @@
 //! What an error may say: nothing secret, and the system's words as a person would write them.
 
+use rustix::io::Errno;
+
 use crate::secret::redacted;
 
 /// The text without the secrets that we know, and without what looks like a signature or a password.
@@ -51,6 +53,14 @@ fn without_signature(text: String) -> String {
         return text;
     }
     clean + rest
+}
+
+/// What to do where a process, or the machine, has too many files open.
+pub(super) const OPEN_FILES: &str = "raise the limit with ulimit -n, or lower --concurrency";
+
+/// Whether a process, or the machine, has no more open files to give.
+pub(super) fn is_out_of_files(code: i32) -> bool {
+    [Errno::MFILE, Errno::NFILE].iter().any(|known| known.raw_os_error() == code)
 }
 
 /// The system's words without the error number that Rust appends.

@@ -62,7 +62,7 @@ pub(crate) fn written_already(error: Error) -> Error {
 fn differs(name: &str, checksum: &str, arrived: &dyn Display, stated: &dyn Display) -> Error {
     let cause = format!("{checksum} of what arrived is {arrived}, the source says {stated}");
     Error::new(ErrorKind::Integrity, "verify", name, cause)
-        .hint("the data was damaged in transit and discarded; run the same command again")
+        .hint("what arrived was discarded; run the same command again; if it says the same, the checksum stored with the object is wrong")
         .retry(Retry::Backoff)
 }
 
@@ -195,7 +195,7 @@ mod tests {
     fn a_flipped_byte_is_an_integrity_failure_worth_another_try() {
         let error = check_crc64("a", Crc64::of(b"x"), Some(Crc64::of(b"y"))).unwrap_err();
         assert_eq!((error.kind(), error.retry_advice()), (ErrorKind::Integrity, Retry::Backoff));
-        let hint = "the data was damaged in transit and discarded; run the same command again";
+        let hint = "what arrived was discarded; run the same command again; if it says the same, the checksum stored with the object is wrong";
         assert_eq!(error.hint_text(), Some(hint));
         // What was written to standard output is not discarded.
         let hint = "what was written may be damaged: discard it, and run the same command again";

@@ -36,9 +36,13 @@ pub struct ObjectMeta {
 impl ObjectMeta {
     /// Whether this seems to be the object that another address has under this name.
     pub(crate) fn is_likely(&self, other: &Self) -> bool {
-        // A list may tell more of a time than a look.
+        self.etag == other.etag && self.is_as_old(other)
+    }
+
+    /// Whether both were changed last within the same second: a list may tell more of a time than a look.
+    pub(crate) fn is_as_old(&self, other: &Self) -> bool {
         let second = |meta: &Self| meta.modified_ns.div_euclid(1_000_000_000);
-        self.etag == other.etag && second(self) == second(other)
+        second(self) == second(other)
     }
 }
 

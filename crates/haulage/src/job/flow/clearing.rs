@@ -18,7 +18,7 @@ use crate::stage::list::Extras;
 use crate::stage::plan::{Facts, Pair, UNCHANGED, Withheld, may_delete};
 use crate::stage::remove::Doomed;
 use crate::stage::transfer::{Ended, Object};
-use crate::store::Location;
+use crate::store::{Location, ObjectMeta, Request};
 
 /// Why objects are deleted.
 const EXTRA: &str = "only at the destination";
@@ -213,9 +213,15 @@ impl Flow {
     }
 }
 
-/// Whether both ends of a pair may be one object, which two endpoints or mounts give two names: then nothing is its copy.
+/// Whether both ends of a pair may be one object, which two endpoints, mounts or interfaces give two names: then nothing is its copy.
 fn may_be_one(pair: &Pair) -> bool {
     let Pair { source, destination, meta, .. } = pair;
-    let apart = source.store.identity("") != destination.store.identity("");
-    apart && pair.existing.there().is_some_and(|there| there.is_likely(meta))
+    let (one, other) = (&source.store, &destination.store);
+    let apart = one.identity("") != other.identity("");
+    // A gateway gives an ETag of its own to what another interface, or a disk, has: the time has to do.
+    let interfaces_differ = one.api(Request::Look) != other.api(Request::Look);
+    let is_likely = |there: &ObjectMeta| {
+        there.is_likely(meta) || (interfaces_differ && there.size == meta.size && there.is_as_old(meta))
+    };
+    apart && pair.existing.there().is_some_and(is_likely)
 }

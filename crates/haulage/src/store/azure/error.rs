@@ -12,6 +12,9 @@ use crate::store::{CONTAINER_THERE, asked};
 /// What was asked; the permission is the one of a SAS.
 pub(super) type Asked<'a> = asked::Asked<'a, char>;
 
+/// Blocks without a blob are leftovers to `haul clean`; beside a blob, they go when it is replaced as a whole.
+const OTHERS_BLOCKS: &str = "haul clean removes them if there is no such blob yet; otherwise copy with --method whole, which replaces both";
+
 /// Makes an error of an answer that is no success. No text of the service goes through
 /// but the first line of its message: the rest may repeat a signature.
 pub(super) fn service_error(
@@ -71,7 +74,8 @@ fn classify(
             .error(Permission, "a policy keeps the blob from being changed")
             .hint("wait until the policy ends, or choose another name"),
         (412, _) | (_, "ConditionNotMet") if asked.unmet == SourceChanged => {
-            asked.error(SourceChanged, "the blob changed while it was read").hint("run the same command again")
+            let when = if asked.operation == "delete" { "since it was listed" } else { "while it was read" };
+            asked.error(SourceChanged, format!("the blob changed {when}")).hint("run the same command again")
         }
         (412, _) => asked.error(asked.unmet, "the blob at the destination has changed"),
         (416, _) => asked.error(SourceChanged, "the blob is shorter than it was when listed"),
@@ -83,6 +87,13 @@ fn classify(
         (_, "InvalidBlockList") => asked
             .error(Service, "a block of the list is no longer there")
             .hint("another client wrote this blob, or its blocks are older than a week; run the same command again"),
+        // The ids of all blocks of a blob have one length, and another program has its own.
+        (_, "InvalidBlobOrBlock") => asked
+            .error(Service, "another program has left unfinished blocks under this name")
+            .hint(OTHERS_BLOCKS),
+        (_, "InvalidBlobType") => asked
+            .error(Service, "an append blob or a page blob has this name")
+            .hint("remove it with haul rm, or choose another name"),
         (401 | 403, _) => refused(asked, credential, code, message),
         // Azurite's strict mode, which answers so with status 500.
         (_, "FeatureNotSupported") => asked

@@ -3,6 +3,8 @@
 //! The service stores an MD5 of its own accord, but no CRC64 and no time of the source: these two are metadata (for the time
 //! see `times`).
 
+use std::collections::BTreeSet;
+
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::auth::CONTENT_MD5;
@@ -102,6 +104,12 @@ fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Ask
     set_given(headers, [BLOB_CACHE, BLOB_DISPOSITION, BLOB_ENCODING, BLOB_LANGUAGE], properties, asked)?;
     let Properties { metadata, tags, tier, .. } = properties;
     let metadata: Vec<_> = metadata.iter().map(|(name, text)| (identifier(name), text.as_str())).collect();
+    let mut names = BTreeSet::new();
+    if let Some((name, _)) = metadata.iter().find(|(name, _)| !names.insert(name)) {
+        let cause =
+            format!("two names of its metadata would be `{name}` in Azure, which has letters, digits and _");
+        return Err(asked.error(ErrorKind::Unsupported, cause).hint("rename one of them at the source"));
+    }
     // Elsewhere ours may have been somebody's.
     let of_others = metadata.iter().filter(|(name, _)| is_of_others(name));
     set_metadata(headers, META, of_others.map(|(name, text)| (name.as_str(), *text)), SERVICE, asked)?;
@@ -187,6 +195,24 @@ mod tests {
         let error = written(in_tier("Warm")).unwrap_err();
         let hint = "choose one: --tier hot, cool, cold or archive; or --tier default";
         assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Unsupported, Some(hint)));
+    }
+
+    #[test]
+    fn names_that_become_one_are_refused() {
+        let named = |names: [&str; 2]| {
+            let metadata = names.map(|name| (name.to_owned(), name.to_owned()));
+            written(Properties { metadata: metadata.into_iter().collect(), ..Properties::default() })
+        };
+        let headers = named(["a-b", "c"]).unwrap();
+        assert_eq!(
+            (&headers["x-ms-meta-a_b"], &headers["x-ms-meta-c"]),
+            (&"a-b".parse().unwrap(), &"c".parse().unwrap())
+        );
+        let error = named(["a-b", "a_b"]).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.hint_text()),
+            (ErrorKind::Unsupported, Some("rename one of them at the source"))
+        );
     }
 
     #[test]

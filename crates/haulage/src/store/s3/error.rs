@@ -103,6 +103,12 @@ fn classify(
         (_, "KeyTooLongError") => asked
             .error(Usage, "the service does not take so long a name")
             .hint("object names have at most 1,024 bytes"),
+        (_, "InvalidStorageClass") => asked
+            .error(Unsupported, "the service has no such storage class")
+            .hint("choose one that it has, such as --tier STANDARD, or use --tier default"),
+        (_, "MetadataTooLarge") => asked
+            .error(Unsupported, "the object has more metadata than the service keeps")
+            .hint("shorten its metadata at the source: S3 keeps 2 KB"),
         (_, "XMinioInvalidObjectName" | "XMinioInvalidResourceName") => {
             asked.error(Unsupported, "the service does not take this name").hint(PLAIN_NAMES)
         }
@@ -276,6 +282,12 @@ mod tests {
             ),
             (400, "InvalidBucketName", NAMES),
             (400, "KeyTooLongError", "object names have at most 1,024 bytes"),
+            (
+                400,
+                "InvalidStorageClass",
+                "choose one that it has, such as --tier STANDARD, or use --tier default",
+            ),
+            (400, "MetadataTooLarge", "shorten its metadata at the source: S3 keeps 2 KB"),
             (400, "XMinioInvalidResourceName", "choose a name without . or .. between slashes"),
             (301, "", "set --region, or check the endpoint"),
             (403, "SignatureDoesNotMatch", "check AWS_SECRET_ACCESS_KEY or the profile, and the endpoint"),

@@ -131,11 +131,7 @@ impl Copying {
             Decision::Skip(reason) => Then::End(skipped(it, reason)),
             Decision::Read => Then::Steps(vec![Step::Compare(None)]),
             // A round trip is saved where both are asked at once: what is there, and what an interrupted run has left of it.
-            Decision::Look
-                if begins_early(it)
-                    && self.may_begin_early()
-                    && (self.by_service.is_none() || it.pieces != Pieces::Whole) =>
-            {
+            Decision::Look if begins_early(it) && self.may_begin_early() && it.pieces != Pieces::Whole => {
                 self.begun_early = true;
                 Then::Steps(vec![Step::Look, Step::Begin])
             }

@@ -1,0 +1,146 @@
+"""One object under two interfaces, blobs that others began, and ends of a job that nobody asked for."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import endpoints
+import trees
+from command import HAUL, Haul
+from endpoints import Container, Endpoint
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def haul(emulator: Endpoint, tmp_path: Path) -> Haul:
+    """The command, with the keys of both interfaces of the emulator."""
+    return Haul(tmp_path, emulator.env | endpoints.by_s3(emulator).env, [endpoints.KEY])
+
+
+@pytest.fixture
+def container(emulator: Endpoint) -> Container:
+    return emulator.container()
+
+
+@pytest.mark.parametrize("ways", [("az", "s3"), ("s3", "az")])
+def test_a_move_to_the_same_object_by_another_interface_keeps_it(
+    haul: Haul, container: Container, ways: tuple[str, str]
+) -> None:
+    """Both were gone: the object at the destination counted as a copy of itself."""
+    (haul.folder / "f").write_bytes(b"the only copy")
+    name = container.az("").removeprefix("az://").rstrip("/")
+    haul("cp", "f", f"az://{name}/d/a")
+    said = haul("mv", f"{ways[0]}://{name}/d", f"{ways[1]}://{name}/d")
+    assert "may be the same object under another name" in said.stderr
+    assert container.contents() == {"d/a": b"the only copy"}
+
+
+def test_an_append_blob_is_in_the_way_of_blocks_only(haul: Haul, container: Container) -> None:
+    """The object counted as failed and had been replaced; a hint said to run the same again."""
+    trees.random_file(haul.folder / "large", 9 * MIB)
+    for name in ("whole", "blocks"):
+        container.client.get_blob_client(name).create_append_blob()
+    haul("cp", "large", container.az("whole"), "--method", "whole")
+    assert container.contents()["whole"] == (haul.folder / "large").read_bytes()
+    said = haul("cp", "large", container.az("blocks"), "--method", "ranges", code=1)
+    assert said.hints == {"remove it with haul rm, or choose another name"}
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_unfinished_blocks_of_another_program_are_said(haul: Haul, container: Container, there: bool) -> None:
+    """It was only `InvalidBlobOrBlock`, each time anew."""
+    file = trees.random_file(haul.folder / "large", 9 * MIB)
+    blob = container.client.get_blob_client("x")
+    if there:
+        blob.upload_blob(b"before")
+    blob.stage_block("short", b"of another program")
+    said = haul("cp", "large", container.az("x"), "--method", "ranges", code=1)
+    assert "another program has left unfinished blocks under this name" in said.stderr
+    if there:
+        haul("cp", "large", container.az("x"), "--method", "whole")
+    else:
+        haul("clean", container.az(""))
+        haul("cp", "large", container.az("x"), "--method", "ranges")
+    assert container.contents()["x"] == file.read_bytes()
+
+
+def test_what_was_skipped_is_said_beside_failures(haul: Haul, container: Container) -> None:
+    (haul.folder / "f").write_bytes(b"f")
+    haul("cp", "f", container.az(""))
+    said = haul("cp", "none", "f", container.az(""), code=1)
+    assert "skipped: 1 object" in said.stderr
+    assert "failed: 1 object" in said.stderr
+
+
+def test_metadata_that_would_become_one_is_refused(haul: Haul, container: Container) -> None:
+    """One of the two was lost."""
+    import boto3
+
+    name = haulage_name(container)
+    keys = {
+        "aws_access_key_id": haul.env["AWS_ACCESS_KEY_ID"],
+        "aws_secret_access_key": haul.env["AWS_SECRET_ACCESS_KEY"],
+    }
+    s3 = boto3.client("s3", endpoint_url=haul.env["AWS_ENDPOINT_URL"], region_name="us-east-1", **keys)
+    s3.create_bucket(Bucket=f"{name}-s")
+    s3.put_object(Bucket=f"{name}-s", Key="a", Body=b"x", Metadata={"a-b": "1", "a_b": "2"})
+    said = haul("cp", f"s3://{name}-s/a", container.az("a"), code=2)
+    assert said.hints == {"rename one of them at the source"}
+    assert container.contents() == {}
+
+
+def haulage_name(container: Container) -> str:
+    return container.az("").removeprefix("az://").rstrip("/")
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_the_end_of_a_terminal_stops_a_job_as_ctrl_c_does(
+    haul: Haul, container: Container, ignored: bool
+) -> None:
+    """There was no summary and no record; under `nohup` the job goes on."""
+    trees.random_file(haul.folder / "large", 8 * MIB)
+    line = [str(HAUL), "cp", "large", container.az("large"), "--cap", "24mbit", "--record", "run.parquet"]
+    job = subprocess.Popen(
+        line,
+        cwd=haul.folder,
+        env=haul.env,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=(lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if ignored else None,
+    )
+    time.sleep(1)
+    job.send_signal(signal.SIGHUP)
+    _, said = job.communicate(timeout=60)
+    assert job.returncode == (0 if ignored else 130), said
+    assert ("interrupted" in said) is not ignored
+    assert (haul.folder / "run.parquet").exists()
+    assert ("large" in container.contents()) is ignored
+
+
+def test_a_small_limit_on_open_files_is_raised_or_said(haul: Haul, container: Container) -> None:
+    """Most of the objects failed, and the hint spoke of the disk."""
+    folder = haul.folder / "many"
+    folder.mkdir()
+    for at in range(300):
+        (folder / f"{at}").write_bytes(b"x" * 1000)
+
+    def run(hard: int) -> subprocess.CompletedProcess[str]:
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (40, hard))
+
+        line = [str(HAUL), "cp", "many", container.az(f"{hard}/"), "--concurrency", "200"]
+        return subprocess.run(
+            line, cwd=haul.folder, env=haul.env, capture_output=True, text=True, preexec_fn=limit, timeout=60
+        )
+
+    assert run(resource.getrlimit(resource.RLIMIT_NOFILE)[1]).returncode == 0
+    short = run(40)
+    assert short.returncode == 1
+    assert "(hint: raise the limit with ulimit -n, or lower --concurrency)" in short.stderr
