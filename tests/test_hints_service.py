@@ -26,7 +26,11 @@ NETWORK = "check the network and run the same command again; what has arrived is
 ANSWERS = [
     (4, "404", "check the name of account, container and blob"),
     (4, "404-BlobNotFound", "list what is there with: haul ls $http/404-BlobNotFound/data"),
-    (4, "404-ContainerNotFound", "check the name, or create it with: haul mb $http/404-ContainerNotFound/data"),
+    (
+        4,
+        "404-ContainerNotFound",
+        "check the name, or create it with: haul mb $http/404-ContainerNotFound/data",
+    ),
     (1, "409-ContainerAlreadyExists", "nothing to do, or choose another name"),
     # With 409, as the service says it, it takes half a minute until nobody tries again.
     (1, "503-ContainerBeingDeleted", "the service needs about half a minute for that; try again then"),

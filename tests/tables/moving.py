@@ -58,12 +58,12 @@ def put(service: TableEndpoint, table: str, rows: Iterable[dict[str, Any]], fold
     path = folder / "put.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
-            file.write(json.dumps(_typed(row)) + "\n")
+            file.write(json.dumps(typed_row(row)) + "\n")
     assert import_table(path, at(service, table), create=True).refused == 0
     path.unlink()
 
 
-def _typed(row: dict[str, Any]) -> dict[str, Any]:
+def typed_row(row: dict[str, Any]) -> dict[str, Any]:
     typed: dict[str, Any] = {}
     for name, value in row.items():
         match value:

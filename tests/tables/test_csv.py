@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 import haulage
 from command import HAUL, clean_environment
 from endpoints import TableEndpoint
-from haulage.tables.moving import export_table, files, import_table
+from haulage.tables.moving import export_table, files, import_table, verify
 from haulage.tables.plan import propose
 from haulage.tables.plan.data import Data
 from haulage.tables.plan.proposing import choose
@@ -218,13 +220,126 @@ def test_lines_that_do_not_fit_are_named(tmp_path: Path, text: str, cause: str) 
         ("2020-01-01,a\n2020-01-02,b\n", "add a first line with the names of the columns"),
         ("", "add a first line with the names of the columns"),
         ("a,b,A\n1,2,3\n", "rename one of them in the first line"),
-        ("a,b\n1,\"x\"\r\n2,y\n", FIT),
+        ("a,\"b\"x\n1,2\n", "add a first line with the names of the columns"),
     ],
 )  # fmt: skip
 def test_files_without_a_line_of_names(tmp_path: Path, text: str, hint: str) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(text.encode())
     assert refused(path).hint == hint
+
+
+AS_UTF8 = "save it as UTF-8"
+CLOSE = "close it; names have no line breaks"
+ALIKE = "make all lines end alike"
+NULLS = "it is not UTF-8: the first line has null bytes"
+UNCLOSED = "a quotation mark in the first line is not closed in it"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "cause", "hint"),
+    [
+        ("rows.csv", "a,b\n1,x\n2,ü\n".encode("latin-1"), "line 3 is not UTF-8", AS_UTF8),
+        ("rows.csv", "ä,b\n1,x\n".encode("latin-1"), "line 1 is not UTF-8", AS_UTF8),
+        ("rows.csv.gz", gzip.compress(b"a,b\n1,\xfc\n"), "line 2 is not UTF-8", AS_UTF8),
+        ("rows.csv", "a,b\n1,x\n".encode("utf-16"), "it is UTF-16, not UTF-8", AS_UTF8),
+        ("rows.csv", "a,b\n1,x\n".encode("utf-16-le"), NULLS, AS_UTF8),
+        ("rows.csv", b"a,b\n1,2\r\n3,4\n", "line 2 ends with CRLF, but the first line with LF", ALIKE),
+        ("rows.csv", b'a,b\r\n1,"x\ny"\r\n3,4\n', "line 4 ends with LF, but the first line with CRLF", ALIKE),
+        ("rows.csv", b'a,"b\n1,2\n', UNCLOSED, CLOSE),
+        ("rows.csv", b'a,"b\n1,"x"\n2,y\n', UNCLOSED, CLOSE),
+        ("rows.csv", b'"a,b\n1,2\n3,4"\n5,6\n', UNCLOSED, CLOSE),
+        (
+            "rows.csv", gzip.compress(b"a\n1\n"), "it is packed with gzip, but its name does not end in .gz",
+            "rename it so that its name ends in .gz",
+        ),
+        (
+            "rows.csv.zst", b"a,b\n1,2\n", "its name ends in .zst, but it is not packed with Zstandard",
+            "rename it, or fetch it again",
+        ),
+    ],
+)  # fmt: skip
+def test_what_no_line_of_values_is_to_blame_for(
+    tmp_path: Path, name: str, content: bytes, cause: str, hint: str
+) -> None:
+    """The hint was about the number of values, or DuckDB's own words were all that was said."""
+    path = tmp_path / name
+    path.write_bytes(content)
+    error = refused(path)
+    assert (error.cause, error.hint, error.object) == (cause, hint, str(path))
+    if "packed" in cause:
+        with pytest.raises(haulage.UsageError) as raised:
+            files.has_keys(path)
+        assert raised.value.cause == cause
+
+
+def test_rows_that_are_too_long_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    hint = "check that quotation marks are closed; a row of a table holds at most 1 MiB"
+    for content in ("a,b\n1,2\n3," + 2_000_001 * "x" + "\n", 'a,b\n1,2\n3,"x\n' + 500_001 * "4,5\n"):
+        path.write_text(content)
+        error = refused(path)
+        assert (error.cause, error.hint) == ("line 3 begins a row of more than 2,000,000 bytes", hint)
+    path.write_text("a,b\n1,2\n3," + 1_900_000 * "x" + "\n")
+    with duckdb.connect() as connection:
+        read = connection.read_parquet(str(files.from_csv(path))).fetchall()
+    assert [len(text) for _, text in read] == [1, 1_900_000]
+
+
+@pytest.mark.parametrize("packer", ["gzip", "zstd"])
+def test_packed_files_are_read_to_their_end(own: TableEndpoint, tmp_path: Path, packer: str) -> None:
+    """A part of the rows was imported, or altered ones, and the exit code was 0."""
+    lines = [f"p,{n:05},{n * n}\n" for n in range(5_000)]
+    parts = ["PartitionKey,RowKey,v\n" + "".join(lines[:3_000]), "".join(lines[3_000:])]
+    members = [pa.compress(part.encode(), codec=packer, asbytes=True) for part in parts]
+    if packer == "gzip":
+        members = [gzip.compress(part.encode()) for part in parts]
+    whole, path = b"".join(members), tmp_path / f"rows.csv.{'gz' if packer == 'gzip' else 'zst'}"
+    path.write_bytes(whole)
+    found = imported(own, path)
+    assert found == {("p", f"{n:05}"): {"v": n * n} for n in range(5_000)}
+    damaged = [whole[:-1], whole[: len(whole) // 2], whole[: len(members[0]) + 9], members[0] + b"odd"]
+    if packer == "gzip":
+        flipped = bytearray(whole)
+        flipped[len(members[0]) // 2] ^= 1
+        damaged += [bytes(flipped), whole[:-8] + bytes(4) + whole[-4:], whole[:-4] + bytes(4)]
+    for content in damaged:
+        path.write_bytes(content)
+        for reader in (files.from_csv, propose):
+            with pytest.raises(haulage.IntegrityError) as raised:
+                reader(path)
+            assert raised.value.cause.startswith("the file is damaged: ")
+            assert raised.value.hint == "fetch it again, or pack it again"
+    path.write_bytes(members[0][:12])
+    with pytest.raises(haulage.IntegrityError) as raised:
+        files.has_keys(path)
+    assert raised.value.cause.startswith("the file is damaged: ")
+
+
+def test_an_empty_value_at_the_end_of_a_line_is_let_through(own: TableEndpoint, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("PartitionKey,RowKey,v\np,1,x,\np,2,y\n")
+    assert imported(own, path) == {("p", "1"): {"v": "x"}, ("p", "2"): {"v": "y"}}
+
+
+@pytest.mark.parametrize(
+    ("times", "kind"),
+    [
+        (["0001-01-01T00:00:00+14:00"], "VARCHAR"),
+        (["9999-12-31T23:59:59-01:00", "2020-01-01"], "VARCHAR"),
+        (["0000-12-31T23:00:00"], "VARCHAR"),
+        (["0000-05-05"], "VARCHAR"),
+        (["0000-12-31T23:00:00-02:00", "9999-12-31T23:59:59.999999Z", "0001-01-01"], "TIMESTAMP"),
+        # Nanoseconds cannot hold them all.
+        (["2262-04-11T10:00:00.1234567-14:00"], "VARCHAR"),
+        (["2020-01-01T10:00:00.1234567-14:00"], "TIMESTAMP_NS"),
+    ],
+)
+def test_times_that_no_table_holds_stay_text(tmp_path: Path, times: list[str], kind: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("t,n\n" + "".join(f"{time},1\n" for time in times))
+    with Data(path) as data:
+        assert [column.type for column in data.columns] == [kind, "BIGINT"]
 
 
 ROW = {"text": "a;b,c\n\t|", "n": 1, "d": 0.5}
@@ -307,3 +422,66 @@ def test_a_format_that_is_unknown_is_said_before_keys_are_chosen(tmp_path: Path)
     with pytest.raises(haulage.UsageError) as raised:
         files.has_keys(tmp_path / "d.txt")
     assert raised.value.hint == "give --format parquet, arrow, csv or jsonl"
+
+
+def test_a_plan_of_an_export_agrees_with_an_import(own: TableEndpoint, tmp_path: Path) -> None:
+    """It told to leave out columns that hold values, and to rename the keys."""
+    rows: list[dict[str, Any]] = [
+        {"PartitionKey": "p", "RowKey": "1", "x": 1, "n": "5", "at": "2020-01-01T00:00:00Z"},
+        {"PartitionKey": "p", "RowKey": "2", "x": "one", "t": "1601-01-01T00:00:00Z"},
+    ]
+    rows[0] |= {"n@odata.type": "Edm.Int64", "at@odata.type": "Edm.DateTime"}
+    rows[1]["t@odata.type"] = "Edm.DateTime"
+    lines, table = tmp_path / "rows.jsonl", at(own, fresh())
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    import_table(lines, table, create=True)
+    for form in ("csv", "parquet", "jsonl"):
+        path = tmp_path / f"export.{form}"
+        export_table(table, path)
+        plan = propose(path)
+        assert "--exclude" not in plan.command(), form
+        told = " ".join(plan.warnings)
+        assert "rename" not in told
+        assert "does not allow" not in told
+        assert "to keep them, import it without --partition-key and --row-key" in told
+        notes = {one.column: (one.edm, one.note) for one in plan.types}
+        assert notes["RowKey"] == ("Edm.String", "the file's own key, which an import without templates uses")
+        assert notes["at"][0] == "Edm.DateTime"
+        assert notes["Timestamp"][1] == "not imported, because the service sets it"
+        if form == "jsonl":
+            assert {*notes} == {"PartitionKey", "RowKey", "Timestamp", "x", "n", "at", "t"}
+        else:
+            typed = {name: edm for name, (edm, _) in notes.items() if "@" in name}
+            assert typed == {
+                "x@Edm.Int32": "Edm.Int32",
+                "x@Edm.String": "Edm.String",
+                "t@Edm.DateTime.text": "Edm.DateTime",
+            }
+        again = at(own, fresh())
+        import_table(path, again, create=True)
+        if form != "csv":
+            assert verify(table, again).same
+
+
+def test_packed_lines_of_json_are_read_to_their_end_by_a_plan(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    whole = gzip.compress(b"".join(b'{"id": %d}\n' % n for n in range(1_000)))
+    path.write_bytes(whole)
+    assert propose(path).rows == 1_000
+    path.write_bytes(whole[:-8] + bytes(8))
+    with pytest.raises(haulage.IntegrityError) as raised:
+        propose(path)
+    assert raised.value.cause.startswith("the file is damaged: ")
+
+
+def test_csv_cannot_be_compared(tmp_path: Path) -> None:
+    """The hint named `--format`, which `haul table verify` does not have."""
+    path = tmp_path / "rows.csv"
+    path.write_text("PartitionKey,RowKey\np,1\n")
+    with pytest.raises(haulage.UsageError) as raised:
+        verify("az-table://rows", str(path))
+    assert raised.value.cause == "CSV says no types"
+    assert raised.value.hint == (
+        "compare a file that haul table export wrote as .parquet, .arrow or .jsonl, or import this one and "
+        "compare the tables"
+    )

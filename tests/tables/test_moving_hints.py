@@ -90,7 +90,9 @@ def test_files_that_are_none_of_these(own: TableEndpoint, tmp_path: Path) -> Non
     (tmp_path / "odd.parquet").write_bytes(b"odd")
     assert hint_of(lambda: has_keys(tmp_path / "odd.parquet")) == "check the path and the format"
     broken = tmp_path / "broken.csv"
-    broken.write_bytes(b'a,b\n"1,2\n\xff\xfe')
+    broken.write_bytes(b"a,b\n1,2\n\xff\xfe")
+    assert hint_of(lambda: import_table(broken, table)) == "save it as UTF-8"
+    broken.write_bytes(b"a,b\n1,2\n3\n")
     assert hint_of(lambda: import_table(broken, table)) == (
         "check that each line has as many values as the first line has names, that quotation marks are "
         "closed, and that all lines end alike"

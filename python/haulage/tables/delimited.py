@@ -7,17 +7,17 @@ is a name that looks like a value. DuckDB reads the lines; what it would detect 
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haulage.errors import UsageError
-from haulage.tables import keys, text_types
+from haulage.tables import keys, packed, text_types
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 #: How the names of such files end.
 SUFFIXES = (".csv", ".tsv")
 _DELIMITERS = ",\t;|"
-#: Lines that a line of names may have, within quotation marks.
-_MOST_LINES = 100
+#: Bytes that a line may have; those of an entity are fewer.
+_LINE_BYTES = 2_000_000
+_FIT = (
+    "check that each line has as many values as the first line has names, that quotation marks are closed, "
+    "and that all lines end alike"
+)
+_AS_UTF8 = "save it as UTF-8"
+_ENDS = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 #: What is a value, not a name: a number, a date, or a time.
 _VALUE = re.compile(r"\s*([+-]?[\d.,:/]*\d[\d.,:/]*([eE][+-]?\d+)?|\d{4}-\d{2}-\d{2}([T ].*)?)\s*")
 
@@ -56,22 +62,29 @@ def header(connection: duckdb.DuckDBPyConnection, path: Path) -> Header:
     Raises:
         UsageError: There is no line of names.
     """
-    # Lines as they are. DuckDB unpacks what is packed, and skips a byte order mark.
+    # The line as it is. DuckDB unpacks what is packed, and skips a byte order mark.
     scan = (
         f"SELECT * FROM read_csv([{_literal(_unglobbed(path))}], columns={{'line': 'VARCHAR'}}, "
         "auto_detect=false, delim=chr(1), quote='', escape='', comment='', header=false, skip=0, "
-        f"strict_mode=false) LIMIT {_MOST_LINES}"
+        f"strict_mode=false, max_line_size={_LINE_BYTES}) LIMIT 1"
     )
     with told([path]):
-        lines = [row[0] or "" for row in connection.execute(scan).fetchall()]
-    text = "\n".join(lines).lstrip("\ufeff")
+        lines = connection.execute(scan).fetchall()
+    text = (lines[0][0] or "" if lines else "").lstrip("\ufeff")
+    if "\0" in text:
+        raise UsageError("read", str(path), "it is not UTF-8: the first line has null bytes", _AS_UTF8)
     delimiter = _delimiter(text)
     try:
-        names = next(csv.reader(text.splitlines(keepends=True), delimiter=delimiter), [])
+        names = next(csv.reader([text], delimiter=delimiter, strict=True), [])
     except csv.Error as error:
+        if "unexpected end" in str(error):
+            cause = "a quotation mark in the first line is not closed in it"
+            raise UsageError("read", str(path), cause, "close it; names have no line breaks") from error
         raise _no_names(path, f"the first line cannot be read: {error}") from error
     names = [name.strip() for name in names]
     if not any(names):
+        # Of what is cut off, DuckDB may see nothing.
+        packed.check(path)
         raise _no_names(path, "the first line names no columns")
     value = next((name for name in names if _VALUE.fullmatch(name)), None)
     if value is not None:
@@ -88,6 +101,8 @@ def header(connection: duckdb.DuckDBPyConnection, path: Path) -> Header:
 
 def scan(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> tuple[str, tuple[str, ...]]:
     """Return the rows of files, all values as text, as a query of SQL, and the names of their columns."""
+    for path in files:
+        packed.check(path)
     found = [(header(connection, path), path) for path in files]
     # Files that are alike are read by one call; their order stays.
     alike = [(head, [path for _, path in group]) for head, group in groupby(found, key=lambda one: one[0])]
@@ -113,6 +128,7 @@ def typed(
 
     Raises:
         UsageError: A file has no line of names, or a line that does not fit it.
+        IntegrityError: A packed file is damaged.
     """
     rows, names = scan(connection, files)
     fields: list[keys.Field] = []
@@ -139,27 +155,75 @@ def told(files: Sequence[Path]) -> Iterator[None]:
         text = str(error)
         found = re.search(r"^  file = (.*)$", text, re.MULTILINE)
         file = next((path for path in files if found and str(path) == found[1]), files[0])
-        hint = (
-            "check that each line has as many values as the first line has names, that quotation marks are "
-            "closed, and that all lines end alike"
-        )
-        raise UsageError("read", str(file), _misfit(file) or _cause(text), hint) from error
+        packed.check(file)
+        cause, hint = _wrong(file) or (_cause(text), _FIT)
+        raise UsageError("read", str(file), cause, hint) from error
 
 
-def _misfit(path: Path) -> str | None:
-    """Return which line has more or fewer values than there are names, by its number in the file."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with suppress(OSError, csv.Error, ValueError), opener(path, "rt", encoding="utf-8", newline="") as file:
-        rows = csv.reader(file, delimiter=_delimiter(file.readline()))
-        file.seek(0)
-        names = len(next(rows))
-        line = rows.line_num
-        for row in rows:
-            if row and len(row) != names and not (len(row) == names + 1 and not row[-1]):
-                values = "1 value" if len(row) == 1 else f"{len(row):,} values"
-                return f"line {line + 1:,} has {values}, but the first line has {names:,} names"
-            line = rows.line_num
-    return None
+def _wrong(path: Path) -> tuple[str, str] | None:
+    """Return which line of a file cannot be read and why, by its number in the file, and a hint."""
+    limit = csv.field_size_limit(_LINE_BYTES)
+    try:
+        with packed.opened(path) as file:
+            if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                return "it is UTF-16, not UTF-8", _AS_UTF8
+        with io.TextIOWrapper(packed.opened(path), "utf-8-sig", newline="") as text:
+            return _misfit(text)
+    except UnicodeDecodeError:
+        return f"line {_undecodable(path):,} is not UTF-8", _AS_UTF8
+    except (OSError, csv.Error):
+        return None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _misfit(file: io.TextIOWrapper) -> tuple[str, str] | None:
+    """Return which line is too long, has more or fewer values than there are names, or ends otherwise."""
+    first, pulled = file.readline(), list[str]()
+
+    def lines() -> Iterator[str]:
+        for line in chain([first], file):
+            pulled.append(line)
+            yield line
+
+    rows = csv.reader(lines(), delimiter=_delimiter(first))
+    names, ends, other, number = 0, "", None, 1
+    while True:
+        pulled.clear()
+        try:
+            row = next(rows, None)
+        except csv.Error:
+            row = []
+            if sum(map(len, pulled)) <= _LINE_BYTES:
+                return None
+        if row is None:
+            return other
+        if sum(len(line.encode()) for line in pulled) > _LINE_BYTES:
+            cause = f"line {number:,} begins a row of more than {_LINE_BYTES:,} bytes"
+            return cause, "check that quotation marks are closed; a row of a table holds at most 1 MiB"
+        names = names or len(row)
+        # An empty value at the end is let through.
+        if row and len(row) != names and not (len(row) == names + 1 and not row[-1]):
+            values = "1 value" if len(row) == 1 else f"{len(row):,} values"
+            of_names = "1 name" if names == 1 else f"{names:,} names"
+            return f"line {number:,} has {values}, but the first line has {of_names}", _FIT
+        end = pulled[-1][len(pulled[-1].rstrip("\r\n")) :] if pulled else ""
+        ends = ends or end
+        if end not in (ends, "") and other is None:
+            cause = f"line {number:,} ends with {_ENDS[end]}, but the first line with {_ENDS[ends]}"
+            other = cause, "make all lines end alike"
+        number = rows.line_num + 1
+
+
+def _undecodable(path: Path) -> int:
+    """Return the number of the first line that is not UTF-8."""
+    with packed.opened(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return 1
 
 
 def _cause(text: str) -> str:
@@ -168,7 +232,7 @@ def _cause(text: str) -> str:
     wrong = re.search(r"^(.* (?:found|encoded))\.$", text, re.MULTILINE)
     if line and wrong:
         return f"line {line[1]}: {wrong[1][:1].lower()}{wrong[1][1:]}"
-    return text.splitlines()[0].rstrip(". ")
+    return text.splitlines()[0].removeprefix("Invalid Input Error: ").rstrip(". ")
 
 
 def _delimiter(line: str) -> str:
@@ -191,7 +255,7 @@ def _read(head: Header, paths: Sequence[Path]) -> str:
         f"SELECT {named} FROM read_csv([{files}], columns={{{columns}}}, auto_detect=false, "
         f"delim={_literal(head.delimiter)}, quote='\"', escape='\"', comment='', header=true, skip=0, "
         "strict_mode=true, null_padding=false, nullstr='', allow_quoted_nulls=false, encoding='utf-8', "
-        "hive_partitioning=false)"
+        f"hive_partitioning=false, max_line_size={_LINE_BYTES})"
     )
 
 

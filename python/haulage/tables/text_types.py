@@ -7,7 +7,8 @@ BOOLEAN   ``true`` or ``false``, in any case
 BIGINT    a whole number of 64 bits, without leading zeros or ``+``
 DOUBLE    such a number, or one with a point or an exponent, of which a double keeps every digit
 DATE      ``2024-02-03``
-TIMESTAMP a date and a time of day, with at most seven digits of a second; UTC where no offset is given
+TIMESTAMP a date and a time of day, with at most seven digits of a second; UTC where no offset is given;
+          within the years 1 to 9999
 VARCHAR   anything else
 ========= ==============================================================================================
 """
@@ -46,25 +47,6 @@ _EXACT = (
     f"WHEN {_DIGITS} = 0 OR NOT regexp_matches(v, '[0-9]') THEN true "
     f"WHEN {_DIGITS} <= 15 AND abs({_AS_DOUBLE}) BETWEEN 1e-290 AND 1e290 THEN true ELSE haul_exact(v) END"
 )
-#: The bit of a value `v`. What cannot be anything but text is spared the patterns.
-_BIT = f"""CASE
-    WHEN v IS NULL THEN 0
-    WHEN length(v) > 400 OR NOT regexp_matches(v, '^[-.0-9tTfFNIi]') THEN {_TEXT}
-    WHEN contains(v, ':') THEN CASE
-        WHEN NOT regexp_full_match(v, '{_CLOCK}') OR TRY_CAST(v AS TIMESTAMP) IS NULL THEN {_TEXT}
-        ELSE {_TIME}
-            | CASE WHEN regexp_matches(v, '{_SEVENTH}') THEN {_FINE} ELSE 0 END
-            | CASE WHEN TRY_CAST(v AS TIMESTAMP_NS) IS NULL THEN {_FAR} ELSE 0 END END
-    WHEN lower(v) IN ('true', 'false') THEN {_TRUTH}
-    WHEN regexp_full_match(v, '{_ANY_INTEGER}') AND v <> '-0' THEN CASE
-        WHEN NOT regexp_full_match(v, '{_INTEGER}') OR TRY_CAST(v AS BIGINT) IS NULL THEN {_TEXT}
-        WHEN {_DIGITS} > 15 THEN {_LONG}
-        ELSE {_WHOLE} END
-    WHEN regexp_full_match(v, '{_NUMBER}') THEN CASE WHEN {_EXACT} THEN {_DOUBLE} ELSE {_TEXT} END
-    WHEN regexp_full_match(v, '{_DATE}') AND TRY_CAST(v AS DATE) IS NOT NULL THEN {_DAY}
-        | CASE WHEN TRY_CAST(v AS TIMESTAMP_NS) IS NULL THEN {_FAR} ELSE 0 END
-    ELSE {_TEXT} END"""
-
 #: Minutes by which a time is ahead of UTC, which DuckDB drops.
 _AHEAD = (
     f"CASE WHEN regexp_matches(v, '{_OFFSET}') THEN "
@@ -72,9 +54,32 @@ _AHEAD = (
     f"(60 * CAST(regexp_extract(v, '{_OFFSET}', 2) AS BIGINT) + "
     f"coalesce(TRY_CAST(regexp_extract(v, '{_OFFSET}', 3) AS BIGINT), 0)) ELSE 0 END"
 )
+#: A time in UTC; the times that a table holds, and those that nanoseconds hold, whatever the offset.
+_MOVED = "make_timestamp(epoch_us(TRY_CAST(v AS TIMESTAMP)) - haul_ahead(v) * 60_000_000)"
+_HELD = "TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
+_NEAR = "TIMESTAMP '1677-09-23' AND TIMESTAMP '2262-04-10'"
+#: The bit of a value `v`. What cannot be anything but text is spared the patterns.
+_BIT = f"""CASE
+    WHEN v IS NULL THEN 0
+    WHEN length(v) > 400 OR NOT regexp_matches(v, '^[-.0-9tTfFNIi]') THEN {_TEXT}
+    WHEN contains(v, ':') THEN CASE
+        WHEN NOT regexp_full_match(v, '{_CLOCK}') OR TRY_CAST(v AS TIMESTAMP) IS NULL THEN {_TEXT}
+        WHEN NOT {_MOVED} BETWEEN {_HELD} THEN {_TEXT}
+        ELSE {_TIME}
+            | CASE WHEN regexp_matches(v, '{_SEVENTH}') THEN {_FINE} ELSE 0 END
+            | CASE WHEN {_MOVED} BETWEEN {_NEAR} THEN 0 ELSE {_FAR} END END
+    WHEN lower(v) IN ('true', 'false') THEN {_TRUTH}
+    WHEN regexp_full_match(v, '{_ANY_INTEGER}') AND v <> '-0' THEN CASE
+        WHEN NOT regexp_full_match(v, '{_INTEGER}') OR TRY_CAST(v AS BIGINT) IS NULL THEN {_TEXT}
+        WHEN {_DIGITS} > 15 THEN {_LONG}
+        ELSE {_WHOLE} END
+    WHEN regexp_full_match(v, '{_NUMBER}') THEN CASE WHEN {_EXACT} THEN {_DOUBLE} ELSE {_TEXT} END
+    WHEN regexp_full_match(v, '{_DATE}') AND TRY_CAST(v AS DATE) >= DATE '0001-01-01' THEN {_DAY}
+        | CASE WHEN TRY_CAST(v AS TIMESTAMP_NS) IS NULL THEN {_FAR} ELSE 0 END
+    ELSE {_TEXT} END"""
 #: How a time is written, apart from its digits. If all are written alike, no two are the same moment.
 _SHAPE = r"regexp_replace(regexp_replace(v, '\.\d*[1-9](Z?)$', '\1'), '\d', '0', 'g')"
-_MACROS = {"haul_bit": _BIT, "haul_ahead": _AHEAD, "haul_shape": _SHAPE}
+_MACROS = {"haul_ahead": _AHEAD, "haul_bit": _BIT, "haul_shape": _SHAPE}
 #: Whether the text of a value in a key, see docs/reference/table-keys.md, is what the file has.
 _SAME = {
     "BOOLEAN": "v IN ('true', 'false')",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from haulage.errors import NotFoundError, UsageError
 from haulage.places import local_path
+from haulage.tables import packed
 from haulage.tables.delimited import header, is_csv, told, typed
 from haulage.tables.moving.leftovers import TYPED, unlinked_if_failed
 
@@ -42,6 +43,7 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
     Raises:
         NotFoundError: There is no such file.
         UsageError: The file cannot be read.
+        IntegrityError: It is packed, and damaged.
     """
     file = readable(path, format)
     found = format or _end(file)
@@ -60,6 +62,8 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
             else:
                 names = connection.read_parquet(os.fspath(path)).columns
         except duckdb.Error as error:
+            if csv:
+                packed.check(file)
             cause = str(error).splitlines()[0]
             raise UsageError("open", os.fspath(path), cause, "check the path and the format") from error
     return {"PartitionKey", "RowKey"} <= set(names)

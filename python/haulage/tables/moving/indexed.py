@@ -16,10 +16,10 @@ from haulage.tables import lookup
 from haulage.tables.moving.leftovers import unlinked_if_failed
 from haulage.tables.moving.results import Exported
 from haulage.tables.moving.streaming import opened
+from haulage.tables.moving.text_forms import write_csv, write_jsonl
 from haulage.transfer import StoreOptions
 
-#: What begins text that a spreadsheet would run.
-_FORMULA = r"^([=+\-@\t\r\n])"
+_KEYS = ("PartitionKey", "RowKey")
 
 
 @dataclass
@@ -51,16 +51,13 @@ def write(found: Found, table: str, path: Path, format: str | None, *, disarm: b
     form = format or {"pq": "parquet", "ndjson": "jsonl", "json": "jsonl"}.get(
         path.suffix[1:], path.suffix[1:]
     )
-    rows, mixed = _typed(found.rows)
+    page, names, mixed = _typed(found.rows)
     beside = path.with_name(f".{path.name}.haul-partial")
-    disarmed = 0
-    if form == "csv" and disarm:
-        rows, disarmed = _disarmed(rows)
     if str(path) == "-":
-        _write(rows, found.rows, path, form)
+        disarmed = _write(page, names, path, form, disarm=disarm)
     else:
         with unlinked_if_failed(beside):
-            _write(rows, found.rows, beside, form)
+            disarmed = _write(page, names, beside, form, disarm=disarm)
             beside.replace(path)
     digest = ""
     if form != "csv" and str(path) != "-":
@@ -70,7 +67,7 @@ def write(found: Found, table: str, path: Path, format: str | None, *, disarm: b
         table=_engine.Table(table).name if "://" not in table else table.partition("?")[0],
         path=str(path),
         rows=len(found.rows),
-        columns=rows.column_names,
+        columns=names,
         mixed=mixed,
         requests=found.requests,
         retries=0,
@@ -82,12 +79,15 @@ def write(found: Found, table: str, path: Path, format: str | None, *, disarm: b
     )
 
 
-def _typed(rows: list[dict[str, Any]]) -> tuple[Any, list[tuple[str, list[str]]]]:
-    """Return the rows as a table of Arrow, with the names that columns have in an export."""
+def _typed(rows: list[dict[str, Any]]) -> tuple[Any, list[str], list[tuple[str, list[str]]]]:
+    """Return the rows as a table of Arrow, the names that its columns have in an export, and mixed ones."""
     import pyarrow as pa
 
     body = json.dumps({"value": rows}).encode()
     page = pa.ipc.open_stream(_engine.table_page_arrow(body)).read_all()
+    if not page.num_columns:
+        keys = [pa.field(f"{key}@Edm.String", pa.string(), metadata={"edm": "Edm.String"}) for key in _KEYS]
+        page = pa.schema(keys).empty_table()
     kinds: dict[str, list[str]] = {}
     for name in page.column_names:
         plain, _, kind = name.rpartition("@")
@@ -96,45 +96,28 @@ def _typed(rows: list[dict[str, Any]]) -> tuple[Any, list[tuple[str, list[str]]]
         plain if len(kinds[plain]) == 1 and not kind.endswith(".text") else f"{plain}@{kind}"
         for plain, _, kind in (name.rpartition("@") for name in page.column_names)
     ]
-    return page.rename_columns(names), [(name, of) for name, of in kinds.items() if len(of) > 1]
+    return page, names, sorted((name, of) for name, of in kinds.items() if len(of) > 1)
 
 
-def _disarmed(rows: Any) -> tuple[Any, int]:
-    """Return the rows with an apostrophe before text that a spreadsheet would run, and how many they are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    count = 0
-    for at, column in enumerate(rows.schema):
-        if column.type != pa.string() or (column.metadata or {}).get(b"edm", b"Edm.String") != b"Edm.String":
-            continue
-        found = pc.match_substring_regex(rows.column(at), _FORMULA)
-        count += pc.sum(found).as_py() or 0
-        armed = pc.replace_substring_regex(rows.column(at), _FORMULA, r"'\1")
-        rows = rows.set_column(at, column, armed)
-    return rows, count
-
-
-def _write(rows: Any, raw: list[dict[str, Any]], path: Path, form: str) -> None:
+def _write(page: Any, names: list[str], path: Path, form: str, *, disarm: bool) -> int:
+    """Write rows; return before how many texts there is an apostrophe now."""
+    disarmed = 0
     try:
         with opened(path) as file:
             if form == "parquet":
                 import pyarrow.parquet as pq
 
-                pq.write_table(rows, file, compression="zstd")
+                pq.write_table(page.rename_columns(names), file, compression="zstd")
             elif form == "csv":
-                import pyarrow.csv
-
-                pyarrow.csv.write_csv(rows, file)
+                disarmed = write_csv(page, names, file, disarm=disarm)
             elif form == "jsonl":
-                for row in raw:
-                    kept = {name: value for name, value in row.items() if not name.startswith("odata.")}
-                    text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
-                    file.write(f"{text}\n".encode())
+                write_jsonl(page, file)
             else:
                 import pyarrow as pa
 
+                rows = page.rename_columns(names)
                 with pa.ipc.new_stream(file, rows.schema) as stream:
                     stream.write_table(rows)
     except OSError as error:
         raise LocalIOError("write", str(path), str(error.strerror or error), None) from error
+    return disarmed

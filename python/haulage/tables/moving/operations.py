@@ -77,7 +77,7 @@ def export_table(
             which a spreadsheet would run as a formula. Default ``"disarm"``: it is prefixed with an
             apostrophe, and the result counts how often; ``"keep"`` for files that programs read. Other
             formats store text unchanged.
-        record: Write a row for every request to this Parquet file. Not written for rows found by an index.
+        record: Write a row for every request to this Parquet file. The index is not used then.
         on_progress: Called several times a second.
         **options: How to reach the service.
 
@@ -86,7 +86,9 @@ def export_table(
         UsageError: Invalid arguments, or a filter that the service rejects.
     """
     file = local_path("export", path)
-    found = indexed.answer(table, filter, select, options) if filter and use_index else None
+    found = (
+        indexed.answer(table, filter, select, options) if filter and use_index and record is None else None
+    )
     if found is not None:
         return indexed.write(found, table, file, format, disarm=formulas == "disarm")
     with removed_if_failed(file):
@@ -205,12 +207,19 @@ def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared
         **options: How to reach the service.
 
     Raises:
+        UsageError: A file is CSV, which does not say the types of its values.
         IntegrityError: A backup does not match its receipt.
     """
     for name in (first, second):
         # Others than these are no tables.
         if not name.lower().startswith(("az-table://", "http://", "https://")):
-            local_path("verify", name, reads=True)
+            path = local_path("verify", name, reads=True)
+            if is_csv(path) and path.exists():
+                hint = (
+                    "compare a file that haul table export wrote as .parquet, .arrow or .jsonl, or import "
+                    "this one and compare the tables"
+                )
+                raise UsageError("verify", name, "CSV says no types", hint)
     first, second = _behind_receipt(first), _behind_receipt(second)
     with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
         found = _engine.table_compare(first, second, scratch, **options)

@@ -18,7 +18,7 @@ import duckdb
 
 from haulage.errors import LocalIOError, NotFoundError, UsageError
 from haulage.places import local_path
-from haulage.tables import delimited
+from haulage.tables import delimited, packed
 from haulage.tables.keys import escape
 from haulage.tables.plan.words import printable
 from haulage.tables.values import text_of
@@ -186,13 +186,18 @@ class Data:
             self.run(f"CREATE VIEW {ROWS} AS SELECT *, rowid AS {PLACE} FROM haul_copy")
             return
         files = _files(source)
-        reader = _reader(files, format)
+        reader, but = _reader(files, format), ""
         listed = ", ".join(literal(re.sub(r"[*?\[]", r"[\g<0>]", str(file))) for file in files)
         if reader == "read_parquet":
             scan = f"read_parquet([{listed}], union_by_name=true, hive_partitioning=false"
-            there = {row[0] for row in self.all(f"DESCRIBE SELECT * FROM {scan})")}
+            there = {row[0]: row[1] for row in self.all(f"DESCRIBE SELECT * FROM {scan})")}
+            # What an export writes for a time: SQL can do little with nanoseconds of a zone.
+            zoned = [quoted(name) for name, kind in there.items() if kind == "TIMESTAMPTZ_NS"]
+            if zoned:
+                times = ", ".join(f"make_timestamp_ns(epoch_ns({name})) AS {name}" for name in zoned)
+                but = f"REPLACE ({times})"
             if len(files) == 1 and "file_row_number" not in there:
-                plain = "SELECT * EXCLUDE file_row_number"
+                plain = f"SELECT * EXCLUDE (file_row_number) {but}"
                 self.run(
                     f"CREATE VIEW {ROWS} AS {plain}, file_row_number AS {PLACE} "
                     f"FROM {scan}, file_row_number=true)"
@@ -200,15 +205,35 @@ class Data:
                 return
             scan += ")"
         elif reader == "read_json":
+            for file in files:
+                packed.check(file)
             scan = f"read_json([{listed}], union_by_name=true, hive_partitioning=false)"
+            but = self._as_exported(scan)
         else:
             # As an import reads them.
             with self._faults(), delimited.told(files):
                 rows = delimited.typed(self._connection, files, templates)
                 self._connection.execute(f"CREATE TABLE haul_copy AS {rows}")
         if reader != "read_csv":
-            self.run(f"CREATE TABLE haul_copy AS SELECT * FROM {scan}")
+            self.run(f"CREATE TABLE haul_copy AS SELECT * {but} FROM {scan}")
         self.run(f"CREATE VIEW {ROWS} AS SELECT *, rowid AS {PLACE} FROM haul_copy")
+
+    def _as_exported(self, scan: str) -> str:
+        """Return what to select of JSON lines but all: an export has the types of values beside them.
+
+        A property of several types is text, if it is nothing nested.
+        """
+        there = {row[0]: row[1] for row in self.all(f"DESCRIBE SELECT * FROM {scan}")}
+        types = [quoted(name) for name in there if name.endswith("@odata.type")]
+        but = f"EXCLUDE ({', '.join(types)})" if 0 < len(types) < len(there) else ""
+        mixed = [quoted(name) for name, kind in there.items() if kind == "JSON"]
+        if mixed:
+            nested = ", ".join(f"bool_or(json_type({name}) IN ('OBJECT', 'ARRAY'))" for name in mixed)
+            found = self.first(f"SELECT {nested} FROM {scan}")
+            flat = [name for name, deep in zip(mixed, found, strict=True) if deep is False]
+            texts = ", ".join(f"json_extract_string({name}, '$') AS {name}" for name in flat)
+            but += f" REPLACE ({texts})" if flat else ""
+        return but
 
     def _described(self) -> tuple[Column, ...]:
         found = self.all(f"DESCRIBE {ROWS}")

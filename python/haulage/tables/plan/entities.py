@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from haulage.tables.plan import sql
 from haulage.tables.plan.data import Column
@@ -23,6 +23,11 @@ PAGE = 1_000
 _SMALL = {"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT"}
 _NAME = re.compile(r"[^\W\d]\w*")
 _TAKEN = {"PartitionKey", "RowKey", "Timestamp"}
+#: What an export appends to the names of a property that has several types, or of times that are text.
+_TYPED = re.compile(r"(.+)@(Edm\.(?:String|Boolean|Int32|Int64|Double|DateTime|Guid|Binary))(?:\.text)?")
+_OWN_KEYS = {"PartitionKey", "RowKey"}
+_OWN_KEY = "the file's own key, which an import without templates uses"
+_OWN_TIME = "not imported, because the service sets it"
 _TAKEN_NAME = "the service uses this name itself: rename the column"
 _NO_NAME = "the service does not allow this name (only letters, digits and _, at most 255); it is left out"
 
@@ -56,9 +61,38 @@ def stored(column: Column) -> Stored:
     edm, note = _stored(column.type)
     if column.name in _TAKEN:
         note = _TAKEN_NAME
-    elif not _NAME.fullmatch(column.name) or len(column.name) > 255:
+    elif not _NAME.fullmatch(_property(column.name)) or len(_property(column.name)) > 255:
         note = _NO_NAME
     return Stored(column.name, column.type, edm, note)
+
+
+def all_stored(columns: Iterable[Column]) -> tuple[Stored, ...]:
+    """Return the types that the columns of a file get, also of one that an export has written.
+
+    >>> keys = [Column("PartitionKey", "VARCHAR"), Column("RowKey", "VARCHAR")]
+    >>> [one.bad_name for one in all_stored(keys)], all_stored([Column("n@Edm.Int32", "BIGINT")])[0].edm
+    ([False, False], 'Edm.Int32')
+    """
+    found = [stored(column) for column in columns]
+    own = has_own_keys(one.column for one in found)
+    for at, one in enumerate(found):
+        typed = _TYPED.fullmatch(one.column)
+        if own and one.column in _TAKEN:
+            found[at] = replace(one, note=_OWN_KEY if one.column in _OWN_KEYS else _OWN_TIME)
+        elif typed and one.edm:
+            found[at] = replace(one, edm=typed[2])
+    return tuple(found)
+
+
+def has_own_keys(names: Iterable[str]) -> bool:
+    """Whether a file with these columns has keys of its own, as an export has."""
+    return set(names) >= _OWN_KEYS
+
+
+def _property(name: str) -> str:
+    """Return the name that a column has in the table."""
+    typed = _TYPED.fullmatch(name)
+    return typed[1] if typed else name
 
 
 def _stored(kind: str) -> tuple[str, str]:
@@ -91,7 +125,7 @@ def _stored(kind: str) -> tuple[str, str]:
 
 def value_bytes(column: Column) -> str:
     """Return the expression of the bytes of a value, as the service counts them."""
-    edm = stored(column).edm
+    edm = _stored(column.type)[0]
     fixed = {
         "Edm.Int32": 4,
         "Edm.Int64": 8,
@@ -113,6 +147,6 @@ def entity_bytes(columns: Iterable[Column]) -> str:
     terms = ["4"]
     for column in columns:
         if column.name not in _TAKEN and not stored(column).left_out:
-            name = 8 + 2 * (len(column.name.encode("utf-16-le")) // 2)
+            name = 8 + 2 * (len(_property(column.name).encode("utf-16-le")) // 2)
             terms.append(f"CASE WHEN {column.sql} IS NULL THEN 0 ELSE {name} + {value_bytes(column)} END")
     return f"({' + '.join(terms)})::BIGINT"

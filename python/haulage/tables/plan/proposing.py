@@ -13,7 +13,7 @@ from haulage.tables.plan import roles
 from haulage.tables.plan.access import Given
 from haulage.tables.plan.candidates import candidates
 from haulage.tables.plan.data import Data, Source
-from haulage.tables.plan.entities import Stored, stored
+from haulage.tables.plan.entities import Stored, all_stored
 from haulage.tables.plan.filling import check, drawn, given
 from haulage.tables.plan.indexing import IndexCost, indexes
 from haulage.tables.plan.measuring import Keys, measure, render
@@ -146,7 +146,7 @@ def propose(
             rows=data.rows,
             sampled=data.sampled,
             columns=tuple(known.values()),
-            types=tuple(stored(column) for column in data.columns),
+            types=all_stored(data.columns),
             queries=asked,
             assumed=assumed,
             candidates=tuple(chosen),

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from haulage.tables.plan import sql
-from haulage.tables.plan.entities import ACCOUNT_RATE, PARTITION_RATE, PROPERTIES, VALUE_BYTES, stored
+from haulage.tables.plan.entities import (
+    ACCOUNT_RATE,
+    PARTITION_RATE,
+    PROPERTIES,
+    VALUE_BYTES,
+    all_stored,
+    has_own_keys,
+)
 from haulage.tables.plan.measuring import Spread
 from haulage.tables.plan.profiling import Profile
 from haulage.tables.plan.scoring import FEW, Candidate
@@ -104,8 +111,12 @@ def _entities(spread: Spread, profiles: Sequence[Profile]) -> Iterator[str]:
     long = [one.name for one in profiles if 2 * one.longest > VALUE_BYTES]
     if long:
         yield f"text longer than 64 KiB in {listed(long)}; the service would refuse these rows"
-    notes = [stored(one.column) for one in profiles]
-    for note in notes:
+    if has_own_keys(one.name for one in profiles):
+        yield (
+            "the file has its own keys, PartitionKey and RowKey: to keep them, import it without "
+            "--partition-key and --row-key"
+        )
+    for note in all_stored(one.column for one in profiles):
         if note.bad_name:
             yield f"column {note.column}: {note.note}"
 

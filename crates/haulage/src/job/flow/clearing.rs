@@ -218,10 +218,14 @@ fn may_be_one(pair: &Pair) -> bool {
     let Pair { source, destination, meta, .. } = pair;
     let (one, other) = (&source.store, &destination.store);
     let apart = one.identity("") != other.identity("");
-    // A gateway gives an ETag of its own to what another interface, or a disk, has: the time has to do.
+    // A gateway gives an ETag of its own to what another interface, or a disk, has: the time has to do. A download gives a file
+    // exactly the time of its object, of which a gateway tells no more than milliseconds.
     let interfaces_differ = one.api(Request::Look) != other.api(Request::Look);
+    let given_ns = meta.source_modified_ns.unwrap_or(meta.modified_ns);
     let is_likely = |there: &ObjectMeta| {
-        there.is_likely(meta) || (interfaces_differ && there.size == meta.size && there.is_as_old(meta))
+        let downloaded = other.capabilities().folders && there.modified_ns == given_ns;
+        let as_old = there.size == meta.size && there.is_as_old(meta) && !downloaded;
+        there.is_likely(meta) || (interfaces_differ && as_old)
     };
     apart && pair.existing.there().is_some_and(is_likely)
 }
