@@ -73,6 +73,7 @@ CORE = {
     "units",
     "decisions",
     "errors",
+    "outputs",
     "emulator",
     "stores",
 }
@@ -87,6 +88,7 @@ PYTHON_MAY = {
     "bar": {"display", "events"},
     "arrow": {"errors"},
     "places": {"errors"},
+    "outputs": {"errors"},
     "cached": set(),
     "reader": set(),
     "writer": set(),

@@ -246,6 +246,36 @@ def test_usage(args: tuple[str, ...], haul: Haul) -> None:
     assert "hint" in haul("doctor", *args, code=2).stderr
 
 
+def test_files_of_another_kind_are_not_replaced(haul: Haul, tmp_path: Path) -> None:
+    """Whatever was there was replaced."""
+    project = tmp_path / "requirements.txt"
+    project.write_text("numpy<1\n")
+    (tmp_path / "binary.txt").write_bytes(b"\x7fELF\0\xff")
+    (tmp_path / "notes.txt").write_text("Dear diary, today\nall was well.\n")
+    (tmp_path / "words.csv").write_text("numpy\n")
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'a'\ndependencies = ['numpy']\n")
+    page, fresh = "name another file for the page", tmp_path / "fresh"
+    hint = "name another file for the corrected one"
+    other = f"what is there is not a project's file of the same kind (hint: {hint})"
+    cases: list[tuple[list[str | Path], str]] = [
+        (["--corrected", tmp_path / "binary.txt"], other),
+        (["--corrected", tmp_path / "notes.txt"], other),
+        (["--corrected", tmp_path / "words.csv"], other),
+        (["--corrected", tmp_path / "pyproject.toml"], other),
+        (["--html", tmp_path / "notes.txt"], f"what is there is not a page (hint: {page})"),
+        (["--html", project], f"this is what is read (hint: {page})"),
+        (["--html", fresh, "--corrected", fresh], "name the same file (hint: name two different files)"),
+    ]
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for options, said in cases:
+        assert said in haul("doctor", "--project", project, *options, code=2).stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    for corrected in (fresh, fresh, project):
+        options = ["--corrected", corrected, "--html", tmp_path / "page"]
+        haul("doctor", "-q", "--project", project, *options, code=1)
+        assert corrected.read_text() == f"numpy=={HAVE}\n"
+
+
 def test_json_holds_the_corrected_file(haul: Haul, tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy<1\n")
     ran = haul("doctor", "--project", tmp_path / "requirements.txt", "--json", code=1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -40,6 +42,25 @@ def test_a_move_to_the_same_object_by_another_interface_keeps_it(
     said = haul("mv", f"{ways[0]}://{name}/d", f"{ways[1]}://{name}/d")
     assert "may be the same object under another name" in said.stderr
     assert container.contents() == {"d/a": b"the only copy"}
+
+
+@pytest.mark.parametrize("to_folder", [False, True])
+def test_a_move_between_a_gateway_and_its_folder_keeps_the_file(to_folder: bool) -> None:
+    """Not in pytest's folder, which may be on a file system without the attributes that the gateway keeps."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        with endpoints.versitygw(folder) as service:
+            haul = Haul(folder, service.env, [service.keys[1]])
+            (folder / "x").mkdir()
+            (folder / "x" / "f").write_bytes(b"the only copy")
+            os.utime(folder / "x" / "f", (1_700_000_000, 1_700_000_000))
+            haul("mb", "s3://box")
+            haul("cp", "x", "s3://box/d/")
+            (kept,) = (path for path in folder.rglob("d/f") if path.is_file())
+            places = [f"{kept.parent}/", "s3://box/d/"]
+            said = haul("mv", *(reversed(places) if to_folder else places))
+            assert "may be the same object under another name" in said.stderr
+            assert kept.read_bytes() == b"the only copy"
 
 
 def test_an_append_blob_is_in_the_way_of_blocks_only(haul: Haul, container: Container) -> None:

@@ -146,3 +146,43 @@ def test_errors_of_a_copy_are_ignored_as_before(place: Place) -> None:
     assert fs.find(place.path("b")) == [place.path("b/1")]
     with pytest.raises(FileNotFoundError):
         fs.cp(*pairs)
+
+
+def test_lists_of_names_are_paired_and_of_one_length(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative targets were not found, and of lists of two lengths the rest was left out without a word."""
+    fs = place.fs
+    fs.pipe({place.path("a/1"): b"1", place.path("a/2"): b"2"})
+    monkeypatch.chdir(tmp_path)
+    fs.get([place.path("a/1"), place.path("a/2")], ["one", "in/two"])
+    assert files_of(tmp_path) == {"one": b"1", "in/two": b"2"}
+    calls: list[Callable[[], object]] = [
+        lambda: fs.get([place.path("a/1"), place.path("a/2")], ["three"]),
+        lambda: fs.put(["one"], [place.path("b/1"), place.path("b/2")]),
+        lambda: fs.cp([place.path("a/1"), place.path("a/2")], [place.path("b/1")]),
+    ]
+    for call in calls:
+        with pytest.raises(haulage.UsageError, match=r"\d sources?, \d targets?") as caught:
+            call()
+        assert caught.value.hint == "give each source a target, or one folder for all"
+    assert not fs.exists(place.path("b"))
+    assert not (tmp_path / "three").exists()
+
+
+def test_a_folder_in_a_list_is_copied_without_what_is_in_it(place: Place, tmp_path: Path) -> None:
+    """It ended the copy midway: no such object."""
+    fs = place.fs
+    fs.pipe({place.path("src/a"): b"1", place.path("src/sub/x"): b"2"})
+    sources = [place.path("src/a"), place.path("src/sub")]
+    for how in ({}, {"maxdepth": 1}):
+        to = tmp_path / f"new{len(how)}"
+        fs.get(sources, str(to), **how)
+        assert files_of(to) == {"a": b"1"}
+        assert [path.name for path in to.iterdir() if path.is_dir()] == ["sub"]
+        fs.cp(sources, place.path(f"cp{len(how)}"), **how)
+        assert fs.find(place.path(f"cp{len(how)}")) == [place.path(f"cp{len(how)}/a")]
+        fs.put([str(to / "a"), str(to / "sub")], place.path(f"put{len(how)}"), **how)
+        assert fs.find(place.path(f"put{len(how)}")) == [place.path(f"put{len(how)}/a")]
+    with pytest.raises(haulage.NotFoundError):
+        fs.get([place.path("src/none")], str(tmp_path / "none"))

@@ -55,6 +55,26 @@ def plan(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--to", "emulated:nonsense"], "'nonsense' is not name=value"),
+        (["--to", "emulated:wan", "--set", "faults=bsy=5%"], "no fault is called 'bsy'"),
+        (["--to", "emulated:nonsense", "--estimate"], "'nonsense' is not name=value"),
+    ],
+)
+def test_a_bad_link_is_said_before_anything_is_made(
+    options: list[str], said: str, haul: Haul, plan: Path, tmp_path: Path
+) -> None:
+    """It was said after the files were made, and a run was left behind."""
+    ran = haul("lab", "run", plan, *options, code=2)
+    assert ran.stderr.startswith("haul: parse ")
+    assert said in ran.stderr
+    assert "(hint: write " in ran.stderr
+    assert ran.text == ""
+    assert not (tmp_path / "runs").exists()
+
+
 def test_run_writes_a_run_and_says_where(haul: Haul, plan: Path, tmp_path: Path) -> None:
     ran = haul("lab", "run", plan, "--out", "run", "--no-report", "--no-confirm")
     assert ran.text.strip() == "run"

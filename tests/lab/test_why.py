@@ -279,6 +279,84 @@ def test_a_job_that_failed_leaves_a_record_too(emulator: Endpoint, tmp_path: Pat
     assert explain(tmp_path / "none.parquet").whole.cause.status == "nothing to explain"
 
 
+def test_a_job_that_failed_is_said_to_have_failed(
+    haul_at: Callable[[Endpoint], Haul], emulator: Endpoint, tmp_path: Path
+) -> None:
+    """It was "nothing to explain: it finished in 1 request"."""
+    haul = haul_at(emulator)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a").write_bytes(b"a")
+    lines = haul("cp", "data", "az://nocontainer/d/", "--json", "--record", "f.parquet", code=4).text
+    (tmp_path / "f.jsonl").write_text(lines)
+    answer = json.loads(haul("why", "f.jsonl", "--json").text)
+    assert (answer["title"], answer["status"], answer["cause"]) == ("The job failed", "failed", "failed")
+    assert answer["text"][0].startswith("It ended with exit code 4: list az://nocontainer/d/: no such")
+    assert (answer["failure"]["kind"], answer["failure"]["exit_code"]) == ("not_found", 4)
+    assert answer["failure"]["hint"] in answer["text"][0]
+    assert answer["experiment"] is None
+    assert haul("why", "f.jsonl", "-q").text.startswith("The job failed. It ended with exit code 4: list ")
+    # A record has no end. What failed last is in it.
+    answer = json.loads(haul("why", "f.parquet", "--json").text)
+    assert (answer["title"], answer["status"]) == ("The last request failed", "nothing to explain")
+    assert answer["text"][0].startswith("ListBlobs az://nocontainer/d/ failed: 404 ContainerNotFound.")
+    assert answer["failure"]["exit_code"] is None
+
+
+def ended(folder: Path, *events: dict[str, Any], rows: Sequence[dict[str, Any]] = ()) -> Explanation:
+    lines = [line for line in made.as_events([*rows]) if '"summary"' not in line] if rows else []
+    (folder / "run.jsonl").write_text("\n".join([*lines, *map(json.dumps, events)]) + "\n")
+    return explain(folder / "run.jsonl")
+
+
+def test_the_end_of_a_job_is_told_as_its_lines_have_it(tmp_path: Path) -> None:
+    error = {"kind": "not_found", "operation": "stat", "object": "x", "cause": "no such file", "hint": "look"}
+    failed = {"event": "summary", "elapsed_ns": 5, "exit_code": 4}
+    for events in (
+        [failed, {"event": "error", **error, "exit_code": 4}],
+        # With several objects there is no line of its own.
+        [failed | {"failures": [error, error | {"object": "y"}]}],
+        # As of a mistake in the command line, before there was a job.
+        [{"event": "error", **error, "exit_code": 4}],
+    ):
+        found = ended(tmp_path, *events)
+        assert title(found.whole) == "The job failed"
+        assert paragraph(found) == ["It ended with exit code 4: stat x: no such file. To mend it: look."]
+    assert paragraph(ended(tmp_path, failed)) == ["It ended with exit code 4."]
+    # What limited a long job is said all the same, after how it ended.
+    rows = made.job(made.per_connection(20e6), BLOCKS, ramp)
+    found = ended(tmp_path, failed | {"failures": [error]}, rows=rows)
+    assert found.whole.cause.cause == "connection-rate"
+    assert paragraph(found)[0].startswith("The job failed with exit code 4: stat x: no such file.")
+    stopped = {"event": "error", **error, "kind": "cancelled", "exit_code": 130}
+    found = ended(tmp_path, stopped, rows=rows)
+    assert paragraph(found)[0] == "The job was interrupted."
+    assert title(ended(tmp_path, stopped).whole) == "No requests"
+
+
+def test_a_page_replaces_a_page_and_nothing_else(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """It replaced the record that it had just read."""
+    path = made.write(made.job(made.in_all(1e8), [MIB] * 3, ramp), tmp_path / "run.parquet")
+    (tmp_path / "soft").symlink_to(path)
+    (tmp_path / "hard").hardlink_to(path)
+    (tmp_path / "notes.txt").write_text("notes")
+    for name, cause in (
+        ("run.parquet", "this is what is read"),
+        ("soft", "this is what is read"),
+        ("hard", "this is what is read"),
+        ("notes.txt", "what is there is not a page"),
+    ):
+        before = (tmp_path / name).read_bytes()
+        code, _, said = run([path, "--html", tmp_path / name], capsys)
+        assert code == 2
+        assert f"{cause} (hint: name another file for the page)" in said
+        assert (tmp_path / name).read_bytes() == before
+    (tmp_path / "empty").touch()
+    for name in ("new.html", "new.html", "empty"):
+        assert run([path, "--html", tmp_path / name], capsys)[0] == 0
+        assert (tmp_path / name).read_text().startswith("<!doctype html>")
+    assert run([path, "--html", "/dev/null"], capsys)[0] == 0
+
+
 def run(arguments: Sequence[str | Path], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     code = cli.main([str(one) for one in arguments])
     said = capsys.readouterr()

@@ -16,6 +16,7 @@ from haulage.doctor.finding import Finding, Report
 from haulage.doctor.page import as_page
 from haulage.doctor.text import Screen, clean
 from haulage.errors import HaulageError, LocalIOError, UsageError
+from haulage.outputs import check_page, refuse_other, same
 
 _EPILOG = """\
 Examples:
@@ -110,10 +111,8 @@ def _parser() -> argparse.ArgumentParser:
 def _run(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
     _check_usage(given)
-    for file in (given.html, given.corrected):
-        if file is not None:
-            # Before the work, not after it.
-            _check(Path(file))
+    # Before the work, not after it.
+    _check_files(given)
     if given.serve:
         return _serve(given)
     screen = None if given.json or given.quiet else Screen(sys.stdout)
@@ -216,6 +215,44 @@ def _write(what: str, file: Path, text: str, quiet: bool) -> None:
         raise LocalIOError("write", str(file), error.strerror or str(error)) from None
     if not quiet:
         print(f"{what}: {file}", file=sys.stderr)  # noqa: T201
+
+
+def _check_files(given: argparse.Namespace) -> None:
+    """Raise unless the page and the corrected file may be written: each replaces its like alone."""
+    for file in (given.html, given.corrected):
+        if file is not None:
+            _check(Path(file))
+    read = [given.url, *(given.job or ()), given.project, given.scheduler_file, given.ca]
+    if given.html is not None:
+        if given.corrected is not None and same(Path(given.html), Path(given.corrected)):
+            cause = "--html and --corrected name the same file"
+            raise UsageError("write", given.html, cause, "name two different files")
+        check_page(given.html, [name for name in read if name])
+    if given.corrected is not None:
+        path, project = Path(given.corrected), Path(given.project)
+        if not same(path, project):
+            kind, hint = "a project's file of the same kind", "name another file for the corrected one"
+            refuse_other(path, lambda path: _is_project(path, project), kind, hint)
+
+
+def _is_project(path: Path, project: Path) -> bool:
+    """Return whether a file is one of a project, and of the kind of this one."""
+    kinds = [".toml"], [".yml", ".yaml"], [".txt", ".in", ".pip", ".lock"]
+    if path.suffix and not any({path.suffix.lower(), project.suffix.lower()} <= {*kind} for kind in kinds):
+        return False
+    try:
+        from haulage.doctor.project.decoding import decoded
+        from haulage.doctor.project.reading import parse
+
+        # What it includes is of no interest here.
+        found = parse(project, decoded(path.read_bytes()), alone=True)
+        # A line of prose is none that could be understood.
+        return len(found.wanted) > len(found.troubles)
+    except ModuleNotFoundError:
+        # Nothing will be written either.
+        return True
+    except (HaulageError, UnicodeDecodeError):
+        return False
 
 
 def _check(file: Path) -> None:

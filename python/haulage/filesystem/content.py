@@ -216,7 +216,13 @@ class Content(Listings):
                 raise UnsupportedError("write", str(local), "a folder is there", hint)
             # A folder, which is there as soon as what is in it.
             return
-        await self._move((f"{self.scheme}://{source}", str(local)), callback=callback)
+        try:
+            await self._move((f"{self.scheme}://{source}", str(local)), callback=callback)
+        except NotFoundError:
+            if not await self._isdir(source):
+                raise
+            # As fsspec has it: a folder that is named is made, without what is in it.
+            local.mkdir(parents=True, exist_ok=True)
 
     # What makes and removes.
 

@@ -14,10 +14,11 @@ from fsspec.core import has_magic
 from fsspec.implementations.local import LocalFileSystem, make_path_posix
 from fsspec.utils import other_paths
 
-from haulage.errors import NotFoundError
+from haulage.errors import NotFoundError, UsageError
 from haulage.filesystem import entries
 from haulage.filesystem.content import Content
 from haulage.filesystem.targets import LocalTargets, Pair, refuse_links, refuse_same
+from haulage.units import counted
 
 _Pairs = builtins.list[Pair]
 
@@ -39,7 +40,7 @@ class Trees(Content):
     ) -> Any:
         folders: _Pairs = []
         if isinstance(lpath, builtins.list) and isinstance(rpath, builtins.list):
-            pairs = _paired(rpath, lpath)
+            pairs = _named_both(rpath, [_whole(one) for one in lpath])
         else:
             lpath = make_path_posix(lpath)
             into = isinstance(lpath, str) and (trailing_sep(lpath) or Path(lpath).is_dir())
@@ -69,7 +70,7 @@ class Trees(Content):
         **kwargs: Any,
     ) -> Any:
         if isinstance(lpath, builtins.list) and isinstance(rpath, builtins.list):
-            pairs = _paired(lpath, rpath)
+            pairs = _named_both(lpath, rpath)
         else:
             lpath = make_path_posix(lpath) if isinstance(lpath, str) else lpath
             into = isinstance(rpath, str) and (trailing_sep(rpath) or await self._isdir(rpath))
@@ -95,7 +96,7 @@ class Trees(Content):
     ) -> None:
         into = isinstance(path2, str) and (trailing_sep(path2) or await self._isdir(path2))
         if isinstance(path1, builtins.list) and isinstance(path2, builtins.list):
-            pairs = _paired(path1, path2)
+            pairs = _named_both(path1, path2)
         elif (
             isinstance(path1, str)
             and isinstance(path2, str)
@@ -195,6 +196,24 @@ def _targets(source: Any, names: builtins.list[str], target: Any, *, into: bool)
     magic = single and has_magic(source)
     exists = single and (len(names) == 1 if magic else into and not trailing_sep(source))
     return _paired(names, other_paths(names, target, exists=exists, flatten=not single)) if names else []
+
+
+def _named_both(sources: builtins.list[Any], targets: builtins.list[Any]) -> _Pairs:
+    """Return each source with its target.
+
+    Raises:
+        UsageError: They are not as many.
+    """
+    if len(sources) != len(targets):
+        cause = f"{counted(len(sources), 'source')}, {counted(len(targets), 'target')}"
+        hint = "give each source a target, or one folder for all"
+        raise UsageError("copy", "lists of names", cause, hint)
+    return _paired(sources, targets)
+
+
+def _whole(target: Any) -> Any:
+    """Return the absolute path of a local target; what is open to be written stays."""
+    return make_path_posix(target) if isinstance(target, str | os.PathLike) else target
 
 
 def _paired(sources: builtins.list[Any], targets: builtins.list[Any]) -> _Pairs:

@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,10 @@ from haulage.lab.cli.output import (
     progress_option,
 )
 from haulage.lab.cli.read import show_comparison
+
+if TYPE_CHECKING:
+    from haulage.lab.plan import Plan
+    from haulage.lab.target import Target
 
 to_option = click.option(
     "--to",
@@ -120,6 +124,7 @@ def run(
                 raise UsageError("run", plan, "a stopped run has its plan", "leave it out")
             where = parse_target(target) if target else runner.target_of(Path(continue_))
             own_network(where)
+            _try(where)
             with progress_of(progress, quiet) as show:
                 done = runner.resume(Path(continue_), target=where, on_progress=show, where=nodes_at)
         else:
@@ -134,6 +139,7 @@ def run(
                 own_network(where)
             if places is not None:
                 wanted = seen_from(wanted, places, where)
+            _try(where, wanted, start=not only_estimate)
             nodes_at.check(wanted, where)
             for arm, why in left_out.items():
                 say(f"left out: {arm}: {why}")
@@ -159,6 +165,31 @@ def run(
     page = done.page if report else None
     values = {"run": str(done.folder), "state": done.state, "profile": kept and str(kept)}
     click.echo(json.dumps(values | {"report": page and str(page)}) if as_json else str(page or done.folder))
+
+
+def _try(target: Target, plan: Plan | None = None, *, start: bool = True) -> None:
+    """Let the emulator judge the links and faults before anything is made for a run.
+
+    Args:
+        target: A real one is not tried.
+        plan: What has further links.
+        start: Start one with a link of packets, too, for which this process needs a network of its own.
+    """
+    if not target.emulated:
+        return
+    from haulage.emulator import Emulator
+    from haulage.lab.link import PACKETS
+    from haulage.lab.schedule import schedule
+    from haulage.lab.target import start_emulator
+
+    links = {target.link_of(own) for own in (None, *(dict(plan.own_links).values() if plan else ()))}
+    for cell in schedule(plan) if plan is not None else ():
+        links |= {target.link_of(link) for link in (cell.link, cell.node_link)}
+    for link in sorted(links):
+        if not link.startswith(PACKETS):
+            Emulator(store="null", link=link, faults=target.faults).close()
+        elif start:
+            start_emulator(store="null", link=link, faults=target.faults).close()
 
 
 def _overrides(
@@ -226,7 +257,9 @@ def rerun(
     from haulage.lab.target import parse_target
 
     say = Talk(quiet)
-    own_network(parse_target(target) if target else target_of(Path(directory)))
+    where = parse_target(target) if target else target_of(Path(directory))
+    own_network(where)
+    _try(where)
     with interrupted_by_term(), progress_of(progress, quiet) as show:
         again = library.rerun(directory, out, target=target, on_progress=show)
     say(f"into {again.folder}: {again.state}")

@@ -9,6 +9,7 @@ import pandas as pd
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import shown
+from haulage.lab.why.record import Failure
 from haulage.lab.why.words import paragraph, title
 
 
@@ -25,6 +26,7 @@ def as_dict(found: Explanation) -> dict[str, Any]:
         "objects": facts.objects,
         "attempts": facts.attempts,
         "failed": facts.not_ok,
+        "failure": None if found.failure is None else _failure(found.failure),
         "refused": facts.refused,
         "connections": facts.connections,
         "phases": [_part(part) for part in found.phases],
@@ -74,6 +76,17 @@ def _part(part: Part) -> dict[str, Any]:
         "quickest_answer_ns": evidence.answer_ns,
         "usual_request_ns": evidence.took_ns,
         "ledger_ns": part.ledger,
+    }
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    return {
+        "kind": failure.kind,
+        "operation": failure.operation,
+        "object": shown(failure.object, 4096),
+        "cause": shown(failure.cause, 4096),
+        "hint": None if failure.hint is None else shown(failure.hint, 4096),
+        "exit_code": failure.exit_code,
     }
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from haulage.lab.why.fit import Fit
 
-Status = Literal["seen", "undetermined", "nothing to explain"]
+Status = Literal["seen", "undetermined", "nothing to explain", "failed"]
 
 #: A share of the time in flight that makes a cause the one to name, where there is no second.
 MAIN = 0.4
@@ -69,6 +69,8 @@ NAMES = {
     "processors": "the processors of this machine",
     "short": "too short to tell",
     "few": "nothing to explain",
+    "failed": "the job failed",
+    "last-failed": "the last request failed",
     "empty": "no requests",
     "unknown": "answers and bytes together",
     "changed": "something that changed midway",
@@ -161,7 +163,7 @@ class Cause:
     Attributes:
         cause: A key of :data:`NAMES`.
         status: ``"seen"`` in the record, ``"undetermined"`` where it does not decide, or there is nothing
-            to explain.
+            to explain; ``"failed"`` where there is nothing to explain but that the job did.
         rivals: Causes that would leave the same record.
         parts: Share of the time in flight by cause, the largest first, those below a hundredth left out.
     """

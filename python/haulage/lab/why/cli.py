@@ -52,7 +52,11 @@ def why(record: str, html: str | None, as_json: bool, quiet: bool) -> None:
     from haulage.lab.why.explaining import explain
     from haulage.lab.why.text import show
     from haulage.lab.why.words import paragraph, title
+    from haulage.outputs import check_page
 
+    if html is not None:
+        # Before the work, not after it.
+        check_page(html, [record])
     found = explain(record)
     if html is not None:
         try:

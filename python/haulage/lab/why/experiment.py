@@ -24,10 +24,13 @@ def experiment(found: Explanation) -> Experiment | None:
             f"about {each} each time: the resolver is slow, and one with a cache helps; at once: it is"
             " slow only for many at a time",
         )
-    if (
-        found.whole.cause.cause in ("throttled", "listing", "nodes", "before", "after")
-        or found.whole.cause.status == "nothing to explain"
-    ):
+    if found.whole.cause.cause in (
+        "throttled",
+        "listing",
+        "nodes",
+        "before",
+        "after",
+    ) or found.whole.cause.status in ("nothing to explain", "failed"):
         cause, evidence = found.whole.cause, found.whole.evidence
     return _of(cause.cause, cause, evidence)
 
@@ -36,7 +39,7 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
     now = rate_words(evidence.rate)
     doubled = 2 * max(1, round(max(evidence.lanes if name != "shared" else evidence.in_flight, 1)))
     more = f"haul cp SRC DST --concurrency {doubled} {_RECORD}"
-    if name in ("few", "empty"):
+    if name in ("few", "empty", "failed", "last-failed"):
         return None
     if name == "one-at-a-time":
         return Experiment(
@@ -168,7 +171,7 @@ def unknown(found: Explanation) -> list[str]:
         said.append(
             f"What else there would have been: the job ended with exit code {found.summary['exit_code']}."
         )
-    if not facts.attempts:
+    if not facts.attempts or found.whole.cause.cause in ("failed", "last-failed"):
         return said
     said.append(
         "How busy the processors and the disk were, and what else used the link. haul lab run samples the"

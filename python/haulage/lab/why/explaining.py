@@ -14,7 +14,7 @@ from haulage.lab.why.asking import Asked, Facts, Window, count
 from haulage.lab.why.cause import OF_BYTES, Cause, Evidence, decide, of_phases
 from haulage.lab.why.fit import fit
 from haulage.lab.why.phases import phases
-from haulage.lab.why.record import Record, damaged, open_record
+from haulage.lab.why.record import Failure, Record, damaged, last_request, open_record
 from haulage.lab.why.signs import Openings, Remote, Sign, Wire, signs
 
 
@@ -53,6 +53,7 @@ class Explanation:
         summary: Of the last line of ``--json``, if there is one.
         left_out: Rows of the record that could not be placed.
         unread: Lines that were no JSON.
+        failure: How the job failed, if it did; the last request that failed, if the record does not say.
         objects: The slowest ones.
         slowest: The slowest requests.
         lost: What did not end well, and what it cost.
@@ -77,6 +78,7 @@ class Explanation:
     signs: tuple[Sign, ...] = ()
     openings: Openings = field(default_factory=Openings)
     remotes: tuple[Remote, ...] = ()
+    failure: Failure | None = None
 
 
 def explain(path: Path | str) -> Explanation:
@@ -93,9 +95,25 @@ def explain(path: Path | str) -> Explanation:
     """
     with open_record(path) as record:
         try:
-            return _explain(record)
+            return _with_failure(record, _explain(record))
         except duckdb.Error as error:
             raise damaged(record.name, error) from error
+
+
+def _with_failure(record: Record, found: Explanation) -> Explanation:
+    """Say how the job failed; where there is nothing else to explain, that is what there is to say."""
+    little = found.whole.cause.status == "nothing to explain"
+    failure = record.failure
+    if failure is None and record.summary is None and little:
+        failure = last_request(record)
+    if failure is None:
+        return found
+    cause = found.whole.cause
+    if little and failure.exit_code is None:
+        cause = replace(cause, cause="last-failed")
+    elif little and failure.kind != "cancelled":
+        cause = replace(cause, cause="failed", status="failed")
+    return replace(found, failure=failure, whole=replace(found.whole, cause=cause))
 
 
 def _explain(record: Record) -> Explanation:

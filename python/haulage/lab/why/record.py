@@ -10,6 +10,7 @@ writes the rest beside that file.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -73,13 +74,37 @@ SUMMARY = {
     "bytes_done": "BIGINT",
     "requests": "BIGINT",
     "chosen": "VARCHAR",
+    "failures": "VARCHAR",
 }
+#: What is read of the line that says why a job failed.
+ERROR = ("kind", "operation", "object", "cause", "hint", "exit_code")
 #: A clock that began with the job has not come further than this: 30 years.
 LATEST_NS = 10**18
 #: In place of a file: standard input.
 INPUT = "-"
 #: The longest line that is read, in bytes.
 _LONGEST_LINE = 64 << 20
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a job failed; or its last request, where the record does not say how the job ended.
+
+    Attributes:
+        kind: Of the error; of a request its fate.
+        operation: What was being done; of a request the service's name for it.
+        object: What it was done to.
+        cause: Why it failed.
+        hint: What to do about it, if that is known.
+        exit_code: Of the job; ``None`` for a request.
+    """
+
+    kind: str
+    operation: str
+    object: str
+    cause: str
+    hint: str | None = None
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +120,7 @@ class Record:
         left_out: Of these, without a slot, without an end, or at an impossible time.
         summary: The last line of ``--json``; ``None`` in a Parquet file, or where the job was killed.
         unread: Lines that were no JSON.
+        failure: Of the line that says why the job failed.
     """
 
     database: duckdb.DuckDBPyConnection
@@ -104,6 +130,7 @@ class Record:
     left_out: int
     summary: dict[str, Any] | None = None
     unread: int = 0
+    failure: Failure | None = None
 
     def one(self, sql: str) -> tuple[Any, ...]:
         """Return the only row of a query."""
@@ -189,7 +216,8 @@ def _of_parquet(database: duckdb.DuckDBPyConnection, path: Path, name: str) -> R
 
 def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path, name: str) -> Record:
     """Keep the attempts of JSON lines as Parquet; read the summary."""
-    kinds = {"event": "VARCHAR", **{name: kind for name, (kind, _) in KNOWN.items()}, **SUMMARY}
+    kinds = {"event": "VARCHAR", **dict.fromkeys(ERROR, "VARCHAR")}
+    kinds |= {**{name: kind for name, (kind, _) in KNOWN.items()}, **SUMMARY}
     shape = ", ".join(f"{name}: '{kind}'" for name, kind in kinds.items())
     database.execute(
         f"create view lines as from read_json('{_quoted(path)}', format='newline_delimited',"
@@ -197,7 +225,7 @@ def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path, nam
         f" columns={{{shape}}}, maximum_object_size={_LONGEST_LINE})"
     )
     counted = dict(database.execute("select event, count(*) from lines group by all").fetchall())
-    if not set(counted) & {"attempt", "job_started", "summary"}:
+    if not set(counted) & {"attempt", "job_started", "summary", "error"}:
         raise _no_record(name, "lines of JSON that are no events of a job")
     filled = database.execute(
         f"select {', '.join(f'count({name})' for name in KNOWN)} from lines where event = 'attempt'"
@@ -213,7 +241,41 @@ def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path, nam
     ).fetchone()
     record = _view(database, name, f"read_parquet('{_quoted(kept)}')")
     summary = None if last is None else dict(zip(SUMMARY, last, strict=True))
-    return replace(record, summary=summary, unread=int(counted.get(None, 0)))
+    unread = int(counted.get(None, 0))
+    return replace(record, summary=summary, unread=unread, failure=_failure(database, summary))
+
+
+def _failure(database: duckdb.DuckDBPyConnection, summary: dict[str, Any] | None) -> Failure | None:
+    """Return why the job failed, from the line that says so, or else the summary: of the first object."""
+    said = database.execute(
+        "select coalesce(kind, ''), coalesce(operation, ''), coalesce(object, ''), coalesce(cause, ''), hint,"
+        " exit_code from lines where event = 'error' limit 1"
+    ).fetchone()
+    if said is not None:
+        return Failure(*said)
+    code = (summary or {}).get("exit_code")
+    if not code:
+        return None
+    try:
+        first = json.loads((summary or {}).get("failures") or "[]")[0]
+        kind, operation, name, cause = (str(first.get(name) or "") for name in ERROR[:4])
+    except (ValueError, LookupError, AttributeError, TypeError):
+        return Failure("", "", "", "", None, code)
+    return Failure(kind, operation, name, cause, first.get("hint"), code)
+
+
+def last_request(record: Record) -> Failure | None:
+    """Return the request of a record that ended last, if it failed."""
+    last = record.database.execute(
+        "select fate, api, object, status, cause from (from record union all from asked)"
+        " order by ended_ns desc limit 1"
+    ).fetchone()
+    if last is None or last[0] in ("ok", "cancelled"):
+        return None
+    fate, api, object, status, cause = last
+    return Failure(
+        fate, api, object, " ".join(str(one) for one in (status, cause) if one is not None) or fate
+    )
 
 
 def _view(database: duckdb.DuckDBPyConnection, name: str, source: str) -> Record:

@@ -9,11 +9,20 @@ from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.cause import MUCH, NAMES, NEAR_NS, Cause, Evidence
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import percent, shown, time_words
+from haulage.lab.why.record import Failure
 from haulage.lab.why.signs import addresses, opening
 from haulage.units import counted
 
 #: Of the time of a job, from which the start of its nodes is worth a sentence.
 SOME = 0.05
+
+#: Findings that are no limits.
+_TITLES = {
+    "empty": "No requests",
+    "few": "Nothing to explain",
+    "failed": "The job failed",
+    "last-failed": "The last request failed",
+}
 
 
 @dataclass(frozen=True)
@@ -27,8 +36,8 @@ class Experiment:
 def title(part: Part, phases: Sequence[Part] = ()) -> str:
     """Return the finding in a line: the cause, and how sure that is."""
     cause = part.cause
-    if cause.status == "nothing to explain":
-        return {"empty": "No requests", "few": "Nothing to explain"}[cause.cause]
+    if cause.cause in _TITLES:
+        return _TITLES[cause.cause]
     if cause.cause == "short":
         return "Too short to tell"
     if cause.cause == "processors":
@@ -53,7 +62,12 @@ def _either(cause: Cause) -> str:
 def paragraph(found: Explanation) -> list[str]:
     """Return the sentences that tell a person what happened."""
     cause = found.whole.cause
-    said = [_job(found), _started(found)] if cause.cause != "empty" else []
+    said = [_failed(found.failure, "It ended" if cause.cause == "failed" else "The job failed")]
+    if found.facts.attempts:
+        said += [_job(found), _started(found)]
+    if cause.cause in ("failed", "last-failed"):
+        said.append(_why(cause, found.whole.evidence))
+        return [sentence for sentence in said if sentence]
     if found.phases and cause.status != "nothing to explain":
         rates = [rate_words(part.evidence.rate) for part in found.phases]
         when = ", ".join(time_words(part.window.began_ns) for part in found.phases[1:])
@@ -84,6 +98,21 @@ def sure(found: Explanation) -> str:
     if cause.cause in ("mixed", "changed"):
         return "Undetermined: no single cause is shown for enough of the time."
     return f"Undetermined: with {_either(cause)} this record would look the same."
+
+
+def _failed(failure: Failure | None, begin: str) -> str:
+    """Say how the job failed, if it did."""
+    if failure is None:
+        return ""
+    what, cause = f"{failure.operation} {shown(failure.object)}", shown(failure.cause, 300)
+    if failure.exit_code is None:
+        return f"{what} failed: {cause}. The record does not say how the job ended; the lines of --json do."
+    if not failure.cause:
+        return f"{begin} with exit code {failure.exit_code}."
+    if failure.kind == "cancelled":
+        return "The job was interrupted."
+    hint = f" To mend it: {shown(failure.hint, 300)}." if failure.hint else ""
+    return f"{begin} with exit code {failure.exit_code}: {what}: {cause}.{hint}"
 
 
 def _job(found: Explanation) -> str:
@@ -330,6 +359,10 @@ def _few(_: Cause, evidence: Evidence) -> str:
     )
 
 
+def _little(_: Cause, evidence: Evidence) -> str:
+    return "" if evidence.requests == 0 else "That is too little to judge the path by."
+
+
 def _short(cause: Cause, evidence: Evidence) -> str:
     return f"{time_words(evidence.wall_ns)} say little about a path. The time in flight was {_parts(cause)}."
 
@@ -367,6 +400,8 @@ _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
     "mixed": _mixed,
     "changed": _mixed,
     "few": _few,
+    "failed": _little,
+    "last-failed": _little,
     "short": _short,
     "empty": _empty,
 }
