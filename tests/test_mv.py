@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,9 @@ def test_a_move_deletes_what_is_proven_and_nothing_else(
     assert (plan.summary["objects_done"], plan.summary["objects_deleted"]) == (3, 3)
     assert contents(haul, here) == files
     # One that is there already, and one whose destination is a folder or something else.
+    if {store, to} == {"azure", "s3"}:
+        # The same between two interfaces.
+        time.sleep(1.1)
     haul("cp", f"{here}a", f"{there}a")
     went = haul("mv", here, there, "--json")
     assert (went.summary["objects_deleted"], went.summary["objects_failed"]) == (3, 0)
