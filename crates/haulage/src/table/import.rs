@@ -332,7 +332,7 @@ fn settle(
     };
     progress.done.fetch_add((settled.written.len() + settled.refused.len()) as u64, Ordering::Relaxed);
     settled.refused.iter().try_for_each(|one| journal.refused(one))?;
-    journal.written(settled.written, settled.last);
+    journal.written(&settled.written, settled.last);
     Ok(keys)
 }
 

@@ -129,10 +129,10 @@ impl Journal {
     }
 
     /// Rows are in the table; the last of them has these keys.
-    pub(super) fn written(&mut self, numbers: Vec<u64>, last: Option<RowKeys>) {
-        numbers.iter().for_each(|number| {
+    pub(super) fn written(&mut self, numbers: &[u64], last: Option<RowKeys>) {
+        for number in numbers {
             self.pending.remove(number);
-        });
+        }
         self.witness = last.or_else(|| self.witness.take());
     }
 
