@@ -241,7 +241,7 @@ UNCLOSED = "a quotation mark in the first line is not closed in it"
     [
         ("rows.csv", "a,b\n1,x\n2,ü\n".encode("latin-1"), "line 3 is not UTF-8", AS_UTF8),
         ("rows.csv", "ä,b\n1,x\n".encode("latin-1"), "line 1 is not UTF-8", AS_UTF8),
-        ("rows.csv.gz", gzip.compress(b"a,b\n1,\xfc\n"), "line 2 is not UTF-8", AS_UTF8),
+        ("rows.csv.gz", gzip.compress(b"a,b\n1,\xfc\n", mtime=0), "line 2 is not UTF-8", AS_UTF8),
         ("rows.csv", "a,b\n1,x\n".encode("utf-16"), "it is UTF-16, not UTF-8", AS_UTF8),
         ("rows.csv", "a,b\n1,x\n".encode("utf-16-le"), NULLS, AS_UTF8),
         ("rows.csv", b"a,b\n1,2\r\n3,4\n", "line 2 ends with CRLF, but the first line with LF", ALIKE),
@@ -250,7 +250,8 @@ UNCLOSED = "a quotation mark in the first line is not closed in it"
         ("rows.csv", b'a,"b\n1,"x"\n2,y\n', UNCLOSED, CLOSE),
         ("rows.csv", b'"a,b\n1,2\n3,4"\n5,6\n', UNCLOSED, CLOSE),
         (
-            "rows.csv", gzip.compress(b"a\n1\n"), "it is packed with gzip, but its name does not end in .gz",
+            "rows.csv", gzip.compress(b"a\n1\n", mtime=0),
+            "it is packed with gzip, but its name does not end in .gz",
             "rename it so that its name ends in .gz",
         ),
         (
