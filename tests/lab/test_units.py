@@ -41,6 +41,8 @@ REFUSED: list[tuple[str, Parse, str]] = [
     ("block_size", parse_size, "-1MiB"),
     ("block_size", parse_size, "1.5.2B"),
     ("block_size", parse_size, "1e3B"),
+    ("block_size", parse_size, "0"),
+    ("block_size", parse_size, ".B"),
     ("block_size", parse_size, "8Ki"),
     ("block_size", parse_size, "8\u212aiB"),  # the sign for kelvin
     ("block_size", parse_size, "99999999999999TiB"),

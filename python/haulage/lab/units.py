@@ -104,7 +104,9 @@ def _parse(
     value = _scaled(number, scale) if scale is not None and _NUMBER.fullmatch(number) else None
     if value is not None and value <= _MOST:
         return value
-    first, second = (f"{number or 8}{unit}" for unit in examples)
+    # A hint with a zero in it would be refused as well.
+    shown = number if _NUMBER.fullmatch(number) and float(number) > 0 else "8"
+    first, second = (f"{shown}{unit}" for unit in examples)
     raise UsageError("parse", text, f"not a {what} with a unit", f"write {first} or {second}")
 
 
