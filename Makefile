@@ -142,7 +142,7 @@ test-python: build peers
 # What measures times, with nothing beside it.
 test-quiet: build peers
 	cargo test --quiet $(RUST_TESTS) --tests -- --ignored --test-threads 1 quiet::
-	$(BIN)/pytest -m quiet
+	$(PYTHON) scripts/once_more.py $(BIN)/pytest -m quiet
 
 # What deletes, attacks or is attacked, where nothing of this machine can be written.
 test-hostile: build
