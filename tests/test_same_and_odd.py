@@ -31,13 +31,17 @@ def container(emulator: Endpoint) -> Container:
     return emulator.container()
 
 
+def name_of(container: Container) -> str:
+    return container.az("").removeprefix("az://").rstrip("/")
+
+
 @pytest.mark.parametrize("ways", [("az", "s3"), ("s3", "az")])
 def test_a_move_to_the_same_object_by_another_interface_keeps_it(
     haul: Haul, container: Container, ways: tuple[str, str]
 ) -> None:
     """Both were gone: the object at the destination counted as a copy of itself."""
     (haul.folder / "f").write_bytes(b"the only copy")
-    name = container.az("").removeprefix("az://").rstrip("/")
+    name = name_of(container)
     haul("cp", "f", f"az://{name}/d/a")
     said = haul("mv", f"{ways[0]}://{name}/d", f"{ways[1]}://{name}/d")
     assert "may be the same object under another name" in said.stderr
@@ -104,7 +108,7 @@ def test_metadata_that_would_become_one_is_refused(haul: Haul, container: Contai
     """One of the two was lost."""
     import boto3
 
-    name = haulage_name(container)
+    name = name_of(container)
     keys = {
         "aws_access_key_id": haul.env["AWS_ACCESS_KEY_ID"],
         "aws_secret_access_key": haul.env["AWS_SECRET_ACCESS_KEY"],
@@ -115,10 +119,6 @@ def test_metadata_that_would_become_one_is_refused(haul: Haul, container: Contai
     said = haul("cp", f"s3://{name}-s/a", container.az("a"), code=2)
     assert said.hints == {"rename one of them at the source"}
     assert container.contents() == {}
-
-
-def haulage_name(container: Container) -> str:
-    return container.az("").removeprefix("az://").rstrip("/")
 
 
 @pytest.mark.parametrize("ignored", [False, True])

@@ -41,7 +41,9 @@ def same(one: Path, other: Path) -> bool:
         return os.path.realpath(one) == os.path.realpath(other)
 
 
-def refuse_other(path: Path, is_one: Callable[[Path], bool], kind: str, hint: str) -> None:
+def refuse_other(
+    path: Path, is_one: Callable[[Path], bool], kind: str, hint: str, *, replaced: bool = False
+) -> None:
     """Raise if a file is there that is not empty, and not one of a kind.
 
     Args:
@@ -49,6 +51,7 @@ def refuse_other(path: Path, is_one: Callable[[Path], bool], kind: str, hint: st
         is_one: Returns whether it is one of the kind.
         kind: In words.
         hint: What to do instead.
+        replaced: Another file takes its place, so that it can be no device or pipe.
 
     Raises:
         UsageError: It is something else.
@@ -56,7 +59,11 @@ def refuse_other(path: Path, is_one: Callable[[Path], bool], kind: str, hint: st
     """
     try:
         found = path.stat()
-        refused = stat.S_ISREG(found.st_mode) and found.st_size > 0 and not is_one(path)
+        if stat.S_ISREG(found.st_mode):
+            refused = found.st_size > 0 and not is_one(path)
+        else:
+            # A folder cannot be written, which shows soon.
+            refused = replaced and not stat.S_ISDIR(found.st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:

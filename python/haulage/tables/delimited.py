@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from haulage.errors import UsageError
 from haulage.tables import keys, packed, text_types
+from haulage.tables.quoting import listed, literal, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -64,7 +65,7 @@ def header(connection: duckdb.DuckDBPyConnection, path: Path) -> Header:
     """
     # The line as it is. DuckDB unpacks what is packed, and skips a byte order mark.
     scan = (
-        f"SELECT * FROM read_csv([{_literal(_unglobbed(path))}], columns={{'line': 'VARCHAR'}}, "
+        f"SELECT * FROM read_csv({listed([path])}, columns={{'line': 'VARCHAR'}}, "
         "auto_detect=false, delim=chr(1), quote='', escape='', comment='', header=false, skip=0, "
         f"strict_mode=false, max_line_size={_LINE_BYTES}) LIMIT 1"
     )
@@ -249,19 +250,10 @@ def _no_names(path: Path, cause: str) -> UsageError:
 def _read(head: Header, paths: Sequence[Path]) -> str:
     # By place: as names of its own DuckDB takes not all that a line of names may have.
     columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(head.names)))
-    named = ", ".join(f"c{at} AS {text_types.quoted(name)}" for at, name in enumerate(head.names))
-    files = ", ".join(_literal(_unglobbed(path)) for path in paths)
+    named = ", ".join(f"c{at} AS {quoted(name)}" for at, name in enumerate(head.names))
     return (
-        f"SELECT {named} FROM read_csv([{files}], columns={{{columns}}}, auto_detect=false, "
-        f"delim={_literal(head.delimiter)}, quote='\"', escape='\"', comment='', header=true, skip=0, "
+        f"SELECT {named} FROM read_csv({listed(paths)}, columns={{{columns}}}, auto_detect=false, "
+        f"delim={literal(head.delimiter)}, quote='\"', escape='\"', comment='', header=true, skip=0, "
         "strict_mode=true, null_padding=false, nullstr='', allow_quoted_nulls=false, encoding='utf-8', "
         f"hive_partitioning=false, max_line_size={_LINE_BYTES})"
     )
-
-
-def _unglobbed(path: Path) -> str:
-    return re.sub(r"[*?\[]", r"[\g<0>]", str(path))
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

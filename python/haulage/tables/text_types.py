@@ -21,6 +21,8 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from haulage.tables.quoting import quoted
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -165,11 +167,6 @@ def _cast(name: str, kind: str) -> str:
         case _:
             moved = f"CAST({trimmed} AS {kind})"
     return f"{moved} AS {column}"
-
-
-def quoted(name: str) -> str:
-    """Return a name as an identifier of SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _row(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[object, ...]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Callable
 from pathlib import Path
 
 from haulage.errors import UsageError
+from haulage.outputs import refuse_other, same
 from haulage.watch.line import JOB
-from haulage.watch.rows import COLUMNS, PARTIAL, ROWS, cannot_write, quoted
+from haulage.watch.rows import COLUMNS, PARTIAL, ROWS, quoted
 
 #: What every CSV file of rows begins with: the columns that come first, and the comma after them.
 _BEGINNING = ",".join([*COLUMNS][:8]).encode() + b","
 _ANOTHER = "name another file for the rows"
+_ROWS = "a file of rows"
 
 
 def check(csv: str | None, parquet: str | None, sources: list[str]) -> None:
@@ -36,17 +36,17 @@ def check(csv: str | None, parquet: str | None, sources: list[str]) -> None:
         for source in map(Path, sources):
             _refuse_source(path, source)
     for path in packed:
-        if any(_same(path, other) for other in rows):
+        if any(same(path, other) for other in rows):
             cause = "--csv and --parquet name the same file; the latter also writes to FILE.rows.csv"
             raise UsageError("write", str(path), cause, "name two different files")
     for path in rows:
-        _refuse_other(path, _is_csv)
+        refuse_other(path, _is_csv, _ROWS, _ANOTHER)
     for path, are_rows in zip(packed, (_is_parquet, _is_csv, _begins), strict=False):
-        _refuse_other(path, are_rows, replaced=True)
+        refuse_other(path, are_rows, _ROWS, _ANOTHER, replaced=True)
 
 
 def _refuse_source(path: Path, source: Path) -> None:
-    if _same(path, source) and not source.is_dir():
+    if same(path, source) and not source.is_dir():
         raise UsageError("write", str(path), "this is what is read", _ANOTHER)
     # Files of a log are in folders of its jobs.
     root, here = Path(os.path.realpath(source)), Path(os.path.realpath(path))
@@ -54,29 +54,6 @@ def _refuse_source(path: Path, source: Path) -> None:
         folders = [root.name, *here.relative_to(root).parts[:-1]]
         if any(JOB.fullmatch(name) for name in folders[:2]):
             raise UsageError("write", str(path), "this is within the log that is read", _ANOTHER)
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _refuse_other(path: Path, are_rows: Callable[[Path], bool], *, replaced: bool = False) -> None:
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISREG(mode):
-            refused = path.stat().st_size > 0 and not are_rows(path)
-        else:
-            # A folder cannot be written, which shows soon. A device can, but a Parquet file takes its place.
-            refused = replaced and not stat.S_ISDIR(mode)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise cannot_write(path, error) from None
-    if refused:
-        raise UsageError("write", str(path), "what is there is not a file of rows", _ANOTHER)
 
 
 def _is_csv(path: Path) -> bool:

@@ -80,7 +80,7 @@ class CsvRows:
         try:
             self._file = path.open("wb", buffering=0)
         except OSError as error:
-            raise cannot_write(path, error) from None
+            raise _cannot_write(path, error) from None
         self._text = io.StringIO(newline="")
         self._writer = csv.writer(self._text, lineterminator="\n")
         self._writer.writerow(COLUMNS)
@@ -111,7 +111,7 @@ class CsvRows:
                 while left:
                     left = left[self._file.write(left) :]
             except OSError as error:
-                raise cannot_write(self._path, error) from None
+                raise _cannot_write(self._path, error) from None
 
 
 class ParquetRows:
@@ -155,11 +155,10 @@ class ParquetRows:
             partial.replace(self._path)
             self._beside.unlink()
         except OSError as error:
-            raise cannot_write(self._path, error) from None
+            raise _cannot_write(self._path, error) from None
 
 
-def cannot_write(path: Path, error: OSError) -> HaulageError:
-    """Return the error for a file that the system does not let be written."""
+def _cannot_write(path: Path, error: OSError) -> HaulageError:
     return LocalIOError("write", str(path), error.strerror or str(error), "name another file for the rows")
 
 

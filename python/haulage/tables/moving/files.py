@@ -14,6 +14,7 @@ from haulage.places import local_path
 from haulage.tables import packed
 from haulage.tables.delimited import header, is_csv, told, typed
 from haulage.tables.moving.leftovers import TYPED, unlinked_if_failed
+from haulage.tables.quoting import literal
 
 #: Formats of files by the ends of their names, as the engine knows them. CSV is read here.
 _ENDS = ("parquet", "pq", "arrow", "arrows", "ipc", "json", "jsonl", "ndjson", "csv", "tsv")
@@ -89,7 +90,7 @@ def from_csv(path: Path, templates: Sequence[str | None] = ()) -> Path:
     try:
         with told([path]), unlinked_if_failed(new), duckdb.connect() as connection:
             rows = typed(connection, [path], templates)
-            target, note = _literal(str(new)), _literal(made_of)
+            target, note = literal(str(new)), literal(made_of)
             connection.execute(f"COPY ({rows}) TO {target} (FORMAT parquet, KV_METADATA {{haul: {note}}})")
             os.utime(new, ns=(found.st_mtime_ns, found.st_mtime_ns))
     except duckdb.Error as error:
@@ -106,7 +107,7 @@ def _is_of(beside: Path, modified_ns: int, made_of: str) -> bool:
 
     with suppress(OSError, duckdb.Error), duckdb.connect() as connection:
         if beside.stat().st_mtime_ns == modified_ns:
-            asked = f"SELECT value FROM parquet_kv_metadata({_literal(str(beside))}) WHERE key = 'haul'"
+            asked = f"SELECT value FROM parquet_kv_metadata({literal(str(beside))}) WHERE key = 'haul'"
             row = connection.execute(asked).fetchone()
             return row is not None and row[0] == made_of.encode()
     return False
@@ -124,7 +125,3 @@ def _first_line_has_keys(path: Path) -> bool:
 
 def _end(path: Path) -> str:
     return path.suffix.lstrip(".").lower()
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -21,6 +21,7 @@ from haulage.places import local_path
 from haulage.tables import delimited, packed
 from haulage.tables.keys import escape
 from haulage.tables.plan.words import printable
+from haulage.tables.quoting import listed, quoted
 from haulage.tables.values import text_of
 
 #: A file, a folder of files, several of them, or columns by name.
@@ -52,24 +53,6 @@ class Column:
     def sql(self) -> str:
         """Its name as SQL has it."""
         return quoted(self.name)
-
-
-def quoted(name: str) -> str:
-    """Return a name as an identifier of SQL.
-
-    >>> quoted("a b")
-    '"a b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Return a string of SQL.
-
-    >>> literal("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("'", "''") + "'"
 
 
 class Data:
@@ -187,9 +170,9 @@ class Data:
             return
         files = _files(source)
         reader, but = _reader(files, format), ""
-        listed = ", ".join(literal(re.sub(r"[*?\[]", r"[\g<0>]", str(file))) for file in files)
+        names_of_files = listed(files)
         if reader == "read_parquet":
-            scan = f"read_parquet([{listed}], union_by_name=true, hive_partitioning=false"
+            scan = f"read_parquet({names_of_files}, union_by_name=true, hive_partitioning=false"
             there = {row[0]: row[1] for row in self.all(f"DESCRIBE SELECT * FROM {scan})")}
             # What an export writes for a time: SQL can do little with nanoseconds of a zone.
             zoned = [quoted(name) for name, kind in there.items() if kind == "TIMESTAMPTZ_NS"]
@@ -207,7 +190,7 @@ class Data:
         elif reader == "read_json":
             for file in files:
                 packed.check(file)
-            scan = f"read_json([{listed}], union_by_name=true, hive_partitioning=false)"
+            scan = f"read_json({names_of_files}, union_by_name=true, hive_partitioning=false)"
             but = self._as_exported(scan)
         else:
             # As an import reads them.

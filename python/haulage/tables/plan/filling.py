@@ -10,9 +10,10 @@ from typing import Any
 from haulage.errors import UsageError
 from haulage.tables.plan import sql
 from haulage.tables.plan.access import Given
-from haulage.tables.plan.data import PLACE, ROWS, Column, Data, literal
+from haulage.tables.plan.data import PLACE, ROWS, Column, Data
 from haulage.tables.plan.profiling import Profile
 from haulage.tables.plan.queries import OPEN, Condition, Operand, Query, Text
+from haulage.tables.quoting import literal
 from haulage.tables.values import SECOND, Moment, as_ticks, text_of, ticks_of
 
 #: Where a range is open: its share of the span of the column, or of its rows where it has one end.

@@ -8,12 +8,13 @@ from statistics import median
 
 from haulage.tables.plan import odata
 from haulage.tables.plan.access import Access, Bounds, Given, Kind, access
-from haulage.tables.plan.data import Data, literal
+from haulage.tables.plan.data import Data
 from haulage.tables.plan.entities import PAGE, stored
 from haulage.tables.plan.filling import condition
 from haulage.tables.plan.measuring import Keys
 from haulage.tables.plan.profiling import Profile
 from haulage.tables.plan.queries import Query
+from haulage.tables.quoting import literal
 
 
 @dataclass(frozen=True)

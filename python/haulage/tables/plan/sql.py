@@ -9,7 +9,8 @@ import re
 
 from haulage.errors import UsageError
 from haulage.tables.keys import CUTS, LAST_INTEGER, LAST_TICK, Field, Template
-from haulage.tables.plan.data import Column, literal
+from haulage.tables.plan.data import Column
+from haulage.tables.quoting import literal
 from haulage.tables.values import EPOCH
 
 INTEGERS = {
