@@ -107,11 +107,10 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
         }
         (0, ..) => "copied nothing".to_owned(),
         _ => {
-            let objects = match objects_failed {
-                0 => count(objects_done, "object"),
-                // What fails may also be the deletion of an object that was copied.
-                _ if summary.operation == "move" => count(objects_done, "object"),
-                failed => {
+            let objects = match (objects_failed, summary.operation) {
+                // What fails of a move may also be the deletion of an object that was copied.
+                (0, _) | (_, "move") => count(objects_done, "object"),
+                (failed, _) => {
                     format!("{} of {}", thousands(objects_done), count(objects_done + failed, "object"))
                 }
             };

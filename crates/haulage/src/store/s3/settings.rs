@@ -96,7 +96,7 @@ pub(super) fn check_region(region: &str) -> Result<()> {
 /// The variables that name a profile, the first that is set.
 pub(super) const PROFILES: [&str; 2] = ["AWS_PROFILE", "AWS_DEFAULT_PROFILE"];
 /// The profile that is taken where none is named.
-const DEFAULT: &str = "default";
+pub(super) const DEFAULT: &str = "default";
 
 /// A configuration file: section, name and value of each line, in order. What is indented below a name belongs to it:
 /// `s3.endpoint_url`.

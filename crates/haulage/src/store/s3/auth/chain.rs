@@ -17,7 +17,7 @@ use super::sigv4::Keys;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use crate::store::renewed::Renewed;
-use crate::store::s3::settings::PROFILES;
+use crate::store::s3::settings::{DEFAULT, PROFILES};
 use crate::store::surroundings::{Commands, Files, Requests, words};
 use crate::verbose::verbose;
 
@@ -51,7 +51,7 @@ impl Chain {
             ("environment", Box::new(EnvCredentialProvider::new())),
             ("web identity", Box::new(AssumeRoleWithWebIdentityCredentialProvider::new())),
         ];
-        sources.extend(of_profile(named.as_ref().map_or("default", |(_, profile)| profile)));
+        sources.extend(of_profile(named.as_ref().map_or(DEFAULT, |(_, profile)| profile)));
         sources.push(("container", Box::new(ECSCredentialProvider::new())));
         sources.push(("machine", Box::new(IMDSv2CredentialProvider::new())));
         Self::with_sources(context, sources)
@@ -119,25 +119,26 @@ impl Chain {
                 Err(error) => tried.push_str(&format!("; {name}: {}", words(&error))),
             }
         }
-        if let Some(profile) = &self.profile {
-            let cause = format!("the profile {profile} gives no keys{tried}");
-            let hint =
-                format!("look for it in ~/.aws/config, or sign in with: aws sso login --profile {profile}");
-            return Err(Error::new(ErrorKind::Permission, operation, object, cause).hint(hint));
-        }
-        if let Some((variable, profile)) = named_profile(&self.context) {
-            let cause =
-                format!("no credential found: the profile {profile} of {variable} gives no keys{tried}");
-            let hint = format!(
-                "check {variable}, look for the profile in ~/.aws/config and ~/.aws/credentials, \
-                 or sign in with: aws sso login --profile {profile}"
-            );
-            return Err(Error::new(ErrorKind::Permission, operation, object, cause).hint(hint));
-        }
-        Err(Error::new(ErrorKind::Permission, operation, object, format!("no credential found{tried}")).hint(
-            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or sign in with: aws sso login; \
-             use --no-sign-request for public buckets",
-        ))
+        let (cause, hint) = match (&self.profile, named_profile(&self.context)) {
+            (Some(profile), _) => (
+                format!("the profile {profile} gives no keys{tried}"),
+                format!("look for it in ~/.aws/config, or sign in with: aws sso login --profile {profile}"),
+            ),
+            (None, Some((variable, profile))) => (
+                format!("no credential found: the profile {profile} of {variable} gives no keys{tried}"),
+                format!(
+                    "check {variable}, look for the profile in ~/.aws/config and ~/.aws/credentials, \
+                     or sign in with: aws sso login --profile {profile}"
+                ),
+            ),
+            (None, None) => (
+                format!("no credential found{tried}"),
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or sign in with: aws sso login; \
+                 use --no-sign-request for public buckets"
+                    .to_owned(),
+            ),
+        };
+        Err(Error::new(ErrorKind::Permission, operation, object, cause).hint(hint))
     }
 }
 
