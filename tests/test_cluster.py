@@ -104,6 +104,31 @@ def test_it_is_as_on_one_machine(haul: Haul, container: str, pair: Cluster) -> N
     assert not [one for one in found["unknown"] if "listing" in one], found["unknown"]
 
 
+def test_a_sync_is_shared_out_and_deletes_in_the_end(haul: Haul, container: str, pair: Cluster) -> None:
+    tree = trees.make(haul.folder / "tree", files=60)
+    words = ["tree/", f"{container}/t/", "--scheduler", pair.address]
+    haul("sync", *words)
+    names = sorted(trees.contents(tree))
+    gone, changed = names[:7], names[8]
+    for name in gone:
+        (tree / name).unlink()
+    (tree / changed).write_bytes(b"something else")
+    guarded = haul("sync", *words, "--delete", "--max-delete", "5", code=1)
+    assert f"7 of {len(names)} objects would be deleted" in guarded.stderr
+    went = haul("sync", *words, "--delete", "--record", "run.parquet", "--json")
+    told = (went.summary["objects_done"], went.summary["objects_deleted"], went.summary["objects_failed"])
+    assert told == (0, 7, 0)
+    assert {event["name"] for event in went.of("object") if event["outcome"] == "deleted"} == set(gone)
+    assert trees.contents(down(haul, f"{container}/t")) == trees.contents(tree)
+    requests = f"select count(*) from '{haul.folder / 'run.parquet'}' where api like '%Delete%'"
+    assert rows_of(requests) == [(7,)]
+    assert "nothing to copy" in haul("sync", *words, "--delete").stderr
+    for option in ("--dry-run", "--backup-dir=old"):
+        said = haul("sync", *words, option, code=2).stderr
+        assert "cannot be combined with" in said
+        assert "haul sync --help" in said
+
+
 def test_nodes_of_this_machine_come_and_go_with_the_copy(haul: Haul, container: str) -> None:
     tree = trees.make(haul.folder / "tree", files=50)
     process = haul.start("cp", "tree", f"{container}/t/", "--nodes", "2")
@@ -337,6 +362,13 @@ def test_python_shares_a_copy_out_too(
         assert names == trees.contents(tree).keys()
         pairs = [(tree / "run-0/member-0/field-00000.bin", f"{container}/p/a")]
         assert cluster.copy(pairs, client=client).objects_done == 1
+        (tree / min(names)).unlink()
+        summary = cluster.sync(tree, f"{container}/u/", client=client, delete=True, max_delete="50%")
+        assert (summary.objects_deleted, summary.objects_done) == (1, 0)
+        job = cluster.start_sync(tree, f"{container}/u/", client=client, compare="checksum")
+        assert job.wait().objects_skipped == len(names) - 1
+        with pytest.raises(UnsupportedError, match="one machine"):
+            cluster.sync(tree, f"{container}/u/", client=client, dry_run=True)
         with pytest.raises(haulage.NotFoundError):
             cluster.copy(tree / "none", f"{container}/v/", client=client)
     with pytest.raises(UsageError) as refused:

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from doctor_asked import HUNG, Asked, said
-from haulage.doctor import asking, credentials, machine
+from haulage.doctor import asking, cli, credentials, machine
 from haulage.doctor.asking import Answer, ask
 from haulage.doctor.disks import examine_disk
 from haulage.doctor.job import examine_job
 from haulage.doctor.versions import examine_versions
+from haulage.errors import LocalIOError
 
 GIB = 1 << 30
 
@@ -251,3 +252,9 @@ def test_a_process_that_cannot_be_started_or_ends_by_itself(monkeypatch: pytest.
     answer = ask("resolve", 5.0, host="localhost", port=1)
     assert answer.error is not None
     assert answer.error.hint == "raise the limits of processes and open files: ulimit -u 4096; ulimit -n 4096"
+
+
+def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(LocalIOError) as refused:
+        cli._write("the page", tmp_path / "none/page.html", "<!doctype html>", quiet=True)
+    assert refused.value.hint == "name a file in another folder"

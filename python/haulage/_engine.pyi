@@ -176,6 +176,16 @@ def coordinate(
     listen: bool,
     **options: object,
 ) -> tuple[Job, Coordinator]: ...
+def coordinate_sync(
+    source: str | PathLike[str],
+    destination: str | PathLike[str],
+    /,
+    listen: bool,
+    delete: bool,
+    max_delete: str | None,
+    allow_empty: bool,
+    **options: object,
+) -> tuple[Job, Coordinator]: ...
 
 @final
 class Listing:

@@ -165,12 +165,16 @@ def test_hints_of_chunks(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_hints_of_index(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
+    other = tmp_path / "other/model.nc.json"
+    other.parent.mkdir()
+    other.write_text('{"mine": 1}')
     for arguments, hint in (
         (
             [str(folder), "--out", str(tmp_path), "--as-url", "az://c/a"],
             "leave --as-url out, or name one file",
         ),
         ([str(folder / "model.nc"), "--out", str(tmp_path / "file")], "choose another folder"),
+        ([str(folder / "model.nc"), "--out", str(other.parent)], "name another folder: --out FOLDER"),
         (
             [str(folder / "model.nc"), "--out", "az://c/references"],
             "write it to this machine, then copy it: haul cp NAME az://c/references",
@@ -185,6 +189,7 @@ def test_hints_of_index(folder: Path, tmp_path: Path) -> None:
         )
         assert run.returncode in (1, 2)
         assert f"hint: {hint}" in run.stderr
+    assert other.read_text() == '{"mine": 1}'
     # Names of blobs may be anything.
     assert told(lambda: writing._write(tmp_path, "../out", "{}")) == "index that file alone"
 

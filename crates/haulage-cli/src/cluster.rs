@@ -15,13 +15,13 @@ use crate::python::needed;
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "Nodes")]
 pub struct Nodes {
-    /// Distribute the copy among the workers of this Dask scheduler
+    /// Distribute the work among the workers of this Dask scheduler
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["scheduler_file", "nodes"])]
     pub scheduler: Option<String>,
     /// The same, with the file written by dask scheduler --scheduler-file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "nodes")]
     pub scheduler_file: Option<PathBuf>,
-    /// Distribute the copy among this many processes on this machine
+    /// Distribute the work among this many processes on this machine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub nodes: Option<u16>,
 }

@@ -79,7 +79,14 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
             error(missing, "missing".to_owned()).hint(see_help)
         }
         Mistake::ArgumentConflict => {
-            error(option(mistake), "duplicate or conflicting option".to_owned()).hint(see_help)
+            let (given, name) = (texts(mistake, ContextKind::PriorArg), option(mistake));
+            let others: Vec<String> =
+                given.iter().map(|other| bare(other)).filter(|other| *other != name).collect();
+            let cause = match others.is_empty() {
+                true => "given twice".to_owned(),
+                false => format!("cannot be combined with {}", others.join(", ")),
+            };
+            error(name, cause).hint(see_help)
         }
         Mistake::MissingSubcommand => {
             error("arguments".to_owned(), "no command".to_owned()).hint("haul --help lists the commands")

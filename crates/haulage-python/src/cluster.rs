@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::enter::{enter, enter_with, sessions};
 use crate::error::{Raise, exception, usage};
-use crate::job::Job;
+use crate::job::{Job, deleting};
 use crate::options::{Name, copy_options};
 
 /// In checks for signals of 20 ms each: how often a node asks whether it shall stop.
@@ -39,6 +39,33 @@ pub(crate) fn coordinate(
         }
         None => Work::CopyPairs(pairs.into_iter().map(|(from, to)| (from.0, to.0)).collect()),
     };
+    start(py, work, listen, options)
+}
+
+/// The same for a sync.
+#[pyfunction]
+#[pyo3(signature = (source, destination, /, listen, delete, max_delete, allow_empty, **options))]
+#[expect(clippy::too_many_arguments, reason = "each is an argument of the Python function")]
+pub(crate) fn coordinate_sync(
+    py: Python<'_>,
+    source: Name,
+    destination: Name,
+    listen: bool,
+    delete: bool,
+    max_delete: Option<String>,
+    allow_empty: bool,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Job, Coordinator)> {
+    let delete = deleting(py, delete, max_delete, allow_empty)?;
+    start(py, Work::Sync { source: source.0, destination: destination.0, delete }, listen, options)
+}
+
+fn start(
+    py: Python<'_>,
+    work: Work,
+    listen: bool,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Job, Coordinator)> {
     let options = copy_options(options)?;
     if options.store.session.is_some() {
         let hint = "set credentials in the environment of each node, or use a managed identity";

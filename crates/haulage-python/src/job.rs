@@ -87,8 +87,7 @@ impl Job {
         allow_empty: bool,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let max = max_delete.map(|most| most.parse()).transpose().or_raise(py)?;
-        let delete = delete.then_some(Deleting { max, allow_empty });
+        let delete = deleting(py, delete, max_delete, allow_empty)?;
         Self::new(Work::Sync { source: source.0, destination: destination.0, delete }, options)
     }
 
@@ -324,4 +323,15 @@ pub(crate) fn plan<'py>(
     let sources: Vec<String> = sources.into_iter().map(|Name(source)| source).collect();
     let report = enter(py, haulage::job::plan(&sources, &destination.0, &options))?.or_raise(py)?;
     to_python(py, &report)
+}
+
+/// What a sync may delete; nothing where none is wanted.
+pub(crate) fn deleting(
+    py: Python<'_>,
+    wanted: bool,
+    max: Option<String>,
+    allow_empty: bool,
+) -> PyResult<Option<Deleting>> {
+    let max = max.map(|most| most.parse()).transpose().or_raise(py)?;
+    Ok(wanted.then_some(Deleting { max, allow_empty }))
 }

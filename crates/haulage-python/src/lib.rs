@@ -41,7 +41,7 @@ mod _engine {
     #[pymodule_export]
     use super::access::{Listing, presign, stat};
     #[pymodule_export]
-    use super::cluster::{Coordinator, Node, coordinate};
+    use super::cluster::{Coordinator, Node, coordinate, coordinate_sync};
     #[pymodule_export]
     use super::content::{Reader, Writer, get, get_first, get_ranges, put};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-"""Copy with many nodes: the workers of a Dask cluster move the bytes, and this process coordinates them.
+"""Copy and sync with many nodes: the workers of a Dask cluster move the bytes, and this process coordinates.
 
 >>> import pathlib, tempfile
 >>> from haulage import cluster
@@ -10,7 +10,7 @@
 
 Needs ``pip install 'haulage[cluster]'``, in the same version here and on every node.
 
-This process lists and plans the copy, divides it into shards, and assigns them: one running and one waiting
+This process lists and plans the work, divides it into shards, and assigns them: one running and one waiting
 for each worker, smaller ones towards the end. Several nodes stage parts of a large object, which is committed
 once. If a worker dies, nothing is lost: its shards are assigned to other workers, which check what exists
 already and continue from what it has staged. Workers can join and leave while the job runs.
@@ -39,7 +39,7 @@ from haulage.transfer import Job, Name, Options
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["copy", "start"]
+__all__ = ["copy", "start", "start_sync", "sync"]
 
 
 def copy(
@@ -111,28 +111,132 @@ def start(
         listen: Keep events for ``events()``; you must then read them.
         options: As for :func:`copy`.
     """
-    from haulage.cluster.driver import drive
-
     given: list[Any] = [src] if isinstance(src, (str, PathLike)) else list(src)
     if dst is None and (not given or isinstance(src, (str, PathLike))):
         raise UsageError("copy", "dst", "no destination", "pass dst, or a list of (source, destination)")
     sources, pairs = ([], given) if dst is None else (given, [])
+    named = [*sources, *(name for pair in pairs if isinstance(pair, tuple) for name in pair), dst or ""]
+    return _started(
+        "copy",
+        lambda: _engine.coordinate(sources, dst, pairs, listen, **options),
+        [*named, options.get("log") or ""],
+        {"client": client, "scheduler": scheduler, "scheduler_file": scheduler_file, "nodes": nodes},
+    )
+
+
+def sync(
+    src: Name,
+    dst: Name,
+    *,
+    client: Client | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | PathLike[str] | None = None,
+    nodes: int | None = None,
+    delete: bool = False,
+    max_delete: int | str | None = None,
+    allow_empty: bool = False,
+    check: bool = True,
+    on_progress: Callable[[Progress], object] | None = None,
+    **options: Unpack[Options],
+) -> Summary:
+    """Make ``dst`` match ``src`` with all workers of a cluster; otherwise like :func:`haulage.sync`.
+
+    This process lists and compares, the workers copy. With ``delete``, this process removes what only ``dst``
+    has when all workers are done, and nothing if an object failed or a list was incomplete.
+
+    Args:
+        src: As for :func:`haulage.sync`, except ``mem://``.
+        dst: As for :func:`haulage.sync`.
+        client: As for :func:`copy`.
+        scheduler: As for :func:`copy`.
+        scheduler_file: As for :func:`copy`.
+        nodes: As for :func:`copy`.
+        delete: As for :func:`haulage.sync`.
+        max_delete: As for :func:`haulage.sync`.
+        allow_empty: As for :func:`haulage.sync`.
+        check: Raise if objects failed, or if objects that should have been deleted were not.
+        on_progress: Called with a sample about five times a second, in this thread.
+        options: See :class:`haulage.Options`, without ``dry_run`` and ``backup_dir``; ``cap`` applies to all
+            nodes together, ``max_memory`` and ``concurrency`` to each.
+
+    Raises:
+        UsageError: As for :func:`copy`.
+        UnsupportedError: ``dry_run`` or ``backup_dir``: use :func:`haulage.sync`.
+        ConnectionLostError: The scheduler cannot be reached, or was lost.
+        HaulageError: The sync failed, as for :func:`haulage.sync`.
+    """
+    job = start_sync(
+        src,
+        dst,
+        client=client,
+        scheduler=scheduler,
+        scheduler_file=scheduler_file,
+        nodes=nodes,
+        delete=delete,
+        max_delete=max_delete,
+        allow_empty=allow_empty,
+        **options,
+    )
+    return job.wait(check=check, on_progress=on_progress)
+
+
+def start_sync(
+    src: Name,
+    dst: Name,
+    *,
+    client: Client | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | PathLike[str] | None = None,
+    nodes: int | None = None,
+    delete: bool = False,
+    max_delete: int | str | None = None,
+    allow_empty: bool = False,
+    listen: bool = False,
+    **options: Unpack[Options],
+) -> Job:
+    """Start a sync with all workers of a cluster and return its job; arguments as for :func:`sync`.
+
+    Args:
+        src: As for :func:`sync`.
+        dst: As for :func:`sync`.
+        client: As for :func:`copy`.
+        scheduler: As for :func:`copy`.
+        scheduler_file: As for :func:`copy`.
+        nodes: As for :func:`copy`.
+        delete: As for :func:`sync`.
+        max_delete: As for :func:`sync`.
+        allow_empty: As for :func:`sync`.
+        listen: Keep events for ``events()``; you must then read them.
+        options: As for :func:`sync`.
+    """
+    most = None if max_delete is None else str(max_delete)
+    return _started(
+        "sync",
+        lambda: _engine.coordinate_sync(
+            src, dst, listen, delete=delete, max_delete=most, allow_empty=allow_empty, **options
+        ),
+        [src, dst, options.get("log") or ""],
+        {"client": client, "scheduler": scheduler, "scheduler_file": scheduler_file, "nodes": nodes},
+    )
+
+
+def _started(
+    operation: str,
+    coordinate: Callable[[], tuple[_engine.Job, _engine.Coordinator]],
+    names: list[Any],
+    where: dict[str, Any],
+) -> Job:
+    from haulage.cluster.driver import drive
+
     # As with the bar of the job: scripts stay quiet.
-    told = Starting(nodes, sys.stderr) if nodes and shown(None, "copy") is not None else None
-    place = cluster(client=client, scheduler=scheduler, scheduler_file=scheduler_file, nodes=nodes)
+    nodes = where["nodes"]
+    told = Starting(nodes, sys.stderr) if nodes and shown(None, operation) is not None else None
+    place = cluster(**where)
     with place as opened:
         if told is not None:
             told.started()
-        refuse_secrets(
-            opened,
-            [
-                *sources,
-                *(name for pair in pairs if isinstance(pair, tuple) for name in pair),
-                dst or "",
-                options.get("log") or "",
-            ],
-        )
-        engine, coordinator = _engine.coordinate(sources, dst, pairs, listen, **options)
+        refuse_secrets(opened, names)
+        engine, coordinator = coordinate()
         held = place.pop_all()
 
     def run() -> None:
@@ -140,4 +244,4 @@ def start(
             drive(coordinator, opened)
 
     threading.Thread(target=run, name="haulage-nodes", daemon=True).start()
-    return Job(engine)
+    return Job(engine, operation)

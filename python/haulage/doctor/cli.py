@@ -212,7 +212,8 @@ def _write(what: str, file: Path, text: str, quiet: bool) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise LocalIOError("write", str(file), error.strerror or str(error)) from None
+        hint = "name a file in another folder"
+        raise LocalIOError("write", str(file), error.strerror or str(error), hint) from None
     if not quiet:
         print(f"{what}: {file}", file=sys.stderr)  # noqa: T201
 

@@ -57,7 +57,7 @@ pub struct Cp {
     #[command(flatten)]
     overwrite: OverwriteArgs,
     /// Only say what would be copied, and why
-    #[arg(long, conflicts_with_all = ["scheduler", "nodes"])]
+    #[arg(long, conflicts_with_all = ["scheduler", "scheduler_file", "nodes"])]
     dry_run: bool,
     #[command(flatten)]
     nodes: Nodes,

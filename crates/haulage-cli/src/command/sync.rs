@@ -8,6 +8,7 @@ use haulage::job::{Compare, Deleting, MaxDelete, Work, links_folder};
 
 use super::help;
 use crate::args::{AttributeArgs, OutputArgs, RecordArgs, SelectArgs, StoreArgs, TransferArgs, copy_options};
+use crate::cluster::Nodes;
 use crate::job::{self, Data};
 use crate::stop::Ending;
 
@@ -20,7 +21,9 @@ use crate::stop::Ending;
   haul sync model-output/ az://climate/cmip6/ --delete --max-delete 10%
                                                               delete what is gone here, unless it is too much
   haul sync data/ s3://archive/data/ --delete --backup-dir s3://archive/old/
-  haul sync data/ s3://archive/data/ --receipt data.jsonl --compare receipt"
+  haul sync data/ s3://archive/data/ --receipt data.jsonl --compare receipt
+  haul sync data/ az://archive/data/ --delete --scheduler-file cluster.json
+                                                              by the workers of a Dask cluster"
 ))]
 pub struct Sync {
     /// Folder, container or prefix to make the destination equal to
@@ -40,9 +43,10 @@ pub struct Sync {
     allow_empty: bool,
     /// Copy what is replaced or deleted to this folder or prefix first
     #[arg(long, value_name = "URL", value_hint = ValueHint::AnyPath, help_heading = "Removal")]
+    #[arg(conflicts_with_all = ["scheduler", "scheduler_file", "nodes"])]
     backup_dir: Option<String>,
     /// Only say what would be done, and why
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["scheduler", "scheduler_file", "nodes"])]
     dry_run: bool,
     /// What tells that an object is unchanged: auto (checksum, or size and time), size, time, checksum, or receipt (the one
     /// that --receipt names)
@@ -57,6 +61,8 @@ pub struct Sync {
     attributes: AttributeArgs,
     #[command(flatten)]
     select: SelectArgs,
+    #[command(flatten)]
+    nodes: Nodes,
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
@@ -80,6 +86,10 @@ impl Sync {
         let delete = Deleting { max: self.max_delete, allow_empty: self.allow_empty };
         let delete = self.delete.then_some(delete);
         let work = Work::Sync { source: self.source, destination: self.destination, delete };
-        job::run(Job::new(work, options), Data::of(output, self.dry_run), output)
+        let data = Data::of(output, self.dry_run);
+        match self.nodes.is_wanted() {
+            true => job::run_on(self.nodes, work, options, data, output),
+            false => job::run(Job::new(work, options), data, output),
+        }
     }
 }

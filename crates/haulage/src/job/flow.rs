@@ -10,7 +10,7 @@
 pub(super) mod atomic;
 mod attempts;
 pub(super) mod check;
-mod clearing;
+pub(super) mod clearing;
 mod course;
 mod effects;
 mod flights;
@@ -135,11 +135,10 @@ impl Flow {
     ) -> Result<Self> {
         let gate = Gate::new(options.max_memory.bytes());
         let clock = gate.clock();
-        let (operation, purpose) = match &work {
-            Work::Verify { stored, deep, .. } => ("verify", Purpose::Verify { stored: *stored, deep: *deep }),
-            Work::Copy { .. } | Work::CopyPairs(_) | Work::Fed(_) => ("copy", Purpose::Copy),
-            Work::Sync { .. } => ("sync", Purpose::Copy),
-            Work::Move { .. } => ("move", Purpose::Copy),
+        let operation = work.operation();
+        let purpose = match &work {
+            Work::Verify { stored, deep, .. } => Purpose::Verify { stored: *stored, deep: *deep },
+            _ => Purpose::Copy,
         };
         check::check(&work, &options)?;
         let opener = StoreOpener::through(options.store.clone(), gate.clone())?;
@@ -363,7 +362,7 @@ pub(super) async fn next_row(rows: &mut Option<mpsc::Receiver<AttemptRecord>>) -
 }
 
 /// Ends when the job is to stop.
-async fn stopped(cancelled: &mut watch::Receiver<bool>) {
+pub(super) async fn stopped(cancelled: &mut watch::Receiver<bool>) {
     // A handle that is gone has cancelled on its way out.
     let _ = cancelled.wait_for(|cancelled| *cancelled).await;
 }

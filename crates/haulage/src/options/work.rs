@@ -47,6 +47,16 @@ pub enum Work {
 }
 
 impl Work {
+    /// What it is called in records.
+    pub(crate) fn operation(&self) -> &'static str {
+        match self {
+            Self::Copy { .. } | Self::CopyPairs(_) | Self::Fed(_) => "copy",
+            Self::Verify { .. } => "verify",
+            Self::Sync { .. } => "sync",
+            Self::Move { .. } => "move",
+        }
+    }
+
     /// The one place that is written to, if there is one.
     pub(crate) fn destination(&self) -> Option<&str> {
         match self {

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from haulage.errors import HaulageError, LocalIOError, UnsupportedError, UsageError
+from haulage.outputs import refuse_other
 from haulage.places import local_path
 from haulage.view.index import zarr
 from haulage.view.index.keeping import keep_beside
@@ -18,6 +19,9 @@ from haulage.view.index.opening import open_file
 from haulage.view.index.references import references
 from haulage.view.index.store_references import store_references
 from haulage.view.reading.place import Place
+
+#: What every file of references begins with, those of others too.
+_BEGINS = b'{"version"'
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ def _write(folder: Path, name: str, text: str) -> None:
     if ".." in parts or PurePosixPath(name).is_absolute():
         raise UsageError("write", name, "this name is outside of the folder", "index that file alone")
     target = folder.joinpath(*parts[:-1], f"{parts[-1]}.json")
+    refuse_other(target, _is_index, "an index", "name another folder: --out FOLDER")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
@@ -116,3 +121,8 @@ def _write(folder: Path, name: str, text: str) -> None:
         raise LocalIOError(
             "write", str(target), error.strerror or str(error), "choose another folder"
         ) from None
+
+
+def _is_index(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_BEGINS)) == _BEGINS

@@ -70,7 +70,7 @@ impl Coordinator {
         let scratch = options.record.is_some().then(tempfile::tempdir).transpose();
         let scratch = scratch.map_err(|e| Error::from_io("create", "a folder for the record", e))?;
         let own_record = scratch.as_ref().map(|folder| folder.path().join(OWN_RECORD));
-        let mut recorder = Recorder::new("copy", clock, sinks, own_record.as_deref())?;
+        let mut recorder = Recorder::new(work.operation(), clock, sinks, own_record.as_deref())?;
         if let Some(path) = &options.receipt {
             recorder.keep_receipt(path, work.names())?;
         }
@@ -101,6 +101,7 @@ impl Coordinator {
             opener,
             clock,
             recorder,
+            extras: None,
             cancelled,
             told,
             shared: Arc::clone(&shared),

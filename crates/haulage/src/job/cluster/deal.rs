@@ -104,7 +104,8 @@ impl Deal {
                 sources.iter().map(|source| (url(source), url(destination))).collect()
             }
             Work::CopyPairs(pairs) => pairs.iter().map(|(from, to)| (url(from), url(to))).collect(),
-            Work::Verify { .. } | Work::Fed(_) | Work::Sync { .. } | Work::Move { .. } => Vec::new(),
+            Work::Sync { source, destination, .. } => vec![(url(source), url(destination))],
+            Work::Verify { .. } | Work::Fed(_) | Work::Move { .. } => Vec::new(),
         };
         Self {
             places,
@@ -149,7 +150,8 @@ impl Deal {
         let by_service = ByService::of(&pair, options).is_some();
         self.bytes_found = self.bytes_found.saturating_add(pair.meta.size);
         let Pair { destination, name_at, meta, origin, .. } = pair;
-        let look = decision == Decision::Look;
+        // What states no checksum is read by the node that looks at it.
+        let look = matches!(decision, Decision::Look | Decision::Read);
         let assigned = Assigned { id, object: id, ..Assigned::default() };
         let item = Item { place: origin, to: destination.key, name_at, meta, look, assigned, returned: 0 };
         let parts = self.parts && !by_service && !item.meta.etag.is_empty();

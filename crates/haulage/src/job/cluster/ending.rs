@@ -10,7 +10,6 @@ use super::run::Run;
 use super::shared::{Message, NodeSeen, Phase, locked};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Failure, Summary};
-use crate::options::Work;
 use crate::store::Address;
 use crate::task::off_thread;
 
@@ -50,7 +49,9 @@ impl Run {
             let words = "what they sent and their rows of the record are not counted".to_owned();
             self.recorder.warn(names.join(", ").into(), words).await;
         }
-        let wire = self.count_nodes(&nodes).await + self.opener.meter().total();
+        let of_nodes = self.count_nodes(&nodes).await;
+        let interrupted = interrupted || self.clear(listed && outcome.is_ok()).await;
+        let wire = of_nodes + self.opener.meter().total();
         let total = locked(&self.shared.deal).objects();
         let words = if nodes.len() == 1 { "1 node".to_owned() } else { format!("{} nodes", nodes.len()) };
         self.recorder.rest_beside(self.beside.take()).await;
@@ -71,7 +72,7 @@ impl Run {
 
     /// Brings to the disk what nodes have written that could not do so themselves any more, as far as this machine can.
     async fn flush_for_others(&mut self) {
-        let Work::Copy { destination, .. } = &self.work else { return };
+        let Some(destination) = self.work.destination() else { return };
         let options = &self.shared.options.store;
         let (true, Ok(Address::Local(path))) = (options.flush, Address::parse(destination, options)) else {
             return;

@@ -8,6 +8,7 @@
 //! A node may be lost at any moment. Its shards go to others, with the time since when it may have written: what it has finished is
 //! there, and is found by a look; blocks that it has staged are gone on with, as after any interruption.
 
+mod clearing;
 mod coordinator;
 mod deal;
 mod ending;

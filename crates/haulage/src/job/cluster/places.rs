@@ -2,7 +2,7 @@
 
 use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Compare, CopyOptions, Portion, Work};
+use crate::options::{CopyOptions, Portion, Work};
 use crate::store::{Address, StoreOptions};
 
 /// Refuses what only this process can reach; whether a service is written to, and one that keeps uploads.
@@ -18,9 +18,10 @@ pub(super) fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, 
     if options.source_etag.is_some() {
         return Err(usage("source_etag", "nodes are given versions by themselves").hint("leave it out"));
     }
-    if options.dry_run || options.backup.is_some() || options.compare != Compare::Auto {
-        return Err(usage("nodes", "dry runs, backups and other comparisons are done by one machine")
-            .hint("leave out the nodes"));
+    if options.dry_run || options.backup.is_some() {
+        return Err(
+            usage("nodes", "dry runs and backups are done by one machine").hint("leave out the nodes")
+        );
     }
     if options.profile.is_some() {
         return Err(usage("--profile", "a profile is of the link of one machine")
@@ -37,8 +38,9 @@ pub(super) fn check_places(work: &Work, options: &CopyOptions) -> Result<(bool, 
         Work::CopyPairs(pairs) => {
             pairs.iter().flat_map(|(source, destination)| [(source, false), (destination, true)]).collect()
         }
-        Work::Verify { .. } | Work::Fed(_) | Work::Sync { .. } | Work::Move { .. } => {
-            return Err(usage("verify", "only copies can be divided among nodes"));
+        Work::Sync { source, destination, .. } => vec![(source, false), (destination, true)],
+        Work::Verify { .. } | Work::Fed(_) | Work::Move { .. } => {
+            return Err(usage("nodes", "only copies and syncs can be divided among them"));
         }
     };
     let (mut to_service, mut begins) = (true, false);
@@ -72,6 +74,9 @@ pub(super) fn absolute(work: Work, store: &StoreOptions) -> Result<Work> {
         Work::CopyPairs(pairs) => Work::CopyPairs(
             pairs.into_iter().map(|(from, to)| Ok((full(from)?, full(to)?))).collect::<Result<_>>()?,
         ),
+        Work::Sync { source, destination, delete } => {
+            Work::Sync { source: full(source)?, destination: full(destination)?, delete }
+        }
         other => other,
     })
 }

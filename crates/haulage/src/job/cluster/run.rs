@@ -16,14 +16,14 @@ use crate::job::flow::atomic::too_large;
 use crate::job::flow::next_row;
 use crate::job::plan::look;
 use crate::options::Work;
-use crate::stage::list::{Listed, Listing};
+use crate::stage::list::{Extras, Listed, Listing};
 use crate::stage::plan::{Decision, Pair, Rule, decide};
 use crate::stage::record::Recorder;
 use crate::store::StoreOpener;
 use crate::task::joined;
 
 /// How often the progress is put together.
-const TICK: Duration = Duration::from_millis(200);
+pub(super) const TICK: Duration = Duration::from_millis(200);
 
 /// Names taken at once.
 const BATCH: usize = 256;
@@ -60,6 +60,8 @@ pub(super) struct Run {
     pub(super) beside: Option<mpsc::Receiver<AttemptRecord>>,
     /// Where its own record is.
     pub(super) scratch: Option<TempDir>,
+    /// All that only the destination has, once both lists are known to be complete.
+    pub(super) extras: Option<Extras>,
 }
 
 impl Run {
@@ -161,8 +163,9 @@ impl Run {
                 self.recorder.object(ObjectRecord::not_a_file(id, &error, now)).await;
             }
             Listed::Warning { object, message } => self.recorder.warn(object.into(), message).await,
-            // Only comparisons speak of these.
-            Listed::Extra { .. } | Listed::Extras(_) | Listed::Doomed(_) | Listed::Unsure { .. } => {}
+            Listed::Extras(extras) => self.extras = Some(*extras),
+            // A sync says in the end that it has deleted nothing, and only comparisons and backups speak of the others.
+            Listed::Unsure { .. } | Listed::Extra { .. } | Listed::Doomed(_) => {}
         }
     }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{ObjectRecord, Progress, Summary};
 use crate::http::AllowedHosts;
 use crate::options::{
-    CopyOptions, MethodChoice, Overwrite, ServerSide, Setting, TierChoice, Work, links_folder,
+    Compare, CopyOptions, MethodChoice, Overwrite, ServerSide, Setting, TierChoice, Work, links_folder,
 };
 use crate::store::{Addressing, Preserve, StoreOptions};
 use crate::units::{ByteRate, ByteSize};
@@ -48,6 +48,7 @@ struct NodeOptions {
     preserve: Preserve,
     max_memory: u64,
     overwrite: Overwrite,
+    compare: Compare,
     polite: bool,
     endpoint: Option<String>,
     insecure_http: bool,
@@ -75,12 +76,13 @@ impl Spec {
                 (sources.first().cloned().unwrap_or_default(), destination.clone())
             }
             Work::CopyPairs(pairs) => pairs.first().cloned().unwrap_or_default(),
-            Work::Verify { .. } | Work::Fed(_) | Work::Sync { .. } | Work::Move { .. } => {
+            Work::Sync { source, destination, .. } => (source.clone(), destination.clone()),
+            Work::Verify { .. } | Work::Fed(_) | Work::Move { .. } => {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
                     "run",
                     "nodes",
-                    "only copies can be divided among nodes",
+                    "only copies and syncs can be divided among nodes",
                 ));
             }
         };
@@ -99,6 +101,8 @@ impl Spec {
             preserve: options.preserve,
             max_memory: options.max_memory.bytes(),
             overwrite: options.overwrite,
+            // Where the receipt vouches for an object no node hears of it.
+            compare: if options.compare == Compare::Receipt { Compare::Auto } else { options.compare },
             polite: options.polite,
             endpoint: store.endpoint.clone(),
             insecure_http: store.insecure_http,
@@ -167,6 +171,7 @@ impl Spec {
             preserve: it.preserve,
             max_memory: ByteSize::new(it.max_memory),
             overwrite: it.overwrite,
+            compare: it.compare,
             polite: it.polite,
             links: links_folder().filter(|_| it.remember_link),
             job: it.job.clone(),

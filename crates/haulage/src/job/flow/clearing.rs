@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::backup::find_extras;
+pub(in crate::job) use self::deleting::record;
 use super::Flow;
 use super::effects::{Said, Spare};
 use super::objects::{Objects, Role};
@@ -21,8 +22,12 @@ use crate::stage::transfer::{Ended, Object};
 use crate::store::{Location, ObjectMeta, Request};
 
 /// Why objects are deleted.
-const EXTRA: &str = "only at the destination";
+pub(in crate::job) const EXTRA: &str = "only at the destination";
 const MOVED: &str = "moved";
+
+/// What is to be known where too many would be deleted.
+pub(in crate::job) const COPIED_BEFORE: &str =
+    "what is new or has changed was copied before the number of deletions was known";
 
 /// What is to be deleted in the end.
 #[derive(Default)]
@@ -147,19 +152,14 @@ impl Flow {
 
     /// Says why nothing is deleted, and what was not.
     fn withhold(&mut self, withheld: &Withheld, destination: &str, extras: Option<Extras>) {
-        match withheld.failure(destination) {
-            Some(error) => {
-                if !self.options.dry_run && self.recorder.summary().objects_done > 0 {
-                    let message =
-                        "what is new or has changed was copied before the number of deletions was known";
-                    self.warn(destination, message.to_owned());
-                }
-                self.recorder.failure(Failure::from(&error));
+        if let Some(error) = withheld.failure(destination) {
+            if !self.options.dry_run && self.recorder.summary().objects_done > 0 {
+                self.warn(destination, COPIED_BEFORE.to_owned());
             }
-            None => {
-                let Withheld::Said(why) = withheld else { return };
-                self.warn(destination, format!("nothing was deleted, because {why}"));
-            }
+            self.recorder.failure(Failure::from(&error));
+        }
+        if let Some(words) = withheld.warning() {
+            self.warn(destination, words);
         }
         if let Some(Extras { place, names, .. }) = extras {
             self.tell(names, &place, Outcome::Extra, EXTRA);

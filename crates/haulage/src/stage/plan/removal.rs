@@ -29,6 +29,14 @@ pub(crate) enum Withheld {
 }
 
 impl Withheld {
+    /// What to warn of, where it is no failure of its own.
+    pub(crate) fn warning(&self) -> Option<String> {
+        match self {
+            Self::Said(why) => Some(format!("nothing was deleted, because {why}")),
+            Self::Guarded(_) => None,
+        }
+    }
+
     /// The failure of the job, where it is one of its own.
     pub(crate) fn failure(&self, destination: &str) -> Option<Error> {
         match self {

@@ -87,7 +87,7 @@ impl Flow {
 }
 
 /// What became of a name.
-fn record(
+pub(in crate::job) fn record(
     place: &Location,
     deleted: Deleted,
     object_id: u64,
