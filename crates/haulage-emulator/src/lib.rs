@@ -52,7 +52,7 @@ pub use link::{LinkChange, LinkSpec};
 pub use packets::{NearEnd, PacketLink};
 pub use packets::{PacketChange, PacketLinkSpec, Queue, WayCounts};
 pub use s3::S3Access;
-pub use server::{Emulator, start};
+pub use server::{Emulator, Starting, start};
 pub use stats::{EmulatorStats, FaultCounts};
 pub use thread::EmulatorThread;
 pub use tls::TlsFiles;

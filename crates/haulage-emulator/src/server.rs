@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
@@ -34,18 +35,25 @@ const SHAPED_SEGMENT: u32 = 8 * 1024;
 ///
 /// Fails where the address is taken, the store's directory cannot be opened, the key is not
 /// Base64 or the certificate cannot be read.
-pub async fn start(config: EmulatorConfig) -> Result<Emulator> {
-    let link = Link::new(&config.link).map(Arc::new);
-    let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
-    let listener =
-        listen(config.listen, link.as_deref()).map_err(|error| cannot_listen(config.listen, error))?;
-    let address =
-        listener.local_addr().map_err(|error| Error::from_io("listen", config.listen.to_string(), error))?;
-    let service = Arc::new(Service::open(config, address)?);
-    let (stop, stopped) = watch::channel(());
-    let accepting = tokio::spawn(accept(listener, Arc::clone(&service), link, tls, stopped));
-    Ok(Emulator { address, service, stop, accepting })
+pub fn start(config: EmulatorConfig) -> Starting {
+    // Boxed, so that all that serves is compiled here and not once more in each crate that starts one.
+    Box::pin(async move {
+        let link = Link::new(&config.link).map(Arc::new);
+        let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
+        let listener =
+            listen(config.listen, link.as_deref()).map_err(|error| cannot_listen(config.listen, error))?;
+        let address = listener
+            .local_addr()
+            .map_err(|error| Error::from_io("listen", config.listen.to_string(), error))?;
+        let service = Arc::new(Service::open(config, address)?);
+        let (stop, stopped) = watch::channel(());
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&service), link, tls, stopped));
+        Ok(Emulator { address, service, stop, accepting })
+    })
 }
+
+/// An endpoint that is being started.
+pub type Starting = Pin<Box<dyn Future<Output = Result<Emulator>> + Send>>;
 
 fn cannot_listen(address: SocketAddr, error: io::Error) -> Error {
     let in_use = error.kind() == io::ErrorKind::AddrInUse;

@@ -3,6 +3,7 @@
 //! The byte at an offset depends on the seed and on the offset alone. So any stretch can be made again, by several
 //! threads at once or on another machine.
 
+use futures_util::future::BoxFuture;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -57,23 +58,26 @@ fn mix(mut z: u64) -> u64 {
 ///
 /// # Errors
 /// `Usage` for any other kind of name; `Io` and `NoSpace` where the file cannot be written.
-pub async fn generate(name: &str, size: ByteSize, seed: u64) -> Result<()> {
-    let options = StoreOptions::default();
-    match Address::parse(name, &options)? {
-        Address::Local(path) => {
-            let written = tokio::task::spawn_blocking(move || write_file(&path, size.bytes(), seed)).await;
-            written.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))
+pub fn generate(name: &str, size: ByteSize, seed: u64) -> BoxFuture<'_, Result<()>> {
+    Box::pin(async move {
+        let options = StoreOptions::default();
+        match Address::parse(name, &options)? {
+            Address::Local(path) => {
+                let written =
+                    tokio::task::spawn_blocking(move || write_file(&path, size.bytes(), seed)).await;
+                written.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))
+            }
+            Address::Memory { .. } => {
+                let mut bytes = vec![0; size.bytes() as usize];
+                fill(&mut bytes, seed, 0);
+                let to = StoreOpener::new(options)?.open(name)?;
+                let payload = Payload::Bytes(Bytes::from(bytes));
+                to.store.put(&to.key, payload, &PutOptions::default(), &Trace::detached()).await.map(drop)
+            }
+            _ => Err(Error::new(ErrorKind::Usage, "generate", name, "neither a file nor in memory")
+                .hint("write a local path, or mem://name/key")),
         }
-        Address::Memory { .. } => {
-            let mut bytes = vec![0; size.bytes() as usize];
-            fill(&mut bytes, seed, 0);
-            let to = StoreOpener::new(options)?.open(name)?;
-            let payload = Payload::Bytes(Bytes::from(bytes));
-            to.store.put(&to.key, payload, &PutOptions::default(), &Trace::detached()).await.map(drop)
-        }
-        _ => Err(Error::new(ErrorKind::Usage, "generate", name, "neither a file nor in memory")
-            .hint("write a local path, or mem://name/key")),
-    }
+    })
 }
 
 fn write_file(path: &Path, size: u64, seed: u64) -> Result<()> {

@@ -74,12 +74,12 @@ async fn next(
 ) -> Result<Option<RemoveReport>, Stop> {
     let mut lines = Lines::stdout();
     let mut written = Ok(());
-    let tell = |name: &str| {
+    let mut tell = |name: &str| {
         if !output.json && written.is_ok() {
             written = lines.line(name);
         }
     };
-    let removed = while_waiting("removing", output, removal.next(tell)).await?;
+    let removed = while_waiting("removing", output, removal.next(&mut tell)).await?;
     written?;
     let Some((url, report)) = removed else { return Ok(None) };
     output::failures(&report.failures);

@@ -1,5 +1,6 @@
 //! Removes what interrupted writes have left.
 
+use futures_util::future::BoxFuture;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -59,16 +60,22 @@ impl Cleaning {
     /// # Errors
     /// `Usage` for an account, and for more leftovers than `max_delete` at all URLs together; `NotFound` for a folder that
     /// is not there. Any error of a list.
-    pub async fn find(urls: &[String], what: &RemoveOptions, options: &StoreOptions) -> Result<Self> {
-        let filter = Filter::new(&what.include, &what.exclude)?;
-        let mut found = VecDeque::with_capacity(urls.len());
-        // What is at several of them is removed, and counted, once.
-        let mut known = (urls.len() > 1).then(HashSet::new);
-        for url in urls {
-            found.push_back(leftovers(url, &filter, known.as_mut(), options).await?);
-        }
-        let refusal = what.allow("clean", urls, found.iter().map(|found| found.names.count).sum())?;
-        Ok(Self { found, dry_run: what.dry_run, refusal })
+    pub fn find<'a>(
+        urls: &'a [String],
+        what: &'a RemoveOptions,
+        options: &'a StoreOptions,
+    ) -> BoxFuture<'a, Result<Self>> {
+        Box::pin(async move {
+            let filter = Filter::new(&what.include, &what.exclude)?;
+            let mut found = VecDeque::with_capacity(urls.len());
+            // What is at several of them is removed, and counted, once.
+            let mut known = (urls.len() > 1).then(HashSet::new);
+            for url in urls {
+                found.push_back(leftovers(url, &filter, known.as_mut(), options).await?);
+            }
+            let refusal = what.allow("clean", urls, found.iter().map(|found| found.names.count).sum())?;
+            Ok(Self { found, dry_run: what.dry_run, refusal })
+        })
     }
 
     /// Removes what was found at the next URL, in the order in which they were named; `None` after the last.
@@ -76,38 +83,40 @@ impl Cleaning {
     /// # Errors
     /// None for a single leftover: that is in the report. After the last URL of a dry run, `Usage` where they are more than may be
     /// removed.
-    pub async fn next(&mut self) -> Result<Option<(String, CleanReport)>> {
-        let Some(Found { url, store, gate, names, failures }) = self.found.pop_front() else {
-            return self.refusal.take().map_or(Ok(None), Err);
-        };
-        let bytes = store.capabilities().at_hand.then_some(0);
-        let mut report = CleanReport { failures, bytes, ..CleanReport::default() };
-        let mut names = names.read()?;
-        loop {
-            let batch = names.next(BATCH)?;
-            if batch.is_empty() {
-                return Ok(Some((url, report)));
-            }
-            for (key, size) in batch {
-                let removed = match self.dry_run {
-                    true => Ok(true),
-                    false => through!(gate, store.api(Request::Delete), store.name(&key), trace => {
-                        store.remove_leftover(&key, trace).await
-                    }),
-                };
-                match removed {
-                    Ok(true) => {
-                        report.leftovers += 1;
-                        report.bytes = report.bytes.map(|bytes| bytes.saturating_add(size));
-                        if report.names.len() < CleanReport::NAMES_KEPT {
-                            report.names.push(redacted(store.name(&key)));
+    pub fn next(&mut self) -> BoxFuture<'_, Result<Option<(String, CleanReport)>>> {
+        Box::pin(async move {
+            let Some(Found { url, store, gate, names, failures }) = self.found.pop_front() else {
+                return self.refusal.take().map_or(Ok(None), Err);
+            };
+            let bytes = store.capabilities().at_hand.then_some(0);
+            let mut report = CleanReport { failures, bytes, ..CleanReport::default() };
+            let mut names = names.read()?;
+            loop {
+                let batch = names.next(BATCH)?;
+                if batch.is_empty() {
+                    return Ok(Some((url, report)));
+                }
+                for (key, size) in batch {
+                    let removed = match self.dry_run {
+                        true => Ok(true),
+                        false => through!(gate, store.api(Request::Delete), store.name(&key), trace => {
+                            store.remove_leftover(&key, trace).await
+                        }),
+                    };
+                    match removed {
+                        Ok(true) => {
+                            report.leftovers += 1;
+                            report.bytes = report.bytes.map(|bytes| bytes.saturating_add(size));
+                            if report.names.len() < CleanReport::NAMES_KEPT {
+                                report.names.push(redacted(store.name(&key)));
+                            }
                         }
+                        Ok(false) => report.in_use += 1,
+                        Err(error) => report.failures.push(Failure::from(&error)),
                     }
-                    Ok(false) => report.in_use += 1,
-                    Err(error) => report.failures.push(Failure::from(&error)),
                 }
             }
-        }
+        })
     }
 }
 

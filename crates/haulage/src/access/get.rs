@@ -1,6 +1,7 @@
 //! One object into memory.
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 
 use super::in_order;
 use crate::checksum::{Crc64, Md5};
@@ -20,18 +21,24 @@ const AT_ONCE: u64 = 64 << 20;
 ///
 /// # Errors
 /// `Integrity` where the bytes are not those of the checksum, however often they are read.
-pub async fn get(opener: &StoreOpener, url: &str, options: &CopyOptions) -> Result<Bytes> {
-    let location = opener.open_object(url, "read")?;
-    let (api, name) = (location.store.api(Request::Get), location.store.name(&location.key));
-    let read = through!(location.gate, api, name, trace => whole(&location, trace).await)?;
-    let meta = match read {
-        Read::Whole(bytes) => return Ok(bytes),
-        Read::Unstated(meta) => meta,
-    };
-    let limits = in_order::limits(options)?;
-    let (mut bytes, name) = (Vec::new(), location.store.name(&location.key));
-    in_order::read_all(&location, &meta, &mut bytes, &name, &limits).await?;
-    Ok(bytes.into())
+pub fn get<'a>(
+    opener: &'a StoreOpener,
+    url: &'a str,
+    options: &'a CopyOptions,
+) -> BoxFuture<'a, Result<Bytes>> {
+    Box::pin(async move {
+        let location = opener.open_object(url, "read")?;
+        let (api, name) = (location.store.api(Request::Get), location.store.name(&location.key));
+        let read = through!(location.gate, api, name, trace => whole(&location, trace).await)?;
+        let meta = match read {
+            Read::Whole(bytes) => return Ok(bytes),
+            Read::Unstated(meta) => meta,
+        };
+        let limits = in_order::limits(options)?;
+        let (mut bytes, name) = (Vec::new(), location.store.name(&location.key));
+        in_order::read_all(&location, &meta, &mut bytes, &name, &limits).await?;
+        Ok(bytes.into())
+    })
 }
 
 enum Read {

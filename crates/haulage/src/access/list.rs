@@ -1,5 +1,6 @@
 //! Lists, page by page.
 
+use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 
 use tokio::task::JoinSet;
@@ -31,8 +32,8 @@ impl Listing {
     }
 
     /// The next page, in byte order of the keys; `None` after the last. After an error the same page is asked for again.
-    pub async fn next_page(&mut self) -> Result<Option<ListPage>> {
-        Ok(self.next().await?.map(without_secrets))
+    pub fn next_page(&mut self) -> BoxFuture<'_, Result<Option<ListPage>>> {
+        Box::pin(async move { Ok(self.next().await?.map(without_secrets)) })
     }
 
     /// The next page as the store has it.
@@ -115,57 +116,63 @@ impl std::fmt::Debug for Pages {
 
 /// Lists what is at a path or URL: the object it names, or what is below it; `recursive` for all depths.
 /// An account without a container lists its containers, `recursive` all objects of all of them, named by container.
-pub async fn list(url: &str, recursive: bool, options: &StoreOptions) -> Result<Listing> {
-    let opener = StoreOpener::new(options.clone())?;
-    let account = match Address::parse(url, options)? {
-        Address::Azure(address) if address.container.is_empty() => {
-            Some(Account::Azure(opener.open_azure(address)?))
+pub fn list<'a>(url: &'a str, recursive: bool, options: &'a StoreOptions) -> BoxFuture<'a, Result<Listing>> {
+    Box::pin(async move {
+        let opener = StoreOpener::new(options.clone())?;
+        let account = match Address::parse(url, options)? {
+            Address::Azure(address) if address.container.is_empty() => {
+                Some(Account::Azure(opener.open_azure(address)?))
+            }
+            Address::S3(address) if address.bucket.is_empty() => Some(Account::S3(opener.open_s3(&address)?)),
+            _ => None,
+        };
+        if let Some(account) = account {
+            let (gate, name) = (opener.gate().clone(), account.store().name(""));
+            let containers = through!(gate, account.api(), name, trace => account.containers(trace).await)?;
+            if recursive {
+                let api = account.store().api(Request::List);
+                let lister = Box::new(Containers { account, left: containers.into(), current: None });
+                return Ok(Listing::new(Pages { lister, api, name, gate, first: None }));
+            }
+            let prefixes = containers.into_iter().map(|name| name + "/").collect();
+            let first = Some(ListPage { prefixes, ..ListPage::default() });
+            let (lister, api) = (Box::new(Nothing), account.api());
+            return Ok(Listing::new(Pages { lister, api, name, gate, first }));
         }
-        Address::S3(address) if address.bucket.is_empty() => Some(Account::S3(opener.open_s3(&address)?)),
-        _ => None,
-    };
-    if let Some(account) = account {
-        let (gate, name) = (opener.gate().clone(), account.store().name(""));
-        let containers = through!(gate, account.api(), name, trace => account.containers(trace).await)?;
-        if recursive {
-            let api = account.store().api(Request::List);
-            let lister = Box::new(Containers { account, left: containers.into(), current: None });
-            return Ok(Listing::new(Pages { lister, api, name, gate, first: None }));
+        let Location { store, key, gate } = opener.open(url)?;
+        let name = store.name(&key);
+        let mut first = None;
+        let mut prefix = key.clone();
+        if !key.is_empty() && !key.ends_with('/') {
+            match through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await) {
+                Ok(meta) => first = Some(ListPage { objects: vec![meta], ..ListPage::default() }),
+                Err(error) if error.kind() == ErrorKind::NotFound => prefix.push('/'),
+                Err(error) => return Err(error),
+            }
         }
-        let prefixes = containers.into_iter().map(|name| name + "/").collect();
-        let first = Some(ListPage { prefixes, ..ListPage::default() });
-        let (lister, api) = (Box::new(Nothing), account.api());
-        return Ok(Listing::new(Pages { lister, api, name, gate, first }));
-    }
-    let Location { store, key, gate } = opener.open(url)?;
-    let name = store.name(&key);
-    let mut first = None;
-    let mut prefix = key.clone();
-    if !key.is_empty() && !key.ends_with('/') {
-        match through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await) {
-            Ok(meta) => first = Some(ListPage { objects: vec![meta], ..ListPage::default() }),
-            Err(error) if error.kind() == ErrorKind::NotFound => prefix.push('/'),
-            Err(error) => return Err(error),
+        let found = first.is_some();
+        let lister: Box<dyn Lister> = if found {
+            Box::new(Nothing)
+        } else {
+            store.list(ListRequest {
+                prefix: prefix.clone(),
+                hierarchical: !recursive,
+                ..ListRequest::default()
+            })
+        };
+        let mut pages = Pages { lister, api: store.api(Request::List), name, gate, first };
+        if !found && !key.is_empty() {
+            // Nothing below a prefix means that there is no such prefix.
+            pages.first = pages.next().await?;
+            if pages.first.is_none() {
+                let name = store.name(&key);
+                let missing =
+                    Error::new(ErrorKind::NotFound, "list", &*name, "no object has this name or prefix");
+                return Err(with_list_hint(missing, &name));
+            }
         }
-    }
-    let found = first.is_some();
-    let lister: Box<dyn Lister> = if found {
-        Box::new(Nothing)
-    } else {
-        store.list(ListRequest { prefix: prefix.clone(), hierarchical: !recursive, ..ListRequest::default() })
-    };
-    let mut pages = Pages { lister, api: store.api(Request::List), name, gate, first };
-    if !found && !key.is_empty() {
-        // Nothing below a prefix means that there is no such prefix.
-        pages.first = pages.next().await?;
-        if pages.first.is_none() {
-            let name = store.name(&key);
-            let missing =
-                Error::new(ErrorKind::NotFound, "list", &*name, "no object has this name or prefix");
-            return Err(with_list_hint(missing, &name));
-        }
-    }
-    Ok(Listing::new(pages))
+        Ok(Listing::new(pages))
+    })
 }
 
 /// No pages.

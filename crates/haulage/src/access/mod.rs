@@ -15,6 +15,7 @@ mod reader;
 mod remove;
 mod session;
 
+use futures_util::future::BoxFuture;
 use tokio::io::AsyncWrite;
 
 pub use self::clean::{CleanReport, Cleaning};
@@ -42,15 +43,17 @@ use crate::store::{Address, Location, ObjectMeta, Request, StoreOpener, StoreOpt
 const STDIO: &str = "-";
 
 /// All that the store says of one object.
-pub async fn stat(url: &str, options: &StoreOptions) -> Result<ObjectMeta> {
-    let Location { store, key, gate } = StoreOpener::new(options.clone())?.open(url)?;
-    if key.is_empty() || key.ends_with('/') {
-        return Err(Error::new(ErrorKind::Usage, "stat", store.name(&key), "this names no object")
-            .hint("list what is there with: haul ls URL"));
-    }
-    let name = store.name(&key);
-    let looked = through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await);
-    looked.map(shown).map_err(|error| with_list_hint(error, &name))
+pub fn stat<'a>(url: &'a str, options: &'a StoreOptions) -> BoxFuture<'a, Result<ObjectMeta>> {
+    Box::pin(async move {
+        let Location { store, key, gate } = StoreOpener::new(options.clone())?.open(url)?;
+        if key.is_empty() || key.ends_with('/') {
+            return Err(Error::new(ErrorKind::Usage, "stat", store.name(&key), "this names no object")
+                .hint("list what is there with: haul ls URL"));
+        }
+        let name = store.name(&key);
+        let looked = through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await);
+        looked.map(shown).map_err(|error| with_list_hint(error, &name))
+    })
 }
 
 /// Another version is there than the one that was to be read.
@@ -81,16 +84,19 @@ pub struct Usage {
 }
 
 /// Adds up objects and bytes at and below a path or URL.
-pub async fn disk_usage(url: &str, options: &StoreOptions) -> Result<Usage> {
-    let mut listing = list(url, true, options).await?;
-    let mut usage = Usage::default();
-    while let Some(page) = listing.next().await? {
-        usage.problems.extend(page.problems.iter().map(Failure::from));
-        usage.objects += page.objects.len() as u64;
-        // A list may claim any size.
-        usage.bytes = page.objects.iter().fold(usage.bytes, |sum, object| sum.saturating_add(object.size));
-    }
-    Ok(usage)
+pub fn disk_usage<'a>(url: &'a str, options: &'a StoreOptions) -> BoxFuture<'a, Result<Usage>> {
+    Box::pin(async move {
+        let mut listing = list(url, true, options).await?;
+        let mut usage = Usage::default();
+        while let Some(page) = listing.next().await? {
+            usage.problems.extend(page.problems.iter().map(Failure::from));
+            usage.objects += page.objects.len() as u64;
+            // A list may claim any size.
+            usage.bytes =
+                page.objects.iter().fold(usage.bytes, |sum, object| sum.saturating_add(object.size));
+        }
+        Ok(usage)
+    })
 }
 
 /// Writes an object to `writer`, in order, and gives its length.
@@ -98,22 +104,24 @@ pub async fn disk_usage(url: &str, options: &StoreOptions) -> Result<Usage> {
 /// # Errors
 /// `Integrity` when the whole does not match the checksum stored with it; every range that the service can
 /// vouch for is verified before it is passed on.
-pub async fn cat<W: AsyncWrite + Unpin + Send>(
-    url: &str,
-    options: &StoreOptions,
-    writer: &mut W,
-) -> Result<u64> {
-    let address = Address::parse(url, options)?;
-    if address != Address::Stdio
-        && let Some(stream) = address.source_stream()
-    {
-        let copied = tokio::io::copy(&mut stream.input().await?, writer).await;
-        return copied.map_err(|e| Error::from_io("read", stream.name(), e));
-    }
-    let location = StoreOpener::new(options.clone())?.open(url)?;
-    let found = find(&location, "cat").await;
-    let found = found.map_err(|error| with_list_hint(error, &location.store.name(&location.key)))?;
-    let limits = in_order::limits(&CopyOptions::default())?;
-    in_order::read_all(&location, &found, writer, STDIO, &limits).await.map_err(written_already)?;
-    Ok(found.size)
+pub fn cat<'a>(
+    url: &'a str,
+    options: &'a StoreOptions,
+    mut writer: &'a mut (dyn AsyncWrite + Unpin + Send),
+) -> BoxFuture<'a, Result<u64>> {
+    Box::pin(async move {
+        let address = Address::parse(url, options)?;
+        if address != Address::Stdio
+            && let Some(stream) = address.source_stream()
+        {
+            let copied = tokio::io::copy(&mut stream.input().await?, &mut writer).await;
+            return copied.map_err(|e| Error::from_io("read", stream.name(), e));
+        }
+        let location = StoreOpener::new(options.clone())?.open(url)?;
+        let found = find(&location, "cat").await;
+        let found = found.map_err(|error| with_list_hint(error, &location.store.name(&location.key)))?;
+        let limits = in_order::limits(&CopyOptions::default())?;
+        in_order::read_all(&location, &found, &mut writer, STDIO, &limits).await.map_err(written_already)?;
+        Ok(found.size)
+    })
 }

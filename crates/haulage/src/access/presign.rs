@@ -1,5 +1,6 @@
 //! URLs that let whoever has them in.
 
+use futures_util::future::BoxFuture;
 use std::time::Duration;
 
 use super::remove::{all_buckets, whole_account};
@@ -13,26 +14,37 @@ use crate::store::{Access, Address, Location, Presigned, Request, StoreOpener, S
 /// # Errors
 /// `Usage` for a local path, a whole account, a prefix, and a life that the service does not allow; `Unsupported` where all that
 /// lets us in is a SAS; `Permission` where there is no credential.
-pub async fn presign(url: &str, access: Access, life: Duration, options: &StoreOptions) -> Result<Presigned> {
-    const OPERATION: &str = "presign";
-    let wrong = |cause: &str| {
-        let shown = url.split('?').next().unwrap_or_default();
-        Error::new(ErrorKind::Usage, OPERATION, shown, cause)
-            .hint("name an object: az://container/path or s3://bucket/key")
-    };
-    match Address::parse(url, options)? {
-        Address::Azure(address) if address.container.is_empty() => return Err(whole_account(OPERATION, url)),
-        Address::S3(address) if address.bucket.is_empty() => return Err(all_buckets(OPERATION, url)),
-        Address::Azure(address) if address.key.ends_with('/') => {
-            return Err(wrong("this is a prefix, and a signed URL is for one object or a whole container"));
+pub fn presign<'a>(
+    url: &'a str,
+    access: Access,
+    life: Duration,
+    options: &'a StoreOptions,
+) -> BoxFuture<'a, Result<Presigned>> {
+    Box::pin(async move {
+        const OPERATION: &str = "presign";
+        let wrong = |cause: &str| {
+            let shown = url.split('?').next().unwrap_or_default();
+            Error::new(ErrorKind::Usage, OPERATION, shown, cause)
+                .hint("name an object: az://container/path or s3://bucket/key")
+        };
+        match Address::parse(url, options)? {
+            Address::Azure(address) if address.container.is_empty() => {
+                return Err(whole_account(OPERATION, url));
+            }
+            Address::S3(address) if address.bucket.is_empty() => return Err(all_buckets(OPERATION, url)),
+            Address::Azure(address) if address.key.ends_with('/') => {
+                return Err(wrong(
+                    "this is a prefix, and a signed URL is for one object or a whole container",
+                ));
+            }
+            Address::Azure(_) | Address::S3(_) => {}
+            Address::Local(_) | Address::Memory { .. } => {
+                return Err(wrong("only object stores have signed URLs"));
+            }
+            Address::Stdio => return Err(wrong("this is a stream, not an object")),
         }
-        Address::Azure(_) | Address::S3(_) => {}
-        Address::Local(_) | Address::Memory { .. } => {
-            return Err(wrong("only object stores have signed URLs"));
-        }
-        Address::Stdio => return Err(wrong("this is a stream, not an object")),
-    }
-    let Location { store, key, gate } = StoreOpener::new(options.clone())?.open(url)?;
-    let name = store.name(&key);
-    through!(gate, store.api(Request::Look), name, trace => store.presign(&key, access, life, trace).await)
+        let Location { store, key, gate } = StoreOpener::new(options.clone())?.open(url)?;
+        let name = store.name(&key);
+        through!(gate, store.api(Request::Look), name, trace => store.presign(&key, access, life, trace).await)
+    })
 }

@@ -1,5 +1,6 @@
 //! Stretches of an object, at random places and several at once.
 
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -38,38 +39,46 @@ const CONCURRENCY: usize = 64;
 ///
 /// # Errors
 /// `SourceChanged` where the object has another ETag than `version`, or was replaced while it was read.
-pub async fn get_ranges(
-    opener: &StoreOpener,
-    url: &str,
-    ranges: &[(u64, Option<u64>)],
-    version: Option<&str>,
-    options: &CopyOptions,
-) -> Result<Vec<Bytes>> {
-    let location = opener.open_object(url, "read")?;
-    let wanted: Vec<BlockRange> = ranges.iter().map(|range| beginning_at(*range)).collect();
-    let wishes = options.wishes(false)?;
-    let most = location.store.capabilities().range_checksum_max;
-    let block = wishes.block_size.unwrap_or(PIECE).bytes().min(if most > 0 { most } else { u64::MAX }).max(1);
-    let reading = Reading { concurrency: wishes.concurrency.unwrap_or(CONCURRENCY).max(1), block, location };
-    let mut failed = None;
-    if wanted.iter().all(|range| range.len <= AT_ONCE) {
-        match reading.all(&wanted, version).await {
-            // So it ends where a range does not reach, and where that goes beyond the end.
-            Err(error) if matches!(error.kind(), ErrorKind::SourceChanged | ErrorKind::Protocol) => {
-                failed = Some(error);
+pub fn get_ranges<'a>(
+    opener: &'a StoreOpener,
+    url: &'a str,
+    ranges: &'a [(u64, Option<u64>)],
+    version: Option<&'a str>,
+    options: &'a CopyOptions,
+) -> BoxFuture<'a, Result<Vec<Bytes>>> {
+    Box::pin(async move {
+        let location = opener.open_object(url, "read")?;
+        let wanted: Vec<BlockRange> = ranges.iter().map(|range| beginning_at(*range)).collect();
+        let wishes = options.wishes(false)?;
+        let most = location.store.capabilities().range_checksum_max;
+        let block =
+            wishes.block_size.unwrap_or(PIECE).bytes().min(if most > 0 { most } else { u64::MAX }).max(1);
+        let reading =
+            Reading { concurrency: wishes.concurrency.unwrap_or(CONCURRENCY).max(1), block, location };
+        let mut failed = None;
+        if wanted.iter().all(|range| range.len <= AT_ONCE) {
+            match reading.all(&wanted, version).await {
+                // So it ends where a range does not reach, and where that goes beyond the end.
+                Err(error) if matches!(error.kind(), ErrorKind::SourceChanged | ErrorKind::Protocol) => {
+                    failed = Some(error);
+                }
+                read => return read,
             }
-            read => return read,
         }
-    }
-    let meta = find(&reading.location, "read").await?;
-    if version.is_some_and(|version| version != meta.etag) {
-        return Err(replaced(&reading.location));
-    }
-    let there: Vec<BlockRange> = wanted.iter().map(|range| range.within(meta.size)).collect();
-    match failed {
-        Some(error) if there == wanted => Err(error),
-        _ => reading.all(&there, Some(&meta.etag).filter(|etag| !etag.is_empty()).map(String::as_str)).await,
-    }
+        let meta = find(&reading.location, "read").await?;
+        if version.is_some_and(|version| version != meta.etag) {
+            return Err(replaced(&reading.location));
+        }
+        let there: Vec<BlockRange> = wanted.iter().map(|range| range.within(meta.size)).collect();
+        match failed {
+            Some(error) if there == wanted => Err(error),
+            _ => {
+                reading
+                    .all(&there, Some(&meta.etag).filter(|etag| !etag.is_empty()).map(String::as_str))
+                    .await
+            }
+        }
+    })
 }
 
 /// Up to `len` bytes from the beginning of the object that `url` names, and what is known of it: one request, so that whoever
@@ -78,41 +87,44 @@ pub async fn get_ranges(
 ///
 /// # Errors
 /// `NotFound` where there is no such object.
-pub async fn get_first(
-    opener: &StoreOpener,
-    url: &str,
+pub fn get_first<'a>(
+    opener: &'a StoreOpener,
+    url: &'a str,
     len: u64,
-    options: &CopyOptions,
-) -> Result<(ObjectMeta, Bytes)> {
-    let location = opener.open_object(url, "read")?;
-    options.wishes(false)?;
-    let most = location.store.capabilities().range_checksum_max;
-    let len = len.min(if most > 0 { most } else { AT_ONCE });
-    let range = BlockRange { offset: 0, len };
-    let Location { store, key, gate } = &location;
-    let (api, name) = (store.api(Request::Get), store.name(key));
-    let options = GetOptions { range: Some(range), up_to: true, if_match: None, range_checksum: len <= most };
-    let read = through!(gate, api, name; range, trace => {
-        let fetched = async {
-            let got = store.get(key, &options, trace).await?;
-            let bytes = got.payload.collect().await?;
-            check_crc64(&name, Crc64::of(&bytes), got.crc64)?;
-            Ok((got.meta, bytes))
-        };
-        fetched.await
-    });
-    let (meta, bytes) = match read {
-        // HTTP has no range of an object of no bytes.
-        Err(error) if error.status() == Some(416) => {
-            let meta = find(&location, "read").await?;
-            if meta.size > 0 {
-                return Err(error);
+    options: &'a CopyOptions,
+) -> BoxFuture<'a, Result<(ObjectMeta, Bytes)>> {
+    Box::pin(async move {
+        let location = opener.open_object(url, "read")?;
+        options.wishes(false)?;
+        let most = location.store.capabilities().range_checksum_max;
+        let len = len.min(if most > 0 { most } else { AT_ONCE });
+        let range = BlockRange { offset: 0, len };
+        let Location { store, key, gate } = &location;
+        let (api, name) = (store.api(Request::Get), store.name(key));
+        let options =
+            GetOptions { range: Some(range), up_to: true, if_match: None, range_checksum: len <= most };
+        let read = through!(gate, api, name; range, trace => {
+            let fetched = async {
+                let got = store.get(key, &options, trace).await?;
+                let bytes = got.payload.collect().await?;
+                check_crc64(&name, Crc64::of(&bytes), got.crc64)?;
+                Ok((got.meta, bytes))
+            };
+            fetched.await
+        });
+        let (meta, bytes) = match read {
+            // HTTP has no range of an object of no bytes.
+            Err(error) if error.status() == Some(416) => {
+                let meta = find(&location, "read").await?;
+                if meta.size > 0 {
+                    return Err(error);
+                }
+                (meta, Bytes::new())
             }
-            (meta, Bytes::new())
-        }
-        other => other?,
-    };
-    Ok((shown(meta), bytes))
+            other => other?,
+        };
+        Ok((shown(meta), bytes))
+    })
 }
 
 fn beginning_at((offset, len): (u64, Option<u64>)) -> BlockRange {

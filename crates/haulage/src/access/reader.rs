@@ -1,5 +1,6 @@
 //! An object that is read in any order, with ranges fetched ahead of a reader that goes through it.
 
+use futures_util::future::BoxFuture;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -37,23 +38,25 @@ impl Reader {
     ///
     /// # Errors
     /// `SourceChanged` where it has another ETag than `version`.
-    pub async fn open(
-        opener: &StoreOpener,
-        url: &str,
-        version: Option<&str>,
-        options: &CopyOptions,
-    ) -> Result<Self> {
-        let location = opener.open_object(url, "read")?;
-        let meta = find(&location, "read").await?;
-        if version.is_some_and(|version| version != meta.etag) {
-            return Err(replaced(&location));
-        }
-        let limits = in_order::limits(options)?;
-        let most = location.store.capabilities().range_checksum_max;
-        let block = limits.block_size.bytes().min(if most > 0 { most } else { u64::MAX }).max(1);
-        let kept = ((options.max_memory.bytes() / block) as usize).max(1);
-        let window = Window::new(kept, limits.concurrency.min(kept / 2));
-        Ok(Self { source: Arc::new(Source { location, meta, block }), window: Mutex::new(window) })
+    pub fn open<'a>(
+        opener: &'a StoreOpener,
+        url: &'a str,
+        version: Option<&'a str>,
+        options: &'a CopyOptions,
+    ) -> BoxFuture<'a, Result<Self>> {
+        Box::pin(async move {
+            let location = opener.open_object(url, "read")?;
+            let meta = find(&location, "read").await?;
+            if version.is_some_and(|version| version != meta.etag) {
+                return Err(replaced(&location));
+            }
+            let limits = in_order::limits(options)?;
+            let most = location.store.capabilities().range_checksum_max;
+            let block = limits.block_size.bytes().min(if most > 0 { most } else { u64::MAX }).max(1);
+            let kept = ((options.max_memory.bytes() / block) as usize).max(1);
+            let window = Window::new(kept, limits.concurrency.min(kept / 2));
+            Ok(Self { source: Arc::new(Source { location, meta, block }), window: Mutex::new(window) })
+        })
     }
 
     /// What is known of the object, without secrets.
@@ -66,33 +69,35 @@ impl Reader {
     ///
     /// # Errors
     /// `SourceChanged` when the object was replaced since it was opened.
-    pub async fn read_at(&self, offset: u64, len: u64) -> Result<Bytes> {
-        let Source { meta, block, .. } = &*self.source;
-        let end = offset.saturating_add(len).min(meta.size);
-        if offset >= end {
-            return Ok(Bytes::new());
-        }
-        let (first, last) = (offset / block, (end - 1) / block);
-        let mut window = self.window.lock().await;
-        let ahead = window.aim(offset, end, last);
-        let until = (last + ahead).min((meta.size - 1) / block);
-        // A view of the one block, as nearly always, else a copy.
-        let mut whole = BytesMut::new();
-        for number in first..=last {
-            for next in number..=until.min(number + window.ahead_max) {
-                window.fetch(next, &self.source, number..=until);
+    pub fn read_at(&self, offset: u64, len: u64) -> BoxFuture<'_, Result<Bytes>> {
+        Box::pin(async move {
+            let Source { meta, block, .. } = &*self.source;
+            let end = offset.saturating_add(len).min(meta.size);
+            if offset >= end {
+                return Ok(Bytes::new());
             }
-            let bytes = window.take(number).await?;
-            let begins = number * block;
-            let part = bytes.slice(
-                offset.saturating_sub(begins) as usize..(end - begins).min(bytes.len() as u64) as usize,
-            );
-            if first == last {
-                return Ok(part);
+            let (first, last) = (offset / block, (end - 1) / block);
+            let mut window = self.window.lock().await;
+            let ahead = window.aim(offset, end, last);
+            let until = (last + ahead).min((meta.size - 1) / block);
+            // A view of the one block, as nearly always, else a copy.
+            let mut whole = BytesMut::new();
+            for number in first..=last {
+                for next in number..=until.min(number + window.ahead_max) {
+                    window.fetch(next, &self.source, number..=until);
+                }
+                let bytes = window.take(number).await?;
+                let begins = number * block;
+                let part = bytes.slice(
+                    offset.saturating_sub(begins) as usize..(end - begins).min(bytes.len() as u64) as usize,
+                );
+                if first == last {
+                    return Ok(part);
+                }
+                whole.extend_from_slice(&part);
             }
-            whole.extend_from_slice(&part);
-        }
-        Ok(whole.freeze())
+            Ok(whole.freeze())
+        })
     }
 }
 

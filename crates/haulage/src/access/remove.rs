@@ -3,6 +3,7 @@
 //! All of it acts on object stores; a local path is refused. Nothing is removed before the list of what would be is whole,
 //! and nothing if that is more than was allowed.
 
+use futures_util::future::BoxFuture;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -97,51 +98,57 @@ impl Removal {
     /// # Errors
     /// `Usage` for a local path, an account, a container or prefix without `recursive`, and for more objects than
     /// `max_delete` at all URLs together; `NotFound` where nothing is there. Any error of a list.
-    pub async fn find(urls: &[String], what: &RemoveOptions, options: &StoreOptions) -> Result<Self> {
-        let filter = Filter::new(&what.include, &what.exclude)?;
-        let located: Vec<Location> =
-            urls.iter().map(|url| remote("rm", url, options)).collect::<Result<_>>()?;
-        let many = |at: &&Location| !what.recursive && (at.key.is_empty() || at.key.ends_with('/'));
-        if let Some(Location { store, key, .. }) = located.iter().find(many) {
-            return Err(Error::new(ErrorKind::Usage, "rm", store.name(key), "this is not one object")
-                .hint("add --recursive to remove everything below it"));
-        }
-        let mut found = VecDeque::with_capacity(urls.len());
-        let mut named = HashSet::new();
-        // Where everything below was looked for already.
-        let mut searched: Vec<(String, String)> = Vec::new();
-        for (url, Location { store, key, gate }) in urls.iter().zip(located) {
-            // What is named twice is removed, and counted, once.
-            if !named.insert(store.name(&key)) {
-                continue;
+    pub fn find<'a>(
+        urls: &'a [String],
+        what: &'a RemoveOptions,
+        options: &'a StoreOptions,
+    ) -> BoxFuture<'a, Result<Self>> {
+        Box::pin(async move {
+            let filter = Filter::new(&what.include, &what.exclude)?;
+            let located: Vec<Location> =
+                urls.iter().map(|url| remote("rm", url, options)).collect::<Result<_>>()?;
+            let many = |at: &&Location| !what.recursive && (at.key.is_empty() || at.key.ends_with('/'));
+            if let Some(Location { store, key, .. }) = located.iter().find(many) {
+                return Err(Error::new(ErrorKind::Usage, "rm", store.name(key), "this is not one object")
+                    .hint("add --recursive to remove everything below it"));
             }
-            let names = if what.recursive {
-                let container = store.identity("");
-                let of_container = searched.iter().filter(|(known, _)| *known == container);
-                let above: Vec<Below<'_>> = of_container.map(|(_, key)| Below::of(key)).collect();
-                let names = whole_list(url, &key, &above, &filter, options).await?;
-                searched.push((container, key.clone()));
-                names
-            } else {
-                let (api, name) = (store.api(Request::Look), store.name(&key));
-                let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
-                let meta = looked.map_err(|error| match glob(&error, &name) {
-                    Some((folder, pattern)) => {
-                        let instead = format!("write -r {folder} --include '{pattern}'");
-                        error.hint(format!("names of objects hold no wildcards; {instead}"))
-                    }
-                    None => error,
-                })?;
-                let mut one = Spool::default();
-                if filter.wants(Below::of(&key).name(&key)) {
-                    one.push(&key, meta.size)?;
+            let mut found = VecDeque::with_capacity(urls.len());
+            let mut named = HashSet::new();
+            // Where everything below was looked for already.
+            let mut searched: Vec<(String, String)> = Vec::new();
+            for (url, Location { store, key, gate }) in urls.iter().zip(located) {
+                // What is named twice is removed, and counted, once.
+                if !named.insert(store.name(&key)) {
+                    continue;
                 }
-                one
-            };
-            found.push_back(Found { url: url.clone(), store, gate, names });
-        }
-        let refusal = what.allow("rm", urls, found.iter().map(|found| found.names.count).sum())?;
-        Ok(Self { found, dry_run: what.dry_run, refusal })
+                let names = if what.recursive {
+                    let container = store.identity("");
+                    let of_container = searched.iter().filter(|(known, _)| *known == container);
+                    let above: Vec<Below<'_>> = of_container.map(|(_, key)| Below::of(key)).collect();
+                    let names = whole_list(url, &key, &above, &filter, options).await?;
+                    searched.push((container, key.clone()));
+                    names
+                } else {
+                    let (api, name) = (store.api(Request::Look), store.name(&key));
+                    let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
+                    let meta = looked.map_err(|error| match glob(&error, &name) {
+                        Some((folder, pattern)) => {
+                            let instead = format!("write -r {folder} --include '{pattern}'");
+                            error.hint(format!("names of objects hold no wildcards; {instead}"))
+                        }
+                        None => error,
+                    })?;
+                    let mut one = Spool::default();
+                    if filter.wants(Below::of(&key).name(&key)) {
+                        one.push(&key, meta.size)?;
+                    }
+                    one
+                };
+                found.push_back(Found { url: url.clone(), store, gate, names });
+            }
+            let refusal = what.allow("rm", urls, found.iter().map(|found| found.names.count).sum())?;
+            Ok(Self { found, dry_run: what.dry_run, refusal })
+        })
     }
 
     /// Removes what was found at the next URL, in the order in which they were named; `None` after the last. `tell` gets the
@@ -149,39 +156,42 @@ impl Removal {
     ///
     /// # Errors
     /// None for a single object: that is in the report. After the last URL of a dry run, `Usage` where they are more than may be removed.
-    pub async fn next(
-        &mut self,
-        mut tell: impl FnMut(&str) + Send,
-    ) -> Result<Option<(String, RemoveReport)>> {
-        let Some(Found { url, store, gate, names }) = self.found.pop_front() else {
-            return self.refusal.take().map_or(Ok(None), Err);
-        };
-        let mut report = RemoveReport::default();
-        let mut names = names.read()?;
-        loop {
-            let batch = names.next(BATCH)?;
-            if batch.is_empty() {
-                return Ok(Some((url, report)));
-            }
-            if self.dry_run {
-                batch.iter().for_each(|(key, _)| tell(&redacted(store.name(key))));
-                report.objects += batch.len() as u64;
-                report.bytes = batch.iter().fold(report.bytes, |sum, (_, size)| sum.saturating_add(*size));
-                continue;
-            }
-            let mut deletes = std::pin::pin!(delete_all(&*store, &batch, &gate));
-            while let Some(outcomes) = deletes.next().await {
-                for deleted in outcomes {
-                    match deleted.outcome {
-                        Ok(()) => {
-                            report.objects += 1;
-                            report.bytes = report.bytes.saturating_add(deleted.size);
+    pub fn next<'a>(
+        &'a mut self,
+        tell: &'a mut (dyn FnMut(&str) + Send),
+    ) -> BoxFuture<'a, Result<Option<(String, RemoveReport)>>> {
+        Box::pin(async move {
+            let Some(Found { url, store, gate, names }) = self.found.pop_front() else {
+                return self.refusal.take().map_or(Ok(None), Err);
+            };
+            let mut report = RemoveReport::default();
+            let mut names = names.read()?;
+            loop {
+                let batch = names.next(BATCH)?;
+                if batch.is_empty() {
+                    return Ok(Some((url, report)));
+                }
+                if self.dry_run {
+                    batch.iter().for_each(|(key, _)| tell(&redacted(store.name(key))));
+                    report.objects += batch.len() as u64;
+                    report.bytes =
+                        batch.iter().fold(report.bytes, |sum, (_, size)| sum.saturating_add(*size));
+                    continue;
+                }
+                let mut deletes = std::pin::pin!(delete_all(&*store, &batch, &gate));
+                while let Some(outcomes) = deletes.next().await {
+                    for deleted in outcomes {
+                        match deleted.outcome {
+                            Ok(()) => {
+                                report.objects += 1;
+                                report.bytes = report.bytes.saturating_add(deleted.size);
+                            }
+                            Err(error) => report.failures.push(Failure::from(&error)),
                         }
-                        Err(error) => report.failures.push(Failure::from(&error)),
                     }
                 }
             }
-        }
+        })
     }
 }
 
@@ -245,19 +255,21 @@ async fn whole_list(
 ///
 /// # Errors
 /// `Usage` for a local path, and for what names no container; `Exists` where it is there.
-pub async fn make_container(url: &str, options: &StoreOptions) -> Result<()> {
-    let Location { store, gate, .. } = container("mb", url, options)?;
-    let (api, name) = (store.api(Request::CreateContainer), store.name(""));
-    let mut tries = 0;
-    let made = through!(gate, api, name, trace => {
-        tries += 1;
-        store.create_container(trace).await
-    });
-    match made {
-        // Made by an attempt whose answer was lost.
-        Err(error) if error.kind() == ErrorKind::Exists && tries > 1 => Ok(()),
-        other => other,
-    }
+pub fn make_container<'a>(url: &'a str, options: &'a StoreOptions) -> BoxFuture<'a, Result<()>> {
+    Box::pin(async move {
+        let Location { store, gate, .. } = container("mb", url, options)?;
+        let (api, name) = (store.api(Request::CreateContainer), store.name(""));
+        let mut tries = 0;
+        let made = through!(gate, api, name, trace => {
+            tries += 1;
+            store.create_container(trace).await
+        });
+        match made {
+            // Made by an attempt whose answer was lost.
+            Err(error) if error.kind() == ErrorKind::Exists && tries > 1 => Ok(()),
+            other => other,
+        }
+    })
 }
 
 /// Deletes the container of a URL; one that holds objects only by `force`, and then with them. Of `what` only `dry_run` and
@@ -266,43 +278,46 @@ pub async fn make_container(url: &str, options: &StoreOptions) -> Result<()> {
 ///
 /// # Errors
 /// `Usage` where it holds objects and `force` is not given: the service itself would not ask. Else as for [`Removal::find`].
-pub async fn remove_container(
-    url: &str,
+pub fn remove_container<'a>(
+    url: &'a str,
     force: bool,
-    what: &RemoveOptions,
-    options: &StoreOptions,
-) -> Result<RemoveReport> {
-    let Location { store, gate, .. } = container("rb", url, options)?;
-    let (listing, name) = (store.api(Request::List), store.name(""));
-    let mut lister = store.list(ListRequest::default());
-    let (mut report, mut names) = (RemoveReport::default(), Spool::default());
-    while let Some(page) = through!(gate, listing, name, trace => lister.next_page(trace).await)? {
-        if !force && !page.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "rb", store.name(""), "it holds objects")
-                .hint("add --force to remove them as well; haul du counts them"));
+    what: &'a RemoveOptions,
+    options: &'a StoreOptions,
+) -> BoxFuture<'a, Result<RemoveReport>> {
+    Box::pin(async move {
+        let Location { store, gate, .. } = container("rb", url, options)?;
+        let (listing, name) = (store.api(Request::List), store.name(""));
+        let mut lister = store.list(ListRequest::default());
+        let (mut report, mut names) = (RemoveReport::default(), Spool::default());
+        while let Some(page) = through!(gate, listing, name, trace => lister.next_page(trace).await)? {
+            if !force && !page.is_empty() {
+                return Err(Error::new(ErrorKind::Usage, "rb", store.name(""), "it holds objects")
+                    .hint("add --force to remove them as well; haul du counts them"));
+            }
+            report.objects += page.objects.len() as u64;
+            report.bytes =
+                page.objects.iter().fold(report.bytes, |sum, object| sum.saturating_add(object.size));
+            if !store.deletes_full() {
+                page.objects.iter().try_for_each(|object| names.push(&object.key, object.size))?;
+            }
         }
-        report.objects += page.objects.len() as u64;
-        report.bytes = page.objects.iter().fold(report.bytes, |sum, object| sum.saturating_add(object.size));
-        if !store.deletes_full() {
-            page.objects.iter().try_for_each(|object| names.push(&object.key, object.size))?;
+        if let Some(refusal) = what.refusal("rb", &[url.to_owned()], report.objects) {
+            return Err(refusal);
         }
-    }
-    if let Some(refusal) = what.refusal("rb", &[url.to_owned()], report.objects) {
-        return Err(refusal);
-    }
-    if what.dry_run {
-        return Ok(report);
-    }
-    if force && !store.deletes_full() {
-        let found = Found { url: url.to_owned(), store: Arc::clone(&store), gate: gate.clone(), names };
-        report = empty(found).await?;
-        if !report.failures.is_empty() {
+        if what.dry_run {
             return Ok(report);
         }
-    }
-    let api = store.api(Request::DeleteContainer);
-    through!(gate, api, name, trace => store.delete_container(trace).await)?;
-    Ok(report)
+        if force && !store.deletes_full() {
+            let found = Found { url: url.to_owned(), store: Arc::clone(&store), gate: gate.clone(), names };
+            report = empty(found).await?;
+            if !report.failures.is_empty() {
+                return Ok(report);
+            }
+        }
+        let api = store.api(Request::DeleteContainer);
+        through!(gate, api, name, trace => store.delete_container(trace).await)?;
+        Ok(report)
+    })
 }
 
 /// Removes what was found in a container, and then what interrupted writes have left in it. What others add meanwhile stays, and
@@ -310,7 +325,7 @@ pub async fn remove_container(
 async fn empty(found: Found) -> Result<RemoveReport> {
     let (store, gate) = (Arc::clone(&found.store), found.gate.clone());
     let mut removal = Removal { found: VecDeque::from([found]), dry_run: false, refusal: None };
-    let mut report = removal.next(|_| ()).await?.map(|(_, report)| report).unwrap_or_default();
+    let mut report = removal.next(&mut |_| ()).await?.map(|(_, report)| report).unwrap_or_default();
     if !report.failures.is_empty() {
         return Ok(report);
     }

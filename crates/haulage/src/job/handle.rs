@@ -1,5 +1,6 @@
 //! A job to start, and the handle on it while it runs.
 
+use futures_util::future::BoxFuture;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -176,11 +177,13 @@ impl JobHandle {
     /// # Errors
     /// What stopped the whole job before any object was found, or that nobody reads the stream any more that it writes. Everything
     /// else is an outcome in the summary.
-    pub async fn wait(mut self) -> Result<Summary> {
-        while self.next_event().await.is_some() {}
-        self.ended().await;
-        let never = || Err(Error::new(ErrorKind::Cancelled, "run", "job", "it has no result"));
-        self.result.take().unwrap_or_else(never)
+    pub fn wait(mut self) -> BoxFuture<'static, Result<Summary>> {
+        Box::pin(async move {
+            while self.next_event().await.is_some() {}
+            self.ended().await;
+            let never = || Err(Error::new(ErrorKind::Cancelled, "run", "job", "it has no result"));
+            self.result.take().unwrap_or_else(never)
+        })
     }
 }
 

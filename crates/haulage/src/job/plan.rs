@@ -1,5 +1,6 @@
 //! What a copy would do, without moving anything.
 
+use futures_util::future::BoxFuture;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -53,56 +54,65 @@ pub struct PlanReport {
 ///
 /// # Errors
 /// What would stop the whole job: a bad URL, no credentials, a source that is not there.
-pub async fn plan(sources: &[String], destination: &str, options: &CopyOptions) -> Result<PlanReport> {
-    for source in sources {
-        if Address::parse(source, &options.store)?.source_stream().is_some() {
-            return Err(Error::new(
-                ErrorKind::Usage,
-                "plan",
-                source,
-                "the contents of a stream are unknown in advance",
-            )
-            .hint("name a file or a URL"));
-        }
-    }
-    let opener = StoreOpener::new(options.store.clone())?;
-    let work = Work::Copy { sources: sources.to_vec(), destination: destination.to_owned() };
-    let round_trip = round_trip(&opener, sources, destination).await?;
-    let mut controller = controller(&options.wishes_for(&work)?, options.max_memory);
-    let seen = Observation { quickest_answer: round_trip, cap: options.store.cap, ..Observation::default() };
-    controller.observe(&seen, Duration::ZERO);
-    let limits = controller.limits();
-    let (found, mut listed) = mpsc::channel(1000);
-    let listing = Listing::new(opener.clone(), options, opener.gate().clock().began_unix_ns(), found)?;
-    let listing = tokio::spawn(async move { listing.run(&work).await });
-
-    let mut report = PlanReport {
-        concurrency: limits.concurrency as u32,
-        round_trip_ns: round_trip.map(|round_trip| round_trip.as_nanos() as u64),
-        ..PlanReport::default()
-    };
-    while let Some(item) = listed.recv().await {
-        match item {
-            Listed::NotAFile(error) | Listed::Problem(error) => report.problems.push(Failure::from(&error)),
-            Listed::Extra { .. }
-            | Listed::Extras(_)
-            | Listed::Doomed(_)
-            | Listed::Unsure { .. }
-            | Listed::Warning { .. } => {}
-            Listed::Pair(mut pair) => {
-                if decide(&pair, Rule::from(options)) == Decision::Look {
-                    look(&mut pair, opener.gate()).await?;
-                }
-                report.add(&pair, options, &limits);
+pub fn plan<'a>(
+    sources: &'a [String],
+    destination: &'a str,
+    options: &'a CopyOptions,
+) -> BoxFuture<'a, Result<PlanReport>> {
+    Box::pin(async move {
+        for source in sources {
+            if Address::parse(source, &options.store)?.source_stream().is_some() {
+                return Err(Error::new(
+                    ErrorKind::Usage,
+                    "plan",
+                    source,
+                    "the contents of a stream are unknown in advance",
+                )
+                .hint("name a file or a URL"));
             }
         }
-    }
-    match listing.await {
-        Ok(result) => result?,
-        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
-    }
-    report.estimate();
-    Ok(report)
+        let opener = StoreOpener::new(options.store.clone())?;
+        let work = Work::Copy { sources: sources.to_vec(), destination: destination.to_owned() };
+        let round_trip = round_trip(&opener, sources, destination).await?;
+        let mut controller = controller(&options.wishes_for(&work)?, options.max_memory);
+        let seen =
+            Observation { quickest_answer: round_trip, cap: options.store.cap, ..Observation::default() };
+        controller.observe(&seen, Duration::ZERO);
+        let limits = controller.limits();
+        let (found, mut listed) = mpsc::channel(1000);
+        let listing = Listing::new(opener.clone(), options, opener.gate().clock().began_unix_ns(), found)?;
+        let listing = tokio::spawn(async move { listing.run(&work).await });
+
+        let mut report = PlanReport {
+            concurrency: limits.concurrency as u32,
+            round_trip_ns: round_trip.map(|round_trip| round_trip.as_nanos() as u64),
+            ..PlanReport::default()
+        };
+        while let Some(item) = listed.recv().await {
+            match item {
+                Listed::NotAFile(error) | Listed::Problem(error) => {
+                    report.problems.push(Failure::from(&error))
+                }
+                Listed::Extra { .. }
+                | Listed::Extras(_)
+                | Listed::Doomed(_)
+                | Listed::Unsure { .. }
+                | Listed::Warning { .. } => {}
+                Listed::Pair(mut pair) => {
+                    if decide(&pair, Rule::from(options)) == Decision::Look {
+                        look(&mut pair, opener.gate()).await?;
+                    }
+                    report.add(&pair, options, &limits);
+                }
+            }
+        }
+        match listing.await {
+            Ok(result) => result?,
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
+        report.estimate();
+        Ok(report)
+    })
 }
 
 /// Asks what is at the destination of a pair, and, where that may be the same, what the source's list has left out.

@@ -3,6 +3,7 @@
 //! The answers come from the code that jobs run: the same rules for proxies and credentials, the same connections, the same
 //! roots. None of them holds a secret.
 
+use futures_util::future::BoxFuture;
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -148,14 +149,18 @@ pub fn way(url: &str, options: &StoreOptions) -> Result<Way> {
 ///
 /// # Errors
 /// `Permission` where there is no credential, `Usage` where one is malformed or the URL names no service.
-pub async fn identity(url: &str, options: &StoreOptions) -> Result<Identity> {
-    let (kind, source, ends) = match Address::parse(url, options)? {
-        Address::Azure(address) => AzureStore::identity(&address, options, &client(options)?).await?,
-        Address::S3(address) => S3Store::open(&address.bucket, options, client(options)?)?.identity().await?,
-        _ => return Err(no_service(url)),
-    };
-    let seconds = |ends: SystemTime| ends.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
-    Ok(Identity { kind, source, ends_s: ends.and_then(seconds) })
+pub fn identity<'a>(url: &'a str, options: &'a StoreOptions) -> BoxFuture<'a, Result<Identity>> {
+    Box::pin(async move {
+        let (kind, source, ends) = match Address::parse(url, options)? {
+            Address::Azure(address) => AzureStore::identity(&address, options, &client(options)?).await?,
+            Address::S3(address) => {
+                S3Store::open(&address.bucket, options, client(options)?)?.identity().await?
+            }
+            _ => return Err(no_service(url)),
+        };
+        let seconds = |ends: SystemTime| ends.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
+        Ok(Identity { kind, source, ends_s: ends.and_then(seconds) })
+    })
 }
 
 /// Asks what `url` is in, without a credential, so many times over one connection; with `crc64` as if a body came with one: a
@@ -163,28 +168,35 @@ pub async fn identity(url: &str, options: &StoreOptions) -> Result<Identity> {
 ///
 /// # Errors
 /// Those of the wire; any answer is `Ok`.
-pub async fn knock(url: &str, options: &StoreOptions, times: usize, crc64: bool) -> Result<Vec<Knock>> {
-    let http = client(options)?;
-    let (origin, path, mut headers) = match Address::parse(url, options)? {
-        Address::Azure(address) => {
-            let (path, headers) = address.doorstep();
-            (address.endpoint.origin.clone(), path, headers)
+pub fn knock<'a>(
+    url: &'a str,
+    options: &'a StoreOptions,
+    times: usize,
+    crc64: bool,
+) -> BoxFuture<'a, Result<Vec<Knock>>> {
+    Box::pin(async move {
+        let http = client(options)?;
+        let (origin, path, mut headers) = match Address::parse(url, options)? {
+            Address::Azure(address) => {
+                let (path, headers) = address.doorstep();
+                (address.endpoint.origin.clone(), path, headers)
+            }
+            Address::S3(address) => {
+                let (origin, path) = S3Store::open(&address.bucket, options, http.clone())?.doorstep();
+                (origin, path, HeaderMap::new())
+            }
+            _ => return Err(no_service(url)),
+        };
+        if crc64 {
+            // That of no byte.
+            headers.insert("x-ms-content-crc64", http::HeaderValue::from_static("AAAAAAAAAAA="));
         }
-        Address::S3(address) => {
-            let (origin, path) = S3Store::open(&address.bucket, options, http.clone())?.doorstep();
-            (origin, path, HeaderMap::new())
+        let mut knocks = Vec::with_capacity(times);
+        for _ in 0..times {
+            knocks.push(ask(&http, &origin, &path, headers.clone()).await?);
         }
-        _ => return Err(no_service(url)),
-    };
-    if crc64 {
-        // That of no byte.
-        headers.insert("x-ms-content-crc64", http::HeaderValue::from_static("AAAAAAAAAAA="));
-    }
-    let mut knocks = Vec::with_capacity(times);
-    for _ in 0..times {
-        knocks.push(ask(&http, &origin, &path, headers.clone()).await?);
-    }
-    Ok(knocks)
+        Ok(knocks)
+    })
 }
 
 async fn ask(http: &HttpClient, origin: &Origin, path: &str, headers: HeaderMap) -> Result<Knock> {

@@ -1,5 +1,6 @@
 //! Whether two hold the same rows: tables, or files of them. Both are read in the order of their keys, side by side.
 
+use futures_util::future::BoxFuture;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,17 +70,24 @@ pub struct Compared {
 ///
 /// # Errors
 /// Those of the service and the disk; `Usage` for a file whose rows are not in the order of their keys.
-pub async fn compare(first: &str, second: &str, scratch: &Path, options: &StoreOptions) -> Result<Compared> {
-    let began = Instant::now();
-    let first = Side::open(first, &scratch.join("first"), options).await?;
-    let second = Side::open(second, &scratch.join("second"), options).await?;
-    let compared = blocking(move || {
-        let compared = compare_sides(&first, &second)?;
-        first.remove()?;
-        second.remove()?;
-        Ok(compared)
-    });
-    Ok(Compared { seconds: rounded(began.elapsed()), ..compared.await? })
+pub fn compare<'a>(
+    first: &'a str,
+    second: &'a str,
+    scratch: &'a Path,
+    options: &'a StoreOptions,
+) -> BoxFuture<'a, Result<Compared>> {
+    Box::pin(async move {
+        let began = Instant::now();
+        let first = Side::open(first, &scratch.join("first"), options).await?;
+        let second = Side::open(second, &scratch.join("second"), options).await?;
+        let compared = blocking(move || {
+            let compared = compare_sides(&first, &second)?;
+            first.remove()?;
+            second.remove()?;
+            Ok(compared)
+        });
+        Ok(Compared { seconds: rounded(began.elapsed()), ..compared.await? })
+    })
 }
 
 /// Whether this names a table and not a file.

@@ -1,5 +1,6 @@
 //! The export of a table to a file.
 
+use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -163,59 +164,66 @@ impl Export {
     ///
     /// # Errors
     /// Those of the service and of the disk.
-    pub async fn run(self) -> Result<Exported> {
-        let began = Instant::now();
-        let Self { fetch, options, path, format, progress, recorder } = self;
-        let workers = options.concurrency.unwrap_or(QUERIES).max(1);
-        fetch.gate.guide(workers);
-        fetch.service.prepare(1);
-        let recording = recorder.map(|recorder| Recording::begin(recorder, &fetch.gate));
-        let fetched = Arc::clone(&fetch).run(workers).await;
-        let recorded = match recording {
-            Some(recording) => recording.end().await,
-            None => Ok(()),
-        };
-        fetched?;
-        let order = fetch.order();
-        let name = fetch.service.name();
-        let fetch = Arc::into_inner(fetch).ok_or_else(|| {
-            Error::new(ErrorKind::Cancelled, "export", name.as_str(), "a worker is still at it")
-        })?;
-        let (spool, shown) = (fetch.spool, path.display().to_string());
-        let (object, table) = (name.clone(), fetch.service.table().to_owned());
-        let (columns, disarmed) = blocking(move || {
-            let columns = Columns::of(&spool, &order, &object)?;
-            let words = [
-                ("haulage:table", table),
-                ("haulage:rows", columns.hash.rows.to_string()),
-                ("haulage:hash", columns.hash.hex()),
-            ];
-            let mut sink =
-                Sink::create(&path, (format, options.formulas), &columns.schema, columns.names(), &words)?;
-            let mut batches = Batches::new(&spool, &columns, &order, &object);
-            while let Some(batch) = batches.next()? {
-                sink.write(&batch)?;
-            }
-            let disarmed = sink.finish()?;
-            spool.remove()?;
-            Ok((columns, disarmed))
-        })
-        .await?;
-        recorded?;
-        let counted = progress.gate.counted();
-        Ok(Exported {
-            table: name,
-            path: shown,
-            rows: columns.hash.rows,
-            columns: columns.schema.fields().iter().map(|field| field.name().clone()).collect(),
-            mixed: columns.mixed,
-            requests: counted.requests,
-            retries: counted.retries,
-            bytes_wire: progress.bytes_wire(),
-            seconds: rounded(began.elapsed()),
-            hash: columns.hash.hex(),
-            resumed_rows: progress.counters.resumed.load(Ordering::Relaxed),
-            disarmed,
+    pub fn run(self) -> BoxFuture<'static, Result<Exported>> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let Self { fetch, options, path, format, progress, recorder } = self;
+            let workers = options.concurrency.unwrap_or(QUERIES).max(1);
+            fetch.gate.guide(workers);
+            fetch.service.prepare(1);
+            let recording = recorder.map(|recorder| Recording::begin(recorder, &fetch.gate));
+            let fetched = Arc::clone(&fetch).run(workers).await;
+            let recorded = match recording {
+                Some(recording) => recording.end().await,
+                None => Ok(()),
+            };
+            fetched?;
+            let order = fetch.order();
+            let name = fetch.service.name();
+            let fetch = Arc::into_inner(fetch).ok_or_else(|| {
+                Error::new(ErrorKind::Cancelled, "export", name.as_str(), "a worker is still at it")
+            })?;
+            let (spool, shown) = (fetch.spool, path.display().to_string());
+            let (object, table) = (name.clone(), fetch.service.table().to_owned());
+            let (columns, disarmed) = blocking(move || {
+                let columns = Columns::of(&spool, &order, &object)?;
+                let words = [
+                    ("haulage:table", table),
+                    ("haulage:rows", columns.hash.rows.to_string()),
+                    ("haulage:hash", columns.hash.hex()),
+                ];
+                let mut sink = Sink::create(
+                    &path,
+                    (format, options.formulas),
+                    &columns.schema,
+                    columns.names(),
+                    &words,
+                )?;
+                let mut batches = Batches::new(&spool, &columns, &order, &object);
+                while let Some(batch) = batches.next()? {
+                    sink.write(&batch)?;
+                }
+                let disarmed = sink.finish()?;
+                spool.remove()?;
+                Ok((columns, disarmed))
+            })
+            .await?;
+            recorded?;
+            let counted = progress.gate.counted();
+            Ok(Exported {
+                table: name,
+                path: shown,
+                rows: columns.hash.rows,
+                columns: columns.schema.fields().iter().map(|field| field.name().clone()).collect(),
+                mixed: columns.mixed,
+                requests: counted.requests,
+                retries: counted.retries,
+                bytes_wire: progress.bytes_wire(),
+                seconds: rounded(began.elapsed()),
+                hash: columns.hash.hex(),
+                resumed_rows: progress.counters.resumed.load(Ordering::Relaxed),
+                disarmed,
+            })
         })
     }
 }

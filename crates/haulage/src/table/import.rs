@@ -1,6 +1,7 @@
 //! The import of a file into a table: rows are read, gathered by partition into transactions, and written by several requests at
 //! once. What was done is kept, so that an import that was killed goes on; what the service refuses goes to a file with the reason.
 
+use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -188,14 +189,16 @@ impl Import {
     ///
     /// # Errors
     /// Those of the service and of the disk; rows that are refused are none.
-    pub async fn run(mut self) -> Result<Imported> {
-        let recording = self.recorder.take().map(|recorder| Recording::begin(recorder, &self.gate));
-        let imported = self.run_to_its_end().await;
-        let recorded = match recording {
-            Some(recording) => recording.end().await,
-            None => Ok(()),
-        };
-        recorded.and(imported)
+    pub fn run(mut self) -> BoxFuture<'static, Result<Imported>> {
+        Box::pin(async move {
+            let recording = self.recorder.take().map(|recorder| Recording::begin(recorder, &self.gate));
+            let imported = self.run_to_its_end().await;
+            let recorded = match recording {
+                Some(recording) => recording.end().await,
+                None => Ok(()),
+            };
+            recorded.and(imported)
+        })
     }
 
     async fn run_to_its_end(self) -> Result<Imported> {

@@ -1,5 +1,6 @@
 //! Single questions to a table: a page of rows as the service writes it, and the names of the tables of an account.
 
+use futures_util::future::BoxFuture;
 use std::collections::HashSet;
 
 use bytes::Bytes;
@@ -66,10 +67,12 @@ impl Table {
     ///
     /// # Errors
     /// Those of the service; `Protocol` for an answer that is none.
-    pub async fn page(&self, query: &Query, level: Level) -> Result<RawPage> {
-        let name = self.service.name();
-        through!(self.gate, "QueryEntities", name, trace => {
-            query::page(&self.service, query, level.accept(), trace).await
+    pub fn page<'a>(&'a self, query: &'a Query, level: Level) -> BoxFuture<'a, Result<RawPage>> {
+        Box::pin(async move {
+            let name = self.service.name();
+            through!(self.gate, "QueryEntities", name, trace => {
+                query::page(&self.service, query, level.accept(), trace).await
+            })
         })
     }
 
@@ -77,53 +80,56 @@ impl Table {
     ///
     /// # Errors
     /// As for [`Self::page`].
-    pub async fn names(&self) -> Result<Vec<String>> {
-        #[derive(Deserialize)]
-        struct Named {
-            #[serde(rename = "TableName")]
-            name: String,
-        }
-        #[derive(Deserialize)]
-        struct Names {
-            value: Vec<Named>,
-        }
-        let (mut names, mut next, mut places) = (Vec::new(), None::<String>, HashSet::new());
-        let account = self.service.named("").name();
-        loop {
-            let pairs: Vec<_> = next.as_deref().map(|next| ("NextTableName", next)).into_iter().collect();
-            let answer: Result<_> = through!(self.gate, "QueryTables", account, trace => {
-                let request = TableRequest {
-                    operation: "list tables of",
-                    method: Method::GET,
-                    path: "Tables".to_owned(),
-                    query: &pairs,
-                    accept: "application/json;odata=nometadata",
-                    content_type: None,
-                    if_match: None,
-                    body: Bytes::new(),
-                    status: 200,
-                    largest: query::PAGE_MAX,
-                    permission: 'r',
-                };
-                self.service.send(request, &account, trace).await
-            });
-            let answer = answer?;
-            let broken = |why: &str| Error::new(ErrorKind::Protocol, "list tables of", account.as_str(), why);
-            let page: Names = serde_json::from_slice(&answer.body)
-                .map_err(|_| broken("the answer is no list of tables"))?;
-            names.extend(page.value.into_iter().map(|named| named.name));
-            let following = answer.headers.get("x-ms-continuation-nexttablename");
-            let following = following.and_then(|next| next.to_str().ok()).map(str::to_owned);
-            if following.is_none() {
-                return Ok(names);
+    pub fn names(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        Box::pin(async move {
+            #[derive(Deserialize)]
+            struct Named {
+                #[serde(rename = "TableName")]
+                name: String,
             }
-            if following.as_ref().is_some_and(|name| !places.insert(name.clone()))
-                || places.len() > PLACES_MAX
-            {
-                return Err(broken("the list comes back to where it was, so that it would never end"));
+            #[derive(Deserialize)]
+            struct Names {
+                value: Vec<Named>,
             }
-            next = following;
-        }
+            let (mut names, mut next, mut places) = (Vec::new(), None::<String>, HashSet::new());
+            let account = self.service.named("").name();
+            loop {
+                let pairs: Vec<_> = next.as_deref().map(|next| ("NextTableName", next)).into_iter().collect();
+                let answer: Result<_> = through!(self.gate, "QueryTables", account, trace => {
+                    let request = TableRequest {
+                        operation: "list tables of",
+                        method: Method::GET,
+                        path: "Tables".to_owned(),
+                        query: &pairs,
+                        accept: "application/json;odata=nometadata",
+                        content_type: None,
+                        if_match: None,
+                        body: Bytes::new(),
+                        status: 200,
+                        largest: query::PAGE_MAX,
+                        permission: 'r',
+                    };
+                    self.service.send(request, &account, trace).await
+                });
+                let answer = answer?;
+                let broken =
+                    |why: &str| Error::new(ErrorKind::Protocol, "list tables of", account.as_str(), why);
+                let page: Names = serde_json::from_slice(&answer.body)
+                    .map_err(|_| broken("the answer is no list of tables"))?;
+                names.extend(page.value.into_iter().map(|named| named.name));
+                let following = answer.headers.get("x-ms-continuation-nexttablename");
+                let following = following.and_then(|next| next.to_str().ok()).map(str::to_owned);
+                if following.is_none() {
+                    return Ok(names);
+                }
+                if following.as_ref().is_some_and(|name| !places.insert(name.clone()))
+                    || places.len() > PLACES_MAX
+                {
+                    return Err(broken("the list comes back to where it was, so that it would never end"));
+                }
+                next = following;
+            }
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! A node: one job of the engine that moves the shards it is given.
 
+use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -139,33 +140,35 @@ impl Node {
     ///
     /// # Errors
     /// What stopped all of it: a place that cannot be opened, a node that was stopped.
-    pub async fn run(&self, shard: &[u8], again: bool) -> Result<Vec<u8>> {
-        let mut shard: Shard = unpacked(shard)?;
-        let id = shard.id;
-        if again {
-            shard.items = shard.items.into_iter().map(|item| item.again(self.since_ns)).collect();
-        }
-        let stopped =
-            || Error::new(ErrorKind::Cancelled, "run", format!("shard {id}"), "the node was stopped");
-        let feed = locked(&self.feed).clone().ok_or_else(stopped)?;
-        let (ended, is_known) = locked(&self.shards).add(&shard)?;
-        let mut claim = Claim { shards: &self.shards, id, given: is_known };
-        let given = match is_known {
-            true => Ok(()),
-            false => give(&feed, shard).await.unwrap_or_else(|| Err(stopped())),
-        };
-        claim.given = true;
-        drop(feed);
-        if let Err(error) = given {
-            locked(&self.shards).close(id);
-            return Err(error);
-        }
-        let objects = ended.await.map_err(|_| stopped())?;
-        packed(&ShardResult {
-            shard: id,
-            node: self.name.clone(),
-            began_unix_ns: self.began_unix_ns,
-            objects,
+    pub fn run<'a>(&'a self, shard: &'a [u8], again: bool) -> BoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move {
+            let mut shard: Shard = unpacked(shard)?;
+            let id = shard.id;
+            if again {
+                shard.items = shard.items.into_iter().map(|item| item.again(self.since_ns)).collect();
+            }
+            let stopped =
+                || Error::new(ErrorKind::Cancelled, "run", format!("shard {id}"), "the node was stopped");
+            let feed = locked(&self.feed).clone().ok_or_else(stopped)?;
+            let (ended, is_known) = locked(&self.shards).add(&shard)?;
+            let mut claim = Claim { shards: &self.shards, id, given: is_known };
+            let given = match is_known {
+                true => Ok(()),
+                false => give(&feed, shard).await.unwrap_or_else(|| Err(stopped())),
+            };
+            claim.given = true;
+            drop(feed);
+            if let Err(error) = given {
+                locked(&self.shards).close(id);
+                return Err(error);
+            }
+            let objects = ended.await.map_err(|_| stopped())?;
+            packed(&ShardResult {
+                shard: id,
+                node: self.name.clone(),
+                began_unix_ns: self.began_unix_ns,
+                objects,
+            })
         })
     }
 
@@ -203,17 +206,19 @@ impl Node {
     ///
     /// # Errors
     /// `Cancelled` where it has ended before.
-    pub async fn end(&self) -> Result<Vec<u8>> {
-        locked(&self.feed).take();
-        let handle = locked(&self.handle).take();
-        let ended =
-            || Error::new(ErrorKind::Cancelled, "end", self.name.clone(), "the node has ended already");
-        let result = handle.ok_or_else(ended)?.wait().await;
-        let (summary, failure) = match result {
-            Ok(summary) => (summary, None),
-            Err(error) => (Summary::default(), Some(Failure::from(&error))),
-        };
-        packed(&NodeEnd { node: self.name.clone(), began_unix_ns: self.began_unix_ns, summary, failure })
+    pub fn end(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
+        Box::pin(async move {
+            locked(&self.feed).take();
+            let handle = locked(&self.handle).take();
+            let ended =
+                || Error::new(ErrorKind::Cancelled, "end", self.name.clone(), "the node has ended already");
+            let result = handle.ok_or_else(ended)?.wait().await;
+            let (summary, failure) = match result {
+                Ok(summary) => (summary, None),
+                Err(error) => (Summary::default(), Some(Failure::from(&error))),
+            };
+            packed(&NodeEnd { node: self.name.clone(), began_unix_ns: self.began_unix_ns, summary, failure })
+        })
     }
 }
 
