@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -282,6 +283,33 @@ def test_the_command_says_what_to_do(
 ) -> None:
     assert main(["serve", *line.split()]) == code
     assert capfd.readouterr().err.rstrip().endswith(f"(hint: {hint})")
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:0", "127.0.0.1:0"])
+@pytest.mark.parametrize("token", ["", " ", "\t", "two words", "sésame", "bell\a"])
+def test_a_token_that_nobody_could_show_opens_nothing(
+    listen: str, token: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "a.parquet", "--listen", listen, "--token", token]) == 2
+    said = capfd.readouterr().err.rstrip()
+    assert said.endswith("(hint: write letters, digits and signs without spaces, or --token auto)")
+
+
+def test_the_address_of_the_page_holds_the_whole_token(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Server, "run", lambda server: server._socket.close())
+    assert main(["serve", "az://c/a.parquet", "--listen", "127.0.0.1:0", "--token", "a+b&c%20/d=="]) == 0
+    (found,) = parse_qs(urlsplit(capfd.readouterr().err.strip()).fragment)["token"]
+    assert found == "a+b&c%20/d=="
+
+
+@pytest.mark.parametrize("token", ["", "  "])
+def test_a_blank_token_of_the_environment_opens_nothing_to_others(
+    token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HAULAGE_TABLE_TOKEN", token)
+    assert main(["serve", "a.parquet", "--listen", "0.0.0.0:0"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import quote
 
 import click
 from rich.console import Console
@@ -136,7 +137,7 @@ def serve(
             click.echo(json.dumps({"event": "serving", "url": server.url, "token": shown}))
         elif shown:
             # Behind #, so that no server and no log learns it.
-            STDERR.print(f"page: {server.url}#token={shown}")
+            STDERR.print(f"page: {server.url}#token={quote(shown, safe='')}")
         else:
             STDERR.print(f"page: {server.url}")
         server.run()

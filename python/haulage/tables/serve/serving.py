@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import socket
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from haulage.tables.serve.guarding import Access
 from haulage.tables.source import Source
 from haulage.web.serving import Serving, listening
 
+#: What a header and the fragment of an address can hold.
+_TOKEN = re.compile(r"[!-~]+")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 #: How long the end waits for answers that are being sent.
 LAST_S = 2
@@ -46,17 +49,24 @@ def address(text: str) -> Address:
 
 
 def token_of(text: str | None, where: Address) -> str | None:
-    """Return what must be shown; ``auto`` makes one up.
+    """Return what must be shown; ``auto`` makes one up, ``none`` alone asks for nothing.
+
+    >>> token_of("sesame", Address("0.0.0.0", 0)), token_of("none", Address("0.0.0.0", 0))
+    ('sesame', None)
 
     Raises:
-        UsageError: None is asked for, though others than this machine can ask.
+        UsageError: None is asked for, though others than this machine can ask; or no client could show it.
     """
     if text is None and not where.is_here:
         hint = "add --token auto, or --token none if all may read these tables"
         raise UsageError("listen", where.host, "other machines could read the tables", hint)
-    if text == "auto":
-        return secrets.token_urlsafe(16)
-    return None if text in (None, "none", "") else text
+    if text is None or text == "none":
+        return None
+    # An empty one is that of a variable that is not set: it must not open what was to be closed.
+    if not _TOKEN.fullmatch(text):
+        hint = "write letters, digits and signs without spaces, or --token auto"
+        raise UsageError("listen", where.host, "the token is empty, or not visible ASCII characters", hint)
+    return secrets.token_urlsafe(16) if text == "auto" else text
 
 
 class Server(Serving):
