@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import gzip
 import json
 import logging
 import signal
@@ -28,7 +30,7 @@ from haulage.watch.queues.reading import AT_ONCE, Messages
 from haulage.watch.queues.sending import Sender
 from watch import queueing
 from watch.queueing import Queues
-from watch.writing import InFolder, Writer
+from watch.writing import JOB, InFolder, Writer
 
 #: Logs quickly, one error among it, until a line comes from its parent or it is killed.
 WORKER = """
@@ -152,9 +154,90 @@ def test_who_takes_messages_has_every_line_and_leaves_those_of_others(
     assert looked["queues"][0]["messages"] == 2
     both("watch", f"queue://{name}", "--once", "--quiet", "--consume", "--csv", "taken.csv")
     assert kept(tmp_path / "log.csv") == kept(tmp_path / "looked.csv") == kept(tmp_path / "taken.csv")
-    # The other message is hidden for a while, and still there.
-    properties = queue.get_queue_properties()
-    assert properties.approximate_message_count == 1
+    # The other message is there, for whoever it is for.
+    assert [one.content for one in queue.peek_messages()] == ["work of somebody else"]
+
+
+def packed_by_others(*lines: dict[str, Any] | str) -> str:
+    """Return a message as others pack theirs, which is also our way."""
+    text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines)
+    return base64.b64encode(gzip.compress(text.encode())).decode()
+
+
+OWN = {"job": JOB, "node": "n", "stream": "00000001", "seq": 0, "time_unix_ns": 1, "event": "log"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        packed_by_others(""),
+        packed_by_others("not JSON"),
+        packed_by_others({"event": "order", "id": 7}),
+        packed_by_others({**OWN, "job": "an order"}),
+        packed_by_others(OWN, {"event": "order", "id": 7}),
+        base64.b64encode(gzip.compress(json.dumps(OWN).encode()) + b"more").decode(),
+    ],
+)
+def test_who_takes_messages_deletes_none_that_is_packed_as_ours_and_holds_something_else(
+    queues: Queues, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
+    queue = queues.queue()
+    queue.send_message(content)
+    queue.send_message(packed_by_others(OWN))
+    assert [*haulage.watch.lines(f"queue://{queue.queue_name}", consume=True)] == [OWN]
+    assert [one.content for one in queue.peek_messages(max_messages=9)] == [content]
+
+
+def test_who_takes_messages_of_a_queue_that_has_none_of_ours_takes_nothing(
+    queues: Queues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever they are for would take them for messages that failed again and again."""
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
+    queue = queues.queue()
+    for number in range(AT_ONCE + 8):
+        queue.send_message(packed_by_others({"event": "order", "id": number}))
+    reader = Messages(opened(str(queue.queue_name)), time.time_ns, consume=True)
+    assert [sum(batch.unread for batch in reader.read()) for _ in range(2)] == [AT_ONCE, 0]
+    reader.close()
+    assert {one.dequeue_count for one in queue.peek_messages(max_messages=AT_ONCE)} == {0}
+
+
+def test_who_takes_the_messages_of_a_job_leaves_those_of_other_jobs(
+    queues: Queues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
+    queue = queues.queue()
+    name, other = str(queue.queue_name), {**OWN, "job": "f" * 16}
+    mixed, theirs = packed_by_others({**OWN, "seq": 1}, other), packed_by_others({**other, "seq": 1})
+    for content in (packed_by_others(OWN), mixed, theirs, packed_by_others({**OWN, "seq": 2})):
+        queue.send_message(content)
+    reader = Messages(opened(name), time.time_ns, job=JOB, consume=True)
+    seen: list[int | None] = []
+    for _ in range(2):
+        for batch in reader.read():
+            seen += [line.seq for line in batch.lines if line.event == "log"]
+            if batch.taken is not None:
+                batch.taken()
+    reader.close()
+    # Each once, also those beside lines of the other.
+    assert sorted(seen, key=str) == [0, 1, 2]
+    assert {one.content for one in queue.peek_messages(max_messages=9)} == {mixed, theirs}
+
+
+def test_the_bell_of_a_job_leaves_the_messages_of_other_jobs(
+    both: Haul, queues: Queues, folder: InFolder
+) -> None:
+    written(folder, 3)
+    queue = queues.queue()
+    theirs = packed_by_others({**OWN, "job": "f" * 16})
+    for only in (("--job", JOB), ()):
+        queue.clear_messages()
+        queue.send_message(packed_by_others(OWN))
+        queue.send_message(theirs)
+        source = folder.root if only else folder.root / JOB
+        both("watch", source, *only, "--once", "--quiet", "--doorbell", str(queue.queue_name), "--consume")
+        assert [one.content for one in queue.peek_messages(max_messages=9)] == [theirs]
 
 
 def test_a_queue_from_python(

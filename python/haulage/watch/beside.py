@@ -11,6 +11,7 @@ from haulage.transfer import StoreOptions
 from haulage.watch.following import Follower, Source
 from haulage.watch.line import Batch
 from haulage.watch.log import log_at
+from haulage.watch.places import job_in
 from haulage.watch.queues import account
 from haulage.watch.queues.account import Queue, is_queue
 from haulage.watch.queues.bell import IDLE_S, Bell
@@ -100,7 +101,9 @@ class Beside:
         sources += [Length(self._queue(name), now) for name in dict.fromkeys(wanted.queues)]
         if wanted.doorbell:
             queue = self._queue(wanted.doorbell)
-            sources.append(Bell(queue, now, follower.ring, consume=wanted.consume))
+            assert source is not None
+            only = job or job_in(source)
+            sources.append(Bell(queue, now, follower.ring, job=only, consume=wanted.consume))
             follower.wait_for_bell(IDLE_S)
         if wanted.send:
             assert source is not None

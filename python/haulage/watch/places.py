@@ -56,6 +56,16 @@ class Place(Protocol):
         ...
 
 
+def job_in(source: str) -> str | None:
+    """Return the job whose folder that names, which is watched alone; ``None`` where it is a whole log.
+
+    >>> job_in("az://logs/0123456789abcdef/"), job_in("az://logs/jobs")
+    ('0123456789abcdef', None)
+    """
+    last = without_signature(source).rstrip("/").rpartition("/")[2]
+    return last if JOB.fullmatch(last) else None
+
+
 class Folder:
     """A log in a folder of this machine."""
 
@@ -64,7 +74,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         # What is named may be the folder of one job.
-        self._one = path.name if JOB.fullmatch(path.name) else None
+        self._one = job_in(str(path))
         self._root = path.parent if self._one else path
 
     def files(self, job: str | None) -> Iterator[File]:
@@ -140,8 +150,7 @@ class Prefix:
         self.pieces = url.startswith("s3:")
         self.name = base = without_signature(url)
         self._root, self._query = base.rstrip("/"), url[len(base) :]
-        last = self._root.rpartition("/")[2]
-        self._one = last if JOB.fullmatch(last) else None
+        self._one = job_in(base)
         if self._one:
             self._root = self._root.rpartition("/")[0]
         #: The name of every object in it begins so.

@@ -96,6 +96,7 @@ def lines(
         job: Only the lines of this job. Default: all jobs.
         follow: Wait for new lines, without end. Default ``False``: only the lines that exist now.
         consume: For a queue: receive the messages, and delete each once you have taken all of its lines.
+            Those of other programs are left alone, and so are those with lines of jobs other than ``job``.
             Default ``False``: peek at the oldest 32.
         options: How to reach the store, see :class:`~haulage.transfer.StoreOptions`.
 

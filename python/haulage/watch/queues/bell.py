@@ -20,16 +20,23 @@ class Bell:
         queue: The queue.
         now: Returns nanoseconds since 1970.
         ring: Called when there is something new.
+        job: The only job that is watched: messages with lines of others ring, and are not deleted.
         consume: Take its messages and delete them.
     """
 
     ended = False
 
     def __init__(
-        self, queue: Queue, now: Callable[[], int], ring: Callable[[], object], *, consume: bool
+        self,
+        queue: Queue,
+        now: Callable[[], int],
+        ring: Callable[[], object],
+        *,
+        job: str | None = None,
+        consume: bool,
     ) -> None:
         self.name = queue.name
-        self._messages, self._ring = Messages(queue, now, consume=consume), ring
+        self._messages, self._ring = Messages(queue, now, job=job, consume=consume), ring
         self._before = 0
 
     def read(self) -> Iterator[Batch]:

@@ -137,8 +137,10 @@ def as_lines(values: Iterable[dict[str, Any]]) -> Iterator[Line]:
         yield Line(one["job"], one["node"], one["stream"], one["seq"], one["time_unix_ns"], one["event"], one)
 
 
-def unpacked(content: str) -> list[Line | None] | None:
-    """Return the lines of a message, ``None`` for each that is no line; ``None`` where it is none of ours.
+def unpacked(content: str) -> list[Line] | None:
+    """Return the lines of a message; ``None`` where it is none of ours: it holds anything but lines of a log.
+
+    Others pack their messages the same way, so that only their lines tell whose they are.
 
     >>> line = {"job": "0" * 16, "node": "n", "stream": "s", "seq": 0, "time_unix_ns": 1, "event": "log"}
     >>> [(message, count)] = packed([line])
@@ -151,6 +153,8 @@ def unpacked(content: str) -> list[Line | None] | None:
         data = unpacker.decompress(body, 2 * WHOLE_BYTES)
     except (binascii.Error, zlib.error, ValueError):
         return None
-    if not unpacker.eof:
+    if not unpacker.eof or unpacker.unused_data:
         return None
-    return list(lines_of_log(data.decode("utf-8", "replace")))
+    lines = list(lines_of_log(data.decode("utf-8", "replace")))
+    ours = [line for line in lines if line is not None]
+    return ours if ours and len(ours) == len(lines) else None

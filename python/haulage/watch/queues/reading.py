@@ -38,7 +38,7 @@ class Messages:
     Args:
         queue: The queue.
         now: Returns nanoseconds since 1970.
-        job: The only job whose lines are wanted.
+        job: The only job whose lines are wanted. Messages with lines of others are not deleted.
         consume: Take the messages and delete them once their lines are kept, so that the next may be seen.
             Default: look at them, so that any number of others can as well; then only the oldest 32 are seen.
     """
@@ -51,7 +51,8 @@ class Messages:
         self.name = queue.name
         self._queue, self._now, self._job, self._consume = queue, now, job, consume
         self._streams: dict[tuple[str, str, str], _Stream] = {}
-        self._last: dict[str, None] = {}
+        #: What was seen at the last look: messages, each with whether it is to be taken.
+        self._last: dict[str, bool] = {}
         #: Taken messages, each with whether its lines are kept by now.
         self._taken: list[tuple[str, str, Event]] = []
         self._trend = Trend()
@@ -65,11 +66,13 @@ class Messages:
         """
         self._delete()
         for _ in range(_ROUNDS):
-            found = self._some()
-            for identity, receipt, content in found:
-                yield self._batch(identity, receipt, content)
-            if not self._consume or len(found) < AT_ONCE:
+            for lines in self._look():
+                yield self._batch(lines, Event())
+            wanted = max((place for place, ours in enumerate(self._last.values(), 1) if ours), default=0)
+            if not wanted:
                 break
+            for lines, kept in self._take(wanted):
+                yield self._batch(lines, kept)
             self._delete()
         self._caught_up = True
         yield Batch(self._gaps(), live=True)
@@ -88,26 +91,51 @@ class Messages:
             self._delete()
         self._queue.close()
 
-    def _some(self) -> list[tuple[str, str, str]]:
-        """Return messages that have not been seen: identity, receipt where they were taken, and content."""
-        if self._consume:
-            options = {"max_messages": AT_ONCE, "messages_per_page": AT_ONCE, "visibility_timeout": HIDDEN_S}
-            taken = self._queue.ask("take from", lambda client: [*client.receive_messages(**options)])
-            return [(one.id, str(one.pop_receipt), str(one.content)) for one in taken]
+    def _look(self) -> list[list[Line] | None]:
+        """Look at the oldest messages; return the lines of each that is new and not to be taken."""
         found = self._queue.ask("look at", lambda client: client.peek_messages(max_messages=AT_ONCE))
-        before, self._last = self._last, {one.id: None for one in found}
-        return [(one.id, "", str(one.content)) for one in found if one.id not in before]
+        before, self._last = self._last, {}
+        new: list[list[Line] | None] = []
+        for one in found:
+            if one.id in before:
+                self._last[one.id] = before[one.id]
+                continue
+            lines = unpacked(str(one.content))
+            ours = self._last[one.id] = self._consume and self._is_ours(lines)
+            if not ours:
+                new.append(lines)
+        return new
 
-    def _batch(self, identity: str, receipt: str, content: str) -> Batch:
-        found = unpacked(content)
-        if found is None:
-            # Of somebody else: it is left there, also by who takes.
+    def _take(self, count: int) -> list[tuple[list[Line], Event]]:
+        """Take so many messages; return the lines of ours, each with what says that they are kept.
+
+        Those of others before them can only be taken as well: they are given back at once.
+        """
+        options = {"max_messages": count, "messages_per_page": count, "visibility_timeout": HIDDEN_S}
+        taken = self._queue.ask("take from", lambda client: [*client.receive_messages(**options)])
+        ours, others = [], []
+        for one in taken:
+            lines, receipt = unpacked(str(one.content)), str(one.pop_receipt)
+            if lines is not None and self._is_ours(lines):
+                kept = Event()
+                self._taken.append((one.id, receipt, kept))
+                ours.append((lines, kept))
+            else:
+                others.append((one.id, receipt))
+        with suppress(HaulageError):
+            # Where that is not allowed, they are there again after a while.
+            for identity, receipt in others:
+                self._give_back(identity, receipt)
+        return ours
+
+    def _is_ours(self, lines: list[Line] | None) -> bool:
+        """Whether it is ours to delete: it holds lines of a log alone, all of a job that is wanted."""
+        return lines is not None and (self._job is None or all(line.job == self._job for line in lines))
+
+    def _batch(self, lines: list[Line] | None, kept: Event) -> Batch:
+        if lines is None:
             return Batch([], self._caught_up, 1)
-        lines = [line for line in found if line is not None and self._is_new(line)]
-        kept = Event()
-        if receipt:
-            self._taken.append((identity, receipt, kept))
-        return Batch(lines, self._caught_up, found.count(None), kept.set)
+        return Batch([line for line in lines if self._is_new(line)], self._caught_up, taken=kept.set)
 
     def _is_new(self, line: Line) -> bool:
         if self._job is not None and line.job != self._job:
@@ -150,3 +178,8 @@ class Messages:
 
     def _forget(self, identity: str, receipt: str) -> None:
         self._queue.ask("delete from", lambda client: client.delete_message(identity, receipt))
+
+    def _give_back(self, identity: str, receipt: str) -> None:
+        self._queue.ask(
+            "give back to", lambda client: client.update_message(identity, receipt, visibility_timeout=0)
+        )
