@@ -12,17 +12,20 @@ import duckdb
 import pytest
 from rich.console import Console
 
+from command import Haul
 from haulage.errors import HaulageError
 from haulage.watch import state as states
 from haulage.watch.applying import apply, tick
-from haulage.watch.line import Line, objects, of_log
+from haulage.watch.line import NOTICED, Line, objects, of_log
+from haulage.watch.lines import Lines
 from haulage.watch.log import Log
 from haulage.watch.places import Folder
+from haulage.watch.reading import lines
 from haulage.watch.rows import COLUMNS, CsvRows, ParquetRows
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import State
 from haulage.watch.views import Summary
-from haulage.watch.workers import _text
+from haulage.watch.workers import _text, worker
 from watch.writing import JOB, SECOND, T0, InFolder, Writer
 
 
@@ -45,6 +48,71 @@ def test_a_value_that_is_nested_deeply_stops_nobody(depth: int, event: str, tmp_
             rows.add([line])
     rows.close()
     snapshot(state, T0, source="log")
+
+
+@pytest.mark.parametrize("event", sorted(NOTICED))
+@pytest.mark.parametrize("fields", [{}, {"outcome": "failed", "kind": "x", "message": "forged", "lost": 9}])
+def test_what_is_only_noticed_here_is_not_believed_of_others(
+    event: str, fields: dict[str, Any], tmp_path: Path
+) -> None:
+    line = line_of(event=event, **fields)
+    assert line is not None
+    (tmp_path / "lines.jsonl").write_text(json.dumps({"event": event, "job": "x", **fields}) + "\n")
+    by_file = [
+        one for batch in Lines(str(tmp_path / "lines.jsonl"), lambda: T0).read() for one in batch.lines
+    ]
+    rows, state = CsvRows(tmp_path / "rows.csv"), State()
+    for one in (line, *by_file):
+        assert apply(state, one, T0) is None
+        rows.add([one])
+    rows.close()
+    shown = snapshot(state, T0, source="log")
+    assert (shown["queues"], shown["problems"], shown["lines_lost"]) == ([], [], 0)
+    assert (tmp_path / "rows.csv").read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize("event", sorted(NOTICED))
+def test_no_field_of_what_is_noticed_is_taken_on_trust(event: str, tmp_path: Path) -> None:
+    odd: list[Any] = [None, -1, 10**30, "text", [], {}, float("nan")]
+    names = (
+        "health",
+        "messages",
+        "messages_per_second",
+        "eta_ns",
+        "running",
+        "heard_ns",
+        "object",
+        "message",
+    )
+    state, rows = State(), CsvRows(tmp_path / "rows.csv")
+    for values in ({}, *(dict.fromkeys((*names, "outcome", "expected", "keep"), one) for one in odd)):
+        noticed = Line("j", "n", "s", None, T0, event, {"event": event, **values})
+        apply(state, noticed, T0)
+        rows.add([noticed])
+    rows.close()
+    json.dumps(snapshot(state, T0, source="log"))
+
+
+def test_a_worker_may_say_an_event_of_any_name(tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    with worker(log, program="regrid", spool=str(tmp_path / "spool")) as handler:
+        for event in sorted(NOTICED):
+            handler.say(event, {"n": 1})
+    said = [line["event"] for line in lines(log) if line["event"] != "progress"]
+    assert said == ["worker_started", *sorted(NOTICED), "worker_ended"]
+    assert "regrid" in Haul(tmp_path)("watch", log, "--once", "--csv", "rows.csv").text
+
+
+def test_times_beyond_all_measure_are_not_those_of_a_job(tmp_path: Path) -> None:
+    started = {"event": "job_started", "job": "x", "started_unix_ns": 10**30}
+    ended = {"event": "object", "outcome": "copied", "source": "a", "ended_ns": 10**30}
+    (tmp_path / "lines.jsonl").write_text(f"{json.dumps(started)}\n{json.dumps(ended)}\n")
+    rows = ParquetRows(tmp_path / "rows.parquet")
+    for batch in Lines(str(tmp_path / "lines.jsonl"), lambda: T0).read():
+        rows.add(batch.lines)
+    rows.close()
+    found = duckdb.read_parquet(str(tmp_path / "rows.parquet")).fetchall()
+    assert [row[1] for row in found] == [T0, T0]
 
 
 def test_no_name_moves_the_cursor() -> None:

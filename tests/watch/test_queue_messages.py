@@ -90,6 +90,32 @@ def test_samples_that_are_left_out_are_numbered_and_nothing_else_is_missing(
         assert not samples or samples[-1] in found
 
 
+@given(some.lists(some.tuples(some.booleans(), some.integers(0, 20), some.integers(1, 9))))
+def test_numbers_that_are_left_out_are_as_if_each_had_come(said: list[tuple[bool, int, int]]) -> None:
+    at_once, each = Seen(), Seen()
+    for left_out, first, count in said:
+        if left_out:
+            at_once.left_out(first, first + count)
+            for seq in range(first, first + count):
+                each.new(seq)
+        else:
+            assert at_once.new(first) == each.new(first)
+        assert (at_once.next, at_once.until(), at_once.missing()) == (each.next, each.until(), each.missing())
+
+
+def test_who_reads_a_queue_waits_for_no_number_however_many_are_left_out() -> None:
+    whose = {"job": JOB, "node": "n", "stream": "a" * 8, "seq": 3, "time_unix_ns": T0, "event": "left_out"}
+    for until in (None, "9", 3, 2, -1, 10**30):
+        ((message, _),) = packed([{**whose, "until": until}])
+        assert [one.event for one in unpacked(message) or ()] == [""], until
+    ((message, _),) = packed([{**whose, "until": 1 << 61}])
+    (found,) = unpacked(message) or [line(0)]
+    assert found.event == "left_out"
+    seen = Seen()
+    seen.left_out(3, found.values["until"])
+    assert (seen.next, seen.missing()) == (1 << 61, 3)
+
+
 def test_what_is_none_of_ours_is_told_apart() -> None:
     bomb = base64.b64encode(gzip.compress(bytes(100 * WHOLE_BYTES))).decode()
     for content in ("", "hello", "aGVsbG8=", json.dumps({"event": "log"}), bomb, "é", "a" * 70_000):

@@ -22,6 +22,7 @@ import pytest
 import haulage.watch
 from command import Haul
 from endpoints import Endpoint, free_port
+from haulage.errors import HaulageError
 from haulage.watch.following import Follower
 from haulage.watch.log import log_at
 from haulage.watch.queues.account import opened
@@ -161,7 +162,7 @@ def test_who_takes_messages_has_every_line_and_leaves_those_of_others(
 def packed_by_others(*lines: dict[str, Any] | str) -> str:
     """Return a message as others pack theirs, which is also our way."""
     text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines)
-    return base64.b64encode(gzip.compress(text.encode())).decode()
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 OWN = {"job": JOB, "node": "n", "stream": "00000001", "seq": 0, "time_unix_ns": 1, "event": "log"}
@@ -175,7 +176,7 @@ OWN = {"job": JOB, "node": "n", "stream": "00000001", "seq": 0, "time_unix_ns": 
         packed_by_others({"event": "order", "id": 7}),
         packed_by_others({**OWN, "job": "an order"}),
         packed_by_others(OWN, {"event": "order", "id": 7}),
-        base64.b64encode(gzip.compress(json.dumps(OWN).encode()) + b"more").decode(),
+        base64.b64encode(gzip.compress(json.dumps(OWN).encode(), mtime=0) + b"more").decode(),
     ],
 )
 def test_who_takes_messages_deletes_none_that_is_packed_as_ours_and_holds_something_else(
@@ -299,6 +300,49 @@ def test_what_was_not_sent_is_said_at_the_end(both: Haul, folder: InFolder) -> N
     said = both("watch", folder.root, "--once", "--quiet", "--send", "none-of-these", code=1).stderr
     assert "not all of the log is in the queue: send to queue://none-of-these: 404 QueueNotFound" in said
     assert "the log has it all" in said
+
+
+def test_a_log_that_says_lines_are_left_out_is_sent_as_any_other(
+    queues: Queues, folder: InFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
+    name, job = str(queues.queue().queue_name), Writer(folder)
+    job.start()
+    for fields in ({}, {"until": None}, {"until": 10**30}, {"until": 10**6}):
+        job.say("left_out", **fields)
+        job.progress(1, 2)
+        job.object("a.nc")
+    job.say("task", n=1)
+    job.end(done=2)
+    assert haulage.watch.send(str(folder.root), name).messages == 1
+    log, queue = (
+        [line for line in haulage.watch.lines(source) if line["event"] != "left_out"]
+        for source in (str(folder.root), f"queue://{name}")
+    )
+    assert queue == log
+    # What it has sent is remembered as it is.
+    assert haulage.watch.send(str(folder.root), name).messages == 0
+
+
+def test_a_sender_that_fails_says_so(
+    queues: Queues, folder: InFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(_: object) -> None:
+        raise KeyError("until")
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
+    monkeypatch.setattr("haulage.watch.queues.sending.without_samples", fail)
+    written(folder, 3)
+    read = log_at(str(folder.root), time.time_ns)
+    sender = Sender(read, opened(str(queues.queue().queue_name)), read.name)
+    sender.start()
+    until(lambda: sender.sent.away)
+    assert not sender.finish(0.1)
+    with pytest.raises(HaulageError, match="KeyError") as raised:
+        sender.sent.tell()
+    assert raised.value.hint == "please report it"
 
 
 def test_the_length_of_a_queue_is_shown_with_what_is_left(both: Haul, queues: Queues, tmp_path: Path) -> None:

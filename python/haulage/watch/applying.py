@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from haulage.watch import applying_tasks, state as states
-from haulage.watch.line import Line, as_text, first_failure
+from haulage.watch.line import Line, as_count, as_text, first_failure
 from haulage.watch.state import Job, Kind, Message, State, Stream, message_of
 
 #: Levels of Python's logging that are problems.
@@ -122,8 +122,7 @@ def _make_room(state: State, kept: Job) -> None:
 
 
 def _int(values: dict[str, Any], name: str) -> int:
-    value = values.get(name)
-    return value if type(value) is int and 0 <= value < 1 << 63 else 0
+    return as_count(values.get(name))
 
 
 def _text(values: dict[str, Any], name: str) -> str:

@@ -1,7 +1,6 @@
 """How lines change what is known if no log reports it: the workers of a scheduler, and queues.
 
-They are made by what asks the scheduler and the queue, on this machine; names and errors in them are still of
-others.
+They are made by what asks the scheduler and the queue, on this machine; what is in them is still of others.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from haulage.watch import state as states
-from haulage.watch.line import Line, as_text
+from haulage.watch.line import Line, as_count, as_text
 from haulage.watch.state import Message, Queue, State, Stream, Tasks, message_of
 
 #: Queues that are shown.
@@ -24,51 +23,57 @@ def queue(state: State, line: Line, now: int) -> None:
         return
     known = state.queues.setdefault(name, Queue(name))
     known.counted_ns = now
-    known.messages = values["messages"]
-    known.messages_per_second, known.eta_ns = values["messages_per_second"], values["eta_ns"]
+    known.messages = as_count(values.get("messages"))
+    rate, eta_ns = values.get("messages_per_second"), values.get("eta_ns")
+    known.messages_per_second = rate if type(rate) is float else None
+    known.eta_ns = None if eta_ns is None else as_count(eta_ns)
     known.said = as_text(values.get("message"))
 
 
 def beside(line: Line) -> Message:
     """Say that what stands beside the log cannot be read, or can be again."""
     level = "ERROR" if line.event == "away" else "INFO"
-    return message_of(line, level, as_text(line.values["message"]), object=line.values["object"])
+    return message_of(line, level, _words(line), object=line.values.get("object"))
 
 
 def sample(_: State, stream: Stream, line: Line) -> None:
     """Take in what a worker of a scheduler has to do, or all of them have."""
     values = line.values
     tasks = stream.tasks = stream.tasks or Tasks()
-    tasks.health = values["health"]
-    tasks.running, tasks.waiting = values["running"], values["waiting"]
-    tasks.done, tasks.failed = values["done"], values["failed"]
-    stream.what, stream.end, stream.cause = as_text(values["what"]), "", ""
+    tasks.health = "silent" if values.get("health") == "silent" else "alive"
+    tasks.running, tasks.waiting = (as_count(values.get(name)) for name in ("running", "waiting"))
+    tasks.done, tasks.failed = (as_count(values.get(name)) for name in ("done", "failed"))
+    stream.what, stream.end, stream.cause = as_text(values.get("what")), "", ""
     stream.started_unix_ns = stream.started_unix_ns or line.time_unix_ns
-    stream.heard_ns = values["heard_ns"]
+    stream.heard_ns = as_count(values.get("heard_ns"))
     stream.told_silent = stream.told_silent and tasks.health == "silent"
 
 
 def joined(_: State, stream: Stream, line: Line) -> Message:
     """Take in that a worker is there."""
     stream.tasks = stream.tasks or Tasks()
-    return message_of(line, "INFO", as_text(line.values["message"]))
+    return message_of(line, "INFO", _words(line))
 
 
 def left(_: State, stream: Stream, line: Line) -> Message:
     """Take in that a worker is gone."""
     stream.tasks = None
-    stream.end = "done" if line.values["expected"] else "lost"
-    words = as_text(line.values["message"])
-    stream.cause = "" if line.values["expected"] else words[: states.TEXT]
-    return message_of(line, "INFO" if line.values["expected"] else "ERROR", words)
+    expected, words = line.values.get("expected") is True, _words(line)
+    stream.end = "done" if expected else "lost"
+    stream.cause = "" if expected else words[: states.TEXT]
+    return message_of(line, "INFO" if expected else "ERROR", words)
 
 
 def task(state: State, stream: Stream, line: Line, error: Any) -> Message | None:
     """Take in how a task ended; ``error`` counts one that failed."""
     values = line.values
-    if values["outcome"] != "failed":
+    if values.get("outcome") != "failed":
         return None
     stream.errors += 1
-    kind, named, words = (as_text(values[name]) for name in ("kind", "object", "message"))
+    kind, named, words = (as_text(values.get(name)) for name in ("kind", "object", "message"))
     error(state, line, kind or "task", "others", named, words)
     return message_of(line, "ERROR", words, object=named, traceback=values.get("traceback"))
+
+
+def _words(line: Line) -> str:
+    return as_text(line.values.get("message"))

@@ -13,6 +13,12 @@ JOB = re.compile(r"[0-9a-f]{16}")
 LONGEST_BYTES = 16 << 20
 #: Numbers beyond it are none of ours.
 _MOST = 1 << 62
+#: What is noticed here, or says of lines in a queue that others are left out. A log has none of these: a
+#: worker may use such a name for an event of its own, or somebody make one up.
+LEFT_OUT = "left_out"
+NOTICED = frozenset(
+    ("queue", "task", "tasks", "worker_joined", "worker_left", "away", "back", "gap", "silent", LEFT_OUT)
+)
 #: Names of nodes and streams are no longer.
 _NAME = 255
 
@@ -20,6 +26,7 @@ _NAME = 255
 class Line(NamedTuple):
     """An event with where it comes from.
 
+    ``event`` is empty where somebody else says what is only noticed here; ``values`` have its name.
     ``seq`` is ``None`` for samples and for what was noticed here, such as a gap.
     """
 
@@ -77,6 +84,25 @@ def as_text(value: object) -> str:
         return "(nested too deeply)"
 
 
+def as_count(value: object) -> int:
+    """Return a number of something; 0 where it is none.
+
+    >>> as_count(7), as_count(-7), as_count("7"), as_count(None), as_count(10**30)
+    (7, 0, 0, 0, 0)
+    """
+    return value if type(value) is int and 0 <= value < 1 << 63 else 0
+
+
+def as_time(value: object) -> int | None:
+    """Return nanoseconds; ``None`` where they are none, or none of ours."""
+    return value if type(value) is int and 0 <= value < _MOST else None
+
+
+def event_of_others(name: str) -> str:
+    """Return the event that somebody else says; empty where it is one that is only noticed here."""
+    return "" if name in NOTICED else name
+
+
 def of_log(found: dict[str, Any]) -> Line | None:
     """Return the line of an event log; ``None`` where it does not say whose it is."""
     get = found.get
@@ -94,7 +120,7 @@ def of_log(found: dict[str, Any]) -> Line | None:
         and len(node) <= _NAME
         and len(stream) <= _NAME
     ):
-        return Line(job, node, stream, seq, time, found["event"], found)
+        return Line(job, node, stream, seq, time, event_of_others(found["event"]), found)
     return None
 
 
@@ -130,6 +156,14 @@ class Seen:
                 self._missing[place : place + 1] = [part for part in left if part[0] < part[1]]
                 return True
         return False
+
+    def left_out(self, first: int, end: int) -> None:
+        """Take in that these numbers do not come: from the first to the one before the end."""
+        if first > self.next:
+            self._missing = [*self._missing, (self.next, first)][-self.MOST :]
+        parts = [part for a, b in self._missing for part in ((a, min(b, first)), (max(a, end), b))]
+        self._missing = [(a, b) for a, b in parts if a < b][-self.MOST :]
+        self.next = max(self.next, end)
 
     def until(self) -> int:
         """Return the first number that has not come."""

@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from haulage.errors import CredentialError, LocalIOError, NotFoundError, UsageError
-from haulage.watch.line import LONGEST_BYTES, Batch, Line, objects, of_log, whole_lines
+from haulage.watch.line import (
+    LONGEST_BYTES,
+    Batch,
+    Line,
+    as_text,
+    as_time,
+    event_of_others,
+    objects,
+    of_log,
+    whole_lines,
+)
 
 #: In place of a file: standard input.
 INPUT = "-"
@@ -101,15 +111,14 @@ class Lines:
         return Batch(lines, self._caught_up, unread)
 
     def _line(self, found: dict[str, Any]) -> Line:
-        event = found["event"]
+        event = event_of_others(found["event"])
         if event == "job_started":
-            self._job, self._node = (str(found.get(name, "")) for name in ("job", "node"))
-            started = found.get("started_unix_ns")
-            self._started_unix_ns = started if type(started) is int else self._now()
+            self._job, self._node = (as_text(found.get(name)) for name in ("job", "node"))
+            self._started_unix_ns = as_time(found.get("started_unix_ns")) or self._now()
             self._last_unix_ns = self._started_unix_ns
             self._numbered = 0
-        since = found.get(_TIMES.get(event, ""))
-        if type(since) is int:
+        since = as_time(found.get(_TIMES.get(event, "")))
+        if since is not None:
             self._last_unix_ns = max(self._last_unix_ns, self._started_unix_ns + since)
         self._numbered += 1
         time = self._last_unix_ns or self._now()

@@ -306,12 +306,12 @@ def _lost(values: _Values) -> tuple[str, _Values]:
 
 def _task(values: _Values) -> tuple[str, _Values]:
     kept = ("kind", "object", "outcome", "duration_ns", "message", "traceback")
-    return "ERROR" if values["outcome"] == "failed" else "INFO", {name: values.get(name) for name in kept}
+    return "ERROR" if values.get("outcome") == "failed" else "INFO", {name: values.get(name) for name in kept}
 
 
 def _queue(values: _Values) -> tuple[str, _Values] | None:
     kept = ("object", "message", "messages", "messages_per_second", "eta_ns")
-    return ("INFO", {name: values.get(name) for name in kept}) if values["keep"] else None
+    return ("INFO", {name: values.get(name) for name in kept}) if values.get("keep") else None
 
 
 def _beside(level: str) -> Callable[[_Values], tuple[str, _Values]]:
@@ -319,7 +319,7 @@ def _beside(level: str) -> Callable[[_Values], tuple[str, _Values]]:
 
 
 def _left(values: _Values) -> tuple[str, _Values]:
-    return "INFO" if values["expected"] else "ERROR", {"message": values["message"]}
+    return "INFO" if values.get("expected") else "ERROR", {"message": values.get("message")}
 
 
 def _worker_started(values: _Values) -> tuple[str, _Values]:

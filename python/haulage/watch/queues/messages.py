@@ -1,7 +1,8 @@
 """Lines of a log in messages of a queue: Base64 of gzip of lines of JSON, at most 64 KiB each.
 
 Of samples between two other lines of a stream the last is kept. The numbers of those left out stand in their
-place, so that who reads the queue does not take them for lost.
+place, so that who reads the queue does not take them for lost: in lines of the event ``left_out``, whose
+``seq`` is the first, and ``until`` the one behind the last.
 """
 
 from __future__ import annotations
@@ -15,14 +16,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from haulage.watch.line import Line, lines_of_log
+from haulage.watch.line import LEFT_OUT, Line, as_time, lines_of_log
 
 #: What the service takes in one message.
 LONGEST_BYTES = 64 << 10
 #: What is put into one, before it is packed: it bounds what a reader must hold.
 WHOLE_BYTES = 512 << 10
-#: Stands for samples that were left out: ``seq`` is the first, ``until`` the one behind the last.
-LEFT_OUT = "left_out"
 _SAMPLE = "progress"
 #: Letters that stay of a text in a line that is too long even so.
 _TEXT = 8000
@@ -74,16 +73,30 @@ class _Run:
     def values(self) -> Iterator[dict[str, Any]]:
         place = self.begin
         if self.sample is not None and self.sample.seq is not None:
-            yield from self._left_out(place, self.sample.seq)
+            if place < self.sample.seq:
+                yield _left_out(self.first, place, self.sample.seq)
             yield self.sample.values
             place = self.sample.seq + 1
-        yield from self._left_out(place, self.until)
+        if place < self.until:
+            yield _left_out(self.first, place, self.until)
 
-    def _left_out(self, seq: int, until: int) -> Iterator[dict[str, Any]]:
-        if seq < until:
-            of = self.first
-            whose = {"job": of.job, "node": of.node, "stream": of.stream, "seq": seq}
-            yield {**whose, "time_unix_ns": of.time_unix_ns, "event": LEFT_OUT, "until": until}
+
+def _left_out(of: Line, seq: int, until: int) -> dict[str, Any]:
+    whose = {"job": of.job, "node": of.node, "stream": of.stream, "seq": seq}
+    return {**whose, "time_unix_ns": of.time_unix_ns, "event": LEFT_OUT, "until": until}
+
+
+def without_claims(line: Line) -> Line:
+    """Return a line of a log as it may be sent: where it says that lines are left out, it alone is.
+
+    >>> line = Line("j", "n", "s", 7, 0, "", {"event": "left_out", "until": 10**30})
+    >>> without_claims(line).values["until"]
+    8
+    """
+    if line.seq is None or line.values["event"] != LEFT_OUT:
+        return line
+    values = _left_out(line, line.seq, line.seq + 1)
+    return line._replace(event=LEFT_OUT, values=values)
 
 
 def packed(values: Iterable[dict[str, Any]]) -> Iterator[tuple[str, int]]:
@@ -156,5 +169,13 @@ def unpacked(content: str) -> list[Line] | None:
     if not unpacker.eof or unpacker.unused_data:
         return None
     lines = list(lines_of_log(data.decode("utf-8", "replace")))
-    ours = [line for line in lines if line is not None]
+    ours = [_of_queue(line) for line in lines if line is not None]
     return ours if ours and len(ours) == len(lines) else None
+
+
+def _of_queue(line: Line) -> Line:
+    """Return a line of a queue, where lines may say that others are left out."""
+    until = as_time(line.values.get("until"))
+    if line.values["event"] == LEFT_OUT and line.seq is not None and until is not None and line.seq < until:
+        return line._replace(event=LEFT_OUT)
+    return line

@@ -8,10 +8,10 @@ from threading import Event
 
 from haulage.errors import HaulageError, NotFoundError
 from haulage.watch.lengths import Trend
-from haulage.watch.line import Batch, Line, Seen, noticed
+from haulage.watch.line import LEFT_OUT, Batch, Line, Seen, noticed
 from haulage.watch.queues.account import Queue
 from haulage.watch.queues.length import counted
-from haulage.watch.queues.messages import LEFT_OUT, unpacked
+from haulage.watch.queues.messages import unpacked
 
 #: What the service shows or gives at once. Who looks never sees more than the oldest of these.
 AT_ONCE = 32
@@ -147,9 +147,7 @@ class Messages:
         if stream is None:
             stream = self._streams[key] = _Stream(line.seq)
         if line.event == LEFT_OUT:
-            until = line.values.get("until")
-            for seq in range(line.seq, min(until, line.seq + 100_000) if type(until) is int else line.seq):
-                stream.seen.new(seq)
+            stream.seen.left_out(line.seq, line.values["until"])
             return False
         return stream.seen.new(line.seq)
 

@@ -19,13 +19,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from haulage.errors import HaulageError
+from haulage.errors import HaulageError, ProtocolError
 from haulage.transfer import StoreOptions
 from haulage.units import counted
-from haulage.watch.line import Line, Seen
+from haulage.watch.line import LEFT_OUT, Line, Seen
 from haulage.watch.log import Log, log_at
 from haulage.watch.queues.account import Queue, opened
-from haulage.watch.queues.messages import LEFT_OUT, packed, without_samples
+from haulage.watch.queues.messages import packed, without_claims, without_samples
 from haulage.watch.queues.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Sender:
             self._flush()
             for batch in self._log.read():
                 wanted = [line for line in batch.lines if line.seq is not None and self._places.is_new(line)]
-                values, left_out = without_samples(wanted)
+                values, left_out = without_samples(map(without_claims, wanted))
                 self.sent.left_out += left_out
                 rest = iter(values)
                 for message, count in packed(values):
@@ -143,6 +143,11 @@ class Sender:
                 self.sent.away, pause = error, AGAIN_S
                 if wanted:
                     self._wanted.set()
+            except Exception as error:
+                # What was read would be missing in the queue: it ends, and the next sidecar sends all of it.
+                cause = f"the log holds what cannot be sent ({type(error).__name__}: {error})"
+                self.sent.away = ProtocolError("send", self.name, cause, "please report it")
+                break
             if not self._stopped.is_set() and pause == AGAIN_S:
                 self._stopped.wait(pause)
             else:
@@ -208,8 +213,10 @@ class _Places:
             if seen is None:
                 seen = self._seen[key] = Seen()
                 seen.next = self._before.get(key, 0)
-            for seq in range(one["seq"], one["until"] if one["event"] == LEFT_OUT else one["seq"] + 1):
-                seen.new(seq)
+            if one["event"] == LEFT_OUT:
+                seen.left_out(one["seq"], one["until"])
+            else:
+                seen.new(one["seq"])
             self._changed = True
 
     def keep(self) -> None:
