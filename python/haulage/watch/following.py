@@ -152,6 +152,8 @@ class Follower:
 
     def _is_final(self, error: HaulageError) -> bool:
         """Whether to try again is of no use: a wrong name or key shows at once, an outage passes."""
+        if self._source.ended and not self._name:
+            return True
         if self._read_once or self._name:
             return False
         if isinstance(error, NotFoundError | TransientError):

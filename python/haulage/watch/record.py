@@ -10,28 +10,30 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haulage.errors import IntegrityError, NotFoundError, UsageError
+from haulage.errors import IntegrityError, LocalIOError, NotFoundError, UsageError
 from haulage.watch.line import Batch, Line
+from haulage.watch.rows import quoted
 
 if TYPE_CHECKING:
     import duckdb
 
-#: What a record must have for this; what is missing of the others is null.
-_NEEDED = ("object", "fate", "size_bytes", "ended_ns")
+#: What a record must have for this, with the types; and the others, with what stands for them.
+_NEEDED = {"object": "varchar", "fate": "varchar", "size_bytes": "bigint", "ended_ns": "bigint"}
 _OTHERS = {
-    "object_id": "null::bigint",
-    "node": "'(one node)'",
-    "api": "''",
-    "cause": "null::varchar",
-    "status": "null::integer",
-    "request_id": "null::varchar",
-    "attempt": "1",
-    "backoff_ns": "null::bigint",
-    "queued_ns": "ended_ns",
-    "slot_ns": "ended_ns",
+    "object_id": ("bigint", "null"),
+    "node": ("varchar", "'(one node)'"),
+    "api": ("varchar", "''"),
+    "cause": ("varchar", "null"),
+    "status": ("bigint", "null"),
+    "request_id": ("varchar", "null"),
+    "attempt": ("bigint", "1"),
+    "backoff_ns": ("bigint", "null"),
+    "queued_ns": ("bigint", "ended_ns"),
+    "slot_ns": ("bigint", "ended_ns"),
 }
 #: How often a node's state is told, in the time of the job.
 _SAMPLE_NS = 10**9
@@ -57,13 +59,14 @@ class Record:
         except BaseException:
             self._folder.cleanup()
             raise
-        whole = self._database.execute(
-            f"select max(ended_ns), min(slot_ns), count(*) from {self._source}"
-        ).fetchone()
-        assert whole is not None
-        if not whole[2]:
+        try:
+            with _damage_of(path):
+                whole = self._database.execute(f"select max(ended_ns) from {self._source}").fetchone()
+            if whole is None or whole[0] is None:
+                raise UsageError("watch", path, "it contains no requests", "name the record of a copy")
+        except BaseException:
             self.close()
-            raise UsageError("watch", path, "it contains no requests", "name the record of a copy")
+            raise
         self.length_ns = int(whole[0])
         self.started_unix_ns = Path(path).stat().st_mtime_ns - self.length_ns
         self._lines = self._replayed()
@@ -76,7 +79,19 @@ class Record:
         self._folder.cleanup()
 
     def read(self) -> Iterator[Batch]:
-        """Yield what happened up to now, in pieces."""
+        """Yield what happened up to now, in pieces.
+
+        Raises:
+            IntegrityError: It is damaged here, and what follows cannot be read.
+        """
+        try:
+            with _damage_of(self.name):
+                yield from self._read()
+        except IntegrityError:
+            self.ended = True
+            raise
+
+    def _read(self) -> Iterator[Batch]:
         until = self._elapsed()
         lines: list[Line] = []
         while not self.ended:
@@ -133,7 +148,7 @@ class Record:
         if at_ns - node.told_ns >= _SAMPLE_NS:
             yield self._line(node.name, at_ns, "progress", node.progress(at_ns))
         if row["fate"] == "ok":
-            node.bytes_done += int(row["size_bytes"])
+            node.bytes_done += row["size_bytes"] or 0
         elif row["fate"] != "cancelled":
             node.retries += 1
             yield self._line(node.name, at_ns, "attempt", row)
@@ -191,26 +206,41 @@ def _opened(path: str, folder: str) -> tuple[duckdb.DuckDBPyConnection, str]:
     if not Path(path).is_file():
         raise NotFoundError("watch", path, "no such file", "check the path of the record")
     database = duckdb.connect()
-    database.execute(f"set temp_directory = '{folder}'")
+    database.execute(f"set temp_directory = '{quoted(Path(folder))}'")
     database.execute("set memory_limit = '512MB'; set threads = 1; set enable_progress_bar = false")
-    quoted = str(Path(path).resolve()).replace("'", "''")
+    file = quoted(Path(path))
     try:
-        described = database.execute(f"describe from read_parquet('{quoted}')").fetchall()
-    except duckdb.Error as error:
+        with _damage_of(path):
+            described = database.execute(f"describe from read_parquet('{file}')").fetchall()
+    except BaseException:
         database.close()
-        hint = "name a file of haul cp --record; where it is one, it is damaged or was not written to its end"
-        raise IntegrityError("watch", path, str(error).split("\n")[0].replace(quoted, path), hint) from None
+        raise
     columns = {column[0] for column in described}
     missing = [name for name in _NEEDED if name not in columns]
     if missing:
         database.close()
         hint = "name a file of haul cp --record"
         raise UsageError("watch", path, f"no column {', '.join(missing)}", hint)
-    others = ", ".join(name if name in columns else f"{other} as {name}" for name, other in _OTHERS.items())
-    return (
-        database,
-        f"(select {', '.join(_NEEDED)}, {others} from read_parquet('{quoted}') where ended_ns >= 0)",
-    )
+    # As they should be, whatever they are: what is no number there is damage.
+    wanted = [f"{name}::{kind} as {name}" for name, kind in _NEEDED.items()]
+    for other, (kind, default) in _OTHERS.items():
+        wanted.append(f"{other if other in columns else default}::{kind} as {other}")
+    return database, f"(select {', '.join(wanted)} from read_parquet('{file}') where ended_ns::bigint >= 0)"
+
+
+@contextmanager
+def _damage_of(path: str) -> Iterator[None]:
+    """Say that a record is damaged where DuckDB cannot read it."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise LocalIOError("watch", path, str(error).partition("\n")[0]) from None
+    except duckdb.Error as error:
+        hint = "name a file of haul cp --record; where it is one, it is damaged or was not written to its end"
+        cause = str(error).partition("\n")[0].replace(quoted(Path(path)), path)
+        raise IntegrityError("watch", path, cause, hint) from None
 
 
 def replay(path: str, speed: float) -> tuple[Record, Callable[[], int]]:
