@@ -11,6 +11,7 @@ import select
 import signal
 import subprocess
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,26 @@ def test_what_is_wrong_is_said(haul: Haul, args: tuple[str, ...], code: int, sai
     ran = haul("watch", *args, code=code)
     (line,) = ran.error_lines
     assert said in line
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("NAME", "--once"), 4),
+        (("--record", "NAME"), 4),
+        (("log", "--job", "NAME"), 2),
+        (("log", "--NAME"), 2),
+        (("log", "--port", "NAME"), 2),
+        (("--queue", "queue://NAME"), 2),
+        (("log", "--once", "--csv", "none/NAME"), 1),
+    ],
+)
+def test_no_name_in_an_error_moves_the_cursor(haul: Haul, args: tuple[str, ...], code: int) -> None:
+    name = "\x1b]0;title\x07\x1b[2J\u202e\rgone"
+    (haul.folder / "log").mkdir()
+    said = haul("watch", *(word.replace("NAME", name) for word in args), code=code).stderr
+    assert said.startswith("haul: ")
+    assert not any(unicodedata.category(letter) in ("Cc", "Cf") for letter in said.rstrip("\n"))
 
 
 def test_rows_are_kept_as_csv_and_parquet(haul: Haul, folder: InFolder, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from haulage.errors import HaulageError, UsageError
 from haulage.transfer import StoreOptions
-from haulage.watch import keeping
+from haulage.watch import keeping, words
 from haulage.watch.beside import Beside, Nothing, Wanted
 from haulage.watch.following import Follower, Source
 from haulage.watch.lines import INPUT
@@ -198,12 +198,17 @@ def watch(
             code = watching.run()
             unsent = beside.finish()
             if unsent is not None:
-                STDERR.print(f"haul: {unsent}")
+                _say(unsent)
             return code or int(unsent is not None)
     except KeyboardInterrupt:
         # Here, so that the screen is left by now, and before click says something of it.
-        STDERR.print("haul: interrupted")
+        _say("interrupted")
         return 130
+
+
+def _say(what: object) -> None:
+    """Say something on standard error. It may hold names of others: none of them moves the cursor."""
+    STDERR.print(words.printable(f"haul: {what}"))
 
 
 def _view(once: bool, as_json: bool, hint: str) -> View:
@@ -238,19 +243,19 @@ def _main(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         message = error.format_message()
-        STDERR.print(f"haul: {UsageError('parse', 'arguments', message, 'haul watch --help shows more')}")
+        _say(UsageError("parse", "arguments", message, "haul watch --help shows more"))
         return 2
     except (KeyboardInterrupt, click.Abort):
-        STDERR.print("haul: interrupted")
+        _say("interrupted")
         return 130
     except ModuleNotFoundError as error:
         if error.name != "duckdb":
             raise
         hint = "pip install 'haulage[lab]'"
-        STDERR.print(f"haul: {UsageError('start', 'watch', 'Parquet needs the package duckdb', hint)}")
+        _say(UsageError("start", "watch", "Parquet needs the package duckdb", hint))
         return 2
     except HaulageError as error:
-        STDERR.print(f"haul: {error}")
+        _say(error)
         return error.exit_code
     except SystemExit:
         # What rich does where whoever read has seen enough.
