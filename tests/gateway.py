@@ -20,6 +20,8 @@ class Gateway:
     def __init__(self, target: str) -> None:
         self.target, self.pages, self.spoil, self.how = target, 0, 0, "cut"
         self.reads, self.flip = 0, 0
+        #: Whether what is written is damaged on its way, and nobody hears of its checksum.
+        self.damages = False
 
 
 @contextmanager
@@ -36,6 +38,12 @@ def gateway(endpoint: Endpoint) -> Iterator[tuple[Gateway, str]]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection")}
             path = self.path
+            damaged = state.damages and self.command == "PUT" and "comp=blocklist" not in path and body
+            if damaged:
+                body = bytes([body[0] ^ 1]) + body[1:]
+                headers = {
+                    k: v for k, v in headers.items() if not k.lower().endswith(("md5", "content-crc64"))
+                }
             if "comp=list" in path:
                 # A SAS does not sign it, so that a few names are several pages.
                 path = re.sub(r"&maxresults=\d+", "", path) + "&maxresults=100"
@@ -61,7 +69,7 @@ def gateway(endpoint: Endpoint) -> Iterator[tuple[Gateway, str]]:
                 status, data = 404, b""
             self.send_response(status)
             for name, value in told.items():
-                vouches = flips and name.lower().endswith(("md5", "crc64"))
+                vouches = (flips or damaged) and name.lower().endswith(("md5", "crc64"))
                 if name.lower() not in ("content-length", "transfer-encoding", "connection") and not vouches:
                     self.send_header(name, value)
             if not (hit and state.how == "end"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from azure.storage.blob import BlobBlock
 
 import endpoints
 import trees
+from careless_store import Store, careless_store
 from command import Haul
 from endpoints import Endpoint
 from gateway import gateway
@@ -96,6 +98,79 @@ def test_a_source_that_reads_differently_each_time_stays(haul: Haul, emulator: E
         haul("mv", source, "back/", "--checksum", "none")
     assert (haul.folder / "back/a").read_bytes() == bytes(100_000)
     assert not list(container.client.list_blobs())
+
+
+@pytest.fixture
+def careless() -> Iterator[Store]:
+    with careless_store() as state:
+        yield state
+
+
+@pytest.fixture
+def to_careless(careless: Store, tmp_path: Path) -> Haul:
+    keys = {"AWS_ACCESS_KEY_ID": "one", "AWS_SECRET_ACCESS_KEY": "two", "AWS_REGION": "us-east-1"}
+    return Haul(tmp_path, keys | {"AWS_ENDPOINT_URL": careless.url})
+
+
+@pytest.mark.parametrize("words", [[], ["--checksum", "none"]], ids=["checked", "unchecked"])
+def test_a_copy_of_which_the_destination_states_nothing_is_read_back(
+    careless: Store, to_careless: Haul, words: list[str]
+) -> None:
+    files = {f"{n}": b"the only copy of %d" % n for n in range(5)} | {"empty": b""}
+    here = fill(to_careless.folder / "here", files)
+    line = ("mv", here, "s3://b/to/", *words)
+    careless.how = "damages"
+    went = to_careless(*line, "--json", code=5)
+    assert (went.summary["objects_deleted"], went.summary["objects_failed"]) == (1, 5)
+    assert went.hints == {"nothing was deleted; run the same command again"}
+    assert all("and was removed" in failure["cause"] for failure in went.summary["failures"])
+    # What is empty cannot be damaged.
+    del files["empty"]
+    assert trees.contents(here) == files
+    assert careless.objects.keys() == {"to/empty"}
+    careless.how = "clings"
+    went = to_careless(*line, "--json", code=5)
+    hint = "the source was not deleted; delete this copy first, then run the same command again"
+    assert went.hints == {hint}
+    assert trees.contents(here) == files
+    careless.how = "loses"
+    assert to_careless(*line, "--json", code=4).summary["objects_deleted"] == 0
+    assert trees.contents(here) == files
+    careless.how = "keeps"
+    went = to_careless(*line, "--json")
+    assert (went.summary["objects_deleted"], went.summary["proofs"]["crc64"]) == (5, 5)
+    assert {key: body for key, (body, _) in careless.objects.items() if body} == {
+        f"to/{name}": body for name, body in files.items()
+    }
+    assert not trees.contents(here)
+
+
+def test_what_moves_between_two_places_of_a_careless_store_is_read_back(
+    careless: Store, to_careless: Haul
+) -> None:
+    careless.take("from/a", b"the only copy")
+    line = ("mv", "s3://b/from/", "s3://b/to/", "--server-side", "never", "--json")
+    careless.how = "damages"
+    assert to_careless(*line, code=5).summary["objects_deleted"] == 0
+    assert careless.objects.keys() == {"from/a"}
+    careless.how = "keeps"
+    assert to_careless(*line).summary["objects_deleted"] == 1
+    assert {key: body for key, (body, _) in careless.objects.items()} == {"to/a": b"the only copy"}
+
+
+def test_what_is_damaged_on_the_way_to_azure_is_not_moved(haul: Haul, emulator: Endpoint) -> None:
+    container, sas = emulator.container(), emulator.sas()
+    files = {"small": b"1", "in-blocks": os.urandom(9_000_000)}
+    here = fill(haul.folder / "here", files)
+    with gateway(emulator) as (state, url):
+        state.damages = True
+        there = f"{url}/{container.name}/?{sas}"
+        assert haul("mv", here, there, "--json", code=5).summary["objects_deleted"] == 0
+        assert trees.contents(here) == files
+        assert not container.contents()
+        state.damages = False
+        assert haul("mv", here, there, "--json").summary["objects_deleted"] == 2
+    assert container.contents() == files
 
 
 def test_names_of_a_list_move(haul: Haul, emulator: Endpoint) -> None:

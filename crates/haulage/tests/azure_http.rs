@@ -284,7 +284,7 @@ async fn what_fails_after_the_first_contact_says_what_to_check() {
     let gone = listen().await.1;
     let nowhere = Origin::parse("https", "no-such-host.invalid").unwrap();
     for (origin, kind, hint) in [
-        (&origin, ErrorKind::Protocol, "check that the endpoint is a blob service"),
+        (&origin, ErrorKind::Protocol, "check the endpoint and its port: an object store answers in HTTP"),
         (&gone, ErrorKind::Connection, "check that the server is running and the port is right"),
         (&nowhere, ErrorKind::Connection, "check the account name, the endpoint and the network"),
     ] {

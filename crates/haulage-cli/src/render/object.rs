@@ -78,7 +78,8 @@ pub fn stat_lines(meta: &ObjectMeta) -> Vec<String> {
     };
     add("name", Some(meta.key.clone()));
     add("size", Some(if meta.size < 1024 { size.to_string() } else { format!("{} B ({size})", meta.size) }));
-    add("modified", Some(timestamp_exact(meta.modified_ns)));
+    // A service that states no time has none, and not that of 1970.
+    add("modified", (meta.modified_ns != 0).then(|| timestamp_exact(meta.modified_ns)));
     add("source modified", meta.source_modified_ns.map(timestamp_exact));
     add("etag", Some(meta.etag.clone()));
     add("crc64", meta.crc64.map(|crc64| crc64.to_string()));

@@ -156,7 +156,7 @@ pub(super) fn exchange(call: Call<'_>, source: hyper::Error) -> Error {
         return call
             .on_the_way(ErrorKind::Protocol, format!("not an HTTP answer: {source}"))
             .retry(Retry::Few)
-            .hint("check that the endpoint is a blob service")
+            .hint("check the endpoint and its port: an object store answers in HTTP")
             .source(source);
     }
     call.lost(ending(&source)).source(source)

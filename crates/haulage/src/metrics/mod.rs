@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use self::text::written;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Progress;
+use crate::verbose::verbose;
 
 /// Who asks says so within this time, and in so many bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -62,6 +63,9 @@ impl Metrics {
                 .hint("use another address or port: --metrics 127.0.0.1:9400")
         };
         let listener = TcpListener::bind(address).map_err(failed)?;
+        // Port 0 is any free one.
+        let taken = listener.local_addr().map_err(failed)?;
+        verbose!(Info, "metrics: http://{taken}/metrics");
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         let look = Arc::<Mutex<Look>>::default();

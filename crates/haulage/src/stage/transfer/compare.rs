@@ -38,7 +38,10 @@ pub(super) async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trac
     }
     let (at, len) = range.map_or((0, meta.size), |range| (range.offset, range.len));
     let cause = format!("contents differ within bytes {at} to {}: CRC64 {ours} and {theirs}", at + len);
-    Ok(Done::Differs { range, cause, sure: ours_sure && theirs_sure })
+    // Under this name the next run would take it for the copy.
+    let removed =
+        task.retracts && destination.store.delete_version(&destination.key, &there.etag, trace).await.is_ok();
+    Ok(Done::Differs { range, cause, sure: ours_sure && theirs_sure, removed })
 }
 
 /// The CRC64 of one side, and whether that is certain: the stored one where it is trusted and there, else of its bytes.

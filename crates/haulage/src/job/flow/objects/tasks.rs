@@ -22,7 +22,7 @@ impl Objects {
         let task = Task {
             step: unit.step,
             pair: Arc::clone(&object.subject.pair),
-            purpose,
+            purpose: object.purpose(purpose),
             options: Arc::clone(options),
             writer: copying.and_then(|copying| copying.writer.clone()),
             staged: copying.map(|copying| Arc::clone(&copying.staged)).unwrap_or_default(),
@@ -36,6 +36,7 @@ impl Objects {
             blocks: object.blocks(),
             joining: copying.map(Copying::joining).unwrap_or_default(),
             by_service: copying.is_some_and(|copying| copying.by_service.is_some()),
+            retracts: copying.is_some_and(Copying::retracts),
             turns: self.turns.clone(),
         };
         let len = object.payload(unit.step).len;

@@ -5,6 +5,7 @@ mod proven;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use self::proven::{Differing, Unproven};
 use super::{Capabilities, Done, Ended, Feed, Staged, Subject, Then};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::event::{Method, Outcome, Proof};
@@ -38,8 +39,8 @@ pub(crate) struct Copying {
     moves: bool,
     /// Why it moves.
     why: Option<&'static str>,
-    /// How it ends when the source has been read once more, for nothing proves that it was read right.
-    unproven: Option<Box<Ended>>,
+    /// It was written, and is read once more, for nothing proves the copy.
+    unproven: Option<Unproven>,
     mode: ChecksumMode,
     content_md5: bool,
     /// Bound on what one block may hold.
@@ -241,8 +242,8 @@ impl Copying {
             }
             // What is held is written by a step of its own; the others are not asked for.
             Done::Held(_) | Done::Looked { .. } | Done::Seen(_) => Then::Wait,
-            Done::Equal { .. } => self.compared(it, bounds, true),
-            Done::Differs { .. } => self.compared(it, bounds, false),
+            Done::Equal { .. } => self.compared(it, bounds, None),
+            Done::Differs { removed, .. } => self.compared(it, bounds, Some(Differing { removed })),
         }
     }
 

@@ -77,11 +77,13 @@ pub(crate) enum Done {
         crc64: Option<Crc64>,
         len: u64,
     },
-    /// Contents differ, in these words. `sure`: where nothing on the way can have changed a bit unseen.
+    /// Contents differ, in these words. `sure`: where nothing on the way can have changed a bit unseen; `removed`: the copy was removed
+    /// again that turned out to be none.
     Differs {
         range: Option<BlockRange>,
         cause: String,
         sure: bool,
+        removed: bool,
     },
     /// A range of the destination of which a receipt knows only the whole.
     Seen(Part),

@@ -164,6 +164,14 @@ impl Object {
         }
     }
 
+    /// What its steps are for: a copy that is read back is compared as for a verification.
+    pub(crate) fn purpose(&self, of_job: Purpose) -> Purpose {
+        match &self.life {
+            Life::Copy(copy) if copy.reads_back() => Purpose::Verify { stored: false, deep: true },
+            _ => of_job,
+        }
+    }
+
     /// Its source will be deleted in the end.
     pub(crate) fn for_a_move(&mut self) {
         if let Life::Copy(copy) = &mut self.life {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::{Capabilities, Ended, Subject, Then};
 use super::Copying;
+use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Method, Outcome, Proof};
 use crate::options::Compare;
@@ -11,6 +12,29 @@ use crate::stage::plan::{Existing, Pair};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
 use crate::store::{ObjectMeta, PutResult};
+
+/// Why a source is kept, and what to do.
+const READS_DIFFERENTLY: &str = "the source, read once more, is not what was copied";
+const REMOVED: &str = "the copy, read back, was not the same as its source, and was removed";
+const NO_COPY: &str = "the copy, read back, is not the same as its source";
+const AGAIN: &str = "nothing was deleted; run the same command again";
+const DELETE_IT: &str = "the source was not deleted; delete this copy first, then run the same command again";
+
+/// A copy whose source will be deleted, and that nothing proves yet.
+pub(super) struct Unproven {
+    /// How it ends where it is the same.
+    ended: Box<Ended>,
+    /// Both ends are read, and not the source alone.
+    reads_back: bool,
+    /// They seemed to differ, and are looked at again.
+    doubted: bool,
+}
+
+/// What was found that should be a copy, and is none.
+pub(super) struct Differing {
+    /// It was removed.
+    pub(super) removed: bool,
+}
 
 impl Copying {
     /// The source will be deleted, so that its copy must be proven.
@@ -24,38 +48,70 @@ impl Copying {
         &mut self,
         it: &mut Subject,
         bounds: (Capabilities, Capabilities),
-        same: bool,
+        differing: Option<Differing>,
     ) -> Then {
         match self.unproven.take() {
-            Some(ended) if same => Then::End(Ended { proof: Proof::Crc64, ..*ended }),
-            Some(_) => {
-                let cause = "the source, read once more, is not what was copied";
-                let error = Error::new(ErrorKind::Integrity, "move", &*it.pair.source.name(), cause);
-                Then::End(Ended::failed(error.hint("nothing was deleted; run the same command again")))
+            Some(unproven) if differing.is_none() => {
+                Then::End(Ended { proof: Proof::Crc64, ..*unproven.ended })
+            }
+            // The wire may have lied: one more look.
+            Some(Unproven { ended, reads_back: true, doubted: false }) => {
+                self.unproven = Some(Unproven { ended, reads_back: true, doubted: true });
+                Then::Steps(vec![Step::Compare(None)])
+            }
+            Some(Unproven { reads_back, .. }) => {
+                let (place, cause, hint) = match (reads_back, differing) {
+                    (true, Some(Differing { removed: true })) => (&it.pair.destination, REMOVED, AGAIN),
+                    (true, _) => (&it.pair.destination, NO_COPY, DELETE_IT),
+                    (false, _) => (&it.pair.source, READS_DIFFERENTLY, AGAIN),
+                };
+                let error = Error::new(ErrorKind::Integrity, "move", &*place.name(), cause);
+                Then::End(Ended::failed(error.hint(hint)))
             }
             None => {
-                Arc::make_mut(&mut it.pair).same = Some(same);
+                Arc::make_mut(&mut it.pair).same = Some(differing.is_none());
                 self.start(it, bounds)
             }
         }
     }
 
-    /// The end of an object that was written; where it will be deleted at the source, not before something proves the copy.
+    /// The end of an object that was written; where it will be deleted at the source, not before something proves the copy: what the
+    /// destination states by itself, or what it holds when it is read.
     pub(super) fn written(&mut self, it: &mut Subject, put: PutResult, method: Method) -> Then {
+        let stated_of_copy = put.crc64.filter(|_| self.copied_there);
         let ended = self.copied(it, put, method);
-        if !self.moves || ended.proof != Proof::Length || it.size() == 0 {
+        let is_disk = !it.pair.destination.store.capabilities().keeps_checksums;
+        let unproven = match ended.proof {
+            Proof::Length => it.size() > 0,
+            Proof::Sent => !is_disk,
+            _ => false,
+        };
+        if !self.moves || !unproven {
             return Then::End(ended);
         }
+        let vouched = is_disk || (self.confirmed && self.mode != ChecksumMode::None);
+        let crc64 = if self.copied_there { stated_of_copy } else { ended.crc64.filter(|_| vouched) };
         let pair = Arc::make_mut(&mut it.pair);
         pair.existing = Existing::Present(Box::new(ObjectMeta {
             key: pair.destination.key.clone(),
             size: pair.meta.size,
             etag: ended.etag.clone().unwrap_or_default(),
-            crc64: ended.crc64,
+            crc64,
             ..ObjectMeta::default()
         }));
-        self.unproven = Some(Box::new(ended));
+        let (ended, reads_back) = (Box::new(ended), crc64.is_none());
+        self.unproven = Some(Unproven { ended, reads_back, doubted: false });
         Then::Steps(vec![Step::Compare(None)])
+    }
+
+    /// Whether a copy is removed again that turns out to be none. Of a version that was there before nothing is left to be kept.
+    pub(crate) fn retracts(&self) -> bool {
+        self.unproven.as_ref().is_some_and(|unproven| unproven.reads_back && unproven.doubted)
+    }
+
+    /// Whether both ends are read, whatever they state: the destination has stated nothing of what it was given.
+    pub(in super::super) fn reads_back(&self) -> bool {
+        self.unproven.as_ref().is_some_and(|unproven| unproven.reads_back)
     }
 
     /// The end of an object that was written, and what proves it.
