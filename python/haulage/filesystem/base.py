@@ -24,9 +24,9 @@ from haulage.events import ObjectMeta
 from haulage.filesystem import entries
 from haulage.filesystem.documents import Documents
 from haulage.filesystem.files import ReadFile, WriteFile, refuse_mode
+from haulage.filesystem.moves import Moves
 from haulage.filesystem.pace import LEAST, MOST, UNKNOWN, Pace
 from haulage.filesystem.references import ELSEWHERE, credentials, leads_elsewhere, reference, referent
-from haulage.filesystem.trees import Trees
 from haulage.filesystem.window import Cache, Window
 from haulage.filesystem.wrapped import PackedFile, TextFile
 from haulage.objects import open as open_object
@@ -65,7 +65,7 @@ class _ByReference(_Cached):  # type: ignore[misc]
         return super().__call__(*args, **{name: value for name, value in kwargs.items() if value is not None})
 
 
-class HaulageFileSystem(Trees, metaclass=_ByReference):
+class HaulageFileSystem(Moves, metaclass=_ByReference):
     """The common base of :class:`AzureFileSystem` and :class:`S3FileSystem`. Paths are ``container/path``.
 
     Args:
@@ -198,6 +198,8 @@ class HaulageFileSystem(Trees, metaclass=_ByReference):
 
         With ``compression``, closing the compressed file also closes and commits the object.
         """
+        if "w" in mode or "x" in mode:
+            self._need_object("write", path)
         if "r" in mode or ("b" in mode and compression is None):
             return super().open(path, mode, *args, compression=compression, **kwargs)
         text = {name: kwargs.pop(name) for name in ("encoding", "errors", "newline") if name in kwargs}
@@ -215,12 +217,12 @@ class HaulageFileSystem(Trees, metaclass=_ByReference):
         autocommit: bool = True,
         **_: Any,
     ) -> ReadFile | WriteFile:
-        path = self._strip_protocol(path)
         if mode == "rb":
-            return self._open_to_read(path)
+            return self._open_to_read(self._strip_protocol(path))
         if mode not in ("wb", "xb"):
             raise refuse_mode(mode)
         self._need_object("write", path)
+        path = self._strip_protocol(path)
         size = {} if block_size is None else {"block_size": f"{block_size}B"}
         writer = open_object(f"{self.scheme}://{path}", mode, **size, **self._reach)  # type: ignore[call-overload]
         return WriteFile(self, path, writer, autocommit=autocommit)

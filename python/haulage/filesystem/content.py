@@ -119,8 +119,8 @@ class Content(Listings):
         return found
 
     async def _pipe_file(self, path: str, value: Any, mode: str = "overwrite", **_: Any) -> None:
-        path = self._strip_protocol(path)
         self._need_object("write", path)
+        path = self._strip_protocol(path)
         overwrite = "never" if mode == "create" else "always"
         await self._call(self._write, f"{self.scheme}://{path}", value, overwrite)
         self.invalidate_cache(path)
@@ -159,8 +159,8 @@ class Content(Listings):
             )
 
     async def _cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        self._need_object("write", path2)
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
-        self._need_object("write", target)
         if source == target:
             # Who moves removes the source then.
             hint = "choose another destination"
@@ -173,33 +173,13 @@ class Content(Listings):
                 raise
         self.invalidate_cache(target)
 
-    def mv(
-        self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **kwargs: Any
-    ) -> None:
-        """Move an object, or with ``recursive`` a folder; nothing is removed unless all of it was copied."""
-        if self._strip_protocol(path1) == self._strip_protocol(path2):
-            return
-        # What is there now, without what the copies add.
-        sources = self.expand_path(path1)
-        if not recursive:
-            sources = [one for one in sources if self.isfile(one)] or sources
-        for one in sources:
-            if f"{self._strip_protocol(path2)}/".startswith(f"{one}/"):
-                hint = "choose a destination outside of it"
-                raise UsageError("move", self.url(one), "the destination is inside the source", hint)
-        self.copy(path1, path2, recursive=recursive, maxdepth=maxdepth, on_error="raise", **kwargs)
-        if maxdepth is None:
-            self._sync(self._remove, sources, recursive, None)
-        else:
-            self.rm(sources, recursive=recursive, maxdepth=maxdepth)
-
     async def _put_file(
         self, lpath: Any, rpath: str, mode: str = "overwrite", callback: Any = DEFAULT_CALLBACK, **_: Any
     ) -> None:
         local, target = Path(lpath).absolute(), self._strip_protocol(rpath)
         if local.is_dir():
             return
-        self._need_object("write", target)
+        self._need_object("write", rpath)
         overwrite = "never" if mode == "create" else "always"
         await self._move((str(local), f"{self.scheme}://{target}"), overwrite, callback)
         self.invalidate_cache(target)
@@ -235,24 +215,31 @@ class Content(Listings):
         max_delete: int | None = None,
         **_: Any,
     ) -> None:
-        paths = [path] if isinstance(path, str) else builtins.list(path)
+        paths = entries.as_list(path)
+        plain = [one for one in paths if not entries.is_prefix(one)]
+        names = [self._strip_protocol(one) for one in plain]
+        if plain and (maxdepth is not None or any(has_magic(one) for one in plain)):
+            names = await self._expand_path(plain, recursive and maxdepth is not None, maxdepth)
+        prefixes = await self._prefixes([one for one in paths if entries.is_prefix(one)])
         if maxdepth is not None:
-            paths = await self._expand_path(paths, recursive=recursive, maxdepth=maxdepth)
-            paths = [one for one in paths if await self._isfile(one)]
-            recursive = False
-        elif any(has_magic(one) for one in paths):
-            paths = await self._expand_path(paths)
-        await self._remove([self._strip_protocol(one) for one in paths], recursive, max_delete)
+            if recursive:
+                for one in prefixes:
+                    names += [name for name in await self._find(one, maxdepth) if name.startswith(one)]
+                prefixes, recursive = [], False
+            names = [one for one in dict.fromkeys(names) if await self._is_object(one, 0)]
+        await self._remove([*names, *prefixes], recursive, max_delete)
 
     async def _rm_file(self, path: str, **_: Any) -> None:
-        await self._remove([self._strip_protocol(path)], recursive=False, max_delete=None)
+        await self._remove([self._spelled(path)], recursive=False, max_delete=None)
 
     async def _remove(self, names: builtins.list[str], recursive: bool, max_delete: int | None) -> None:
-        """Remove what has exactly these names."""
-        made = {one for one in names if one in self._made}
+        """Remove what has exactly these names; of one that ends in ``/``, only what is below it."""
+        made = {one for one in names if one.rstrip("/") in self._made}
         try:
             if made:
                 names = [one for one in names if one not in made or await self._holds(one)]
+            if not recursive:
+                self._need_objects("remove", names)
             if names:
                 urls = [f"{self.scheme}://{one}" for one in names]
                 await self._call(remove, urls, recursive=recursive, max_delete=max_delete, **self._reach)
@@ -261,16 +248,17 @@ class Content(Listings):
             folders = [] if recursive else [one for one in names if await self._isdir(one)]
             if not folders:
                 raise
-            hint = "pass recursive=True to include everything below it"
-            raise UsageError("remove", self.url(folders[0]), "this is a folder", hint) from None
+            raise self._of_many("remove", folders[0], "this is a folder") from None
         finally:
             # Also where some are removed and others could not be.
             for one in {*names, *made}:
-                self._forget_below(one)
+                self._forget_below(one.rstrip("/"))
 
     async def _holds(self, path: str) -> bool:
         """Return whether anything is in a folder that was made, or has its name."""
-        return bool(await self._ls(path, refresh=True)) or await self._isfile(path)
+        return bool(await self._ls(path, refresh=True)) or (
+            not entries.is_prefix(path) and await self._isfile(path)
+        )
 
     def _forget_below(self, path: str) -> None:
         self.invalidate_cache(path)
@@ -312,6 +300,24 @@ class Content(Listings):
         self._sync(self._rmdir, path)
 
     def _need_object(self, operation: str, path: str) -> None:
-        if "/" not in path:
+        name = self._spelled(path)
+        if "/" not in name.rstrip("/"):
             hint = "write container/name"
-            raise UsageError(operation, f"{self.scheme}://{path}", "this does not name an object", hint)
+            raise UsageError(operation, f"{self.scheme}://{name}", "this does not name an object", hint)
+        if entries.is_prefix(name):
+            hint = "leave out the slash at the end, or write a name after it"
+            raise UsageError(
+                operation, f"{self.scheme}://{name}", "this is a prefix: it ends in a slash", hint
+            )
+
+    def _need_objects(self, operation: str, names: Iterable[str]) -> None:
+        """Raise if one of the names cannot be that of an object: a container, or what ends in ``/``."""
+        for one in names:
+            if entries.is_prefix(one):
+                raise self._of_many(operation, one, "this is a prefix: it ends in a slash")
+            if one and "/" not in one:
+                raise self._of_many(operation, one, "this is a container")
+
+    def _of_many(self, operation: str, name: str, cause: str) -> UsageError:
+        hint = "pass recursive=True to include everything below it"
+        return UsageError(operation, f"{self.scheme}://{name}", cause, hint)

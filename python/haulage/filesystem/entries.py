@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -31,6 +32,34 @@ def of_object(container: str, meta: ObjectMeta) -> Entry:
 def of_folder(name: str) -> Entry:
     """Return the entry of a container or of a prefix."""
     return {"name": name.rstrip("/"), "size": 0, "type": "directory"}
+
+
+def as_list(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Return one path or several as a list of text.
+
+    >>> as_list("c/a"), as_list(("c/a", "c/b/"))
+    (['c/a'], ['c/a', 'c/b/'])
+    """
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return [os.fspath(path) for path in several]
+
+
+def is_prefix(path: str) -> bool:
+    """Return whether a path means what is below it, rather than an object of that name.
+
+    >>> is_prefix("c/a/"), is_prefix("c/a")
+    (True, False)
+    """
+    return path.endswith("/")
+
+
+def above(path: str) -> list[str]:
+    """Return the names of the folders that a path is in.
+
+    >>> above("c/a/b")
+    ['c', 'c/a']
+    """
+    return [path[:at] for at, letter in enumerate(path) if letter == "/"]
 
 
 def parent(path: str) -> str:

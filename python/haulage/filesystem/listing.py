@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -135,6 +136,51 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
             listing = _engine.Listing(f"{self.scheme}://{path}/", recursive=False, **self._reach)
             listing.next_page()
         return entries.of_folder(path)
+
+    async def _is_object(self, name: str, least: int) -> bool:
+        """Return whether an object of at least this size has this name, which a folder may have too."""
+        if "/" not in name:
+            return False
+        listed = self.dircache.get(entries.parent(name)) or ()
+        try:
+            # Somebody else may have written it since.
+            known = [one for one in listed if one["name"] == name] or [await self._awaited(self._look, name)]
+        except NotFoundError:
+            return False
+        return any(one["type"] == "file" and one["size"] >= least for one in known)
+
+    async def _is_folder(self, name: str) -> bool:
+        """Return whether a folder has this name, which an object may have too."""
+        try:
+            await self._awaited(self._folder, name)
+        except NotFoundError:
+            return False
+        return True
+
+    # A slash at the end of a name says that what is below it is meant, and no object of that name.
+
+    def _spelled(self, path: str) -> str:
+        """Return a name without the protocol, but with the slashes at its end."""
+        path = os.fspath(path)
+        name: str = self._strip_protocol(path)
+        return name + "/" * (len(path) - len(path.rstrip("/"))) if name else name
+
+    async def _prefixes(self, paths: Iterable[str]) -> builtins.list[str]:
+        """Return the prefixes that names and patterns with a slash at the end mean, each with its slash.
+
+        Raises:
+            FileNotFoundError: A pattern matches no folder.
+        """
+        found: builtins.list[str] = []
+        for path in paths:
+            if not has_magic(path):
+                found.append(self._spelled(path))
+                continue
+            folders = [one for one in await self._expand_path(path) if await self._is_folder(one)]
+            if not folders:
+                raise FileNotFoundError(path)
+            found += [f"{one}/" for one in folders]
+        return found
 
     async def _expand_path(
         self, path: str | builtins.list[str], *args: Any, **kwargs: Any

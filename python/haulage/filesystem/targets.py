@@ -31,6 +31,23 @@ def refuse_same(pairs: Iterable[Pair], place: Callable[[Any], Hashable], name: C
         known.add(here)
 
 
+def refuse_chains(
+    pairs: Sequence[Pair], place: Callable[[Any], Hashable], name: Callable[[Any], str]
+) -> None:
+    """Raise if what is written to is copied elsewhere as well: which of the two comes first is luck.
+
+    Args:
+        pairs: What is copied where.
+        place: Returns what two names of one object have in common.
+        name: Returns the name of a source for people.
+    """
+    sources = {place(source) for source, _ in pairs}
+    for source, target in pairs:
+        if place(target) in sources and place(target) != place(source):
+            cause = f"it would be copied over {name(target)}, which is itself a source"
+            raise UsageError("copy", name(source), cause, "copy to a folder that holds none of the sources")
+
+
 def folders_above(path: str, root: str) -> Iterable[str]:
     """Yield the folders between a path and the folder ``root``, which must be above it.
 

@@ -14,10 +14,10 @@ from fsspec.core import has_magic
 from fsspec.implementations.local import LocalFileSystem, make_path_posix
 from fsspec.utils import other_paths
 
-from haulage.errors import NotFoundError, UsageError
+from haulage.errors import UsageError
 from haulage.filesystem import entries
 from haulage.filesystem.content import Content
-from haulage.filesystem.targets import LocalTargets, Pair, refuse_links, refuse_same
+from haulage.filesystem.targets import LocalTargets, Pair, refuse_chains, refuse_links, refuse_same
 from haulage.units import counted
 
 _Pairs = builtins.list[Pair]
@@ -44,9 +44,8 @@ class Trees(Content):
         else:
             lpath = make_path_posix(lpath)
             into = isinstance(lpath, str) and (trailing_sep(lpath) or Path(lpath).is_dir())
-            # With a slash at its end, a name means what is below it. An empty object may stand for a folder.
-            least = None if isinstance(rpath, str) and trailing_sep(rpath) else 1
-            pairs, folders = await self._named(rpath, lpath, recursive, maxdepth, into=into, least=least)
+            # An empty object may stand for a folder.
+            pairs, folders = await self._named(rpath, lpath, recursive, maxdepth, into=into, least=1)
         targets = LocalTargets()
         refuse_same(pairs, targets.place, self.url)
         targets.refuse_folders(pairs, folders, self.url)
@@ -94,6 +93,20 @@ class Trees(Content):
         maxdepth: int | None = None,
         **kwargs: Any,
     ) -> None:
+        pairs = await self._copies(path1, path2, recursive, maxdepth)
+        if on_error is None:
+            on_error = "ignore" if recursive else "raise"
+        await self._copy_pairs(pairs, on_error=on_error, **kwargs)
+
+    async def _copy_pairs(self, pairs: _Pairs, on_error: str, **kwargs: Any) -> None:
+        await super()._copy(*_lists(pairs), on_error=on_error, **kwargs)
+
+    async def _copies(self, path1: Any, path2: Any, recursive: bool, maxdepth: int | None) -> _Pairs:
+        """Return what a copy takes, each with its target.
+
+        Raises:
+            UsageError: Two have one target.
+        """
         into = isinstance(path2, str) and (trailing_sep(path2) or await self._isdir(path2))
         if isinstance(path1, builtins.list) and isinstance(path2, builtins.list):
             pairs = _named_both(path1, path2)
@@ -110,10 +123,21 @@ class Trees(Content):
         else:
             # Stores have no folders, so there are none to copy.
             pairs, _ = await self._named(path1, path2, recursive, maxdepth, into=into, least=0)
+        pairs = [(self._strip_protocol(source), target) for source, target in pairs]
         refuse_same(pairs, self._strip_protocol, self.url)
-        if on_error is None:
-            on_error = "ignore" if recursive else "raise"
-        await super()._copy(*_lists(pairs), on_error=on_error, **kwargs)
+        refuse_chains(pairs, self._strip_protocol, self.url)
+        return pairs
+
+    async def _only_below(self, source: Any) -> builtins.set[str]:
+        """Return what is named with a slash at its end alone: what is below is meant, and no such object."""
+        slashed = [one for one in entries.as_list(source) if trailing_sep(one)]
+        if not slashed:
+            return builtins.set()
+        others = [one for one in entries.as_list(source) if not trailing_sep(one)]
+        folders = {*await self._expand_path(slashed)}
+        plain = {*await self._expand_path(others)} if others else builtins.set()
+        named = folders | plain
+        return {one for one in folders - plain if not any(folder in named for folder in entries.above(one))}
 
     async def _named(
         self,
@@ -123,7 +147,7 @@ class Trees(Content):
         maxdepth: int | None,
         *,
         into: bool,
-        least: int | None,
+        least: int,
     ) -> tuple[_Pairs, _Pairs]:
         """Return each object with its target, and each folder with its own.
 
@@ -136,58 +160,50 @@ class Trees(Content):
             least: Take an object that has the name of a folder that is copied, if it has as many bytes.
         """
         names = await self._expand_path(source, recursive=recursive, maxdepth=maxdepth)
+        below, others = await self._only_below(source), builtins.set()
+        if below:
+            alone = {one for one in below if not await self._is_folder(one)}
+            # As fsspec has it, for a name the slash counts only if a folder has it.
+            itself = alone & {self._strip_protocol(one) for one in entries.as_list(source)}
+            below, others = below - itself, alone - itself
         if recursive:
             # A pattern can match that deep by itself, and from there as deep again.
             deepest = 2 * maxdepth if maxdepth is not None else None
-            objects = await self._objects(names, deepest, least)
+            objects = await self._objects(names, deepest, least, below)
             if isinstance(source, str) and maxdepth is not None:
                 # As fsspec has it: of a part of a tree no folders are made.
                 names = [name for name in names if name in objects]
         else:
             if isinstance(source, str):
                 names = [
-                    name for name in names if not await self._isdir(name) or await self._is_object(name, 1)
+                    name
+                    for name in names
+                    if name not in below and (not await self._isdir(name) or await self._is_object(name, 1))
                 ]
-            objects = {*names}
+            objects = {*names} - below
         pairs = _targets(source, names, target, into=into)
         return [pair for pair in pairs if pair[0] in objects], [
-            pair for pair in pairs if pair[0] not in objects
+            pair for pair in pairs if pair[0] not in objects | others
         ]
 
     async def _objects(
-        self, names: builtins.list[str], maxdepth: int | None, least: int | None
+        self,
+        names: builtins.list[str],
+        maxdepth: int | None,
+        least: int,
+        below: builtins.set[str],
     ) -> builtins.set[str]:
-        """Return those of the names that objects have, also if a folder has the same name."""
+        """Return those of the names that objects have, also if folders have the same, without ``below``."""
         found: builtins.set[str] = builtins.set()
         given = {*names}
         look: Callable[..., Awaitable[Any]] = self._find
         for name in names:
-            if any(folder in given for folder in _above(name)):
+            if any(folder in given for folder in entries.above(name)):
                 continue
             found.update(await look(name, maxdepth=maxdepth))
-            if least is not None and name not in found and await self._is_object(name, least):
+            if name not in found | below and await self._is_object(name, least):
                 found.add(name)
-        return found & given
-
-    async def _is_object(self, name: str, least: int) -> bool:
-        """Return whether an object of at least this size has this name, which a folder may have too."""
-        if "/" not in name:
-            return False
-        listed = self.dircache.get(entries.parent(name))
-        try:
-            known = listed if listed is not None else [await self._awaited(self._look, name)]
-        except NotFoundError:
-            return False
-        return any(one["name"] == name and one["type"] == "file" and one["size"] >= least for one in known)
-
-
-def _above(name: str) -> builtins.list[str]:
-    """Return the names of the folders that a name is in.
-
-    >>> _above("c/a/b")
-    ['c', 'c/a']
-    """
-    return [name[:at] for at, letter in enumerate(name) if letter == "/"]
+        return (found & given) - below
 
 
 def _targets(source: Any, names: builtins.list[str], target: Any, *, into: bool) -> _Pairs:
