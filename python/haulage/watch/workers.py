@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import sys
 import threading
 import traceback
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from haulage import _engine
 from haulage.errors import HaulageError, UsageError
 from haulage.transfer import StoreOptions
+from haulage.watch.redacting import without_secrets
 
 if TYPE_CHECKING:
     from haulage.transfer import Name
@@ -35,16 +35,6 @@ ALIVE_S = 1.0
 #: Letters that are kept of a message, and of a traceback, whose end says most.
 _MESSAGE = 32_000
 _TRACEBACK = 64_000
-
-#: Signatures and keys in URLs and connection strings, tokens, and passwords in front of a host.
-_SECRET = re.compile(
-    r"((?:(?:\b|%26|%3f)(?:sig|x-amz-signature|x-amz-security-token)(?:=|%3d)"
-    r"|\b(?:accountkey|sharedaccesskey|sharedaccesssignature|password|passwd|client_secret"
-    r"|(?:aws_)?secret_access_key|access_token)[\"']?\s*[=:]\s*[\"']?"
-    r"|\b(?:bearer|basic|sharedkey)\s+(?=\S{16})"
-    r"|://[^\s/:@]*:(?=[^\s/@]+@)))[^\s&;\"'<>@]+",
-    re.IGNORECASE,
-)
 
 _log = logging.getLogger(__name__)
 
@@ -313,7 +303,7 @@ def _text(text: str) -> str:
     The engine takes out the secrets that it knows. Here goes what looks like one that it has never seen.
     """
     whole = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-    return _SECRET.sub(r"\1REDACTED", whole)
+    return without_secrets(whole)
 
 
 def _program() -> str:
