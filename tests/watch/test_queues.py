@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -199,7 +200,12 @@ def test_who_takes_messages_of_a_queue_that_has_none_of_ours_takes_nothing(
     for number in range(AT_ONCE + 8):
         queue.send_message(packed_by_others({"event": "order", "id": number}))
     reader = Messages(opened(str(queue.queue_name)), time.time_ns, consume=True)
-    assert [sum(batch.unread for batch in reader.read()) for _ in range(2)] == [AT_ONCE, 0]
+    looks = [[*reader.read()] for _ in range(2)]
+    assert [sum(batch.unread for batch in look) for look in looks] == [AT_ONCE, 0]
+    (told,) = [line for look in looks for batch in look for line in batch.lines if line.event == "unseen"]
+    assert (
+        told.values["message"] == "the oldest 32 messages are not ours to delete, and hide those behind them"
+    )
     reader.close()
     assert {one.dequeue_count for one in queue.peek_messages(max_messages=AT_ONCE)} == {0}
 
@@ -416,6 +422,44 @@ def test_who_looks_sees_more_than_the_service_shows_at_once(
     # So does whoever comes at the end.
     late = [line for line in haulage.watch.lines(f"queue://{client.queue_name}") if line["event"] == "object"]
     assert len(late) == 3 * 120
+
+
+def test_who_sees_only_the_oldest_messages_is_told_so_once(
+    both: Haul, queues: Queues, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
+    queue = queues.queue()
+    for seq in range(AT_ONCE):
+        queue.send_message(packed_by_others({**OWN, "seq": seq}))
+    name = f"queue://{queue.queue_name}"
+    # As many as are seen: that is all of them.
+    assert len([*haulage.watch.lines(name)]) == AT_ONCE
+    queue.send_message(packed_by_others({**OWN, "seq": AT_ONCE}))
+    words = "only the oldest 32 messages can be looked at; watch the log, or take them: --consume"
+    with pytest.warns(UserWarning, match=words) as warned:
+        assert len([*haulage.watch.lines(name)]) == AT_ONCE
+    assert [one.filename for one in warned] == [__file__]
+    quiet = both("watch", name, "--once", "--quiet", "--csv", "rows.csv")
+    assert quiet.stderr == f"haul: {name}: {words}\n"
+    (row,) = rows_of(tmp_path / "rows.csv", "unseen")
+    assert (row["level"], row["object"], row["message"]) == ("WARNING", name, words)
+    reader = Messages(opened(name), time.time_ns)
+    assert [
+        [line.event for batch in reader.read() for line in batch.lines].count("unseen") for _ in "ab"
+    ] == [
+        1,
+        0,
+    ]
+    reader.close()
+    with ExitStack() as stack:
+        plain = started(stack, both, "watch", name, "--follow")
+        assert plain.stdout is not None
+        said = next(line.decode() for line in plain.stdout if b"WARNING" in line)
+        assert words in said
+    # Whoever takes them sees all of them.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len([*haulage.watch.lines(name, consume=True)]) == AT_ONCE + 1
 
 
 class Counted:

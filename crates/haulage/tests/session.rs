@@ -43,7 +43,7 @@ async fn ask_everything(options: &StoreOptions, file: &str) {
     let mut cleaning = Cleaning::find(&["az://shared".to_owned()], &what, options).await.unwrap();
     assert!(cleaning.next().await.unwrap().is_some());
     let mut removal = Removal::find(&[url], &what, options).await.unwrap();
-    assert_eq!(removal.next(|_| ()).await.unwrap().unwrap().1.objects, 1);
+    assert_eq!(removal.next(&mut |_| ()).await.unwrap().unwrap().1.objects, 1);
     access::make_container("az://second", options).await.unwrap();
     access::remove_container("az://second", false, &what, options).await.unwrap();
 }

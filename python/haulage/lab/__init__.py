@@ -178,8 +178,8 @@ def rerun(
     from haulage.lab.target import parse_target
 
     before = load(directory)
-    text = target or before.manifest["target"]
-    where = parse_target(text, faults=before.manifest["faults"] or "none")
+    where = runner.target_of(before.folder)
+    where = parse_target(target, faults=where.faults) if target else where
     folder = runner.folder_of(new) if new is not None else runner.beside(before.folder)
     plan, left_out = runner.available(before.plan)
     nodes = runner.nodes_of(before.folder)
@@ -214,8 +214,8 @@ def confirm(directory: str | Path, *, target: str | None = None) -> Verdict | No
     from haulage.lab import confirming
     from haulage.lab.target import parse_target
 
-    manifest = load(directory).manifest
-    where = parse_target(target or manifest["target"], faults=manifest["faults"] or "none")
+    where = target_of(Path(directory))
+    where = parse_target(target, faults=where.faults) if target else where
     return confirming.confirm(Path(directory), where)
 
 

@@ -11,16 +11,18 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from haulage.errors import IntegrityError
+from haulage.errors import IntegrityError, UsageError
 from haulage.lab.files import sha256, write_whole
 
 #: What ``manifest["lab"]`` says of a run whose every file is listed.
 LAYOUT = "run 2"
+#: The forms that this version reads. The first lists the tables alone.
+LAYOUTS = ("run 1", LAYOUT)
 SUMS = "SHA256SUMS"
 MANIFEST = "manifest.json"
 PAGE = "report.html"
@@ -97,13 +99,38 @@ def to_record(folder: Path) -> list[str]:
     )
 
 
-def require_unchanged(folder: Path, manifest: Mapping[str, Any], operation: str) -> None:
-    """Refuse to build on recorded files that are no longer what they were.
+def require_known(folder: Path, manifest: Mapping[str, Any], operation: str) -> None:
+    """Refuse a run of a form that this version does not know.
 
     Raises:
-        IntegrityError: One that the manifest lists is gone, or holds other bytes.
+        UsageError: It is of such a form.
     """
-    for name, expected in recorded(manifest).items():
+    form = manifest.get("lab")
+    if form is not None and form not in LAYOUTS:
+        cause = f"its form is {json.dumps(form)}, and this version reads {' and '.join(LAYOUTS)}"
+        hint = "a newer version of haulage wrote it: upgrade haulage"
+        raise UsageError(operation, str(folder / MANIFEST), cause, hint)
+
+
+def require_unchanged(
+    folder: Path, manifest: Mapping[str, Any], operation: str, names: Collection[str] | None = None
+) -> None:
+    """Refuse to build on recorded files that are no longer what they were.
+
+    Args:
+        folder: Of the run.
+        manifest: Of the run; it is compared with ``SHA256SUMS``, where that is.
+        operation: What is refused, for the message.
+        names: Of the files that are needed; default all that the manifest lists.
+
+    Raises:
+        IntegrityError: One that is listed is gone, or holds other bytes.
+    """
+    listing = folder / SUMS
+    sealed = listed(listing.read_text("utf-8", errors="replace"))[0] if listing.is_file() else {}
+    expect = {name: sha for name, sha in recorded(manifest).items() if names is None or name in names}
+    expect |= {MANIFEST: sealed[MANIFEST]} if MANIFEST in sealed else {}
+    for name, expected in expect.items():
         path = folder / name
         found = sha256(path) if path.is_file() else None
         if found != expected:

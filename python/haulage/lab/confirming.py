@@ -37,7 +37,7 @@ def confirm(directory: Path, target: Target, *, said: Said | None = None) -> Ver
         ServiceError: The path does not work any more.
     """
     store = RunStore.open(directory)
-    plan = parse(tomllib.loads(store.plan_text))
+    plan = parse(store.plan_values)
     if not plan.one_path:
         return None
     with tempfile.TemporaryDirectory(prefix="haulage-lab-") as scratch:

@@ -59,10 +59,31 @@ def text_of(name: str) -> str:
             "neither a plan nor a file",
             f"plans: {', '.join(names())}; or name a TOML file",
         )
+    return text_at(path)
+
+
+def text_at(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        UsageError: It is not UTF-8.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise UsageError("read plan", name, "not UTF-8 text", "save it as UTF-8") from None
+        raise UsageError("read plan", str(path), "not UTF-8 text", "save it as UTF-8") from None
+
+
+def tables_of(text: str, name: str) -> dict[str, Any]:
+    """Return what the text of a plan says, not checked yet.
+
+    Raises:
+        UsageError: It is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError("read plan", name, f"not TOML: {error}", "see docs/reference/lab.md") from None
 
 
 def load(name: str, *, variant: str | None = None, overrides: Mapping[str, Any] | None = None) -> Plan:
@@ -78,10 +99,7 @@ def load(name: str, *, variant: str | None = None, overrides: Mapping[str, Any] 
         NotFoundError: No such plan or file.
         UsageError: Not TOML, a key that is not known, a value without its unit.
     """
-    try:
-        values = tomllib.loads(text_of(name))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError("read plan", name, f"not TOML: {error}", "see docs/reference/lab.md") from None
+    values = tables_of(text_of(name), name)
     variants = values.pop("variants", {})
     if variant is not None:
         if variant not in variants:

@@ -159,7 +159,9 @@ def resume(
         where: As for :func:`run`; default as before.
     """
     store = RunStore.open(directory)
-    plan = parse(tomllib.loads(store.plan_text))
+    store.need("run", "plan_sha256", "target")
+    require_unchanged(directory, store.manifest, "continue run")
+    plan = parse(store.plan_values)
     return run(
         plan,
         target or target_of(directory),
@@ -178,8 +180,9 @@ def nodes_of(directory: Path) -> Where:
 
 def target_of(directory: Path) -> Target:
     """Return where a run went to, without a secret."""
-    manifest = RunStore.open(directory).manifest
-    return parse_target(manifest["target"], faults=manifest["faults"] or "none")
+    store = RunStore.open(directory)
+    store.need("target")
+    return parse_target(store.manifest["target"], faults=store.manifest.get("faults") or "none")
 
 
 class _Runner:

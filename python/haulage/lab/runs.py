@@ -49,7 +49,7 @@ class Run:
     @cached_property
     def plan(self) -> Plan:
         """The plan as it was resolved."""
-        return parse(tomllib.loads(RunStore(self.folder).plan_text))
+        return parse(RunStore(self.folder).plan_values)
 
     @cached_property
     def cells(self) -> pd.DataFrame:

@@ -14,8 +14,9 @@ from typing import Any
 import duckdb
 
 from haulage.errors import ExistsError, HaulageError, LocalIOError, NotFoundError, UsageError
-from haulage.lab.chain import LAYOUT, MANIFEST, to_record, unseal
+from haulage.lab.chain import LAYOUT, MANIFEST, require_known, to_record, unseal
 from haulage.lab.files import sha256 as sha256, write_whole as write_whole
+from haulage.lab.planfile import tables_of, text_at
 
 CELL_COLUMNS = {
     "cell": "INTEGER",
@@ -148,6 +149,27 @@ ATTEMPT_COLUMNS = {
         )
     },
 }
+#: What entries of a manifest are, where they are there; others are only shown.
+_MANIFEST_KINDS: dict[str, tuple[type, ...]] = {
+    "plan": (str,),
+    "plan_sha256": (str,),
+    "run": (str,),
+    "state": (str,),
+    "target": (str,),
+    "faults": (str, type(None)),
+    "stopped_because": (str, type(None)),
+    "created_unix_ns": (int,),
+    "ended_unix_ns": (int, type(None)),
+    "cells_planned": (int,),
+    "cells_done": (int,),
+    "files": (dict,),
+    "host": (dict,),
+    "ceiling": (dict, type(None)),
+    "scheduler": (str, type(None)),
+    "scheduler_file": (str, type(None)),
+}
+#: Moments are below this, and so in the years that dates have.
+_MOST_NS = 1 << 63
 #: The reader's buffers are as large as the largest file, and never smaller than this.
 _LEAST_BUFFER_BYTES = 1 << 20
 
@@ -199,7 +221,7 @@ class RunStore:
 
         Raises:
             NotFoundError: No run is there.
-            UsageError: Its manifest cannot be read.
+            UsageError: Its manifest cannot be read, or a newer version wrote it.
         """
         store = cls(folder)
         path = folder / "manifest.json"
@@ -208,16 +230,45 @@ class RunStore:
         try:
             store.manifest = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise UsageError("read run", str(path), f"not JSON: {error}", None) from None
+            hint = "restore it from a copy, or repeat the run"
+            raise UsageError("read run", str(path), f"not JSON: {error}", hint) from None
         # Other programs call files so, too.
         if not isinstance(store.manifest, dict) or "plan" not in store.manifest:
             raise UsageError("read run", str(path), "not the manifest of a run", "name the folder of a run")
+        require_known(folder, store.manifest, "read run")
+        for name, kinds in _MANIFEST_KINDS.items():
+            value = store.manifest.get(name)
+            if name in store.manifest and not _is_one(value, kinds):
+                raise store._damaged(f"{name} cannot be {json.dumps(value)[:40]}")
         return store
 
+    def need(self, *names: str) -> None:
+        """Refuse a manifest without entries of these names.
+
+        Raises:
+            UsageError: One is missing.
+        """
+        for name in names:
+            if name not in self.manifest:
+                raise self._damaged(f"{name} is missing")
+
+    def _damaged(self, cause: str) -> UsageError:
+        hint = "restore it from a copy, or repeat the run"
+        return UsageError("read run", str(self.folder / MANIFEST), cause, hint)
+
     @property
-    def plan_text(self) -> str:
-        """The plan as it was resolved."""
-        return (self.folder / "plan.toml").read_text(encoding="utf-8")
+    def plan_values(self) -> dict[str, Any]:
+        """The plan as it was resolved, not checked again.
+
+        Raises:
+            NotFoundError: There is none.
+            UsageError: It is damaged.
+        """
+        path = self.folder / "plan.toml"
+        if not path.is_file():
+            hint = "restore it from a copy, or repeat the run"
+            raise NotFoundError("read run", str(path), "no such file", hint)
+        return tables_of(text_at(path), str(path))
 
     def update(self, values: Mapping[str, Any]) -> None:
         """Change entries of the manifest and write it; what was made from the former one no longer counts."""
@@ -232,8 +283,15 @@ class RunStore:
 
     def done(self) -> dict[int, dict[str, Any]]:
         """Return the rows of the cells that are finished, by their number."""
-        rows = (json.loads(path.read_text(encoding="utf-8"))["cell"] for path in self._cells())
-        return {row["cell"]: row for row in rows}
+        found = {}
+        for path in self._cells():
+            try:
+                row = json.loads(path.read_text(encoding="utf-8"))["cell"]
+                found[int(row["cell"])] = row
+            except (ValueError, TypeError, LookupError):
+                hint = "remove it: the run makes this cell again"
+                raise UsageError("read run", str(path), "not a cell of a run", hint) from None
+        return found
 
     def record_path(self, cell: int) -> Path:
         """Return where the engine's record of a cell goes."""
@@ -331,6 +389,17 @@ class RunStore:
             f" from read_parquet([{', '.join(names)}], filename = true, union_by_name = true)"
             f" where not ({ASKED_BESIDE}) order by cell, queued_ns"
         )
+
+
+def unlike(operation: str, what: str, error: duckdb.Error) -> UsageError:
+    """Return what to say of tables that are not what a run of this version writes."""
+    hint = "a run of another version, or a damaged file; haul lab verify says which"
+    return UsageError(operation, what, str(error).split("\n")[0], hint)
+
+
+def _is_one(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Return whether an entry of a manifest is of one of the kinds."""
+    return isinstance(value, kinds) and (not isinstance(value, int) or 0 <= value < _MOST_NS)
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:

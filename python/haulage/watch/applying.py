@@ -21,7 +21,7 @@ def apply(state: State, line: Line, now: int, *, live: bool = True) -> Message |
     if line.event == "queue":
         applying_tasks.queue(state, line, now)
         return None
-    if line.event in ("away", "back"):
+    if line.event in applying_tasks.BESIDE:
         return _kept(state, applying_tasks.beside(line))
     state.lines += 1
     state.changed_ns = now

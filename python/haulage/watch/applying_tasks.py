@@ -13,6 +13,8 @@ from haulage.watch.state import Message, Queue, State, Stream, Tasks, message_of
 
 #: Queues that are shown.
 QUEUES = 100
+#: What is said of what stands beside the log, or of a queue that stands for it, with the levels.
+BESIDE = {"away": "ERROR", "back": "INFO", "unseen": "WARNING"}
 
 
 def queue(state: State, line: Line, now: int) -> None:
@@ -31,9 +33,8 @@ def queue(state: State, line: Line, now: int) -> None:
 
 
 def beside(line: Line) -> Message:
-    """Say that what stands beside the log cannot be read, or can be again."""
-    level = "ERROR" if line.event == "away" else "INFO"
-    return message_of(line, level, _words(line), object=line.values.get("object"))
+    """Say that something cannot be read, or not all of it, or can be again."""
+    return message_of(line, BESIDE[line.event], _words(line), object=line.values.get("object"))
 
 
 def sample(_: State, stream: Stream, line: Line) -> None:

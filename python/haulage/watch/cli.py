@@ -20,7 +20,7 @@ from haulage.watch.following import Follower, Source
 from haulage.watch.lines import INPUT
 from haulage.watch.reading import opened
 from haulage.watch.rows import CsvRows, ParquetRows, Rows
-from haulage.watch.views import WIDTH, JsonLines, Plain, Screen, Summary
+from haulage.watch.views import WIDTH, JsonLines, Plain, Quiet, Screen, Summary
 from haulage.watch.watching import View, Watching
 
 #: Talk; what is shown goes to standard output.
@@ -176,10 +176,9 @@ def watch(
                 stack.callback(page.close)
                 STDERR.print(f"page: {page.url}")
                 hint = page.url
-            view = None if quiet else _view(once, as_json, hint)
-            if view is not None:
-                views.append(view)
-                stack.callback(view.close)
+            view = Quiet(STDERR) if quiet else _view(once, as_json, hint)
+            views.append(view)
+            stack.callback(view.close)
             follower = Follower(found, now, patient=not once)
             stack.callback(follower.stop)
             beside = Beside(wanted, now, options)

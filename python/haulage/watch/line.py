@@ -16,9 +16,8 @@ _MOST = 1 << 62
 #: What is noticed here, or says of lines in a queue that others are left out. A log has none of these: a
 #: worker may use such a name for an event of its own, or somebody make one up.
 LEFT_OUT = "left_out"
-NOTICED = frozenset(
-    ("queue", "task", "tasks", "worker_joined", "worker_left", "away", "back", "gap", "silent", LEFT_OUT)
-)
+_OF_TASKS = ("task", "tasks", "worker_joined", "worker_left")
+NOTICED = frozenset(("queue", "unseen", "away", "back", "gap", "silent", LEFT_OUT, *_OF_TASKS))
 #: Names of nodes and streams are no longer.
 _NAME = 255
 

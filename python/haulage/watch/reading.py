@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Unpack
@@ -97,7 +98,7 @@ def lines(
         follow: Wait for new lines, without end. Default ``False``: only the lines that exist now.
         consume: For a queue: receive the messages, and delete each once you have taken all of its lines.
             Those of other programs are left alone, and so are those with lines of jobs other than ``job``.
-            Default ``False``: peek at the oldest 32.
+            Default ``False``: peek at the oldest 32. Where there are more, a ``UserWarning`` says so.
         options: How to reach the store, see :class:`~haulage.transfer.StoreOptions`.
 
     Raises:
@@ -108,7 +109,9 @@ def lines(
         while True:
             for batch in log.read():
                 for line in batch.lines:
-                    if line.event != "queue":
+                    if line.event == "unseen":
+                        warnings.warn(f"{log.name}: {line.values['message']}", stacklevel=2)
+                    elif line.event != "queue":
                         yield line.values
                 if batch.taken is not None:
                     batch.taken()

@@ -353,6 +353,7 @@ _HOW: dict[str, Callable[[_Values], tuple[str, _Values] | None]] = {
     "queue": _queue,
     "away": _beside("ERROR"),
     "back": _beside("INFO"),
+    "unseen": _beside("WARNING"),
     "worker_joined": _beside("INFO"),
     "worker_left": _left,
     "silent": lambda values: ("ERROR", {"kind": "silent", "message": values.get("message")}),

@@ -73,6 +73,24 @@ class Summary:
         """Nothing is left to be done."""
 
 
+class Quiet:
+    """Nothing but that not all is seen, which the rows alone would not show to whoever reads them."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def say(self, message: Message) -> None:
+        """Print it, where it is that."""
+        if message.event == "unseen":
+            self._console.print(words.printable(f"haul: {message.object}: {message.text}"))
+
+    def draw(self, shown: dict[str, Any], *, last: bool) -> None:
+        """Show nothing."""
+
+    def close(self) -> None:
+        """Nothing is left to be done."""
+
+
 class Plain:
     """Lines: each message as it comes, and the totals now and then."""
 

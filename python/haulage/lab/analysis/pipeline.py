@@ -57,9 +57,8 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
 
 def margin_of(directory: Path) -> float:
     """Return the share by which rates of equivalent things may differ, as the plan of a run states it."""
-    path = directory / "plan.toml"
-    plan = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return float(plan.get("margin", MARGIN))
+    plan = RunStore(directory).plan_values if (directory / "plan.toml").is_file() else {}
+    return Table(plan, "plan").share("margin", MARGIN)
 
 
 def _effects(directory: Path) -> Effects | None:

@@ -18,7 +18,6 @@ the same hash. Sums of floating-point numbers depend on their order, therefore o
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +33,7 @@ import pandas as pd
 
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.analysis.model import Result
-from haulage.lab.store import sha256
+from haulage.lab.store import RunStore, sha256, unlike
 
 #: The files of a run that queries read.
 TABLES = ("cells", "transfers", "attempts", "host", "nodes")
@@ -162,19 +161,19 @@ def open_run(directory: Path) -> RunFiles:
 
     Raises:
         NotFoundError: It is none: no manifest, or no cells.
-        UsageError: A table is damaged, or of another version.
+        UsageError: The manifest or a table is damaged, or of another version.
     """
     manifest = directory / "manifest.json"
     if not manifest.is_file() or not (directory / "cells.parquet").is_file():
         raise no_run("analyse", directory, "no manifest.json with cells.parquet")
-    plan = str(json.loads(manifest.read_text(encoding="utf-8")).get("plan", ""))
+    plan = str(RunStore.open(directory).manifest["plan"])
     with connect(directory) as database:
         present = [table for table in TABLES if (directory / f"{table}.parquet").is_file()]
         try:
             rows = {table: _scalar(database, f"select count(*) from '{table}.parquet'") for table in present}
             methods = database.execute("select distinct method from 'cells.parquet'").fetchall()
         except duckdb.Error as error:
-            raise _unlike(f"{directory}", error) from error
+            raise unlike("analyse", f"{directory}", error) from error
     files = [*(f"{table}.parquet" for table in present), "manifest.json"]
     inputs = {name: sha256(directory / name) for name in files}
     return RunFiles(directory, plan, rows, frozenset(str(row[0]) for row in methods), inputs)
@@ -247,12 +246,6 @@ def _with_sources(names: Iterable[str]) -> set[str]:
     return wanted
 
 
-def _unlike(what: str, error: duckdb.Error) -> UsageError:
-    """Return what to say of tables that are not what a run of this version writes."""
-    hint = "a run of another version, or a damaged file; haul lab verify says which"
-    return UsageError("analyse", what, str(error).split("\n")[0], hint)
-
-
 def _run_one(
     database: duckdb.DuckDBPyConnection, query: Query, files: RunFiles, folder: Path, there: set[str]
 ) -> Result:
@@ -260,7 +253,7 @@ def _run_one(
     try:
         database.execute(f'create table "{query.name}" as {query.sql}')
     except duckdb.Error as error:
-        raise _unlike(f"query {query.name}", error) from error
+        raise unlike("analyse", f"query {query.name}", error) from error
     place = str(folder / f"{query.name}.parquet").replace("'", "''")
     database.execute(f"""copy "{query.name}" to '{place}' (format parquet, compression zstd)""")
     rows = database.execute(f'from "{query.name}"').fetchall()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -220,8 +219,7 @@ def _contents(charts: list[Drawn], others: bool) -> list[tuple[str, str]]:
 
 
 def _plan_words(directory: Path) -> dict[str, Any]:
-    path = directory / "plan.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return RunStore(directory).plan_values if (directory / "plan.toml").is_file() else {}
 
 
 def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:

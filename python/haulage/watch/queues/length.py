@@ -50,3 +50,8 @@ def counted(name: str, trend: Trend, now: int, messages: int, said: str = "") ->
     """Return a line that says how long a queue is."""
     values = {"event": "queue", "object": name, "message": said, **trend.add(now, messages)}
     return Line("", "", "", None, now, "queue", values)
+
+
+def unseen(name: str, now: int, said: str) -> Line:
+    """Return a line that says why not all of a queue is seen."""
+    return Line("", "", "", None, now, "unseen", {"event": "unseen", "object": name, "message": said})

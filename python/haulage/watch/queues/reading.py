@@ -10,7 +10,7 @@ from haulage.errors import HaulageError, NotFoundError
 from haulage.watch.lengths import Trend
 from haulage.watch.line import LEFT_OUT, Batch, Line, Seen, noticed
 from haulage.watch.queues.account import Queue
-from haulage.watch.queues.length import counted
+from haulage.watch.queues.length import counted, unseen
 from haulage.watch.queues.messages import unpacked
 
 #: What the service shows or gives at once. Who looks never sees more than the oldest of these.
@@ -57,6 +57,7 @@ class Messages:
         self._taken: list[tuple[str, str, Event]] = []
         self._trend = Trend()
         self._caught_up = False
+        self._told = False  #: that not all of it is seen
 
     def read(self) -> Iterator[Batch]:
         """Yield what is new, a batch for each message.
@@ -77,12 +78,24 @@ class Messages:
         self._caught_up = True
         yield Batch(self._gaps(), live=True)
         messages = self._queue.messages()
-        said = ""
-        if not self._consume and messages > AT_ONCE:
-            said = (
+        said = self._unseen() if messages > AT_ONCE else ""
+        if said and not self._told:
+            self._told = True
+            yield Batch([unseen(self.name, self._now(), said)], live=True)
+        yield Batch([counted(self.name, self._trend, self._now(), messages, said)], live=True)
+
+    def _unseen(self) -> str:
+        """Return why a queue with more messages than are seen at once is not read to its end."""
+        if not self._consume:
+            return (
                 f"only the oldest {AT_ONCE} messages can be looked at; watch the log, or take them: --consume"
             )
-        yield Batch([counted(self.name, self._trend, self._now(), messages, said)], live=True)
+        # Of what can be deleted, nothing is left among those that were looked at.
+        return (
+            f"the oldest {AT_ONCE} messages are not ours to delete, and hide those behind them"
+            if len(self._last) == AT_ONCE
+            else ""
+        )
 
     def close(self) -> None:
         """Delete what is kept, as far as the queue answers, and let go of it."""
