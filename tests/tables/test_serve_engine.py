@@ -14,7 +14,8 @@ from azure.data.tables import TableServiceClient, UpdateMode
 
 import haulage
 from endpoints import ACCOUNT, KEY
-from haulage.tables.serve.opening import opened
+from haulage.errors import NotFoundError
+from haulage.tables.serve.opening import look, opened
 from haulage.tables.source import Source
 from tables.serving import Proxy, serving
 from tables.test_serve_azurite import row
@@ -41,6 +42,14 @@ def proxy() -> Iterator[Proxy]:
         sources: list[Source] = opened([f"{url}/{name}" for name in ("Stations", "Mixed", "Gone")], {})
         with serving(*sources) as running:
             yield running
+
+
+def test_a_table_that_is_not_there_is_said_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    with haulage.Emulator() as emulator:
+        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", emulator.connection_string)
+        for place in ("az-table://Gone", "az://gone/a.parquet"):
+            with pytest.raises(NotFoundError):
+                look(opened([place], {}))
 
 
 @pytest.mark.parametrize("form", ["json-none", "json-minimal", "json-full"])

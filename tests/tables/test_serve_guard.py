@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from haulage.errors import HaulageError
+from haulage.errors import BusyError, CredentialError, HaulageError, NotFoundError
 from haulage.tables.cli import main
 from haulage.tables.serve.answering import Bounds
 from haulage.tables.serve.app import Limits
 from haulage.tables.serve.arrow import batch_of
 from haulage.tables.serve.entities import from_json
-from haulage.tables.serve.opening import opened
+from haulage.tables.serve.opening import look, opened
 from haulage.tables.serve.parquet_source import ParquetSource
 from haulage.tables.serve.serving import Server, address
 from tables.serving import FakeTable, Proxy, serving, source, stations
@@ -273,14 +273,23 @@ def test_the_page_may_load_nothing_from_elsewhere(proxy: Proxy) -> None:
         (2, "a.parquet --timeout 30", "haul table --help shows more"),
         (
             1,
-            "a.parquet --listen 192.0.2.1:1 --token none",
+            "there.parquet --listen 192.0.2.1:1 --token none",
             "name another with --listen; port 0 takes any free one",
         ),
+        (4, "a.parquet", "check the path"),
+        (4, "there.parquet a.parquet", "check the path"),
     ],
 )
 def test_the_command_says_what_to_do(
-    code: int, line: str, hint: str, capfd: pytest.CaptureFixture[str]
+    code: int,
+    line: str,
+    hint: str,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "there.parquet")
+    monkeypatch.chdir(tmp_path)
     assert main(["serve", *line.split()]) == code
     assert capfd.readouterr().err.rstrip().endswith(f"(hint: {hint})")
 
@@ -296,10 +305,14 @@ def test_a_token_that_nobody_could_show_opens_nothing(
 
 
 def test_the_address_of_the_page_holds_the_whole_token(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(Server, "run", lambda server: server._socket.close())
-    assert main(["serve", "az://c/a.parquet", "--listen", "127.0.0.1:0", "--token", "a+b&c%20/d=="]) == 0
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    assert (
+        main(["serve", str(tmp_path / "a.parquet"), "--listen", "127.0.0.1:0", "--token", "a+b&c%20/d=="])
+        == 0
+    )
     (found,) = parse_qs(urlsplit(capfd.readouterr().err.strip()).fragment)["token"]
     assert found == "a+b&c%20/d=="
 
@@ -351,6 +364,21 @@ def test_files_that_are_no_parquet(tmp_path: Path, name: str, hint: str) -> None
     with pytest.raises(HaulageError) as error:
         ParquetSource("x", str(tmp_path / name)).schema()
     assert error.value.hint == hint
+
+
+def test_what_is_not_there_is_said_before_anybody_asks(table: FakeTable) -> None:
+    def refuses(error: HaulageError) -> FakeTable:
+        def fail(_: int) -> None:
+            raise error
+
+        return FakeTable(table.rows, before=fail)
+
+    look([source(table)])
+    for final in (NotFoundError("read", "Stations", "404"), CredentialError("read", "Stations", "403")):
+        with pytest.raises(type(final)):
+            look([source(table), source(refuses(final))])
+    # It may be back when somebody asks.
+    look([source(refuses(BusyError("read", "Stations", "503")))])
 
 
 def test_an_address_that_is_taken(proxy: Proxy) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from haulage.tables.serve.answering import Bounds
 from haulage.tables.serve.app import Limits
-from haulage.tables.serve.opening import opened
+from haulage.tables.serve.opening import look, opened
 from haulage.tables.serve.quantities import Amount, Seconds
 from haulage.tables.serve.serving import Server, address, token_of
 from haulage.transfer import StoreOptions
@@ -129,9 +129,9 @@ def serve(
     where = address(listen)
     shown = token_of(token, where)
     limits = Limits(timeout, max_streams, max_sorted, Bounds(max_rows, max_bytes), compress=not no_compress)
-    server = Server(
-        opened(sources, options, use_index=not no_index), where, limits, token=shown, origins=origins
-    )
+    found = opened(sources, options, use_index=not no_index)
+    look(found)
+    server = Server(found, where, limits, token=shown, origins=origins)
     with stopped_by_ctrl_c(server.stop):
         if as_json:
             click.echo(json.dumps({"event": "serving", "url": server.url, "token": shown}))

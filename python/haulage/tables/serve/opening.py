@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from haulage import _engine
-from haulage.errors import UsageError
+from haulage.errors import CredentialError, HaulageError, NotFoundError, UsageError
 from haulage.places import without_signature
 from haulage.tables.serve.arrow import batch_of
 from haulage.tables.serve.entities import EDM_KEY, from_json
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
 def opened(places: Sequence[str], options: StoreOptions, *, use_index: bool = True) -> list[Source]:
-    """Return a source for each table or file; nothing is read yet.
+    """Return a source for each table or file; nothing is read yet, see :func:`look`.
 
     Args:
         places: ``az-table://TABLE``, the URL of a table, or a Parquet file; ``NAME=`` may stand before.
@@ -41,6 +41,24 @@ def opened(places: Sequence[str], options: StoreOptions, *, use_index: bool = Tr
             raise UsageError("serve", name, "there are two tables of this name", hint)
         found[name] = _source(name, url, options, use_index)
     return list(found.values())
+
+
+def look(sources: Sequence[Source]) -> None:
+    """Look at each source once: what is not there is said now, and not only to whoever asks for rows.
+
+    What is wrong with a store or a file for the moment is said to these: it may be put right meanwhile.
+
+    Raises:
+        HaulageError: There is no such file or table, or it may not be read.
+    """
+    for source in sources:
+        try:
+            if source.version() is None:
+                source.page(filter=None, select=None, top=1, continuation=None, metadata="none")
+        except (NotFoundError, CredentialError, UsageError):
+            raise
+        except HaulageError:
+            continue
 
 
 def _source(name: str, url: str, options: StoreOptions, use_index: bool) -> Source:
