@@ -276,6 +276,9 @@ def test_who_writes_everything_anew_is_found_by_the_hash_that_was_kept(run: Path
     index = json.loads((run / chain.INDEX).read_text())
     (run / "results/former.parquet").write_bytes((run / "results/rates.parquet").read_bytes())
     (run / chain.INDEX).write_text(json.dumps([*index, index[0] | {"name": "former"}]))
+    with pytest.raises(IntegrityError, match="changed since it was recorded"):
+        write(run)
+    (run / chain.SUMS).unlink()
     write(run)
     assert not (run / "results/former.parquet").exists()
     # Nothing in the folder tells; only what was kept elsewhere does.

@@ -146,7 +146,7 @@ def resume(
 
     where = parse_target(target) if target else None
     done = runner.resume(Path(directory), target=where, on_progress=on_progress)
-    where = where or parse_target(done.manifest["target"], faults=done.manifest["faults"] or "none")
+    where = where or parse_target(done.manifest["target"], faults=done.manifest.get("faults") or "none")
     say = on_note or (lambda _: None)
     return finish(
         done,
@@ -175,11 +175,9 @@ def rerun(
         on_progress: Called several times a second, in this thread.
     """
     from haulage.lab import runner
-    from haulage.lab.target import parse_target
 
     before = load(directory)
-    where = runner.target_of(before.folder)
-    where = parse_target(target, faults=where.faults) if target else where
+    where = runner.target_of(before.folder, target)
     folder = runner.folder_of(new) if new is not None else runner.beside(before.folder)
     plan, left_out = runner.available(before.plan)
     nodes = runner.nodes_of(before.folder)
@@ -212,10 +210,9 @@ def confirm(directory: str | Path, *, target: str | None = None) -> Verdict | No
         ServiceError: The path no longer works.
     """
     from haulage.lab import confirming
-    from haulage.lab.target import parse_target
+    from haulage.lab.runner import target_of
 
-    where = target_of(Path(directory))
-    where = parse_target(target, faults=where.faults) if target else where
+    where = target_of(Path(directory), target)
     return confirming.confirm(Path(directory), where)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import tomllib
 from pathlib import Path
 
 from haulage.lab.analysis.evidence import EVIDENCE, gather, main_subject

@@ -13,12 +13,14 @@ from typing import Any
 import duckdb
 
 from haulage.errors import NotFoundError, UsageError
-from haulage.lab.chain import SUMS, seal
-from haulage.lab.store import RunStore, write_whole
+from haulage.lab.chain import SUMS, require_unchanged, seal
+from haulage.lab.store import RunStore, unlike, write_whole
 from haulage.lab.tables import to_toml
 from haulage.lab.units import format_duration, format_size
 from haulage.units import format_rate
 
+#: What is read of a run.
+TABLES = ("cells.parquet", "attempts.parquet")
 #: A level counts as good as the best if its rate is within this share of it.
 FLAT_SHARE = 0.05
 #: From so many observations on the 99th percentile can be bounded; below, the largest is taken.
@@ -54,26 +56,37 @@ def measure(directory: Path) -> list[Profile]:
 
     Raises:
         NotFoundError: No run is there, or its tables are not.
+        IntegrityError: A table is not as it was recorded.
+        UsageError: A table is damaged.
     """
-    RunStore.open(directory)
-    if not (directory / "cells.parquet").is_file():
-        raise NotFoundError(
-            "read run", str(directory), "has no cells.parquet", "it stopped early: --continue it"
-        )
+    manifest = RunStore.open(directory).manifest
+    require_unchanged(directory, manifest, "read run", TABLES)
+    for name in TABLES:
+        if not (directory / name).is_file():
+            raise NotFoundError(
+                "read run", str(directory), f"has no {name}", "it stopped early: --continue it"
+            )
     with _rates(directory) as database:
         found = database.execute("select distinct direction from rates order by all desc").fetchall()
         return [_measure(database, direction) for (direction,) in found]
 
 
 @contextmanager
+def _told(directory: Path) -> Iterator[None]:
+    """Say of tables that cannot be read what they are of."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise unlike("read run", str(directory), error) from error
+
+
+@contextmanager
 def _rates(directory: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the tables of a run, with ``rates``: the median of each setting, by what took effect of it."""
-    with duckdb.connect() as database:
+    with _told(directory), duckdb.connect() as database:
         database.execute("set enable_progress_bar = false")
-        for name in ("cells", "attempts"):
-            path = directory / f"{name}.parquet"
-            if path.is_file():
-                database.read_parquet(str(path)).create_view(name)
+        for name in TABLES:
+            database.read_parquet(str(directory / name)).create_view(name.removesuffix(".parquet"))
         # With fewer blocks than requests the file is the limit, not the link; settings that came to the same
         # number in flight are one.
         database.execute(
@@ -230,10 +243,10 @@ def text_of(directory: Path, profiles: list[Profile]) -> str:
     """Return the profile as TOML, with the reason for each value beside it."""
     manifest = RunStore.open(directory).manifest
     values: dict[str, Any] = {
-        "endpoint": manifest["target"],
-        "run": manifest["run"],
+        "endpoint": manifest.get("target"),
+        "run": manifest.get("run"),
         "plan": manifest["plan"],
-        "measured_unix_ns": manifest["created_unix_ns"],
+        "measured_unix_ns": manifest.get("created_unix_ns"),
     }
     # Each direction has its own; for both, uploads come first, they need blocks most.
     for profile in sorted(profiles, key=lambda profile: profile.direction):

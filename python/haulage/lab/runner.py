@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -159,7 +158,7 @@ def resume(
         where: As for :func:`run`; default as before.
     """
     store = RunStore.open(directory)
-    store.need("run", "plan_sha256", "target")
+    store.need("run", "plan_sha256", "target", "cells_planned")
     require_unchanged(directory, store.manifest, "continue run")
     plan = parse(store.plan_values)
     return run(
@@ -178,11 +177,12 @@ def nodes_of(directory: Path) -> Where:
     return Where(manifest.get("scheduler"), manifest.get("scheduler_file"))
 
 
-def target_of(directory: Path) -> Target:
-    """Return where a run went to, without a secret."""
+def target_of(directory: Path, given: str | None = None) -> Target:
+    """Return where a run went to, without a secret, or the one that is given, with the faults of the run."""
     store = RunStore.open(directory)
-    store.need("target")
-    return parse_target(store.manifest["target"], faults=store.manifest.get("faults") or "none")
+    if given is None:
+        store.need("target")
+    return parse_target(given or store.manifest["target"], faults=store.manifest.get("faults") or "none")
 
 
 class _Runner:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path

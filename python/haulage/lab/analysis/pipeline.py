@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 
 from haulage.lab.analysis import evidence, ledger, tables
@@ -14,7 +13,8 @@ from haulage.lab.analysis.model import Analysis, Result, Verdict
 from haulage.lab.analysis.query import index_entry, open_run, run
 from haulage.lab.analysis.statistics import MARGIN
 from haulage.lab.analysis.verdict import decide
-from haulage.lab.store import write_whole
+from haulage.lab.store import RunStore, write_whole
+from haulage.lab.tables import Table
 
 
 def analyse(directory: Path, *, into: Path | None = None) -> Analysis:

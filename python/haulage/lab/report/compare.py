@@ -19,12 +19,15 @@ from haulage.lab.analysis.pipeline import margin_of
 from haulage.lab.analysis.query import no_run
 from haulage.lab.analysis.statistics import Floats
 from haulage.lab.analysis.words import size_words
+from haulage.lab.chain import MANIFEST, require_unchanged
 from haulage.lab.report.charts.base import TIMES
 from haulage.lab.report.numbers import digits
+from haulage.lab.store import RunStore, unlike
 from haulage.units import counted, format_rate
 
 Says: TypeAlias = Literal["faster", "slower", "equal", "undetermined"]
 
+CELLS = "cells.parquet"
 #: What is one and the same in both runs.
 GROUP = ["direction", "node", "treatment", "size_bytes", "files"]
 #: What should be alike where a run is repeated.
@@ -155,8 +158,10 @@ def compare(a: Path, b: Path) -> Comparison:
 
     Raises:
         NotFoundError: One of them is no run.
-        UsageError: They have no treatment and size in common.
+        IntegrityError: A file of one of them is not as it was recorded.
+        UsageError: They have no treatment and size in common, or a file is damaged.
     """
+    manifests = _manifest(a), _manifest(b)
     first, second = _cells(a), _cells(b)
     both = list(_common(first, second))
     if not both:
@@ -174,15 +179,28 @@ def compare(a: Path, b: Path) -> Comparison:
         _pair(key, left, right, found, q, len(compared), margin)
         for (key, left, right, found), q in zip(compared, corrected, strict=True)
     ]
-    return Comparison(a, b, pairs, _only(first, second), _only(second, first), _differences(a, b))
+    return Comparison(a, b, pairs, _only(first, second), _only(second, first), _differences(*manifests))
+
+
+def _manifest(directory: Path) -> dict[str, Any]:
+    """Return the manifest of a run whose cells and plan are as they were recorded."""
+    if not (directory / CELLS).is_file():
+        # One that was killed has no tables yet.
+        manifest = RunStore.open(directory).manifest if (directory / MANIFEST).is_file() else {}
+        require_unchanged(directory, manifest, "compare", (CELLS,))
+        raise no_run("compare", directory, f"no {CELLS} there")
+    manifest = RunStore.open(directory).manifest
+    require_unchanged(directory, manifest, "compare", (CELLS, "plan.toml"))
+    return manifest
 
 
 def _cells(directory: Path) -> pd.DataFrame:
-    path = directory / "cells.parquet"
-    if not path.is_file():
-        raise no_run("compare", directory, "no cells.parquet there")
-    with duckdb.connect() as database:
-        frame = database.execute(_CELLS, [str(path)]).df()
+    path = directory / CELLS
+    try:
+        with duckdb.connect() as database:
+            frame = database.execute(_CELLS, [str(path)]).df()
+    except duckdb.Error as error:
+        raise unlike("compare", str(path), error) from error
     # Missing sizes must meet each other.
     return frame.assign(size_bytes=frame["size_bytes"].fillna(-1.0))
 
@@ -283,31 +301,30 @@ def _only(these: pd.DataFrame, those: pd.DataFrame) -> list[str]:
     ]
 
 
-def _differences(a: Path, b: Path) -> list[str]:
-    first, second = (_manifest(directory) for directory in (a, b))
+def _differences(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
     found = []
     for key in ALIKE:
         left, right = first.get(key), second.get(key)
-        if key in ("host", "versions", "ceiling") and isinstance(left, dict) and isinstance(right, dict):
+        if isinstance(left, dict) or isinstance(right, dict):
+            # What one of them does not have at all differs in each part.
+            ours, theirs = (side if isinstance(side, dict) else {} for side in (left, right))
             found += [
-                f"{key}.{part}: {left.get(part)} and {right.get(part)}"
-                for part in dict.fromkeys([*left, *right])
-                if part not in NEVER_ALIKE and _differ(left.get(part), right.get(part))
+                f"{key}.{part}: {_word(ours.get(part))} and {_word(theirs.get(part))}"
+                for part in dict.fromkeys([*ours, *theirs])
+                if part not in NEVER_ALIKE and _differ(ours.get(part), theirs.get(part))
             ]
         elif left != right:
-            found.append(f"{key}: {left} and {right}")
+            found.append(f"{key}: {_word(left)} and {_word(right)}")
     return found
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _differ(left: object, right: object) -> bool:
     if isinstance(left, (int, float)) and isinstance(right, (int, float)) and left and right:
         return not 0.9 < left / right < 1.1
     return left != right
-
-
-def _manifest(directory: Path) -> dict[str, Any]:
-    path = directory / "manifest.json"
-    if not path.is_file():
-        return {}
-    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return values

@@ -15,6 +15,7 @@ import duckdb
 from haulage.errors import HaulageError, NotFoundError, UsageError
 from haulage.lab import chain
 from haulage.lab.analysis.query import no_run
+from haulage.lab.files import sha256 as sha256_of
 
 if TYPE_CHECKING:
     from haulage.lab.report.remade import Remade
@@ -124,6 +125,11 @@ def _manifest(directory: Path) -> dict[str, Any] | None:
     except ValueError:
         found = None
     manifest = found if isinstance(found, dict) and "plan" in found else None
+    sums = directory / chain.SUMS
+    listed = chain.listed(sums.read_text("utf-8", errors="replace"))[0] if sums.is_file() else {}
+    if manifest is not None and listed.get(chain.MANIFEST) in (None, sha256_of(path)):
+        # If it was changed, it says nothing of its form.
+        chain.require_known(directory, manifest, "verify")
     if not (directory / chain.SUMS).is_file():
         if manifest is not None and manifest.get("lab") != chain.LAYOUT:
             raise UsageError(
