@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,18 @@ def _parquet(path: Path, sql: str) -> None:
 )
 def test_line(haul: Haul, code: int, line: str, hint: str) -> None:
     assert haul("watch", *line.split(), code=code).hints == {hint}
+
+
+@pytest.mark.parametrize("option", ["--parquet", "--record"])
+def test_a_name_that_duckdb_cannot_be_told(haul: Haul, option: str) -> None:
+    folder = haul.folder / os.fsdecode(b"b\xff")
+    folder.mkdir()
+    (haul.folder / "log").mkdir()
+    shutil.copy(haul.folder / "empty.parquet", folder / "r")
+    log = () if option == "--record" else ("log", "--once")
+    said = haul("watch", *log, option, f"{folder.name}/{'r' if not log else 'p'}", code=2)
+    assert said.hints == {"rename it, or name a file whose path is UTF-8"}
+    assert [one.name for one in folder.iterdir()] == ["r"]
 
 
 def test_a_port_that_is_taken() -> None:

@@ -103,6 +103,29 @@ def test_a_worker_may_say_an_event_of_any_name(tmp_path: Path) -> None:
     assert "regrid" in Haul(tmp_path)("watch", log, "--once", "--csv", "rows.csv").text
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"level": "AB\rCD\0"},
+        {"level": {"a": 1}, "file": "a\r\n.py", "line": [1]},
+        {"event": "object", "started_ns": -(1 << 63), "ended_ns": (1 << 63) - 1},
+        {"event": "object", "size_bytes": 1 << 63, "attempts": "many", "started_ns": 10**30, "ended_ns": 1},
+        {"event": "attempt", "fate": "busy", "slot_ns": -(1 << 63), "ended_ns": (1 << 63) - 1, "status": 1.5},
+        {"event": "summary", "bytes_done": -(10**30), "elapsed_ns": 10**30, "exit_code": "\r"},
+        {"event": "worker_started", "program": "\r\0", "pid": 10**30},
+    ],
+)
+def test_no_line_breaks_the_rows(fields: dict[str, Any], tmp_path: Path) -> None:
+    line = line_of(**fields)
+    assert line is not None
+    rows = ParquetRows(tmp_path / "rows.parquet")
+    # As lines of haul cp --json come, whose job is not looked at so closely.
+    rows.add([line, line._replace(job="a\rb\0", time_unix_ns=10**30)])
+    rows.close()
+    found = duckdb.read_parquet(str(tmp_path / "rows.parquet")).fetchall()
+    assert [row[1] for row in found] == [T0, None]
+
+
 def test_times_beyond_all_measure_are_not_those_of_a_job(tmp_path: Path) -> None:
     started = {"event": "job_started", "job": "x", "started_unix_ns": 10**30}
     ended = {"event": "object", "outcome": "copied", "source": "a", "ended_ns": 10**30}

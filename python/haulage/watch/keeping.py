@@ -36,6 +36,8 @@ def check(csv: str | None, parquet: str | None, sources: list[str]) -> None:
         for source in map(Path, sources):
             _refuse_source(path, source)
     for path in packed:
+        # What cannot be written at the end is refused now.
+        quoted(path)
         if any(same(path, other) for other in rows):
             cause = "--csv and --parquet name the same file; the latter also writes to FILE.rows.csv"
             raise UsageError("write", str(path), cause, "name two different files")

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from haulage.errors import HaulageError, LocalIOError
+from haulage.errors import HaulageError, LocalIOError, UsageError
 from haulage.watch import words
 from haulage.watch.line import Line, as_text, first_failure
 
@@ -163,8 +163,18 @@ def _cannot_write(path: Path, error: OSError) -> HaulageError:
 
 
 def quoted(path: Path) -> str:
-    """Return a path as it is between quotes in SQL."""
-    return str(path.resolve()).replace("'", "''")
+    """Return a path as it is between quotes in SQL.
+
+    Raises:
+        UsageError: DuckDB cannot be told of it.
+    """
+    name = str(path.resolve())
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        hint = "rename it, or name a file whose path is UTF-8"
+        raise UsageError("open", str(path), "its path is not UTF-8, which DuckDB needs", hint) from None
+    return name.replace("'", "''")
 
 
 def row_of(line: Line) -> list[Any] | None:
@@ -178,14 +188,14 @@ def row_of(line: Line) -> list[Any] | None:
     level, rest = found
     return [
         words.stamp(line.time_unix_ns),
-        line.time_unix_ns,
-        line.job,
+        _number(line.time_unix_ns),
+        _plain(line.job),
         _plain(line.node),
         _plain(line.stream),
         line.seq,
         line.event,
-        level,
-        *(_plain(rest.get(name)) for name in _REST),
+        _plain(level),
+        *(_number(rest.get(name)) if name in _NUMBERS else _plain(rest.get(name)) for name in _REST),
     ]
 
 
@@ -213,20 +223,24 @@ def _number(value: object) -> int | None:
     return value if type(value) is int and -(1 << 63) <= value < 1 << 63 else None
 
 
+def _between(values: _Values, name: str) -> int | None:
+    began, ended = _number(values.get(name)), _number(values.get("ended_ns"))
+    return None if began is None or ended is None else ended - began
+
+
 def _object(values: _Values) -> tuple[str, _Values]:
     get = values.get
     failure = get("failure")
     failure = failure if type(failure) is dict else {}
-    began, ended = _number(get("started_ns")), _number(get("ended_ns"))
     failed = get("outcome") == "failed"
     return "ERROR" if failed else "INFO", {
         "kind": failure.get("kind"),
         "object": get("source"),
         "destination": get("destination"),
-        "size_bytes": _number(get("size_bytes")),
+        "size_bytes": get("size_bytes"),
         "outcome": get("outcome"),
-        "attempts": _number(get("attempts")),
-        "duration_ns": None if began is None or ended is None else ended - began,
+        "attempts": get("attempts"),
+        "duration_ns": _between(values, "started_ns"),
         "message": failure.get("cause") or get("reason"),
     }
 
@@ -235,15 +249,14 @@ def _attempt(values: _Values) -> tuple[str, _Values] | None:
     get = values.get
     if get("fate") in ("ok", "cancelled"):
         return None
-    began, ended = _number(get("slot_ns")), _number(get("ended_ns"))
     return "WARNING", {
         "kind": get("fate"),
         "object": get("object"),
-        "size_bytes": _number(get("size_bytes")),
-        "attempts": _number(get("attempt")),
-        "status": _number(get("status")),
+        "size_bytes": get("size_bytes"),
+        "attempts": get("attempt"),
+        "status": get("status"),
         "request_id": get("request_id"),
-        "duration_ns": None if began is None or ended is None else ended - began,
+        "duration_ns": _between(values, "slot_ns"),
         "message": get("cause"),
     }
 
@@ -270,9 +283,9 @@ def _summary(values: _Values) -> tuple[str, _Values]:
         kept["failure"] = why
     return "ERROR" if values.get("exit_code") else "INFO", {
         "kind": values.get("operation"),
-        "size_bytes": _number(values.get("bytes_done")),
+        "size_bytes": values.get("bytes_done"),
         "outcome": "failed" if values.get("exit_code") else "done",
-        "duration_ns": _number(values.get("elapsed_ns")),
+        "duration_ns": values.get("elapsed_ns"),
         "message": json.dumps(kept),
     }
 
@@ -287,8 +300,8 @@ def _error(values: _Values) -> tuple[str, _Values]:
 
 
 def _log(values: _Values) -> tuple[str, _Values]:
-    place = f"{values['file']}:{values.get('line')}" if values.get("file") else None
-    return str(values.get("level") or "INFO"), {
+    place = ":".join(as_text(values.get(name)) for name in ("file", "line")) if values.get("file") else None
+    return as_text(values.get("level")) or "INFO", {
         "kind": values.get("logger"),
         "object": place,
         "message": values.get("message"),
