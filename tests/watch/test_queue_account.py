@@ -118,6 +118,42 @@ def test_what_is_wrong_has_a_hint(code: str, name: str, environment: dict[str, s
     assert "sig=" not in str(error)
 
 
+@pytest.mark.parametrize(
+    ("name", "environment"),
+    [
+        ("https://[bad/bell", {}),
+        ("https:///bell?sig=s", {}),
+        ("https://a b/bell?sig=s", {}),
+        ("https://a:port/bell?sig=s", {}),
+        *(
+            ("bell", {"CONNECTION_STRING": f"AccountName=a;AccountKey={KEY};QueueEndpoint={url}"})
+            for url in ("http://[::1", "ftp://a", "a.queue.core.windows.net", "https://a:99999")
+        ),
+    ],
+)
+def test_what_is_no_address_is_said(name: str, environment: dict[str, str]) -> None:
+    given = {f"{ENV}{one}": value for one, value in environment.items()}
+    error = refused(name, given)
+    assert (error.code, error.hint) == (
+        "usage",
+        "write https://ACCOUNT.queue.core.windows.net/QUEUE; a QueueEndpoint is that without /QUEUE",
+    )
+    # Beside a name that is well, it is not looked at.
+    assert refused("https://b.queue.core.windows.net/jobs", given).code == "permission"
+
+
+def test_a_source_that_is_no_address_is_said(tmp_path: Path) -> None:
+    Haul(tmp_path)("watch", "https://[bad/bell", "--once", code=2)
+    Haul(tmp_path)("watch", "--queue", "https://[bad/bell", "--once", code=2)
+
+
+def test_a_key_that_is_none_is_no_outage() -> None:
+    given = "AccountName=a;AccountKey=notbase64!;QueueEndpoint=http://127.0.0.1:9/a"
+    error = refused("jobs", {f"{ENV}CONNECTION_STRING": given})
+    assert (error.code, error.exit_code) == ("permission", 3)
+    assert error.hint == "check the key, or what the SAS allows and until when"
+
+
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 

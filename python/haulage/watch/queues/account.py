@@ -69,8 +69,7 @@ def is_queue(source: str) -> bool:
     >>> is_queue("queue://jobs"), is_queue("https://a.queue.core.windows.net/jobs"), is_queue("az://log")
     (True, True, False)
     """
-    host = urlsplit(source).hostname or "" if source.startswith(("http://", "https://")) else ""
-    return source.startswith(SCHEME) or ".queue." in host
+    return source.startswith(SCHEME) or ".queue." in _host(source)
 
 
 def opened(
@@ -97,7 +96,10 @@ def opened(
             raise _no_name(name)
         account, credential = _of_environment(name, given)
         shown = f"{SCHEME}{name}"
-    host = urlsplit(account).hostname or ""
+    host = _host(account)
+    if not host:
+        hint = "write https://ACCOUNT.queue.core.windows.net/QUEUE; a QueueEndpoint is that without /QUEUE"
+        raise UsageError("watch", shown, "the address of its service is not valid", hint)
     options = options or {}
     if account.startswith("http://") and host not in _LOOPBACK and not options.get("insecure_http"):
         hint = "write https://, or allow it with --insecure-http"
@@ -108,6 +110,17 @@ def opened(
         )
         raise CredentialError("watch", shown, "there is no key and no SAS for it", hint)
     return Queue(shown, _client(account, name, credential, options))
+
+
+def _host(url: str) -> str:
+    """Return the host of an address of the Web; empty where it is none."""
+    try:
+        where = urlsplit(url)
+        valid = where.scheme in ("http", "https") and where.port != 0
+    except ValueError:
+        return ""
+    host = where.hostname or ""
+    return host if valid and host.isprintable() and " " not in host else ""
 
 
 def _no_name(name: str) -> UsageError:
@@ -143,11 +156,13 @@ def _credential_for(url: str, given: Mapping[str, str]) -> Any:
     settings = _settings(given)
     if settings.get("usedevelopmentstorage", "").lower() == "true":
         settings = _DEVELOPMENT
-    where, account = urlsplit(url), settings.get("accountname", "")
+    host, account = _host(url), settings.get("accountname", "")
+    if not host:
+        return None
+    where = urlsplit(url)
     queues = settings.get("queueendpoint") or _beside_blobs(settings.get("blobendpoint", ""))
-    own = urlsplit(queues or "").netloc == where.netloc if queues else False
+    own = bool(_host(queues)) and urlsplit(queues).netloc == where.netloc
     # A key is shown to nobody; a SAS is, so that it goes to the account's own host alone.
-    host = where.hostname or ""
     theirs = account and (host.partition(".")[0] == account or where.path.strip("/") == account)
     if not own and not theirs:
         return None
@@ -224,10 +239,16 @@ _DEVELOPMENT = {
 }
 
 
+_CHECK_KEY = "check the key, or what the SAS allows and until when"
+
+
 def _of_azure(operation: str, name: str, error: Exception) -> HaulageError:
     """Return Azure's error as one of ours. Its text may hold a signature: its code is said."""
-    from azure.core.exceptions import HttpResponseError
+    from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 
+    unsigned = isinstance(error, ClientAuthenticationError) and error.status_code is None
+    if unsigned:
+        return CredentialError(operation, name, "nothing can be signed with the key", _CHECK_KEY)
     if not isinstance(error, HttpResponseError) or error.status_code is None:
         return ConnectionLostError(
             operation, name, f"no answer ({type(error).__name__})", "is the service running?"
@@ -239,8 +260,7 @@ def _of_azure(operation: str, name: str, error: Exception) -> HaulageError:
         hint = "create the queue first: az storage queue create --name NAME"
         return NotFoundError(operation, name, said, hint)
     if error.status_code in (401, 403):
-        hint = "check the key, or what the SAS allows and until when"
-        return CredentialError(operation, name, said, hint)
+        return CredentialError(operation, name, said, _CHECK_KEY)
     if error.status_code in (429, 503):
         return BusyError(operation, name, said, "it is tried again")
     return ServiceError(operation, name, said, "it is tried again")
