@@ -235,6 +235,19 @@ def test_what_is_no_line_is_counted(folder: InFolder) -> None:
     assert [line.event for batch in batches for line in batch.lines] == ["job_started"]
 
 
+def test_a_link_that_leads_nowhere_hides_no_other_file(folder: InFolder) -> None:
+    job = Writer(folder)
+    job.start()
+    stream = folder.root / job.job / f"{job.node}.{job.stream}"
+    (stream / "000001.jsonl").symlink_to("000001.jsonl")
+    (stream / "000002.jsonl").symlink_to("nowhere")
+    (folder.root / job.job / "other.00000001").symlink_to("other.00000001")
+    (folder.root / ("f" * 16)).symlink_to("f" * 16)
+    log = Log(Folder(folder.root), time.time_ns)
+    assert numbers(read(log)) == [0]
+    log.close()
+
+
 def test_old_jobs_are_left_out_until_they_write_again(folder: InFolder) -> None:
     old, older, new = (Writer(folder, job=letter * 16) for letter in "abc")
     for writer, hours in ((old, 1), (older, 2), (new, 0)):

@@ -125,7 +125,10 @@ class Folder:
         if found:
             try:
                 known = path.stat()
-            except FileNotFoundError:
+            except PermissionError:
+                raise
+            except OSError:
+                # It is gone, or a link that leads nowhere: the others are there.
                 return
             yield File(found[1], found[2], int(found[3]), str(path), known.st_size, known.st_mtime_ns)
 
