@@ -254,6 +254,13 @@ def test_what_is_killed_is_shown_within_5_s(haul: Haul, folder: InFolder, tmp_pa
     watching.communicate()
 
 
+@pytest.mark.parametrize("once", [(), ("--once",)])
+def test_an_input_that_is_over_is_not_waited_for(haul: Haul, once: tuple[str, ...]) -> None:
+    said = haul("watch", "-", *once).text
+    assert "the input has ended without an event" in said
+    assert "waiting" not in said
+
+
 def test_lines_of_cp_come_through_a_pipe(haul: Haul, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     for number in range(30):

@@ -57,6 +57,7 @@ def snapshot(state: State, now: int, *, source: str) -> dict[str, Any]:
         "source": source,
         "away": {"cause": state.away, "for_ns": max(0, now - state.away_ns)} if state.away else None,
         "ended": states.finished(state),
+        "over": state.over,
         "exit_code": states.exit_code(state),
         "totals": _totals(jobs),
         "jobs": jobs[:JOBS],

@@ -63,10 +63,14 @@ def whole(shown: dict[str, Any]) -> RenderableType:
 def totals(shown: dict[str, Any]) -> str:
     """Return the totals in one line."""
     if not shown["jobs"]:
-        return ", ".join(_of_queues(shown)) or "nothing to show yet; waiting"
+        return ", ".join(_of_queues(shown)) or _nothing(shown)
     healths = ", ".join(f"{number} {HEALTH[name][1]}" for name, number in shown["health"].items())
     progress = [text for text, _ in _progress(shown)]
     return ", ".join([*progress, f"nodes: {healths}", *_of_queues(shown)])
+
+
+def _nothing(shown: dict[str, Any]) -> str:
+    return "the input has ended without an event" if shown["over"] else "nothing to show yet; waiting"
 
 
 def _of_queues(shown: dict[str, Any]) -> list[str]:
@@ -109,7 +113,7 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
         )
     lines += [_line((name, "bold yellow"), cause) for name, cause in tables_beside.away(shown)]
     if not shown["jobs"]:
-        waiting = [] if shown["queues"] else [_line(("nothing to show yet; waiting", "dim"))]
+        waiting = [] if shown["queues"] else [_line((_nothing(shown), "dim"))]
         return [*lines, *waiting, Text()]
     job = shown["jobs"][0]
     if totals["jobs"] == 1:

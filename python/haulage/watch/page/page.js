@@ -174,7 +174,7 @@ const draw = (shown) => {
   const first = shown.jobs[0];
   by('about').textContent = shown.totals.jobs === 1
     ? `job ${first.job}: ${[first.what, first.sources.join(', '), first.destination && `to ${first.destination}`].filter(Boolean).join(' ')}`
-    : shown.totals.jobs ? `${shown.totals.jobs} jobs, ${shown.totals.jobs_running} running` : shown.queues.length ? '' : 'nothing to show yet; waiting';
+    : shown.totals.jobs ? `${shown.totals.jobs} jobs, ${shown.totals.jobs_running} running` : shown.queues.length ? '' : shown.over ? 'the input has ended without an event' : 'nothing to show yet; waiting';
   document.title = `${title(shown)} - haul watch`;
   if (shown.away) notice(`The log has been unavailable for ${duration(shown.away.for_ns)}: ${shown.away.cause}`);
   else if (shown.beside_away.length) notice(shown.beside_away.map((one) => `${one.name} has been unavailable for ${duration(one.for_ns)}: ${one.cause}`).join('; '));
