@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import opcode
 import sys
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from haulage.writer import WholeWriter
@@ -18,9 +19,15 @@ if TYPE_CHECKING:
 _CLOSERS = {
     "fsspec.core": ("__exit__",),  # OpenFile
     "pandas.io.common": ("__exit__", "close"),  # IOHandles
+    "pyarrow.parquet.core": ("__exit__",),  # ParquetWriter
 }
+#: What CPython executes where an exception leaves a ``with`` block. An ``__exit__`` that is not written in
+#: Python, as those of pyarrow, is called right there, and has no frame of its own.
+_LEAVES_WITH = opcode.opmap.get("WITH_EXCEPT_START")
 #: Those that write text into files, and ask whether one is seekable for that alone.
 _WRITERS_OF_TEXT = ("fsspec.core", "haulage.filesystem.base", "pandas.io.common")
+#: Those that close what they are wrapped around.
+_OURS = ("haulage.filesystem.files", "haulage.filesystem.wrapped")
 #: Calls between one that closes and the file.
 _DEEPEST = 12
 
@@ -32,9 +39,16 @@ def is_given_up(handled: int) -> bool:
         handled: The identity of the exception that was being handled when the file was opened.
     """
     error = sys.exception()
-    if error is None or id(error) == handled:
+    if error is None:
         return False
     frame = sys._getframe(1)
+    closer: FrameType | None = frame
+    while closer is not None and closer.f_globals.get("__name__") in _OURS:
+        closer = closer.f_back
+    if closer is not None and _leaves_with(closer):
+        return True
+    if id(error) == handled:
+        return False
     for _ in range(_DEEPEST):
         if frame.f_back is None:
             return False
@@ -42,6 +56,11 @@ def is_given_up(handled: int) -> bool:
         if frame.f_code.co_name in _CLOSERS.get(frame.f_globals.get("__name__", ""), ()):
             return True
     return False
+
+
+def _leaves_with(frame: FrameType) -> bool:
+    """Return whether a function is at the point where an exception leaves a ``with`` block of its own."""
+    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _LEAVES_WITH
 
 
 def is_wrapped_as_text() -> bool:
