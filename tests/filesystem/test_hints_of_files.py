@@ -30,6 +30,17 @@ def full_folder(place: Counted) -> object:
     return None
 
 
+def full_container(place: Counted) -> object:
+    place.az.fs.pipe(place.az.path("x/a"), b"a")
+    place.az.fs.rmdir(place.az.container)
+    return None
+
+
+def container_as_object(place: Counted) -> object:
+    place.az.fs.rm(place.az.container)
+    return None
+
+
 def folder_as_object(place: Counted) -> object:
     place.az.fs.pipe(place.az.path("x/a"), b"a")
     place.az.fs.rm(place.az.path("x"))
@@ -71,6 +82,8 @@ CASES: list[tuple[Callable[[Counted], object], str]] = [
     (modes, "read the object and write it again as a whole, or write a new one"),
     (no_mode, 'use "rb", "wb" or "xb"; or "r", "w" or "x" for text'),
     (full_folder, "remove them: fs.rm(path, recursive=True)"),
+    (full_container, "remove them: fs.rm(path, recursive=True)"),
+    (container_as_object, "pass recursive=True to include everything below it"),
     (folder_as_object, "pass recursive=True to include everything below it"),
     (folder_moved, "pass recursive=True to include everything below it"),
     (container_alone, "write container/name"),
@@ -95,6 +108,8 @@ def test_a_mistake_is_told_with_what_to_do(
     with pytest.raises(haulage.HaulageError) as caught:
         call(counted_places)
     assert hint in (caught.value.hint or "")
+    # An option of the command is none of a call.
+    assert "--" not in (caught.value.hint or "")
 
 
 def test_xarray_is_told_how_to_write(counted_places: Counted, monkeypatch: pytest.MonkeyPatch) -> None:

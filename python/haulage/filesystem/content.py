@@ -286,14 +286,20 @@ class Content(Listings):
     async def _rmdir(self, path: str) -> None:
         path = self._strip_protocol(path)
         if path and "/" not in path:
-            await self._call(remove_container, f"{self.scheme}://{path}", **self._reach)
-            self._forget_below(path)
-            return
-        if await self._ls(path, refresh=True):
-            raise UsageError(
-                "remove", self.url(path), "it holds objects", "remove them: fs.rm(path, recursive=True)"
-            )
+            try:
+                await self._call(remove_container, f"{self.scheme}://{path}", **self._reach)
+            except UsageError:
+                # The engine's hint is an option that this call does not have.
+                if not await self._ls(path, refresh=True):
+                    raise
+                raise self._full(path) from None
+        elif await self._ls(path, refresh=True):
+            raise self._full(path)
         self._forget_below(path)
+
+    def _full(self, path: str) -> UsageError:
+        hint = "remove them: fs.rm(path, recursive=True)"
+        return UsageError("remove", self.url(path), "it holds objects", hint)
 
     def rmdir(self, path: str) -> None:
         """Remove an empty container. A folder does not need removing: it disappears with its last object."""
