@@ -30,7 +30,7 @@ pub(crate) fn remove<'py>(
     let removed = enter(py, async {
         let mut removal = Removal::find(&urls, &what, &options).await?;
         let (mut total, mut names) = (RemoveReport::default(), Vec::new());
-        while let Some((_, report)) = removal.next(&mut |name| names.push(name.to_owned())).await? {
+        while let Some((_, report)) = removal.remove_next(&mut |name| names.push(name.to_owned())).await? {
             total.objects += report.objects;
             total.bytes = total.bytes.saturating_add(report.bytes);
             total.failures.extend(report.failures);

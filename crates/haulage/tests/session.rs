@@ -41,9 +41,9 @@ async fn ask_everything(options: &StoreOptions, file: &str) {
     assert_eq!(access::cat(&url, options, &mut read).await.unwrap(), 5);
     let what = RemoveOptions::default();
     let mut cleaning = Cleaning::find(&["az://shared".to_owned()], &what, options).await.unwrap();
-    assert!(cleaning.next().await.unwrap().is_some());
+    assert!(cleaning.remove_next().await.unwrap().is_some());
     let mut removal = Removal::find(&[url], &what, options).await.unwrap();
-    assert_eq!(removal.next(&mut |_| ()).await.unwrap().unwrap().1.objects, 1);
+    assert_eq!(removal.remove_next(&mut |_| ()).await.unwrap().unwrap().1.objects, 1);
     access::make_container("az://second", options).await.unwrap();
     access::remove_container("az://second", false, &what, options).await.unwrap();
 }

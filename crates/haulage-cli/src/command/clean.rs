@@ -46,7 +46,7 @@ impl Clean {
             let mut cleaning =
                 while_waiting("listing", output, Cleaning::find(&self.urls, &what, &options)).await?;
             let mut code = 0;
-            while let Some((url, report)) = while_waiting("cleaning", output, cleaning.next()).await? {
+            while let Some((url, report)) = while_waiting("cleaning", output, cleaning.remove_next()).await? {
                 tell(&url, &report, what.dry_run, output)?;
                 code = code.max(u8::from(!report.failures.is_empty()));
             }

@@ -79,7 +79,7 @@ async fn next(
             written = lines.line(name);
         }
     };
-    let removed = while_waiting("removing", output, removal.next(&mut tell)).await?;
+    let removed = while_waiting("removing", output, removal.remove_next(&mut tell)).await?;
     written?;
     let Some((url, report)) = removed else { return Ok(None) };
     output::failures(&report.failures);

@@ -83,7 +83,7 @@ impl Cleaning {
     /// # Errors
     /// None for a single leftover: that is in the report. After the last URL of a dry run, `Usage` where they are more than may be
     /// removed.
-    pub fn next(&mut self) -> BoxFuture<'_, Result<Option<(String, CleanReport)>>> {
+    pub fn remove_next(&mut self) -> BoxFuture<'_, Result<Option<(String, CleanReport)>>> {
         Box::pin(async move {
             let Some(Found { url, store, gate, names, failures }) = self.found.pop_front() else {
                 return self.refusal.take().map_or(Ok(None), Err);

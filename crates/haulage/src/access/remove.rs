@@ -156,7 +156,7 @@ impl Removal {
     ///
     /// # Errors
     /// None for a single object: that is in the report. After the last URL of a dry run, `Usage` where they are more than may be removed.
-    pub fn next<'a>(
+    pub fn remove_next<'a>(
         &'a mut self,
         tell: &'a mut (dyn FnMut(&str) + Send),
     ) -> BoxFuture<'a, Result<Option<(String, RemoveReport)>>> {
@@ -325,7 +325,7 @@ pub fn remove_container<'a>(
 async fn empty(found: Found) -> Result<RemoveReport> {
     let (store, gate) = (Arc::clone(&found.store), found.gate.clone());
     let mut removal = Removal { found: VecDeque::from([found]), dry_run: false, refusal: None };
-    let mut report = removal.next(&mut |_| ()).await?.map(|(_, report)| report).unwrap_or_default();
+    let mut report = removal.remove_next(&mut |_| ()).await?.map(|(_, report)| report).unwrap_or_default();
     if !report.failures.is_empty() {
         return Ok(report);
     }

@@ -91,7 +91,7 @@ pub fn plan<'a>(
         while let Some(item) = listed.recv().await {
             match item {
                 Listed::NotAFile(error) | Listed::Problem(error) => {
-                    report.problems.push(Failure::from(&error))
+                    report.problems.push(Failure::from(&error));
                 }
                 Listed::Extra { .. }
                 | Listed::Extras(_)
